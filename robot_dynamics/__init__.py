@@ -1,0 +1,33 @@
+"""Feed-forward joint torques from a robot's description, in every classical formulation.
+
+    import robot_dynamics as rd
+    dynamics = rd.InverseDynamics(rd.load("config/polar.yaml"))
+    tau = dynamics(q, qd, qdd)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import RobotDynamicsError
+
+if TYPE_CHECKING:
+    from .description import load
+    from .inverse_dynamics import InverseDynamics
+    from .mechanism import Mechanism
+
+_LAZY = {
+    "load": "description",
+    "InverseDynamics": "inverse_dynamics",
+    "Mechanism": "mechanism",
+}
+"""Imported when first used, so that a program pays for what it needs alone"""
+
+__all__ = ["InverseDynamics", "Mechanism", "RobotDynamicsError", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module("." + _LAZY[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

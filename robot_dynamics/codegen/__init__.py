@@ -1,0 +1,1 @@
+"""From a formulation to straight-line code: record it once, print it, compile it."""

@@ -1,0 +1,236 @@
+"""A scalar that remembers what was done to it.
+
+Running a formulation over `Recorder` scalars leaves a straight-line `Program`: constants are
+folded, zeros and ones dropped and equal subexpressions met only once as it is recorded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Operand = Any  # int: the place of an instruction; float: a constant
+
+UNARY: dict[str, Callable[[float], float]] = {
+    "neg": lambda x: -x,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tanh": math.tanh,
+    "sign": lambda x: math.copysign(1.0, x) if x else x,
+}
+BINARY: dict[str, Callable[[float, float], float]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+}
+COMMUTATIVE = ("add", "mul")
+
+
+@dataclass(frozen=True)
+class Program:
+    """Instructions in an order in which they can be run, one value each.
+
+    instructions[i] is ("input", k) or (operation, operand, …); an int operand is the place of
+    an earlier instruction, a float is a constant. `inputs` counts the scalars that go in.
+    """
+
+    inputs: int
+    instructions: tuple[tuple[Any, ...], ...]
+    outputs: tuple[Operand, ...]
+
+    @property
+    def operations(self) -> int:
+        """Arithmetic operations and function calls, inputs not counted."""
+        return sum(instruction[0] != "input" for instruction in self.instructions)
+
+
+class Recorder:
+    """Collects the instructions of one program."""
+
+    def __init__(self) -> None:
+        self._instructions: list[tuple[Any, ...]] = []
+        self._known: dict[tuple[Any, ...], int] = {}
+        self._inputs = 0
+
+    def inputs(self, count: int) -> np.ndarray[Any, Any]:
+        """`count` new input scalars (an object array)."""
+        scalars = np.empty(count, dtype=object)
+        for i in range(count):
+            scalars[i] = Recorded(self, self._place(("input", self._inputs)))
+            self._inputs += 1
+        return scalars
+
+    def program(self, outputs: Iterable[Any]) -> Program:
+        """The program that computes these outputs and nothing else."""
+        ends = [_operand(value) for value in outputs]
+        needed: set[int] = set()
+        pending = [end for end in ends if isinstance(end, int)]
+        while pending:
+            place = pending.pop()
+            if place in needed:
+                continue
+            needed.add(place)
+            pending += [x for x in self._arguments(place) if isinstance(x, int)]
+        order = sorted(needed)
+        new = {place: i for i, place in enumerate(order)}
+
+        def moved(operand: Operand) -> Operand:
+            return new[operand] if isinstance(operand, int) else operand
+
+        instructions = tuple(
+            self._instructions[place]
+            if self._instructions[place][0] == "input"
+            else (self._instructions[place][0], *map(moved, self._arguments(place)))
+            for place in order
+        )
+        return Program(self._inputs, instructions, tuple(map(moved, ends)))
+
+    def unary(self, operation: str, a: Recorded) -> Recorded:
+        return Recorded(self, self._place((operation, a.place)))
+
+    def binary(self, operation: str, a: Any, b: Any) -> Recorded:
+        arguments = (_operand(a), _operand(b))
+        if operation in COMMUTATIVE:
+            # constants first, then by place, so that a·b and b·a are one
+            arguments = tuple(sorted(arguments, key=lambda x: (isinstance(x, int), x)))  # type: ignore[assignment]
+        return Recorded(self, self._place((operation, *arguments)))
+
+    def operation(self, value: Recorded) -> tuple[Any, ...]:
+        return self._instructions[value.place]
+
+    def _arguments(self, place: int) -> tuple[Operand, ...]:
+        instruction = self._instructions[place]
+        return () if instruction[0] == "input" else instruction[1:]
+
+    def _place(self, instruction: tuple[Any, ...]) -> int:
+        place = self._known.get(instruction)
+        if place is None:
+            place = self._known[instruction] = len(self._instructions)
+            self._instructions.append(instruction)
+        return place
+
+
+class Recorded:
+    """One value of a program being recorded. Behaves like a number in arithmetic."""
+
+    __slots__ = ("place", "recorder")
+
+    def __init__(self, recorder: Recorder, place: int):
+        self.recorder = recorder
+        self.place = place
+
+    def __neg__(self) -> Any:
+        operation, *arguments = self.recorder.operation(self)
+        if operation == "neg":
+            return Recorded(self.recorder, arguments[0])
+        if operation == "sub":
+            return self.recorder.binary("sub", *(self._back(x) for x in reversed(arguments)))
+        return self.recorder.unary("neg", self)
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        if _constant(other) and other == 0:
+            return self
+        if isinstance(other, Recorded) and other._is_negative:
+            return self - (-other)
+        if self._is_negative:
+            return other - (-self)
+        return self.recorder.binary("add", self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        if _constant(other) and other == 0:
+            return self
+        if isinstance(other, Recorded):
+            if other.place == self.place:
+                return 0.0
+            if other._is_negative:
+                return self + (-other)
+        return self.recorder.binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        if other == 0:
+            return -self
+        if self._is_negative:
+            return -self + other
+        return self.recorder.binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        if _constant(other):
+            if other == 0:
+                return 0.0
+            if other == 1:
+                return self
+            if other == -1:
+                return -self
+            if other < 0:
+                return -(self * -other)
+        if self._is_negative:
+            return -((-self) * other)
+        if isinstance(other, Recorded) and other._is_negative:
+            return -(self * (-other))
+        return self.recorder.binary("mul", self, other)
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        if _constant(other):
+            return self * (1.0 / other)
+        return self.recorder.binary("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        return 0.0 if other == 0 else self.recorder.binary("div", other, self)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def sin(self) -> Any:
+        return self.recorder.unary("sin", self)
+
+    def cos(self) -> Any:
+        return self.recorder.unary("cos", self)
+
+    def tanh(self) -> Any:
+        return self.recorder.unary("tanh", self)
+
+    def sign(self) -> Any:
+        return self.recorder.unary("sign", self)
+
+    @property
+    def _is_negative(self) -> bool:
+        return self.recorder.operation(self)[0] == "neg"
+
+    def _back(self, operand: Operand) -> Any:
+        return Recorded(self.recorder, operand) if isinstance(operand, int) else operand
+
+    def __bool__(self) -> bool:
+        raise TypeError("a recorded value is not known yet: it cannot decide a branch")
+
+
+def _constant(x: Any) -> bool:
+    return isinstance(x, (int, float, np.floating, np.integer))
+
+
+def _operand(x: Any) -> Operand:
+    if isinstance(x, Recorded):
+        return x.place
+    return float(x)
+
+
+def record(function: Callable[..., Iterable[Any]], sizes: Sequence[int]) -> Program:
+    """The program of a function of vectors of these sizes."""
+    recorder = Recorder()
+    return recorder.program(function(*(recorder.inputs(size) for size in sizes)))

@@ -1,0 +1,119 @@
+"""Reading values out of a description, with complaints that name file, key and value."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..errors import DescriptionError, choices, wrong
+from ..mechanism import Inertial, Pose
+from ..scalar import Array, array
+
+
+class DescriptionWarning(UserWarning):
+    """Something in a description that others wrote is odd, but can be computed with."""
+
+
+def tolerate(complaint: DescriptionError, strict: bool) -> None:
+    """Raise it if strict, else warn."""
+    if strict:
+        raise complaint
+    warnings.warn(str(complaint), DescriptionWarning, stacklevel=2)
+
+
+_PI = re.compile(r"\s*([+-]?)\s*(?:([\d.]+)\s*\*\s*)?pi\s*(?:/\s*([\d.]+))?\s*")
+"""-pi/2, 3*pi/4: the angles that people mean when they write 1.5708"""
+
+
+def number(value: Any, where: str) -> float:
+    """A finite number; strings as YAML leaves them (1e-3) and multiples of pi are read too."""
+    result: float | None = None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        result = float(value)
+    elif isinstance(value, str):
+        try:
+            if match := _PI.fullmatch(value):
+                sign, times, over = match.groups()
+                result = float(sign + "1") * float(times or 1) * math.pi / float(over or 1)
+            else:
+                result = float(value)
+        except (ValueError, ZeroDivisionError):
+            result = None
+    if result is None or not math.isfinite(result):
+        raise wrong(DescriptionError, where, value, "a finite number")
+    return result
+
+
+def numbers(value: Any, count: int, where: str) -> Array:
+    """`count` finite numbers, from a list or a blank-separated text."""
+    entries = value.split() if isinstance(value, str) else value
+    if not isinstance(entries, (list, tuple)) or len(entries) != count:
+        raise wrong(DescriptionError, where, value, f"{count} numbers")
+    return array([number(entry, f"{where}[{i}]") for i, entry in enumerate(entries)])
+
+
+def text(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise wrong(DescriptionError, where, value, "a name")
+    return value
+
+
+def mapping(value: Any, keys: Iterable[str], where: str) -> Mapping[str, Any]:
+    """A mapping that has no key but these; an unknown key is named with the nearest known."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise wrong(DescriptionError, where, value, "a mapping")
+    keys = tuple(keys)
+    for key in value:
+        if key not in keys:
+            import difflib
+
+            near = difflib.get_close_matches(str(key), keys, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise DescriptionError(
+                f"{where}: unknown key {key!r}, expected {choices(keys)}{hint}",
+                name=where,
+                value=key,
+                expected=choices(keys),
+            )
+    return value
+
+
+def sequence(value: Any, where: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise wrong(DescriptionError, where, value, "a list")
+    return value
+
+
+def pose(value: Any, where: str) -> Pose:
+    """{xyz: [m], rpy: [rad]}, both optional."""
+    entries = mapping(value, ("xyz", "rpy"), where)
+    return Pose.from_xyz_rpy(
+        numbers(entries.get("xyz", [0, 0, 0]), 3, f"{where}.xyz"),
+        numbers(entries.get("rpy", [0, 0, 0]), 3, f"{where}.rpy"),
+    )
+
+
+INERTIA_KEYS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+
+
+def inertia_matrix(ixx: float, iyy: float, izz: float, ixy: float, ixz: float, iyz: float) -> Array:
+    """(3, 3) with the off-diagonal entries as written (-∫ x y dm is ixy, as in URDF)."""
+    return array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+
+
+def inertial(entries: Mapping[str, Any], where: str) -> Inertial:
+    """From the keys mass, center_of_mass and inertia of a link, a rotor or a payload."""
+    tensor = mapping(entries.get("inertia"), INERTIA_KEYS, f"{where}.inertia")
+    values = [number(tensor.get(key, 0.0), f"{where}.inertia.{key}") for key in INERTIA_KEYS]
+    return Inertial(
+        number(entries.get("mass", 0.0), f"{where}.mass"),
+        numbers(entries.get("center_of_mass", [0, 0, 0]), 3, f"{where}.center_of_mass"),
+        inertia_matrix(*values),
+    )

@@ -1,0 +1,57 @@
+"""Where a description is: a path, or package://name/path by the ament index."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import DescriptionError
+
+
+def find(reference: str, beside: Path | None = None) -> Path:
+    """The existing file that a path or a package:// URL names.
+
+    Args:
+        reference: the path (relative to the working directory, or to the folder `beside`), or
+            `package://name/path/in/share` or `file://path`.
+
+    Raises:
+        DescriptionError: there is no such package or file.
+    """
+    if reference.startswith("package://"):
+        package, _, inner = reference.removeprefix("package://").partition("/")
+        path = _share(package, reference) / inner
+    else:
+        path = Path(reference.removeprefix("file://")).expanduser()
+        if beside is not None and not path.is_absolute():
+            path = beside / path
+    if not path.is_file():
+        raise DescriptionError(
+            f"{reference}: no such file" + (" (it is a folder)" if path.is_dir() else ""),
+            name=reference,
+            value=str(path),
+            expected="an existing file",
+        )
+    return path
+
+
+def _share(package: str, reference: str) -> Path:
+    """share/<package> of the first prefix that has it, as ament_index does it."""
+    if not package or package in (".", "..") or os.sep in package:
+        raise DescriptionError(f"{reference}: no package name in it", name=reference)
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    for prefix in filter(None, prefixes):
+        share = Path(prefix) / "share" / package
+        if share.is_dir():
+            return share
+    # a checkout that was never installed finds at least itself
+    own = Path(__file__).resolve().parents[2]
+    if package == "robot_dynamics" and (own / "package.xml").is_file():
+        return own
+    raise DescriptionError(
+        f"{reference}: package {package!r} is in no prefix of AMENT_PREFIX_PATH; "
+        "source the workspace's setup file",
+        name=reference,
+        value=package,
+        expected="an installed ROS package",
+    )

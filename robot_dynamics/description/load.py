@@ -1,0 +1,53 @@
+"""One door for every description: YAML, URDF, xacro, as a path, a package:// URL or a text."""
+
+from __future__ import annotations
+
+import os
+
+from ..errors import DescriptionError, wrong
+from ..mechanism import Mechanism
+from . import urdf, yaml_file
+from .check import check
+from .fields import tolerate
+from .files import find
+
+
+def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
+    """The mechanism that a description describes.
+
+    Args:
+        source: the path of a .yaml, .urdf or .xacro file, a `package://` URL of one, or the
+            text of a URDF.
+        strict: refuse in a URDF what is otherwise a warning: an inertia that no body can have.
+
+    Raises:
+        DescriptionError: the description is missing, broken or impossible; the message names
+            the file, the thing in it and what was expected.
+
+    Warns:
+        DescriptionWarning: an impossible inertia in a URDF, unless strict.
+    """
+    if isinstance(source, str) and source.lstrip().startswith("<"):
+        where = "the URDF text"
+        return _finished(urdf.parse(source, where, strict=strict), where, strict)
+    path = find(os.fspath(source))
+    match path.suffix.lower():
+        case ".yaml" | ".yml":
+            mechanism, is_ours = yaml_file.read(path, strict=strict)
+            return _finished(mechanism, path.name, strict or is_ours)
+        case ".urdf" | ".xml" | ".xacro":
+            return _finished(urdf.read(path, strict=strict), path.name, strict)
+        case suffix:
+            raise wrong(
+                DescriptionError,
+                f"{path.name}: the file's ending",
+                suffix,
+                ".yaml, .urdf or .xacro",
+            )
+
+
+def _finished(mechanism: Mechanism, where: str, strict: bool) -> Mechanism:
+    """Refuse what cannot be computed with; refuse or report what no body can be."""
+    for complaint in check(mechanism, where):
+        tolerate(complaint, strict)
+    return mechanism

@@ -1,0 +1,91 @@
+"""Gear ratios from a URDF's <transmission> and <ros2_control> elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lxml import etree
+
+from ..errors import DescriptionError, wrong
+from .fields import number
+
+REDUCTION_TAGS = ("mechanicalReduction", "mechanical_reduction")
+
+
+def gear_ratios(root: etree._Element, where: str) -> dict[str, tuple[tuple[str, float], ...]]:
+    """Rotor name to ((joint, rotor rate / joint rate), …).
+
+    A rotor of a simple transmission has its joint's name; one of a differential or of any
+    other transmission with several joints has its actuator's.
+
+    Raises:
+        DescriptionError: a reduction that is 0 or no number.
+    """
+    ratios: dict[str, tuple[tuple[str, float], ...]] = {}
+    for transmission in root.iter("transmission"):
+        kind = _kind(transmission)
+        joints = [element for element in transmission.iterfind("joint") if element.get("name")]
+        at = f"{where}: transmission {transmission.get('name')!r}"
+        if "Differential" in kind and len(joints) == 2:
+            ratios.update(_differential(transmission, joints, at))
+        elif len(joints) == 1:
+            found = [*_reductions(transmission, at)]
+            if found:
+                name = joints[0].get("name")
+                ratios[name] = ((name, _product(found)),)
+    # <ros2_control><joint name><param name="mechanicalReduction">50</param>
+    for joint in root.iterfind("ros2_control/joint"):
+        at = f"{where}: ros2_control joint {joint.get('name')!r}"
+        for parameter in joint.iterfind("param"):
+            if parameter.get("name") in REDUCTION_TAGS:
+                name = joint.get("name")
+                ratios[name] = ((name, _ratio(parameter, at)),)
+    return ratios
+
+
+def _differential(
+    transmission: etree._Element, joints: list[etree._Element], at: str
+) -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
+    """As transmission_interface's DifferentialTransmission: x_a = n_a (n_j1 x_j1 ± n_j2 x_j2)."""
+    actuators = list(transmission.iterfind("actuator"))
+    if len(actuators) != 2:
+        raise wrong(DescriptionError, f"{at}: actuators", len(actuators), "two, as it has joints")
+    joints.sort(key=lambda joint: joint.get("role") or "")
+    actuators.sort(key=lambda actuator: actuator.get("role") or "")
+    n_1, n_2 = (_own_reduction(joint, at) for joint in joints)
+    for actuator, sign in zip(actuators, (1.0, -1.0), strict=True):
+        n_a = _own_reduction(actuator, at)
+        yield (
+            actuator.get("name") or at,
+            ((joints[0].get("name"), n_a * n_1), (joints[1].get("name"), sign * n_a * n_2)),
+        )
+
+
+def _kind(transmission: etree._Element) -> str:
+    text = transmission.findtext("plugin") or transmission.findtext("type")
+    return text or transmission.get("type") or ""
+
+
+def _reductions(element: etree._Element, at: str) -> Iterator[float]:
+    for child in element.iter(*REDUCTION_TAGS):
+        yield _ratio(child, at)
+
+
+def _own_reduction(element: etree._Element, at: str) -> float:
+    return _product([*_reductions(element, at)] or [1.0])
+
+
+def _ratio(element: etree._Element, at: str) -> float:
+    ratio = number((element.text or "").strip(), f"{at}: {REDUCTION_TAGS[0]}")
+    if ratio == 0:
+        raise wrong(
+            DescriptionError, f"{at}: {REDUCTION_TAGS[0]}", ratio, "a number other than 0"
+        )
+    return ratio
+
+
+def _product(factors: list[float]) -> float:
+    product = 1.0
+    for factor in factors:
+        product *= factor
+    return product

@@ -1,0 +1,302 @@
+"""URDF and xacro to a mechanism, through urdf_parser_py.
+
+Only links, inertials, joints and transmissions are kept before parsing: no visual or mesh is
+ever looked at, and tags that the parser does not know cannot flood the output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from lxml import etree
+
+from ..errors import DescriptionError, wrong
+from ..mechanism import (
+    Coupling,
+    Friction,
+    Inertial,
+    Joint,
+    Link,
+    Mechanism,
+    Pose,
+    Rotor,
+)
+from ..scalar import array
+from .fields import inertia_matrix, number, numbers, tolerate
+from .order import parents_first
+from .transmissions import gear_ratios
+
+KEPT = {
+    "link": ("inertial",),
+    "joint": ("parent", "child", "origin", "axis", "mimic", "dynamics", "limit"),
+}
+SUPPORTED = ("revolute", "continuous", "prismatic", "fixed")
+
+
+def read(path: Path, *, strict: bool = False) -> Mechanism:
+    """The mechanism of a .urdf or .xacro file."""
+    if path.suffix.lower() == ".xacro":
+        return parse(expand_xacro(path), path.name, strict=strict)
+    try:
+        return parse(path.read_text(encoding="utf-8"), path.name, strict=strict)
+    except UnicodeDecodeError as error:
+        raise DescriptionError(
+            f"{path.name}: not a text file ({error.reason})", name=path.name
+        ) from None
+
+
+def expand_xacro(path: Path) -> str:
+    """The URDF text that a xacro file describes, by ROS's own xacro.
+
+    Raises:
+        DescriptionError: xacro is not installed, or it refuses the file, in its own words.
+    """
+    try:
+        import xacro
+    except ImportError:
+        raise DescriptionError(
+            f"{path.name}: xacro is not installed; `pip install xacro`, or give the URDF that "
+            "`xacro FILE` prints",
+            name=path.name,
+        ) from None
+    output = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(output):
+            document = xacro.process_file(str(path))
+        return str(document.toxml())
+    except Exception as error:  # noqa: BLE001  xacro raises what its user's Python raises
+        words = " ".join((str(error) or type(error).__name__).split())
+        raise DescriptionError(f"{path.name}: xacro: {words}", name=path.name) from error
+
+
+def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
+    """The mechanism of a URDF text.
+
+    Links come parents first in the file's order; `<mimic>` joints follow their masters; gear
+    ratios of transmissions become rotors without mass.
+
+    Raises:
+        DescriptionError: naming `where`, the link or joint, and what was expected.
+
+    Warns:
+        DescriptionWarning: a joint that mimics one that is not there moves by itself (an error
+            if strict).
+    """
+    root = _xml(text, where)
+    ratios = gear_ratios(root, where)
+    robot = _parsed(_kept(root), where)
+
+    inertials = {link.name: _inertial(link, where) for link in robot.links}
+    if len(inertials) != len(robot.links):
+        names = [link.name for link in robot.links]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise wrong(DescriptionError, f"{where}: link name", twice, "every name once")
+    roots = set(inertials) - {joint.child for joint in robot.joints}
+    links = []
+    carried: dict[str, str] = {}
+    for joint in robot.joints:
+        at = f"{where}: joint {joint.name!r}"
+        for side, name in (("parent", joint.parent), ("child", joint.child)):
+            if name not in inertials:
+                raise wrong(DescriptionError, f"{at}: {side} link", name, "a link of this robot")
+        if joint.child in carried:
+            raise wrong(
+                DescriptionError,
+                f"{at}: child link",
+                joint.child,
+                f"a link that no other joint carries (joint {carried[joint.child]!r} does); "
+                "close chains with `loops` in a YAML beside the URDF",
+            )
+        carried[joint.child] = joint.name
+        links.append(Link(joint.child, joint.parent, _joint(joint, at), inertials[joint.child]))
+    if len(roots) != 1:
+        found = ", ".join(repr(name) for name in sorted(roots)) or "none"
+        raise wrong(DescriptionError, f"{where}: root link", found, "one link without a parent")
+    base = roots.pop()
+    joints = {link.joint.name: link.joint for link in links}
+    for joint in [joint for joint in joints.values() if joint.coupling is not None]:
+        master = joint.coupling.ratios[0][0]
+        if master not in joints or not joints[master].moves:
+            at = f"{where}: joint {joint.name!r}: mimic"
+            tolerate(wrong(DescriptionError, at, master, "a moving joint of this robot"), strict)
+            joints[joint.name] = replace(joint, coupling=None)
+    joints = _resolved(joints, where)
+    links = [Link(link.name, link.parent, joints[link.joint.name], link.inertial) for link in links]
+    parents = {link.joint.name: link.parent for link in links}
+    moving = {name for name, joint in joints.items() if joint.moves and joint.coupling is None}
+    rotors = tuple(
+        Rotor(name, parents[shaft[0][0]], Pose(), shaft, Inertial())
+        for name, shaft in ratios.items()
+        if all(joint in moving for joint, _ in shaft)
+    )
+    return Mechanism(
+        robot.name or "robot", parents_first(links, base, where), base=base, rotors=rotors
+    )
+
+
+def _xml(text: str, where: str) -> etree._Element:
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+    )
+    try:
+        root = etree.fromstring(text.encode(), parser)
+    except etree.XMLSyntaxError as error:
+        raise DescriptionError(f"{where}: not readable as XML: {error.msg}", name=where) from None
+    if root.tag != "robot":
+        raise wrong(DescriptionError, f"{where}: root element", root.tag, "<robot>")
+    return root
+
+
+def _kept(root: etree._Element) -> etree._Element:
+    """A copy with what dynamics needs and nothing else."""
+    copy = etree.Element("robot", name=root.get("name") or "robot")
+    for element in root:
+        if element.tag not in KEPT:
+            continue
+        # a transmission's <joint> has no type: only the robot's own joints are wanted
+        kept = etree.SubElement(
+            copy, element.tag, {key: element.get(key) for key in ("name", "type") if element.get(key)}
+        )
+        for child in element:
+            if child.tag in KEPT[element.tag]:
+                kept.append(_plain(child))
+    return copy
+
+
+def _plain(element: etree._Element) -> etree._Element:
+    """The element without attributes that URDF does not define (the parser names each)."""
+    known = {
+        "dynamics": ("damping", "friction"),
+        "limit": ("lower", "upper", "effort", "velocity"),
+        "mimic": ("joint", "multiplier", "offset"),
+        "parent": ("link",),
+        "child": ("link",),
+        "axis": ("xyz",),
+        "origin": ("xyz", "rpy"),
+        "mass": ("value",),
+        "inertia": ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"),
+    }
+    copy = etree.Element(element.tag)
+    for key in known.get(element.tag, ()):
+        if element.get(key) is not None:
+            copy.set(key, element.get(key))
+    if element.tag == "inertial":
+        copy.extend(_plain(child) for child in element if child.tag in known)
+    # limits are not part of the dynamics and are often incomplete
+    return copy
+
+
+def _parsed(root: etree._Element, where: str):  # type: ignore[no-untyped-def]
+    from urdf_parser_py.urdf import URDF
+
+    for limit in root.iterfind("joint/limit"):
+        limit.getparent().remove(limit)
+    words = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(words):
+            return URDF.from_xml_string(etree.tostring(root))
+    except Exception as error:  # noqa: BLE001  the parser raises many kinds
+        first = " ".join(str(error).split())
+        raise DescriptionError(f"{where}: not a valid URDF: {first}", name=where) from None
+
+
+def _inertial(link, where: str) -> Inertial:  # type: ignore[no-untyped-def]
+    if link.inertial is None:
+        return Inertial()
+    at = f"{where}: link {link.name!r}"
+    mass = number(link.inertial.mass, f"{at}: mass")
+    moments = link.inertial.inertia
+    tensor = inertia_matrix(
+        *(
+            number(getattr(moments, key), f"{at}: inertia.{key}") if moments else 0.0
+            for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+        )
+    )
+    body = Inertial(mass, array([0.0, 0.0, 0.0]), tensor)
+    return body.seen_from(_pose(link.inertial.origin, f"{at}: inertial"))
+
+
+def _pose(origin, at: str) -> Pose:  # type: ignore[no-untyped-def]
+    if origin is None:
+        return Pose()
+    return Pose.from_xyz_rpy(
+        numbers(list(origin.xyz or [0, 0, 0]), 3, f"{at}: origin.xyz"),
+        numbers(list(origin.rpy or [0, 0, 0]), 3, f"{at}: origin.rpy"),
+    )
+
+
+def _joint(joint, at: str) -> Joint:  # type: ignore[no-untyped-def]
+    if joint.type not in SUPPORTED:
+        raise wrong(
+            DescriptionError,
+            f"{at}: type",
+            joint.type,
+            "one of " + ", ".join(SUPPORTED) + " (describe other joints by several of these)",
+        )
+    axis = numbers(list(joint.axis), 3, f"{at}: axis") if joint.axis else array([1.0, 0.0, 0.0])
+    length = float((axis @ axis) ** 0.5)
+    if joint.type != "fixed" and length == 0:
+        raise wrong(DescriptionError, f"{at}: axis", list(axis), "a vector other than 0")
+    friction = Friction()
+    if joint.dynamics is not None:
+        friction = Friction(
+            number(joint.dynamics.damping or 0.0, f"{at}: dynamics.damping"),
+            number(joint.dynamics.friction or 0.0, f"{at}: dynamics.friction"),
+        )
+    coupling = None
+    if joint.mimic is not None and joint.type != "fixed":
+        multiplier, offset = joint.mimic.multiplier, joint.mimic.offset
+        coupling = Coupling(
+            (
+                (
+                    joint.mimic.joint,
+                    number(1.0 if multiplier is None else multiplier, f"{at}: mimic.multiplier"),
+                ),
+            ),
+            number(offset or 0.0, f"{at}: mimic.offset"),
+        )
+    return Joint(
+        joint.name,
+        joint.type,
+        origin=_pose(joint.origin, at),
+        axis=axis / length if length else axis,
+        friction=friction,
+        coupling=coupling,
+    )
+
+
+def _resolved(joints: dict[str, Joint], where: str) -> dict[str, Joint]:
+    """The joints with every mimic chain followed to a master that follows nobody."""
+
+    def master(name: str) -> Iterator[str]:
+        seen = [name]
+        while (coupling := joints[name].coupling) is not None:
+            name = coupling.ratios[0][0]
+            if name in seen:
+                raise wrong(
+                    DescriptionError,
+                    f"{where}: joint {seen[0]!r}: mimic",
+                    " → ".join([*seen, name]),
+                    "a chain that ends at a joint of its own",
+                )
+            seen.append(name)
+        yield from seen
+
+    resolved = {}
+    for name, joint in joints.items():
+        ratio, offset = 1.0, 0.0
+        *followers, last = master(name)
+        for follower in followers:
+            coupling = joints[follower].coupling
+            assert coupling is not None
+            # q = r (r' q'' + o') + o
+            offset += ratio * coupling.offset
+            ratio *= coupling.ratios[0][1]
+        resolved[name] = (
+            replace(joint, coupling=Coupling(((last, ratio),), offset)) if followers else joint
+        )
+    return resolved

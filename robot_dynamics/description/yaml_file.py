@@ -1,0 +1,228 @@
+"""The package's own description: a Denavit–Hartenberg tree, or extras beside a URDF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..errors import DescriptionError, choices, wrong
+from ..mechanism import (
+    BASE,
+    JOINT_TYPES,
+    Attachment,
+    Friction,
+    Joint,
+    Link,
+    Loop,
+    Mechanism,
+    Pose,
+    Rotor,
+)
+from ..scalar import array, exact, rotation_x, rotation_z
+from . import urdf
+from .fields import inertial, mapping, number, numbers, pose, sequence, text
+from .files import find
+from .order import parents_first
+
+COMMON_KEYS = ("robot", "gravity", "rotors", "loops", "actuated", "sensed", "platform", "home")
+TREE_KEYS = (*COMMON_KEYS, "dh_convention", "links")
+URDF_KEYS = (*COMMON_KEYS, "urdf")
+BODY_KEYS = ("mass", "center_of_mass", "inertia")
+DH_KEYS = ("theta", "d", "a", "alpha")
+LINK_KEYS = ("name", "parent", "origin", "joint", *DH_KEYS, *BODY_KEYS, "friction", "rotor")
+ROTOR_KEYS = ("mount", "origin", "gear_ratio", *BODY_KEYS)
+DH_CONVENTIONS = ("standard", "modified")
+
+
+def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, bool]:
+    """(mechanism, is it ours alone?) of a YAML file; False where a URDF has the bodies.
+
+    Raises:
+        DescriptionError: naming the file, the key and the value.
+    """
+    where = path.name
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        words = " ".join(str(error).split())
+        raise DescriptionError(f"{where}: not readable as YAML: {words}", name=where) from None
+    if not isinstance(content, dict):
+        raise wrong(DescriptionError, where, content, "a mapping with `links` or `urdf`")
+    if "urdf" in content:
+        entries = mapping(content, URDF_KEYS, where)
+        reference = text(entries["urdf"], f"{where}: urdf")
+        mechanism = urdf.read(find(reference, beside=path.parent), strict=strict)
+        return _extras(mechanism, entries, where), False
+    entries = mapping(content, TREE_KEYS, where)
+    return _extras(_tree(entries, where, path.stem), entries, where), True
+
+
+class _Loader(yaml.SafeLoader):
+    """Plain values only, and no key twice: the second would silently win."""
+
+
+def _mapping_without_repeats(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[Any] = set()
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node)
+        if isinstance(key, (dict, list)) or key in seen:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"key {key!r} stands twice or is no name", key_node.start_mark
+            )
+        seen.add(key)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_repeats)
+
+
+def _tree(entries: Mapping[str, Any], where: str, fallback: str) -> Mechanism:
+    convention = entries.get("dh_convention", "standard")
+    if convention not in DH_CONVENTIONS:
+        raise wrong(
+            DescriptionError, f"{where}: dh_convention", convention, choices(DH_CONVENTIONS)
+        )
+    links: list[Link] = []
+    rotors: list[Rotor] = []
+    before = BASE
+    for i, item in enumerate(sequence(entries.get("links"), f"{where}: links")):
+        at = f"{where}: links[{i}]"
+        link_entries = mapping(item, LINK_KEYS, at)
+        name = text(link_entries.get("name"), f"{at}.name")
+        at = f"{where}: link {name!r}"
+        parent = text(link_entries.get("parent", before), f"{at}: parent")
+        joint = _joint(link_entries, convention, at)
+        links.append(Link(name, parent, joint, inertial(link_entries, at)))
+        if link_entries.get("rotor") is not None:
+            rotors.append(_rotor(link_entries["rotor"], joint.name, parent, f"{at}: rotor"))
+        before = name
+    name = text(entries.get("robot", fallback), f"{where}: robot")
+    return Mechanism(name, parents_first(links, BASE, where), rotors=tuple(rotors))
+
+
+def _joint(entries: Mapping[str, Any], convention: str, at: str) -> Joint:
+    joint = mapping(entries.get("joint"), ("name", "type"), f"{at}: joint")
+    kind = joint.get("type")
+    if kind not in JOINT_TYPES:
+        raise wrong(DescriptionError, f"{at}: joint.type", kind, choices(JOINT_TYPES))
+    # a fixed joint moves nothing, so that nobody need name it
+    unnamed = f"{entries['name']}_fixed" if kind == "fixed" else None
+    name = text(joint.get("name", unnamed), f"{at}: joint.name")
+    theta, d, a, alpha = (number(entries.get(key, 0.0), f"{at}: {key}") for key in DH_KEYS)
+    # Rz(theta) Tz(d) commute with the joint's own motion about or along z
+    about_z = Pose(exact(rotation_z(theta)), array([0.0, 0.0, d]))
+    about_x = Pose(exact(rotation_x(alpha)), array([a, 0.0, 0.0]))
+    before = pose(entries.get("origin"), f"{at}: origin")
+    if convention == "standard":
+        before, tail = before @ about_z, about_x
+    else:
+        before, tail = before @ about_x @ about_z, Pose()
+    friction = mapping(entries.get("friction"), ("viscous", "coulomb"), f"{at}: friction")
+    return Joint(
+        name,
+        kind,
+        origin=before,
+        tail=tail,
+        friction=Friction(
+            number(friction.get("viscous", 0.0), f"{at}: friction.viscous"),
+            number(friction.get("coulomb", 0.0), f"{at}: friction.coulomb"),
+        ),
+    )
+
+
+def _rotor(item: Any, name: str, mount: str, at: str, joint: str | None = None) -> Rotor:
+    entries = mapping(item, ROTOR_KEYS, at)
+    body = inertial(entries, at)
+    if body.mass != 0 and "origin" not in entries:
+        raise DescriptionError(
+            f"{at}: it has a mass of {body.mass:g} kg but no place; give its `origin` in the "
+            f"frame of its mount ({{xyz: [0, 0, 0]}} for the frame's own origin)",
+            name=at,
+            expected="origin",
+        )
+    ratio = entries.get("gear_ratio")
+    if isinstance(ratio, dict):
+        ratios = tuple(
+            (text(key, f"{at}: gear_ratio"), number(value, f"{at}: gear_ratio.{key}"))
+            for key, value in ratio.items()
+        )
+    elif ratio is None:
+        ratios = ()
+    else:
+        ratios = ((joint or name, number(ratio, f"{at}: gear_ratio")),)
+    return Rotor(
+        name,
+        text(entries.get("mount", mount), f"{at}: mount"),
+        pose(entries.get("origin"), f"{at}: origin"),
+        ratios,
+        body,
+    )
+
+
+def _extras(mechanism: Mechanism, entries: Mapping[str, Any], where: str) -> Mechanism:
+    """What both kinds of file may say beside the bodies."""
+    changes: dict[str, Any] = {
+        key: tuple(
+            text(name, f"{where}: {key}")
+            for name in sequence(entries.get(key), f"{where}: {key}")
+        )
+        for key in ("actuated", "sensed")
+    }
+    if "robot" in entries:
+        changes["name"] = text(entries["robot"], f"{where}: robot")
+    if "gravity" in entries:
+        changes["gravity"] = numbers(entries["gravity"], 3, f"{where}: gravity")
+    if entries.get("platform") is not None:
+        changes["platform"] = text(entries["platform"], f"{where}: platform")
+    home = entries.get("home")
+    changes["home"] = {
+        name: number(value, f"{where}: home.{name}")
+        for name, value in mapping(home, home or (), f"{where}: home").items()
+    }
+    changes["loops"] = tuple(
+        _loop(item, i, where)
+        for i, item in enumerate(sequence(entries.get("loops"), f"{where}: loops"))
+    )
+    changes["rotors"] = _rotors(mechanism, entries.get("rotors"), where)
+    return replace(mechanism, **changes)
+
+
+def _rotors(mechanism: Mechanism, listed: Any, where: str) -> tuple[Rotor, ...]:
+    """Rotors by the name of their joint, or by a name of their own with a mapping of ratios."""
+    rotors = {rotor.name: rotor for rotor in mechanism.rotors}
+    joints = {link.joint.name: link for link in mechanism.links}
+    for name, item in mapping(listed, listed or (), f"{where}: rotors").items():
+        at = f"{where}: rotor {name!r}"
+        known = rotors.get(name)
+        driven = joints.get(name)
+        mount = known.mount if known else driven.parent if driven else None
+        if mount is None and not (isinstance(item, dict) and "mount" in item):
+            raise wrong(
+                DescriptionError,
+                f"{at}: mount",
+                None,
+                "the link that carries the motor (it is not the name of a joint, whose parent "
+                "would be taken)",
+            )
+        rotor = _rotor(item, name, mount or BASE, at)
+        if not rotor.ratios and known:  # the description's transmission knows it
+            rotor = replace(rotor, ratios=known.ratios)
+        rotors[name] = rotor
+    return tuple(rotors.values())
+
+
+def _loop(item: Any, i: int, where: str) -> Loop:
+    at = f"{where}: loops[{i}]"
+    entries = mapping(item, ("name", "type", "predecessor", "successor"), at)
+    name = text(entries.get("name", f"loop{i + 1}"), f"{at}.name")
+    sides = []
+    for side in ("predecessor", "successor"):
+        frame = mapping(entries.get(side), ("link", "xyz", "rpy"), f"{at}.{side}")
+        link = text(frame.get("link"), f"{at}.{side}.link")
+        placed = {key: frame[key] for key in ("xyz", "rpy") if key in frame}
+        sides.append(Attachment(link, pose(placed, f"{at}.{side}")))
+    return Loop(name, text(entries.get("type"), f"{at}.type"), *sides)

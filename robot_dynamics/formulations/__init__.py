@@ -1,0 +1,48 @@
+"""The formulations of the inverse dynamics, by name.
+
+A formulation is two functions: `prepare` brings a mechanism into the form that it is written
+for, and `torques(mechanism, q, qd, qdd)` gives the torques of all tree coordinates, over any
+scalar, without friction and without loops. A new one is one file and one line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import InputError, choices, wrong
+from ..mechanism import Mechanism
+from ..scalar import Array
+from . import gibbs_appell, lagrange_euler, murphy, newton_euler
+
+
+@dataclass(frozen=True)
+class Formulation:
+    name: str
+    prepare: Callable[[Mechanism], Mechanism]
+    torques: Callable[[Mechanism, Array, Array, Array], Array]
+    order: str
+    """The number of operations for n joints"""
+
+
+FORMULATIONS = {
+    each.name: each
+    for each in (
+        Formulation("lagrange_euler", lagrange_euler.prepare, lagrange_euler.torques, "O(n⁴)"),
+        Formulation("newton_euler", newton_euler.prepare, newton_euler.torques, "O(n)"),
+        Formulation("gibbs_appell", gibbs_appell.prepare, gibbs_appell.torques, "O(n)"),
+        Formulation("murphy", murphy.prepare, murphy.torques, "O(n)"),
+    )
+}
+
+
+def formulation(name: str) -> Formulation:
+    """The formulation of this name.
+
+    Raises:
+        InputError: there is none; the message lists those there are.
+    """
+    try:
+        return FORMULATIONS[name]
+    except (KeyError, TypeError):
+        raise wrong(InputError, "formulation", name, choices(FORMULATIONS)) from None

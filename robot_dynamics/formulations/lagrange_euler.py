@@ -1,0 +1,182 @@
+"""Lagrange–Euler by homogeneous matrices, O(n⁴), step by step.
+
+Source: Barrientos, Peñín, Balaguer, Aracil, "Fundamentos de Robótica", ch. 5 (after Uicker and
+Fu, González, Lee), steps L-E 1 to L-E 10. On a tree, "j ≤ i" reads "joint j carries link i".
+Rotors come as links of their own, with pseudo-inertias of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..mechanism import Joint, Mechanism, Pose
+from ..mechanism.transform import lumped, rotors_as_links
+from ..scalar import Array, array, skew, zeros
+
+
+def prepare(mechanism: Mechanism) -> Mechanism:
+    """The form this formulation is written for: no fixed joints, rotors as links that turn."""
+    tree = lumped(rotors_as_links(mechanism))
+    links = tuple(
+        replace(link, joint=replace(link.joint, carries_frame=True)) for link in tree.links
+    )
+    return replace(tree, links=links)
+
+
+def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
+    """Torques (n_tree,) of the tree coordinates (N·m, N), friction and loops apart."""
+    return steps(mechanism, q).torques(qd, qdd)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Everything L-E 2 to L-E 9 computes at one q; indices count from 0.
+
+    `i`, `j`, `k`, `m` below are the book's, less one.
+    """
+
+    names: tuple[str, ...]
+    """Joint names in the order of the indices"""
+    A: Array
+    """(n, 4, 4): A[i] = ⁰A_i, the link's frame in the base frame (L-E 2)"""
+    Q: Array
+    """(n, 4, 4): Q[j], the derivative operator of joint j in the frame before it (note 1)"""
+    U: Array
+    """(n, n, 4, 4): U[i, j] = ∂⁰A_i/∂q_j (L-E 3)"""
+    dU: Array
+    """(n, n, n, 4, 4): dU[i, j, k] = U_ijk = ∂U_ij/∂q_k (L-E 4)"""
+    J: Array
+    """(n, 4, 4): J[i], the pseudo-inertia of link i in its own frame, kg m² (L-E 5)"""
+    D: Array
+    """(n, n): the inertia matrix (L-E 6)"""
+    h: Array
+    """(n, n, n): h[i, k, m], Christoffel symbols of the first kind (L-E 7)"""
+    C: Array
+    """(n,): the gravity torques, N·m or N (L-E 9)"""
+
+    def H(self, qd: Array) -> Array:
+        """(n,): Coriolis and centripetal torques, h_i = Σ_k Σ_m h_ikm q̇_k q̇_m (L-E 8)."""
+        return self.coriolis_matrix(qd) @ array(qd)
+
+    def coriolis_matrix(self, qd: Array) -> Array:
+        """(n, n): Σ_k h_ikm q̇_k, with which dD/dt - 2C is skew and C q̇ = H."""
+        return array([[np.dot(row[:, m], qd) for m in range(len(qd))] for row in self.h]).reshape(
+            self.D.shape
+        )
+
+    def torques(self, qd: Array, qdd: Array) -> Array:
+        """(n,): τ = D q̈ + H + C (L-E 10)."""
+        return self.D @ array(qdd) + self.H(qd) + self.C
+
+
+def steps(mechanism: Mechanism, q: Array) -> Steps:
+    """L-E 2 to L-E 9 for a mechanism in this formulation's form (see `prepare`).
+
+    q (n_tree,) in rad or m; numbers or symbols.
+    """
+    links = mechanism.links
+    n = len(links)
+    index = mechanism.index()
+    parents = [index[link.parent] for link in links]
+    local = [link.joint.pose(q[i]).homogeneous() for i, link in enumerate(links)]
+    dtype = object if any(a.dtype == object for a in local) or _symbolic(mechanism) else float
+
+    # joint j carries link i where j is on the way from i to the base
+    carries = np.zeros((n, n), dtype=bool)
+    for i, parent in enumerate(parents):
+        if parent >= 0:
+            carries[i] = carries[parent]
+        carries[i, i] = True
+
+    # L-E 2: ^pA_i, link i seen from the frame before joint j (p = parent of j)
+    before = np.full((n, n), None, dtype=object)
+    for i, parent in enumerate(parents):
+        for j in np.flatnonzero(carries[i]):
+            before[j, i] = local[i] if j == i else before[j, parent] @ local[i]
+    A = [before[int(np.flatnonzero(carries[i])[0]), i] for i in range(n)]
+    A_before = [A[parent] if parent >= 0 else np.eye(4) for parent in parents]
+
+    Q = [derivative_operator(link.joint) for link in links]
+
+    # L-E 3: U_ij = ⁰A_{j-1} Q_j ^{j-1}A_i
+    U = np.zeros((n, n, 4, 4), dtype=dtype)
+    # L-E 4: U_ijk = ⁰A_{j-1} Q_j ^{j-1}A_{k-1} Q_k ^{k-1}A_i  for k at or after j
+    dU = np.zeros((n, n, n, 4, 4), dtype=dtype)
+    for i in range(n):
+        for k in np.flatnonzero(carries[i]):
+            QA = Q[k] @ before[k, i]
+            U[i, k] = A_before[k] @ QA
+            for j in np.flatnonzero(carries[k]):
+                before_k = U[parents[k], j] if j != k else A_before[k] @ Q[k]
+                dU[i, j, k] = dU[i, k, j] = before_k @ QA
+
+    # L-E 5
+    J = [pseudo_inertia(link.inertial) for link in links]
+
+    # L-E 6: d_ij = Σ_k Tr(U_kj J_k U_kiᵀ),  L-E 7: h_ikm = Σ_j Tr(U_jkm J_j U_jiᵀ)
+    D = np.zeros((n, n), dtype=dtype)
+    h = np.zeros((n, n, n), dtype=dtype)
+    # L-E 9: c_i = Σ_j -m_j g U_ji r_j
+    C = np.zeros(n, dtype=dtype)
+    g = array([*mechanism.gravity, 0.0])
+    for b in range(n):
+        on = np.flatnonzero(carries[b])
+        for i in on:
+            JUt = J[b] @ U[b, i].T
+            C[i] = C[i] - np.dot(g, U[b, i] @ J[b][:, 3])
+            for k in on:
+                if k <= i:
+                    D[i, k] = D[i, k] + _trace(U[b, k], JUt)
+                for m in on[on <= k]:
+                    h[i, k, m] = h[i, k, m] + _trace(dU[b, k, m], JUt)
+    for i in range(n):
+        for k in range(i):
+            D[k, i] = D[i, k]
+        for k in range(n):
+            for m in range(k):
+                h[i, m, k] = h[i, k, m]
+
+    stack = np.array if dtype is float else array
+    names = tuple(link.joint.name for link in links)
+    as_array = lambda parts: stack(parts).reshape(n, 4, 4)  # noqa: E731
+    return Steps(names, as_array(A), as_array(Q), U, dU, as_array(J), D, h, C)
+
+
+def derivative_operator(joint: Joint) -> Array:
+    """Q (4, 4) with ∂A/∂q = Q A for A = origin · motion · tail, in the frame before the joint.
+
+    For a z axis and no origin it is the book's: [[0, -1], [1, 0]] above for a revolute joint,
+    a one at (3, 4) for a prismatic one.
+    """
+    generator = zeros(4, 4)
+    if joint.turns:
+        generator[:3, :3] = skew(joint.axis)
+    else:
+        generator[:3, 3] = joint.axis
+    origin: Pose = joint.origin
+    return origin.homogeneous() @ generator @ origin.inverse().homogeneous()
+
+
+def pseudo_inertia(inertial: object) -> Array:
+    """J (4, 4) of [5.11]: ∫ x xᵀ dm over homogeneous points x of the link's frame."""
+    I, h = inertial.inertia_about_origin, inertial.first_moment  # type: ignore[attr-defined]
+    # ∫ r rᵀ dm = ½ tr(I) 1 - I
+    half_trace = (I[0, 0] + I[1, 1] + I[2, 2]) / 2
+    second = array(half_trace * np.eye(3) - I)
+    return np.vstack(
+        [np.column_stack([second, h]), array([*h, inertial.mass])]  # type: ignore[attr-defined]
+    )
+
+
+def _trace(a: Array, b: Array) -> object:
+    """Tr(a b) of which only the first three rows of a are not zero."""
+    return sum(np.dot(a[r], b[:, r]) for r in range(3))
+
+
+def _symbolic(mechanism: Mechanism) -> bool:
+    bodies = [link.inertial for link in mechanism.links]
+    return mechanism.gravity.dtype == object or any(
+        pseudo_inertia(body).dtype == object for body in bodies
+    )

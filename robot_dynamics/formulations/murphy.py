@@ -1,0 +1,95 @@
+"""Newton–Euler with the rotors' wrenches carried by their mounts, all in the base frame, O(n).
+
+Source: Murphy, "Modelling and simulation of multiple cooperating manipulators on a mobile
+platform", RPI, 1990; as in Murphy, Wen, Saridis (1990). Each body's rate of momentum is a
+wrench about its centre of mass; a rotor hands its wrench to the link that carries the motor,
+and the part about its spin axis, times the gear ratio, to the joint that it drives.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..mechanism import Mechanism
+from ..mechanism.transform import standard_form
+from ..scalar import Array, Scalar, array, cross, rotation_z, zeros
+
+
+def prepare(mechanism: Mechanism) -> Mechanism:
+    """The form this formulation is written for: z-axis joints, rotors on their mounts."""
+    return standard_form(mechanism)
+
+
+def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
+    """Torques (n_tree,) of the tree coordinates (N·m, N), friction and loops apart."""
+    index = mechanism.index()
+    n = len(mechanism.links)
+    # rotation, origin, ω, α and a of each link's frame; the base last, at index -1
+    R, o, w, alpha, a = ([None] * (n + 1) for _ in range(5))
+    R[-1], o[-1], w[-1], alpha[-1], a[-1] = np.eye(3), zeros(3), zeros(3), zeros(3), zeros(3)
+    force: list[Array] = [zeros(3) for _ in range(n + 1)]
+    moment: list[Array] = [zeros(3) for _ in range(n + 1)]  # about the link frame's origin
+
+    for i, link in enumerate(mechanism.links):
+        p, pose = index[link.parent], link.joint.pose(q[i])
+        R[i] = R[p] @ pose.rotation
+        arm = R[p] @ pose.translation
+        o[i] = o[p] + arm
+        z = R[i][:, 2]
+        if link.joint.turns:
+            w[i] = w[p] + z * qd[i]
+            alpha[i] = alpha[p] + z * qdd[i] + cross(w[p], z) * qd[i]
+            a[i] = _acceleration(a[p], w[p], alpha[p], arm)
+        else:
+            w[i], alpha[i] = w[p], alpha[p]
+            a[i] = (
+                _acceleration(a[p], w[p], alpha[p], arm)
+                + z * qdd[i]
+                + 2 * cross(w[p], z) * qd[i]
+            )
+        force[i], moment[i] = _wrench(mechanism, link.inertial, R[i], w[i], alpha[i], a[i])
+
+    tau: list[Scalar] = [0.0] * n
+    joint_index = {link.joint.name: i for i, link in enumerate(mechanism.links)}
+    for rotor in mechanism.rotors:
+        k = index[rotor.mount]
+        driven = [(joint_index[name], ratio) for name, ratio in rotor.ratios]
+        R_m = R[k] @ rotor.origin.rotation
+        arm = R[k] @ rotor.origin.translation
+        z = R_m[:, 2]
+        if not rotor.is_symmetric:
+            R_m = R_m @ rotation_z(sum(ratio * q[j] for j, ratio in driven))
+        rate = sum(ratio * qd[j] for j, ratio in driven)
+        rate_dot = sum(ratio * qdd[j] for j, ratio in driven)
+        # ω_r = ω_k + Γ q̇ z,  α_r = α_k + Γ q̈ z + ω_k × Γ q̇ z
+        w_r = w[k] + z * rate
+        alpha_r = alpha[k] + z * rate_dot + cross(w[k], z) * rate
+        a_r = _acceleration(a[k], w[k], alpha[k], arm)
+        f_r, n_r = _wrench(mechanism, rotor.inertial, R_m, w_r, alpha_r, a_r)
+        force[k] = force[k] + f_r
+        moment[k] = moment[k] + n_r + cross(arm, f_r)
+        for j, ratio in driven:
+            tau[j] = tau[j] + ratio * np.dot(z, n_r)
+
+    for i in reversed(range(n)):
+        link = mechanism.links[i]
+        z = R[i][:, 2]
+        tau[i] = tau[i] + np.dot(z, moment[i] if link.joint.turns else force[i])
+        p = index[link.parent]
+        force[p] = force[p] + force[i]
+        moment[p] = moment[p] + moment[i] + cross(o[i] - o[p], force[i])
+    return array(tau)
+
+
+def _acceleration(a: Array, w: Array, alpha: Array, arm: Array) -> Array:
+    """Of a point at the end of an arm fixed in a body: a + α × r + ω × (ω × r)."""
+    return a + cross(alpha, arm) + cross(w, cross(w, arm))
+
+
+def _wrench(mechanism, body, R, w, alpha, a) -> tuple[Array, Array]:  # type: ignore[no-untyped-def]
+    """The force and the moment about the frame's origin that the body's motion needs."""
+    c = R @ body.center_of_mass
+    I = R @ body.inertia @ R.T
+    # F = m (a_G - g),  N_O = I α + ω × I ω + c × F
+    force = body.mass * (_acceleration(a, w, alpha, c) - mechanism.gravity)
+    return force, I @ alpha + cross(w, I @ w) + cross(c, force)

@@ -1,0 +1,95 @@
+"""Recursive Newton–Euler, O(n), in link frames with inertias about the frames' origins.
+
+Sources: Luh, Walker, Paul (1980) for the recursion; Khalil, Kleinfinger (1987) for the
+moments about the origins, which make the torques linear in the inertial parameters.
+Rotors come as links of their own whose joints follow the joints they drive.
+"""
+
+from __future__ import annotations
+
+from ..mechanism import Mechanism
+from ..mechanism.transform import rotors_as_links, standard_form
+from ..scalar import Array, Scalar, array, cos, cross, sin, skew, zeros
+
+
+def prepare(mechanism: Mechanism) -> Mechanism:
+    """The form this formulation is written for: z-axis joints, rotors as links."""
+    return standard_form(rotors_as_links(mechanism))
+
+
+def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
+    """Torques (n_tree,) of the tree coordinates (N·m, N), friction and loops apart."""
+    index = mechanism.index()
+    # the base accelerates upwards instead of everything being pulled down
+    motion = {-1: (zeros(3), zeros(3), zeros(3, 3), -mechanism.gravity)}
+    frames, wrenches = [], []
+
+    for i, link in enumerate(mechanism.links):
+        joint, body = link.joint, link.inertial
+        w_p, alpha_p, U_p, a_p = motion[index[link.parent]]
+        turn = _Turn(joint.origin.rotation, q[i] if joint.turns and joint.carries_frame else None)
+        p = joint.origin.translation
+        if joint.slides:
+            p = p + joint.origin.rotation[:, 2] * q[i]
+
+        # ω_i = Rᵀ ω_p + z q̇,   ω̇_i = Rᵀ ω̇_p + z q̈ + Rᵀ ω_p × z q̇
+        w, alpha = turn.inward(w_p), turn.inward(alpha_p)
+        # a_i = Rᵀ (a_p + U_p p),   U = [ω̇]× + [ω]×²
+        a = turn.inward(a_p + U_p @ p)
+        if joint.turns:
+            alpha = alpha + array([w[1] * qd[i], -w[0] * qd[i], qdd[i]])
+            w = w + array([0.0, 0.0, qd[i]])
+        else:
+            # a_i += z q̈ + 2 ω_i × z q̇
+            a = a + array([2.0 * w[1] * qd[i], -2.0 * w[0] * qd[i], qdd[i]])
+
+        U = _acceleration_matrix(w, alpha)
+        m, h, I = body.mass, body.first_moment, body.inertia_about_origin
+        # F = m a + U h,   N = I ω̇ + ω × I ω + h × a
+        force = m * a + U @ h
+        moment = I @ alpha + cross(w, I @ w) + cross(h, a)
+
+        motion[i] = (w, alpha, U, a)
+        frames.append((turn, p))
+        wrenches.append((force, moment))
+
+    tau: list[Scalar] = []
+    for i, link in reversed(list(enumerate(mechanism.links))):
+        force, moment = wrenches[i]
+        tau.append(moment[2] if link.joint.turns else force[2])
+        parent = index[link.parent]
+        if parent < 0:
+            continue
+        # f_p += R f,   n_p += R n + p × R f
+        turn, p = frames[i]
+        force = turn.outward(force)
+        above = wrenches[parent]
+        wrenches[parent] = (above[0] + force, above[1] + turn.outward(moment) + cross(p, force))
+    return array(reversed(tau))
+
+
+class _Turn:
+    """R = R_origin Rz(q), applied in two cheap steps; q is None where the frame does not turn."""
+
+    def __init__(self, origin: Array, q: Scalar | None):
+        self.origin = origin
+        self.c, self.s = (1.0, 0.0) if q is None else (cos(q), sin(q))
+
+    def inward(self, v: Array) -> Array:
+        """Rᵀ v"""
+        x, y, z = self.origin.T @ v
+        c, s = self.c, self.s
+        return array([c * x + s * y, c * y - s * x, z])
+
+    def outward(self, v: Array) -> Array:
+        """R v"""
+        c, s = self.c, self.s
+        return self.origin @ array([c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]])
+
+
+def _acceleration_matrix(w: Array, alpha: Array) -> Array:
+    """U = [ω̇]× + [ω]×², with [ω]×² = ω ωᵀ - (ω·ω) 1 and its products formed once."""
+    xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
+    xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
+    square = array([[-(yy + zz), xy, xz], [xy, -(xx + zz), yz], [xz, yz, -(xx + yy)]])
+    return skew(alpha) + square

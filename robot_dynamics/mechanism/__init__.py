@@ -1,0 +1,35 @@
+"""The robot as one immutable value, and the transformations from one to another."""
+
+from .model import (
+    BASE,
+    JOINT_TYPES,
+    LOOP_TYPES,
+    Armature,
+    Attachment,
+    Coupling,
+    Friction,
+    Inertial,
+    Joint,
+    Link,
+    Loop,
+    Mechanism,
+    Pose,
+    Rotor,
+)
+
+__all__ = [
+    "BASE",
+    "JOINT_TYPES",
+    "LOOP_TYPES",
+    "Armature",
+    "Attachment",
+    "Coupling",
+    "Friction",
+    "Inertial",
+    "Joint",
+    "Link",
+    "Loop",
+    "Mechanism",
+    "Pose",
+    "Rotor",
+]

@@ -1,0 +1,319 @@
+"""What a robot is made of. Frozen values; SI units; every pose is given in the frame it names.
+
+Every number may be a float, a SymPy expression or a recorder's scalar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..scalar import Array, Scalar, array, exact, is_zero, rotation_about, rotation_rpy, zeros
+
+BASE = "base"
+"""The default name of the link that does not move."""
+
+TURNING = ("revolute", "continuous")
+SLIDING = ("prismatic",)
+JOINT_TYPES = (*TURNING, *SLIDING, "fixed")
+LOOP_TYPES = ("revolute", "spherical", "universal", "prismatic", "fixed")
+
+
+def _frozen(values: Array) -> Array:
+    copy = array(values)
+    copy.flags.writeable = False
+    return copy
+
+
+@dataclass(frozen=True, eq=False)
+class Pose:
+    """A frame in another one: x_outer = rotation @ x_inner + translation."""
+
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+    """(3, 3)"""
+    translation: Array = field(default_factory=lambda: zeros(3))
+    """(3,), m"""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rotation", _frozen(exact(array(self.rotation))))
+        object.__setattr__(self, "translation", _frozen(self.translation))
+
+    @classmethod
+    def from_xyz_rpy(cls, xyz: Array, rpy: Array) -> Pose:
+        """Translation xyz (m), then rotation Rz(yaw) Ry(pitch) Rx(roll) (rad), as in URDF."""
+        return cls(rotation_rpy(*rpy), array(xyz))
+
+    def __matmul__(self, inner: Pose) -> Pose:
+        return Pose(self.rotation @ inner.rotation, self.apply(inner.translation))
+
+    def apply(self, point: Array) -> Array:
+        """A point (3,) of the inner frame, in the outer frame."""
+        return self.rotation @ point + self.translation
+
+    def inverse(self) -> Pose:
+        return Pose(self.rotation.T, -(self.rotation.T @ self.translation))
+
+    def homogeneous(self) -> Array:
+        """The same as a (4, 4) matrix."""
+        upper = np.column_stack([self.rotation, self.translation])
+        return np.vstack([upper, array([0.0, 0.0, 0.0, 1.0])])
+
+
+@dataclass(frozen=True, eq=False)
+class Inertial:
+    """Mass (kg), centre of mass (3,) (m, link frame), inertia (3, 3) (kg m², about the centre
+    of mass, link axes)."""
+
+    mass: Scalar = 0.0
+    center_of_mass: Array = field(default_factory=lambda: zeros(3))
+    inertia: Array = field(default_factory=lambda: zeros(3, 3))
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "center_of_mass", _frozen(self.center_of_mass))
+        object.__setattr__(self, "inertia", _frozen(self.inertia))
+
+    @property
+    def first_moment(self) -> Array:
+        """m c (3,), kg m."""
+        return self.mass * self.center_of_mass
+
+    @property
+    def inertia_about_origin(self) -> Array:
+        """(3, 3), kg m², about the link frame's origin (Steiner)."""
+        # I_O = I_C + m (c·c 1 - c cᵀ)
+        return self.inertia + point_inertia(self.mass, self.center_of_mass)
+
+    @property
+    def is_nothing(self) -> bool:
+        """Has this body neither mass nor inertia?"""
+        return is_zero(self.mass) and all(is_zero(x) for x in self.inertia.flat)
+
+    def seen_from(self, pose: Pose) -> Inertial:
+        """The same body in the frame in which its own frame has this pose."""
+        r = pose.rotation
+        return Inertial(self.mass, pose.apply(self.center_of_mass), r @ self.inertia @ r.T)
+
+    def __add__(self, other: Inertial) -> Inertial:
+        """Both bodies, in the same frame, welded into one."""
+        if other.is_nothing:
+            return self
+        if self.is_nothing:
+            return other
+        mass = self.mass + other.mass
+        if is_zero(mass):
+            return Inertial(mass, self.center_of_mass, self.inertia + other.inertia)
+        center = (self.first_moment + other.first_moment) / mass
+        inertia = (
+            self.inertia
+            + point_inertia(self.mass, self.center_of_mass - center)
+            + other.inertia
+            + point_inertia(other.mass, other.center_of_mass - center)
+        )
+        return Inertial(mass, center, inertia)
+
+
+def point_inertia(mass: Scalar, arm: Array) -> Array:
+    """Inertia (3, 3) of a point mass about the far end of the arm: m (r·r 1 - r rᵀ)."""
+    return mass * (np.dot(arm, arm) * np.eye(3) - np.outer(arm, arm))
+
+
+@dataclass(frozen=True)
+class Friction:
+    """viscous·qd + coulomb·sign(qd) at the joint: N·m·s/rad and N·m (N·s/m and N)."""
+
+    viscous: Scalar = 0.0
+    coulomb: Scalar = 0.0
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A joint that follows others: q = Σ ratio·q_master + offset."""
+
+    ratios: tuple[tuple[str, Scalar], ...]
+    offset: Scalar = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """How a link moves in its parent: link pose = origin · motion(axis, q) · tail."""
+
+    name: str
+    type: str
+    """One of JOINT_TYPES"""
+    origin: Pose = field(default_factory=Pose)
+    """The joint's frame in the parent link's frame"""
+    axis: Array = field(default_factory=lambda: array([0.0, 0.0, 1.0]))
+    """(3,), a unit vector in the joint's frame"""
+    tail: Pose = field(default_factory=Pose)
+    """The link's frame in the joint's moved frame (standard DH puts a and alpha here)"""
+    friction: Friction = field(default_factory=Friction)
+    coupling: Coupling | None = None
+    """Set where the joint follows others (mimic, or a geared rotor)"""
+    carries_frame: bool = True
+    """False for a body of revolution whose frame need not turn with it: its tensor is the same"""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axis", _frozen(self.axis))
+
+    @property
+    def turns(self) -> bool:
+        return self.type in TURNING
+
+    @property
+    def slides(self) -> bool:
+        return self.type in SLIDING
+
+    @property
+    def moves(self) -> bool:
+        return self.type != "fixed"
+
+    def pose(self, q: Scalar) -> Pose:
+        """The link's frame in its parent's at joint position q (rad or m)."""
+        if self.turns and self.carries_frame:
+            motion = Pose(rotation_about(self.axis, q))
+        elif self.slides:
+            motion = Pose(translation=self.axis * q)
+        else:
+            motion = Pose()
+        return self.origin @ motion @ self.tail
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A rigid body and the joint that carries it."""
+
+    name: str
+    parent: str
+    joint: Joint
+    inertial: Inertial = field(default_factory=Inertial)
+
+
+@dataclass(frozen=True, eq=False)
+class Rotor:
+    """A motor's rotor: it turns about its frame's z axis by Σ ratio·q_j (rad)."""
+
+    name: str
+    mount: str
+    """The link that carries the motor"""
+    origin: Pose
+    """The motor's frame in the mount link's frame"""
+    ratios: tuple[tuple[str, Scalar], ...]
+    """(joint, gear ratio): rotor rate / joint rate, rad/rad or rad/m"""
+    inertial: Inertial
+    """In the rotor's own, spinning frame"""
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Is it balanced and of revolution about its axis, so that its angle does not matter?"""
+        c, i = self.inertial.center_of_mass, self.inertial.inertia
+        off_axis = (c[0], c[1], i[0, 1], i[0, 2], i[1, 2], i[0, 0] - i[1, 1])
+        return all(is_zero(x) for x in off_axis)
+
+
+@dataclass(frozen=True)
+class Armature:
+    """Inertia (kg m²) about one shaft at the rate Σ ratio·qd_j: tau_j += ratio_j·inertia·rate'."""
+
+    ratios: tuple[tuple[str, Scalar], ...]
+    inertia: Scalar
+
+
+@dataclass(frozen=True, eq=False)
+class Attachment:
+    """A frame on a link."""
+
+    link: str
+    pose: Pose = field(default_factory=Pose)
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A joint that closes a chain: it is not in the tree.
+
+    revolute turns about z of its frames, prismatic slides along z, universal turns about the
+    predecessor's x and then the successor's y.
+    """
+
+    name: str
+    type: str
+    """One of LOOP_TYPES"""
+    predecessor: Attachment
+    successor: Attachment
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """A robot. `links` come parents first; joints move in that order.
+
+    Tree coordinates are those of all moving joints; the independent ones (`joint_names`) leave
+    out those that follow others.
+    """
+
+    name: str
+    links: tuple[Link, ...]
+    base: str = BASE
+    gravity: Array = field(default_factory=lambda: array([0.0, 0.0, -9.81]))
+    """(3,), m/s², in the base frame"""
+    rotors: tuple[Rotor, ...] = ()
+    armatures: tuple[Armature, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    actuated: tuple[str, ...] = ()
+    """Joints with a motor; empty: every independent joint"""
+    sensed: tuple[str, ...] = ()
+    platform: str | None = None
+    home: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gravity", _frozen(self.gravity))
+
+    @property
+    def moving(self) -> tuple[Link, ...]:
+        """The links whose joints move: one tree coordinate each."""
+        return tuple(link for link in self.links if link.joint.moves)
+
+    @property
+    def tree_names(self) -> tuple[str, ...]:
+        """Every moving joint."""
+        return tuple(link.joint.name for link in self.moving)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The independent joints: the order of q, qd, qdd."""
+        return tuple(link.joint.name for link in self.moving if link.joint.coupling is None)
+
+    @property
+    def actuated_names(self) -> tuple[str, ...]:
+        """The joints with a motor: the order of the torques."""
+        return self.actuated or self.joint_names
+
+    def link(self, name: str) -> Link:
+        return next(link for link in self.links if link.name == name)
+
+    def joint(self, name: str) -> Joint:
+        return next(link.joint for link in self.links if link.joint.name == name)
+
+    def index(self) -> dict[str, int]:
+        """Link name to place in `links`; the base is -1."""
+        return {self.base: -1} | {link.name: i for i, link in enumerate(self.links)}
+
+    def path(self, name: str) -> tuple[str, ...]:
+        """The links from this one up to the base, both included."""
+        names = [name]
+        while names[-1] != self.base:
+            names.append(self.link(names[-1]).parent)
+        return tuple(names)
+
+    def coordinates(self) -> tuple[Array, Array]:
+        """(S, s) with q_tree = S q + s; S is (n_tree, n), s is (n_tree,)."""
+        column = {name: j for j, name in enumerate(self.joint_names)}
+        rows, offsets = [], []
+        for link in self.moving:
+            coupling = link.joint.coupling or Coupling(((link.joint.name, 1.0),))
+            row = [0.0] * len(column)
+            for master, ratio in coupling.ratios:
+                row[column[master]] = row[column[master]] + ratio
+            rows.append(row)
+            offsets.append(coupling.offset)
+        return array(rows).reshape(len(rows), len(column)), array(offsets)

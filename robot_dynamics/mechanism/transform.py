@@ -1,0 +1,176 @@
+"""From one mechanism to an equivalent one, in the form that a formulation is written for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..scalar import array, rotation_to
+from .model import (
+    Armature,
+    Attachment,
+    Coupling,
+    Inertial,
+    Joint,
+    Link,
+    Mechanism,
+    Pose,
+    Rotor,
+)
+
+ROTOR_MODELS = ("full", "reflected", "none")
+
+Z_AXIS = array([0.0, 0.0, 1.0])
+
+
+def reframed(mechanism: Mechanism, frames: Mapping[str, Pose]) -> Mechanism:
+    """The same robot with other link frames: `frames[link]` is the new one in the old one.
+
+    Everything that is given in a link's frame is given in the new one. Joints keep their axes:
+    their motion is untouched, `origin` and `tail` take up the difference.
+    """
+    identity = Pose()
+    new = {name: frames.get(name, identity) for name in mechanism.index()}
+    old = {name: pose.inverse() for name, pose in new.items()}
+
+    def moved(attachment: Attachment) -> Attachment:
+        return Attachment(attachment.link, old[attachment.link] @ attachment.pose)
+
+    return replace(
+        mechanism,
+        links=tuple(
+            replace(
+                link,
+                joint=replace(
+                    link.joint,
+                    origin=old[link.parent] @ link.joint.origin,
+                    tail=link.joint.tail @ new[link.name],
+                ),
+                inertial=link.inertial.seen_from(old[link.name]),
+            )
+            for link in mechanism.links
+        ),
+        rotors=tuple(
+            replace(rotor, origin=old[rotor.mount] @ rotor.origin) for rotor in mechanism.rotors
+        ),
+        loops=tuple(
+            replace(loop, predecessor=moved(loop.predecessor), successor=moved(loop.successor))
+            for loop in mechanism.loops
+        ),
+    )
+
+
+def lumped(mechanism: Mechanism) -> Mechanism:
+    """Links on fixed joints become part of the moving link that carries them."""
+    carrier: dict[str, tuple[str, Pose]] = {mechanism.base: (mechanism.base, Pose())}
+    inertials: dict[str, Inertial] = {mechanism.base: Inertial()}
+    for link in mechanism.links:
+        if link.joint.moves:
+            carrier[link.name] = (link.name, Pose())
+            inertials[link.name] = link.inertial
+        else:
+            name, pose = carrier[link.parent]
+            pose = pose @ link.joint.pose(0.0)
+            carrier[link.name] = (name, pose)
+            inertials[name] = inertials[name] + link.inertial.seen_from(pose)
+
+    def moved(attachment: Attachment) -> Attachment:
+        name, pose = carrier[attachment.link]
+        return Attachment(name, pose @ attachment.pose)
+
+    def relinked(link: Link) -> Link:
+        parent = moved(Attachment(link.parent, link.joint.origin))
+        return Link(
+            link.name,
+            parent.link,
+            replace(link.joint, origin=parent.pose),
+            inertials[link.name],
+        )
+
+    def remounted(rotor: Rotor) -> Rotor:
+        motor = moved(Attachment(rotor.mount, rotor.origin))
+        return replace(rotor, mount=motor.link, origin=motor.pose)
+
+    return replace(
+        mechanism,
+        links=tuple(relinked(link) for link in mechanism.moving),
+        rotors=tuple(remounted(rotor) for rotor in mechanism.rotors),
+        loops=tuple(
+            replace(loop, predecessor=moved(loop.predecessor), successor=moved(loop.successor))
+            for loop in mechanism.loops
+        ),
+        platform=carrier[mechanism.platform][0] if mechanism.platform else None,
+    )
+
+
+def standard_form(mechanism: Mechanism) -> Mechanism:
+    """One body a moving joint, its frame at the joint and its z axis the joint's axis.
+
+    link pose = origin · Rz(q) or Tz(q), with no tail: what recursions are written for.
+    """
+    tree = lumped(mechanism)
+    frames = {
+        link.name: link.joint.tail.inverse() @ Pose(rotation_to(link.joint.axis))
+        for link in tree.links
+    }
+    tree = reframed(tree, frames)
+
+    def about_z(joint: Joint, axis: Pose) -> Joint:
+        # origin · motion(axis, q) · axis = origin · axis · motion(z, q)
+        return replace(joint, origin=joint.origin @ axis, axis=Z_AXIS, tail=Pose())
+
+    return replace(
+        tree,
+        links=tuple(
+            replace(link, joint=about_z(link.joint, Pose(rotation_to(link.joint.axis))))
+            for link in tree.links
+        ),
+    )
+
+
+def with_payload(mechanism: Mechanism, link: str, payload: Inertial) -> Mechanism:
+    """The same robot with a body (in the link's frame) welded to a link."""
+    links = tuple(
+        replace(each, inertial=each.inertial + payload) if each.name == link else each
+        for each in mechanism.links
+    )
+    return replace(mechanism, links=links)
+
+
+def with_rotor_model(mechanism: Mechanism, model: str) -> Mechanism:
+    """full: the rotors as they are; reflected: Γ²·I_zz at the joint and the rotor's mass as a
+    point of its mount; none: no rotors at all, their mass neither."""
+    if model == "full":
+        return mechanism
+    if model == "none":
+        return replace(mechanism, rotors=())
+    tree = mechanism
+    armatures = []
+    for rotor in mechanism.rotors:
+        point = Inertial(rotor.inertial.mass, rotor.inertial.center_of_mass)
+        if rotor.mount != mechanism.base:
+            tree = with_payload(tree, rotor.mount, point.seen_from(rotor.origin))
+        armatures.append(Armature(rotor.ratios, rotor.inertial.inertia[2, 2]))
+    return replace(tree, rotors=(), armatures=mechanism.armatures + tuple(armatures))
+
+
+def rotors_as_links(mechanism: Mechanism) -> Mechanism:
+    """Each rotor as a link on a joint of its own that follows the joints it drives."""
+    taken = set(mechanism.index()) | {link.joint.name for link in mechanism.links}
+    rotors = []
+    for rotor in mechanism.rotors:
+        if rotor.inertial.is_nothing:  # known by its gear ratio alone
+            continue
+        name = rotor.name
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        joint = Joint(
+            name,
+            "continuous",
+            origin=rotor.origin,
+            coupling=Coupling(rotor.ratios),
+            carries_frame=not rotor.is_symmetric,
+        )
+        rotors.append(Link(name, rotor.mount, joint, rotor.inertial))
+    return replace(mechanism, links=mechanism.links + tuple(rotors), rotors=())

@@ -1,0 +1,128 @@
+"""Arithmetic that does not care what a number is.
+
+A formulation is written once and runs over floats, SymPy expressions or the recorder's
+scalars. Vectors and matrices are NumPy arrays (`dtype=float` or `dtype=object`), so `+`, `*`
+and `@` are the same for all three; the few functions that NumPy does not hand through are here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scalar = Any  # float, sympy.Expr or a recorder's scalar
+Array = NDArray[Any]
+
+_ROUNDING = 1e-15
+"""Below this an entry of a rotation matrix is the rounding of an exact 0 or ±1."""
+
+
+def _function(name: str, x: Scalar) -> Scalar:
+    if isinstance(x, (int, float, np.floating)):
+        return getattr(math, name)(x)
+    own = getattr(x, name, None)  # a recorder's scalar knows its functions
+    if own is not None:
+        return own()
+    import sympy
+
+    return getattr(sympy, name)(x)
+
+
+def cos(x: Scalar) -> Scalar:
+    return _function("cos", x)
+
+
+def sin(x: Scalar) -> Scalar:
+    return _function("sin", x)
+
+
+def tanh(x: Scalar) -> Scalar:
+    return _function("tanh", x)
+
+
+def sign(x: Scalar) -> Scalar:
+    """-1, 0 or 1; nan of nan."""
+    if isinstance(x, (int, float, np.floating)):
+        return float(np.sign(x))
+    return _function("sign", x)
+
+
+def is_zero(x: Scalar) -> bool:
+    """Is this exactly the constant zero?"""
+    return isinstance(x, (int, float, np.floating)) and x == 0 or getattr(x, "is_zero", False) is True
+
+
+def array(values: Iterable[Any]) -> Array:
+    """An array of floats where all entries are numbers, of objects otherwise."""
+    entries = np.array(list(values), dtype=object)
+    numbers = all(isinstance(x, (int, float, np.integer, np.floating)) for x in entries.flat)
+    return entries.astype(float) if numbers else entries
+
+
+def zeros(*shape: int) -> Array:
+    return np.zeros(shape)
+
+
+def cross(a: Sequence[Scalar] | Array, b: Sequence[Scalar] | Array) -> Array:
+    """a × b."""
+    return array(
+        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    )
+
+
+def skew(a: Sequence[Scalar] | Array) -> Array:
+    """[a]×, with [a]× b = a × b."""
+    return array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
+
+
+def rotation_z(angle: Scalar) -> Array:
+    """Rz(angle)."""
+    c, s = cos(angle), sin(angle)
+    return array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def rotation_x(angle: Scalar) -> Array:
+    """Rx(angle)."""
+    c, s = cos(angle), sin(angle)
+    return array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
+def rotation_y(angle: Scalar) -> Array:
+    """Ry(angle)."""
+    c, s = cos(angle), sin(angle)
+    return array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
+    """Rz(yaw) Ry(pitch) Rx(roll), as in URDF (fixed axes x, y, z)."""
+    return exact(rotation_z(yaw) @ rotation_y(pitch) @ rotation_x(roll))
+
+
+def rotation_about(axis: Array, angle: Scalar) -> Array:
+    """Rodrigues' formula about a unit axis: a aᵀ + cos (1 - a aᵀ) + sin [a]×."""
+    along = np.outer(axis, axis)
+    return along + cos(angle) * (np.eye(3) - along) + sin(angle) * skew(axis)
+
+
+def rotation_to(axis: Array) -> Array:
+    """A rotation R with R z = axis (unit); the identity for z itself, never nearly singular."""
+    x, y, z = axis
+    if x == 0 and y == 0:
+        return np.eye(3) if z > 0 else np.diag([1.0, -1.0, -1.0])
+    # the base vector least along the axis makes a sound cross product
+    helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    first = np.cross(helper, axis)
+    first /= np.linalg.norm(first)
+    return exact(np.column_stack([first, np.cross(axis, first), axis]))
+
+
+def exact(rotation: Array) -> Array:
+    """A float matrix whose entries within rounding of 0 and ±1 are made exactly that."""
+    if rotation.dtype == object:
+        return rotation
+    nearest = np.round(rotation)
+    return np.where(np.abs(rotation - nearest) < _ROUNDING, nearest, rotation) + 0.0
