@@ -108,9 +108,11 @@ class Recorder:
         return () if instruction[0] == "input" else instruction[1:]
 
     def _place(self, instruction: tuple[Any, ...]) -> int:
-        place = self._known.get(instruction)
+        # the constant 2.0 and the place 2 are equal as numbers: their types tell them apart
+        key = (*instruction, *map(type, instruction))
+        place = self._known.get(key)
         if place is None:
-            place = self._known[instruction] = len(self._instructions)
+            place = self._known[key] = len(self._instructions)
             self._instructions.append(instruction)
         return place
 
