@@ -1,8 +1,8 @@
 """Feed-forward joint torques from a robot's description, in every classical formulation.
 
-    import robot_dynamics as rd
-    dynamics = rd.InverseDynamics(rd.load("config/polar.yaml"))
-    tau = dynamics(q, qd, qdd)
+import robot_dynamics as rd
+dynamics = rd.InverseDynamics(rd.load("config/polar.yaml"))
+tau = dynamics(q, qd, qdd)
 """
 
 from __future__ import annotations
@@ -16,15 +16,25 @@ if TYPE_CHECKING:
     from .description import load
     from .inverse_dynamics import InverseDynamics
     from .mechanism import Mechanism
+    from .symbolic import derive, from_energies
 
 _LAZY = {
     "load": "description",
     "InverseDynamics": "inverse_dynamics",
     "Mechanism": "mechanism",
+    "derive": "symbolic",
+    "from_energies": "symbolic",
 }
 """Imported when first used, so that a program pays for what it needs alone"""
 
-__all__ = ["InverseDynamics", "Mechanism", "RobotDynamicsError", "load"]
+__all__ = [
+    "InverseDynamics",
+    "Mechanism",
+    "RobotDynamicsError",
+    "derive",
+    "from_energies",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -53,7 +53,9 @@ def sign(x: Scalar) -> Scalar:
 
 def is_zero(x: Scalar) -> bool:
     """Is this exactly the constant zero?"""
-    return isinstance(x, (int, float, np.floating)) and x == 0 or getattr(x, "is_zero", False) is True
+    if isinstance(x, (int, float, np.floating)):
+        return bool(x == 0)
+    return getattr(x, "is_zero", False) is True
 
 
 def array(values: Iterable[Any]) -> Array:
@@ -69,9 +71,7 @@ def zeros(*shape: int) -> Array:
 
 def cross(a: Sequence[Scalar] | Array, b: Sequence[Scalar] | Array) -> Array:
     """a × b."""
-    return array(
-        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-    )
+    return array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
 def skew(a: Sequence[Scalar] | Array) -> Array:

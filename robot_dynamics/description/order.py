@@ -36,4 +36,3 @@ def parents_first(links: list[Link], base: str, where: str) -> tuple[Link, ...]:
         placed[ready[0].name] = ready[0]
         waiting.remove(ready[0])
     return tuple(placed.values())
-

@@ -78,9 +78,7 @@ def _own_reduction(element: etree._Element, at: str) -> float:
 def _ratio(element: etree._Element, at: str) -> float:
     ratio = number((element.text or "").strip(), f"{at}: {REDUCTION_TAGS[0]}")
     if ratio == 0:
-        raise wrong(
-            DescriptionError, f"{at}: {REDUCTION_TAGS[0]}", ratio, "a number other than 0"
-        )
+        raise wrong(DescriptionError, f"{at}: {REDUCTION_TAGS[0]}", ratio, "a number other than 0")
     return ratio
 
 

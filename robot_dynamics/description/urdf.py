@@ -68,7 +68,7 @@ def expand_xacro(path: Path) -> str:
         with contextlib.redirect_stderr(output):
             document = xacro.process_file(str(path))
         return str(document.toxml())
-    except Exception as error:  # noqa: BLE001  xacro raises what its user's Python raises
+    except Exception as error:
         words = " ".join((str(error) or type(error).__name__).split())
         raise DescriptionError(f"{path.name}: xacro: {words}", name=path.name) from error
 
@@ -118,7 +118,9 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         raise wrong(DescriptionError, f"{where}: root link", found, "one link without a parent")
     base = roots.pop()
     joints = {link.joint.name: link.joint for link in links}
-    for joint in [joint for joint in joints.values() if joint.coupling is not None]:
+    for joint in list(joints.values()):
+        if joint.coupling is None:
+            continue
         master = joint.coupling.ratios[0][0]
         if master not in joints or not joints[master].moves:
             at = f"{where}: joint {joint.name!r}: mimic"
@@ -159,7 +161,9 @@ def _kept(root: etree._Element) -> etree._Element:
             continue
         # a transmission's <joint> has no type: only the robot's own joints are wanted
         kept = etree.SubElement(
-            copy, element.tag, {key: element.get(key) for key in ("name", "type") if element.get(key)}
+            copy,
+            element.tag,
+            {key: element.get(key) for key in ("name", "type") if element.get(key)},
         )
         for child in element:
             if child.tag in KEPT[element.tag]:

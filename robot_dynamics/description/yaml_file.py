@@ -167,8 +167,7 @@ def _extras(mechanism: Mechanism, entries: Mapping[str, Any], where: str) -> Mec
     """What both kinds of file may say beside the bodies."""
     changes: dict[str, Any] = {
         key: tuple(
-            text(name, f"{where}: {key}")
-            for name in sequence(entries.get(key), f"{where}: {key}")
+            text(name, f"{where}: {key}") for name in sequence(entries.get(key), f"{where}: {key}")
         )
         for key in ("actuated", "sensed")
     }

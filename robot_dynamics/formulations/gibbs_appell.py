@@ -32,9 +32,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
     parents = [index[link.parent] for link in links]
     joint_index = {link.joint.name: i for i, link in enumerate(links)}
     rotors = mechanism.rotors
-    shaft = [
-        [(joint_index[name], ratio) for name, ratio in rotor.ratios] for rotor in rotors
-    ]
+    shaft = [[(joint_index[name], ratio) for name, ratio in rotor.ratios] for rotor in rotors]
 
     def geared(rotor: int, x: Array) -> Scalar:
         """Σ Γ_j x_j"""

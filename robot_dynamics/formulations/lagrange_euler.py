@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..mechanism import Joint, Mechanism, Pose
+from ..mechanism import Inertial, Joint, Mechanism, Pose
 from ..mechanism.transform import lumped, rotors_as_links
 from ..scalar import Array, array, skew, zeros
 
@@ -93,7 +93,7 @@ def steps(mechanism: Mechanism, q: Array) -> Steps:
     # L-E 2: ^pA_i, link i seen from the frame before joint j (p = parent of j)
     before = np.full((n, n), None, dtype=object)
     for i, parent in enumerate(parents):
-        for j in np.flatnonzero(carries[i]):
+        for j in np.flatnonzero(carries[i]).tolist():
             before[j, i] = local[i] if j == i else before[j, parent] @ local[i]
     A = [before[int(np.flatnonzero(carries[i])[0]), i] for i in range(n)]
     A_before = [A[parent] if parent >= 0 else np.eye(4) for parent in parents]
@@ -105,10 +105,10 @@ def steps(mechanism: Mechanism, q: Array) -> Steps:
     # L-E 4: U_ijk = ⁰A_{j-1} Q_j ^{j-1}A_{k-1} Q_k ^{k-1}A_i  for k at or after j
     dU = np.zeros((n, n, n, 4, 4), dtype=dtype)
     for i in range(n):
-        for k in np.flatnonzero(carries[i]):
+        for k in np.flatnonzero(carries[i]).tolist():
             QA = Q[k] @ before[k, i]
             U[i, k] = A_before[k] @ QA
-            for j in np.flatnonzero(carries[k]):
+            for j in np.flatnonzero(carries[k]).tolist():
                 before_k = U[parents[k], j] if j != k else A_before[k] @ Q[k]
                 dU[i, j, k] = dU[i, k, j] = before_k @ QA
 
@@ -122,14 +122,14 @@ def steps(mechanism: Mechanism, q: Array) -> Steps:
     C = np.zeros(n, dtype=dtype)
     g = array([*mechanism.gravity, 0.0])
     for b in range(n):
-        on = np.flatnonzero(carries[b])
+        on = np.flatnonzero(carries[b]).tolist()
         for i in on:
             JUt = J[b] @ U[b, i].T
             C[i] = C[i] - np.dot(g, U[b, i] @ J[b][:, 3])
             for k in on:
                 if k <= i:
                     D[i, k] = D[i, k] + _trace(U[b, k], JUt)
-                for m in on[on <= k]:
+                for m in (m for m in on if m <= k):
                     h[i, k, m] = h[i, k, m] + _trace(dU[b, k, m], JUt)
     for i in range(n):
         for k in range(i):
@@ -138,10 +138,10 @@ def steps(mechanism: Mechanism, q: Array) -> Steps:
             for m in range(k):
                 h[i, m, k] = h[i, k, m]
 
-    stack = np.array if dtype is float else array
     names = tuple(link.joint.name for link in links)
-    as_array = lambda parts: stack(parts).reshape(n, 4, 4)  # noqa: E731
-    return Steps(names, as_array(A), as_array(Q), U, dU, as_array(J), D, h, C)
+    stacks = (array(parts).reshape(n, 4, 4) for parts in (A, Q, J))
+    A_all, Q_all, J_all = stacks
+    return Steps(names, A_all, Q_all, U, dU, J_all, D, h, C)
 
 
 def derivative_operator(joint: Joint) -> Array:
@@ -159,15 +159,13 @@ def derivative_operator(joint: Joint) -> Array:
     return origin.homogeneous() @ generator @ origin.inverse().homogeneous()
 
 
-def pseudo_inertia(inertial: object) -> Array:
+def pseudo_inertia(inertial: Inertial) -> Array:
     """J (4, 4) of [5.11]: ∫ x xᵀ dm over homogeneous points x of the link's frame."""
-    I, h = inertial.inertia_about_origin, inertial.first_moment  # type: ignore[attr-defined]
+    I, h = inertial.inertia_about_origin, inertial.first_moment
     # ∫ r rᵀ dm = ½ tr(I) 1 - I
     half_trace = (I[0, 0] + I[1, 1] + I[2, 2]) / 2
     second = array(half_trace * np.eye(3) - I)
-    return np.vstack(
-        [np.column_stack([second, h]), array([*h, inertial.mass])]  # type: ignore[attr-defined]
-    )
+    return np.vstack([np.column_stack([second, h]), array([*h, inertial.mass])])
 
 
 def _trace(a: Array, b: Array) -> object:

@@ -25,8 +25,8 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
     index = mechanism.index()
     n = len(mechanism.links)
     # rotation, origin, ω, α and a of each link's frame; the base last, at index -1
-    R, o, w, alpha, a = ([None] * (n + 1) for _ in range(5))
-    R[-1], o[-1], w[-1], alpha[-1], a[-1] = np.eye(3), zeros(3), zeros(3), zeros(3), zeros(3)
+    R: list[Array] = [np.eye(3) for _ in range(n + 1)]
+    o, w, alpha, a = ([zeros(3) for _ in range(n + 1)] for _ in range(4))
     force: list[Array] = [zeros(3) for _ in range(n + 1)]
     moment: list[Array] = [zeros(3) for _ in range(n + 1)]  # about the link frame's origin
 
@@ -43,9 +43,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
         else:
             w[i], alpha[i] = w[p], alpha[p]
             a[i] = (
-                _acceleration(a[p], w[p], alpha[p], arm)
-                + z * qdd[i]
-                + 2 * cross(w[p], z) * qd[i]
+                _acceleration(a[p], w[p], alpha[p], arm) + z * qdd[i] + 2 * cross(w[p], z) * qd[i]
             )
         force[i], moment[i] = _wrench(mechanism, link.inertial, R[i], w[i], alpha[i], a[i])
 

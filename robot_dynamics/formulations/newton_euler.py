@@ -73,7 +73,8 @@ class _Turn:
 
     def __init__(self, origin: Array, q: Scalar | None):
         self.origin = origin
-        self.c, self.s = (1.0, 0.0) if q is None else (cos(q), sin(q))
+        self.c: Scalar = 1.0 if q is None else cos(q)
+        self.s: Scalar = 0.0 if q is None else sin(q)
 
     def inward(self, v: Array) -> Array:
         """Rᵀ v"""

@@ -1,0 +1,90 @@
+"""One motion, every formulation, every rotor model: how far they are apart.
+
+Source: Table 3 of Provenzano, Vergara, Mata (2005), for any robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .formulations import FORMULATIONS
+from .inverse_dynamics import InverseDynamics
+from .mechanism import Mechanism
+from .mechanism.transform import ROTOR_MODELS
+
+Floats = NDArray[np.float64]
+
+LARGEST_LAGRANGE_EULER = 10
+"""Bodies above which Lagrange–Euler, O(n⁴), is left out of a comparison"""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Torques along one motion."""
+
+    joint_names: tuple[str, ...]
+    time: Floats
+    """(k,), s"""
+    formulations: dict[str, Floats]
+    """(k, n), N·m or N, with full rotors"""
+    rotor_models: dict[str, Floats]
+    """(k, n), N·m or N, by Newton–Euler"""
+
+    def disagreement(self) -> dict[str, Floats]:
+        """(n,) per formulation: largest difference from Newton–Euler over the largest torque."""
+        reference = self.formulations["newton_euler"]
+        return {
+            name: _worst(tau - reference, reference)
+            for name, tau in self.formulations.items()
+            if name != "newton_euler"
+        }
+
+    def model_error(self) -> dict[str, Floats]:
+        """(n,) per simplified rotor model, likewise from the full one."""
+        full = self.rotor_models["full"]
+        return {
+            name: _worst(tau - full, full)
+            for name, tau in self.rotor_models.items()
+            if name != "full"
+        }
+
+
+def _worst(difference: Floats, reference: Floats) -> Floats:
+    scale = np.abs(reference).max(axis=0)
+    worst: Floats = np.abs(difference).max(axis=0) / np.where(scale > 0, scale, 1.0)
+    return worst
+
+
+def constant_acceleration(
+    q: Sequence[float], qd: Sequence[float], qdd: Sequence[float], time: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """States (k, n) of the motion with q, qd at time 0 and constant accelerations qdd."""
+    t = time[:, None]
+    start, rate, acceleration = (np.asarray(x, dtype=float) for x in (q, qd, qdd))
+    return (
+        start + rate * t + acceleration * t**2 / 2,
+        rate + acceleration * t,
+        np.broadcast_to(acceleration, (len(time), len(acceleration))),
+    )
+
+
+def compare(
+    mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floats
+) -> Comparison:
+    """The torques along the motion q, qd, qdd (k, n) at the times (k,)."""
+    bodies = len(mechanism.links) + len(mechanism.rotors)
+    names = [
+        name
+        for name in FORMULATIONS
+        if name != "lagrange_euler" or bodies <= LARGEST_LAGRANGE_EULER
+    ]
+    return Comparison(
+        mechanism.joint_names,
+        time,
+        {name: InverseDynamics(mechanism, name)(q, qd, qdd) for name in names},
+        {model: InverseDynamics(mechanism, rotors=model)(q, qd, qdd) for model in ROTOR_MODELS},
+    )

@@ -1,0 +1,66 @@
+"""What a derivation gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy
+from numpy.typing import NDArray
+
+from ..formulations.lagrange_euler import Steps
+
+
+@dataclass(frozen=True, eq=False)
+class SymbolicModel:
+    """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), in SymPy expressions.
+
+    C is made of Christoffel symbols, so that dD/dt - 2C is skew.
+    """
+
+    title: str
+    joint_names: tuple[str, ...]
+    q: tuple[sympy.Symbol, ...]
+    qd: tuple[sympy.Symbol, ...]
+    qdd: tuple[sympy.Symbol, ...]
+    D: sympy.Matrix
+    """(n, n)"""
+    C: sympy.Matrix
+    """(n, n)"""
+    g: sympy.Matrix
+    """(n, 1)"""
+    friction: sympy.Matrix
+    """(n, 1)"""
+    torques: sympy.Matrix
+    """(n, 1): as the formulation gives them"""
+    parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
+    """The value that the description gives for each parameter's symbol"""
+    steps: Steps | None = None
+    """The intermediates of L-E 2 to L-E 9, where Lagrange–Euler derived the model"""
+
+    def function(
+        self, values: Mapping[sympy.Symbol, float] | None = None
+    ) -> Callable[[Any, Any, Any], NDArray[np.float64]]:
+        """The torques as a function of numbers (q, qd, qdd), each (n,), giving (n,).
+
+        values: of the parameters; those of the description where none are given.
+        """
+        known = {**self.parameters, **(values or {})}
+        states = [*self.q, *self.qd, *self.qdd]
+        expressions = [expression.subs(known) for expression in self.torques]
+        compiled = sympy.lambdify(states, expressions, modules="numpy", cse=True)
+        return lambda q, qd, qdd: np.array(compiled(*q, *qd, *qdd), dtype=float)
+
+    def text(self) -> str:
+        """The equations as plain text, one torque a line."""
+        from .show import text
+
+        return text(self)
+
+    def latex(self) -> str:
+        """The equations as a LaTeX align environment."""
+        from .show import latex
+
+        return latex(self)

@@ -1,0 +1,65 @@
+"""Short expressions, in a time that does not run away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..scalar import Array
+
+LARGEST = 400
+"""Operations above which an expression is only brought to normal form: SymPy's search for a
+shorter one would take minutes"""
+
+
+def simplified(expression: Any) -> sympy.Expr:
+    """An equal expression, in the normal form sin² = 1 - cos², factored where that is shorter."""
+    expression = rational(expression)
+    if expression.count_ops() > 20 * LARGEST:
+        return expression
+    normal = _normal_form(expression)
+    candidates = [normal]
+    if normal.count_ops() <= LARGEST:
+        candidates.append(sympy.trigsimp(normal))
+        candidates += [sympy.factor_terms(each) for each in list(candidates)]
+    return min(candidates, key=lambda each: each.count_ops())
+
+
+def rational(expression: Any) -> sympy.Expr:
+    """With exact fractions in place of floats: those are the formulas' own 0.5 and 2.0."""
+    expression = sympy.sympify(expression)
+    floats = expression.atoms(sympy.Float)
+    return expression.xreplace({x: sympy.Rational(repr(float(x))) for x in floats})
+
+
+def _normal_form(expression: sympy.Expr) -> sympy.Expr:
+    """Expanded, with no power of a sine above the first."""
+    expanded = sympy.expand(expression)
+    sines = sorted(expanded.atoms(sympy.sin), key=str)
+    for sine in sines:
+        cosine = sympy.cos(sine.args[0])
+        expanded = sympy.expand(
+            expanded.replace(
+                lambda e, sine=sine: e.is_Pow and e.base == sine and e.exp.is_Integer and e.exp > 1,
+                lambda e, sine=sine, cosine=cosine: (1 - cosine**2) ** (e.exp // 2)
+                * sine ** (e.exp % 2),
+            )
+        )
+    return expanded
+
+
+def matrix(values: Any, simplify: bool) -> sympy.Matrix:
+    """A SymPy matrix of an array of expressions."""
+    result = sympy.Matrix(values)
+    return result.applyfunc(simplified if simplify else rational)
+
+
+def entries(values: Array, simplify: bool) -> Array:
+    """The same array with each expression exact and, if asked, short."""
+    short = simplified if simplify else rational
+    result = np.empty(values.shape, dtype=object)
+    for place, value in np.ndenumerate(values):
+        result[place] = short(value)
+    return result

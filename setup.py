@@ -1,0 +1,83 @@
+"""An ament_python package that is a plain Python package too."""
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+NAME = "robot_dynamics"
+SHARE = f"share/{NAME}"
+
+
+def files(folder: str) -> tuple[str, list[str]]:
+    """What `folder` holds goes to the share folder under the same name."""
+    return f"{SHARE}/{folder}", [str(path) for path in Path(folder).iterdir() if path.is_file()]
+
+
+ROS = [  # the real rclpy over Fast DDS from wheels; on a ROS machine the distribution's own
+    f"ros-kilted-{name}; platform_system == 'Linux'"
+    for name in (
+        "rclpy",
+        "rmw-fastrtps-cpp",
+        "sensor-msgs",
+        "std-msgs",
+        "trajectory-msgs",
+        "geometry-msgs",
+        "diagnostic-msgs",
+    )
+]
+SIM = [
+    "mujoco>=3.2",  # the simulated robot's physics
+    "matplotlib>=3.5",  # the demos' pictures
+]
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    package_data={NAME: ["py.typed"]},
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (SHARE, ["package.xml"]),
+        files("config"),
+        files("launch"),
+        files("urdf"),
+    ],
+    python_requires=">=3.10",
+    install_requires=[
+        "numpy>=1.21",  # arrays
+        "scipy>=1.8",  # the trajectories' splines
+        "sympy>=1.9",  # equations in symbols
+        "pyyaml>=5.4",  # descriptions
+        "lxml>=4.6",  # a URDF without what dynamics does not need
+        "urdfdom-py>=1.2",  # ROS's own URDF parser
+        "xacro>=2.0",  # ROS's own macros
+    ],
+    extras_require={
+        "ros": ROS,
+        "sim": SIM,
+        "dev": [
+            "pytest>=7",
+            "pytest-timeout>=2",
+            "ruff>=0.9",
+            "mypy>=1.10",
+            "types-PyYAML",
+            "pin>=3.0",  # the yardstick of every torque
+            "example-robot-data>=4.3",  # 69 robots that we did not choose
+            "colcon-common-extensions",
+            "colcon-ros",
+        ],
+    },
+    zip_safe=True,
+    maintainer="robot_dynamics maintainers",
+    maintainer_email="robot-dynamics@example.org",
+    description="Feed-forward joint torques from a robot's description",
+    license="Apache-2.0",
+    tests_require=["pytest"],
+    entry_points={
+        "console_scripts": [
+            "robot_dynamics = robot_dynamics.cli:main",
+            "feed_forward = robot_dynamics.node:main",
+            "simulated_robot = robot_dynamics.simulated_robot:main",
+        ],
+    },
+)
