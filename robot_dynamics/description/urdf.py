@@ -30,9 +30,10 @@ from .fields import inertia_matrix, number, numbers, tolerate
 from .order import parents_first
 from .transmissions import gear_ratios
 
+# limits are not part of the dynamics and are often incomplete
 KEPT = {
     "link": ("inertial",),
-    "joint": ("parent", "child", "origin", "axis", "mimic", "dynamics", "limit"),
+    "joint": ("parent", "child", "origin", "axis", "mimic", "dynamics"),
 }
 SUPPORTED = ("revolute", "continuous", "prismatic", "fixed")
 
@@ -175,7 +176,6 @@ def _plain(element: etree._Element) -> etree._Element:
     """The element without attributes that URDF does not define (the parser names each)."""
     known = {
         "dynamics": ("damping", "friction"),
-        "limit": ("lower", "upper", "effort", "velocity"),
         "mimic": ("joint", "multiplier", "offset"),
         "parent": ("link",),
         "child": ("link",),
@@ -190,15 +190,12 @@ def _plain(element: etree._Element) -> etree._Element:
             copy.set(key, element.get(key))
     if element.tag == "inertial":
         copy.extend(_plain(child) for child in element if child.tag in known)
-    # limits are not part of the dynamics and are often incomplete
     return copy
 
 
 def _parsed(root: etree._Element, where: str):  # type: ignore[no-untyped-def]
     from urdf_parser_py.urdf import URDF
 
-    for limit in root.iterfind("joint/limit"):
-        limit.getparent().remove(limit)
     words = io.StringIO()
     try:
         with contextlib.redirect_stderr(words):

@@ -1,0 +1,208 @@
+"""Rotors against the tree extended by them, in Pinocchio; reflected and none against algebra."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import yaml
+from robots import (
+    CONFIG,
+    RELATIVE_TO_PINOCCHIO,
+    RELATIVE_TO_SISTERS,
+    dh_to_pinocchio,
+    pinocchio_torques,
+    random_dh,
+    relative,
+    state,
+)
+
+import robot_dynamics as rd
+from robot_dynamics.equations import Equations
+from robot_dynamics.formulations import FORMULATIONS
+
+
+def loaded(tmp_path, robot):
+    path = tmp_path / "robot.yaml"
+    path.write_text(yaml.safe_dump(robot))
+    return rd.load(path)
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.parametrize("seed", range(8))
+def test_rotors_anywhere_are_bodies_on_geared_joints(tmp_path, name, seed):
+    robot = random_dh(seed, joints=5, rotors=True)
+    mechanism = loaded(tmp_path, robot)
+    model, geared = dh_to_pinocchio(robot)
+    q, qd, qdd = state(seed, len(mechanism.joint_names))
+    expected = pinocchio_torques(model, mechanism.joint_names, q, qd, qdd, geared)
+    tau = Equations.of(mechanism, name).torques(q, qd, qdd)
+    assert relative(tau, expected) < RELATIVE_TO_PINOCCHIO
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_a_balanced_rotor_needs_no_angle_and_is_the_same_body(tmp_path, name):
+    robot = random_dh(3, joints=5, rotors=True)
+    for link in robot["links"]:
+        if "rotor" in link:
+            link["rotor"]["center_of_mass"] = [0.0, 0.0, 0.01]
+            link["rotor"]["inertia"] = {"ixx": 1e-3, "iyy": 1e-3, "izz": 1.5e-3}
+    mechanism = loaded(tmp_path, robot)
+    model, geared = dh_to_pinocchio(robot)
+    q, qd, qdd = state(3, len(mechanism.joint_names))
+    expected = pinocchio_torques(model, mechanism.joint_names, q, qd, qdd, geared)
+    tau = Equations.of(mechanism, name).torques(q, qd, qdd)
+    assert relative(tau, expected) < RELATIVE_TO_PINOCCHIO
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_coupled_motors_of_a_differential(tmp_path, name):
+    robot = random_dh(1, joints=4, rotors=False)
+    first, second = robot["links"][1]["joint"]["name"], robot["links"][3]["joint"]["name"]
+    rng = np.random.default_rng(0)
+    from robots import random_rotor
+
+    robot["rotors"] = {
+        "left": random_rotor(rng, "link1") | {"gear_ratio": {first: 12.0, second: 7.0}},
+        "right": random_rotor(rng, "base") | {"gear_ratio": {first: 12.0, second: -7.0}},
+    }
+    mechanism = loaded(tmp_path, robot)
+    extended = copy.deepcopy(robot)
+    # the oracle reads rotors at links: each hangs on a link of the chain there
+    extended["links"][1]["rotor"] = robot["rotors"]["left"]
+    extended["links"][3]["rotor"] = robot["rotors"]["right"]
+    model, geared = dh_to_pinocchio(extended)
+    q, qd, qdd = state(4, len(mechanism.joint_names))
+    expected = pinocchio_torques(model, mechanism.joint_names, q, qd, qdd, geared)
+    tau = Equations.of(mechanism, name).torques(q, qd, qdd)
+    assert relative(tau, expected) < RELATIVE_TO_PINOCCHIO
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_reflected_is_ratio_squared_times_spin_inertia_on_the_diagonal(tmp_path, name):
+    robot = random_dh(2, joints=5, rotors=True)
+    mechanism = loaded(tmp_path, robot)
+    for link in robot["links"]:
+        if "rotor" in link:
+            link["rotor"]["inertia"] = {}  # what is left is the mass, on the mount
+            # a point turning with the rotor is not on the mount: keep it on the axis
+            link["rotor"]["center_of_mass"][:2] = [0.0, 0.0]
+    full = loaded(tmp_path, random_dh(2, joints=5, rotors=True))
+    for link in (balanced := random_dh(2, joints=5, rotors=True))["links"]:
+        if "rotor" in link:
+            link["rotor"]["center_of_mass"][:2] = [0.0, 0.0]
+    mechanism, full = loaded(tmp_path, robot), loaded(tmp_path, balanced)
+    q, _, _ = state(2, len(mechanism.joint_names))
+    lumped = Equations.of(mechanism, name, "full").mass_matrix(q)
+    reflected = Equations.of(full, name, "reflected").mass_matrix(q)
+    gained = {r.name: r.ratios[0][1] ** 2 * r.inertial.inertia[2, 2] for r in full.rotors}
+    expected = np.diag([gained.get(joint, 0.0) for joint in full.joint_names])
+    assert relative(reflected - lumped, expected) < RELATIVE_TO_PINOCCHIO
+
+
+def test_none_leaves_nothing_of_the_rotors(tmp_path):
+    robot = random_dh(2, joints=5, rotors=True)
+    mechanism = loaded(tmp_path, robot)
+    model, _ = dh_to_pinocchio(robot, rotors=False)
+    q, qd, qdd = state(2, len(mechanism.joint_names))
+    expected = pinocchio_torques(model, mechanism.joint_names, q, qd, qdd)
+    tau = rd.InverseDynamics(mechanism, rotors="none")(q, qd, qdd)
+    assert relative(tau, expected) < RELATIVE_TO_PINOCCHIO
+
+
+def test_friction_is_viscous_and_coulomb_and_nothing_at_rest(tmp_path):
+    robot = random_dh(0, joints=3)
+    robot["links"][0]["friction"] = {"viscous": 0.7, "coulomb": 1.3}
+    mechanism = loaded(tmp_path, robot)
+    only = rd.InverseDynamics(mechanism, terms=["friction"])
+    zero = np.zeros(2)
+    assert only(zero, [-2.0, 1.0], zero).tolist() == pytest.approx([-1.4 - 1.3, 0.0])
+    assert only(zero, zero, zero).tolist() == [0.0, 0.0]
+    smooth = rd.InverseDynamics(mechanism, terms=["friction"], friction_smoothing=0.1)
+    assert smooth(zero, zero, zero).tolist() == [0.0, 0.0]
+    expected = 0.7 * 0.05 + 1.3 * np.tanh(0.5)
+    assert smooth(zero, [0.05, 0.0], zero)[0] == pytest.approx(expected)
+
+
+TRANSMISSIONS = """
+<robot name="geared">
+  <link name="base"/><link name="a"/><link name="b"/><link name="c"/>
+  <joint name="j1" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/>
+    <dynamics damping="0.4" friction="0.2"/></joint>
+  <joint name="j2" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+  <joint name="j3" type="revolute"><parent link="b"/><child link="c"/><axis xyz="1 0 0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+  {}
+</robot>"""
+
+SIMPLE = """<transmission name="t1"><type>transmission_interface/SimpleTransmission</type>
+  <joint name="j1"><hardwareInterface>EffortJointInterface</hardwareInterface></joint>
+  <actuator name="m1"><mechanicalReduction>{}</mechanicalReduction></actuator></transmission>"""
+CONTROL = """<ros2_control name="r" type="system"><joint name="j1"/><transmission name="t2">
+  <plugin>transmission_interface/DifferentialTransmission</plugin>
+  <actuator name="right" role="actuator2"><mechanical_reduction>50</mechanical_reduction></actuator>
+  <actuator name="left" role="actuator1"><mechanical_reduction>50</mechanical_reduction></actuator>
+  <joint name="j2" role="joint1"><mechanical_reduction>2</mechanical_reduction></joint>
+  <joint name="j3" role="joint2"/></transmission></ros2_control>"""
+
+
+def test_gear_ratios_come_from_transmissions():
+    mechanism = rd.load(TRANSMISSIONS.format(SIMPLE.format("-120.5") + CONTROL))
+    ratios = {rotor.name: dict(rotor.ratios) for rotor in mechanism.rotors}
+    assert ratios == {
+        "j1": {"j1": -120.5},
+        "left": {"j2": 100.0, "j3": 50.0},
+        "right": {"j2": 100.0, "j3": -50.0},
+    }
+    assert mechanism.joint("j1").friction.viscous == 0.4
+    assert mechanism.joint("j1").friction.coulomb == 0.2
+
+
+@pytest.mark.parametrize("reduction", ["0", "fast", "nan", ""])
+def test_a_reduction_that_is_none_is_refused_in_one_line(reduction):
+    with pytest.raises(rd.RobotDynamicsError, match="t1.*mechanicalReduction") as error:
+        rd.load(TRANSMISSIONS.format(SIMPLE.format(reduction)))
+    assert "\n" not in str(error.value)
+
+
+def test_rotor_data_beside_a_urdf_take_its_gear_ratio(tmp_path):
+    (tmp_path / "arm.urdf").write_text(TRANSMISSIONS.format(SIMPLE.format("40")))
+    rotor = {
+        "origin": {"xyz": [0, 0, 0.1]},
+        "mass": 0.2,
+        "inertia": {"ixx": 1e-4, "iyy": 1e-4, "izz": 2e-4},
+    }
+    (tmp_path / "arm.yaml").write_text(yaml.safe_dump({"urdf": "arm.urdf", "rotors": {"j1": rotor}}))
+    mechanism = rd.load(tmp_path / "arm.yaml")
+    (only,) = mechanism.rotors
+    assert (only.mount, dict(only.ratios)) == ("base", {"j1": 40.0})
+    D = rd.InverseDynamics(mechanism).mass_matrix(np.zeros(3))
+    assert D[0, 0] == pytest.approx(40.0**2 * 2e-4)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"gear_ratio": 0}, "gear_ratio"),
+        ({"gear_ratio": "fast"}, "gear_ratio"),
+        ({"mount": "nowhere"}, "mount: found 'nowhere'"),
+        ({"mount": "bar2"}, "does not move"),
+        ({"origin": None}, "no place"),
+        ({"gearratio": 3}, "did you mean 'gear_ratio'"),
+        ({"mass": -1}, "mass"),
+        ({"inertia": {"izz": 1.0}}, "triangle"),
+    ],
+)
+def test_an_impossible_rotor_is_refused_in_one_line(tmp_path, change, words):
+    robot = yaml.safe_load((CONFIG / "three_axis.yaml").read_text())
+    rotor = robot["links"][1]["rotor"]
+    rotor.update(change)
+    if change == {"origin": None}:
+        del rotor["origin"]
+    with pytest.raises(rd.RobotDynamicsError, match=words) as error:
+        loaded(tmp_path, robot)
+    assert "\n" not in str(error.value)
+    assert "rotor" in str(error.value)
