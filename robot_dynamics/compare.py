@@ -72,9 +72,7 @@ def constant_acceleration(
     )
 
 
-def compare(
-    mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floats
-) -> Comparison:
+def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floats) -> Comparison:
     """The torques along the motion q, qd, qdd (k, n) at the times (k,)."""
     bodies = len(mechanism.links) + len(mechanism.rotors)
     names = [

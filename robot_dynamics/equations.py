@@ -24,9 +24,8 @@ import numpy as np
 from .errors import InputError, choices, wrong
 from .formulations import Formulation, formulation
 from .mechanism import Mechanism
-from .mechanism.transform import ROTOR_MODELS, rotors_as_links, with_rotor_model
+from .mechanism.transform import ROTOR_MODELS, with_rotor_model
 from .scalar import Array, Scalar, array, sign, tanh, zeros
-
 
 TERMS = ("inertia", "coriolis", "gravity", "friction", "rotors")
 

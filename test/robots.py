@@ -26,9 +26,10 @@ def example_robots() -> list[Path]:
 
 def _pinocchio_reads(file: Path) -> bool:
     # it refuses a robot without a name, and says so on the terminal
-    return b"<robot name" in file.read_bytes() or b"name=" in file.read_bytes().split(b"<robot", 1)[
-        1
-    ].split(b">", 1)[0]
+    return (
+        b"<robot name" in file.read_bytes()
+        or b"name=" in file.read_bytes().split(b"<robot", 1)[1].split(b">", 1)[0]
+    )
 
 
 def inertia(rng: np.random.Generator, mass: float) -> np.ndarray:
@@ -89,7 +90,9 @@ def random_urdf(seed: int, joints: int = 7, branching: bool = True) -> str:
     return "\n".join([*parts, "</robot>"])
 
 
-def random_dh(seed: int, joints: int = 6, convention: str = "standard", rotors: bool = False) -> dict:
+def random_dh(
+    seed: int, joints: int = 6, convention: str = "standard", rotors: bool = False
+) -> dict:
     """A description in the YAML's own shape, with branches, origins and fixed joints."""
     rng = np.random.default_rng(seed)
     links: list[dict] = []
@@ -159,10 +162,7 @@ def random_rotor(rng: np.random.Generator, mount: str) -> dict:
 
 def tensor(I: np.ndarray) -> dict:
     rows = {"x": 0, "y": 1, "z": 2}
-    return {
-        f"i{r}{c}": float(I[rows[r], rows[c]])
-        for r, c in ("xx", "yy", "zz", "xy", "xz", "yz")
-    }
+    return {f"i{r}{c}": float(I[rows[r], rows[c]]) for r, c in ("xx", "yy", "zz", "xy", "xz", "yz")}
 
 
 def tensor_matrix(entries: dict) -> np.ndarray:

@@ -10,7 +10,6 @@ import yaml
 from robots import (
     CONFIG,
     RELATIVE_TO_PINOCCHIO,
-    RELATIVE_TO_SISTERS,
     dh_to_pinocchio,
     pinocchio_torques,
     random_dh,
@@ -81,18 +80,15 @@ def test_coupled_motors_of_a_differential(tmp_path, name):
 
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_reflected_is_ratio_squared_times_spin_inertia_on_the_diagonal(tmp_path, name):
-    robot = random_dh(2, joints=5, rotors=True)
-    mechanism = loaded(tmp_path, robot)
-    for link in robot["links"]:
-        if "rotor" in link:
-            link["rotor"]["inertia"] = {}  # what is left is the mass, on the mount
-            # a point turning with the rotor is not on the mount: keep it on the axis
+    balanced = random_dh(2, joints=5, rotors=True)
+    for link in balanced["links"]:
+        if "rotor" in link:  # off the axis a point turns with the rotor, on it with the mount
             link["rotor"]["center_of_mass"][:2] = [0.0, 0.0]
-    full = loaded(tmp_path, random_dh(2, joints=5, rotors=True))
-    for link in (balanced := random_dh(2, joints=5, rotors=True))["links"]:
+    points = copy.deepcopy(balanced)
+    for link in points["links"]:
         if "rotor" in link:
-            link["rotor"]["center_of_mass"][:2] = [0.0, 0.0]
-    mechanism, full = loaded(tmp_path, robot), loaded(tmp_path, balanced)
+            link["rotor"]["inertia"] = {}
+    full, mechanism = loaded(tmp_path, balanced), loaded(tmp_path, points)
     q, _, _ = state(2, len(mechanism.joint_names))
     lumped = Equations.of(mechanism, name, "full").mass_matrix(q)
     reflected = Equations.of(full, name, "reflected").mass_matrix(q)
@@ -163,7 +159,7 @@ def test_gear_ratios_come_from_transmissions():
 
 @pytest.mark.parametrize("reduction", ["0", "fast", "nan", ""])
 def test_a_reduction_that_is_none_is_refused_in_one_line(reduction):
-    with pytest.raises(rd.RobotDynamicsError, match="t1.*mechanicalReduction") as error:
+    with pytest.raises(rd.RobotDynamicsError, match=r"t1.*mechanicalReduction") as error:
         rd.load(TRANSMISSIONS.format(SIMPLE.format(reduction)))
     assert "\n" not in str(error.value)
 
@@ -175,7 +171,9 @@ def test_rotor_data_beside_a_urdf_take_its_gear_ratio(tmp_path):
         "mass": 0.2,
         "inertia": {"ixx": 1e-4, "iyy": 1e-4, "izz": 2e-4},
     }
-    (tmp_path / "arm.yaml").write_text(yaml.safe_dump({"urdf": "arm.urdf", "rotors": {"j1": rotor}}))
+    (tmp_path / "arm.yaml").write_text(
+        yaml.safe_dump({"urdf": "arm.urdf", "rotors": {"j1": rotor}})
+    )
     mechanism = rd.load(tmp_path / "arm.yaml")
     (only,) = mechanism.rotors
     assert (only.mount, dict(only.ratios)) == ("base", {"j1": 40.0})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from ..errors import DescriptionError, choices, wrong
 from ..mechanism import LOOP_TYPES, Inertial, Mechanism
+from .order import no_name_twice
 
 _SLACK = 1e-9
 """Relative slack of the inertia conditions: descriptions are rounded decimals"""
@@ -36,10 +36,9 @@ def check(mechanism: Mechanism, where: str) -> Iterator[DescriptionError]:
 
 def structure(mechanism: Mechanism, where: str) -> None:
     """Names, parents, rotors, loops and the lists of joints fit together."""
-    _no_twice((link.name for link in mechanism.links), f"{where}: link")
-    _no_twice((link.joint.name for link in mechanism.links), f"{where}: joint")
-    _no_twice((rotor.name for rotor in mechanism.rotors), f"{where}: rotor")
-    _no_twice((loop.name for loop in mechanism.loops), f"{where}: loop")
+    no_name_twice((link.joint.name for link in mechanism.links), f"{where}: joint")
+    no_name_twice((rotor.name for rotor in mechanism.rotors), f"{where}: rotor")
+    no_name_twice((loop.name for loop in mechanism.loops), f"{where}: loop")
     links = mechanism.index()
     for rotor in mechanism.rotors:
         _check_rotor(mechanism, rotor, f"{where}: rotor {rotor.name!r}")
@@ -50,7 +49,7 @@ def structure(mechanism: Mechanism, where: str) -> None:
             _known(attachment.link, links, f"{where}: loop {loop.name!r}: {side} link")
     joints = mechanism.joint_names
     for key, names in (("actuated", mechanism.actuated), ("sensed", mechanism.sensed)):
-        _no_twice(names, f"{where}: {key}: joint")
+        no_name_twice(names, f"{where}: {key}: joint")
         for name in names:
             _known(name, joints, f"{where}: {key}")
     for name in mechanism.home:
@@ -109,12 +108,6 @@ def _check_rotor(mechanism: Mechanism, rotor, where: str) -> None:  # type: igno
                 rotor.mount,
                 f"a link that joint {name!r} does not move: the motor would carry itself around",
             )
-
-
-def _no_twice(names: Iterable[str], what: str) -> None:
-    name, count = next(iter(Counter(names).most_common(1)), ("", 0))
-    if count > 1:
-        raise _bad(f"{what} name", name, f"every name once (it stands {count} times)")
 
 
 def _known(name: str, names: Iterable[str], what: str) -> None:

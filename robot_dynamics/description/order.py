@@ -1,9 +1,21 @@
-"""Parents before children."""
+"""Every name once, and parents before children."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from ..errors import DescriptionError, choices, wrong
 from ..mechanism import Link
+
+
+def no_name_twice(names: Iterable[str], what: str) -> None:
+    """Raises DescriptionError for the first name that stands more than once."""
+    name, count = next(iter(Counter(names).most_common(1)), ("", 0))
+    if count > 1:
+        raise wrong(
+            DescriptionError, f"{what} name", name, f"every name once (it stands {count} times)"
+        )
 
 
 def parents_first(links: list[Link], base: str, where: str) -> tuple[Link, ...]:
@@ -12,6 +24,7 @@ def parents_first(links: list[Link], base: str, where: str) -> tuple[Link, ...]:
     Raises:
         DescriptionError: a parent that is nowhere, or links that carry one another.
     """
+    no_name_twice([base, *(link.name for link in links)], f"{where}: link")
     placed: dict[str, Link] = {}
     waiting = list(links)
     names = {base, *(link.name for link in links)}

@@ -27,7 +27,7 @@ from ..mechanism import (
 )
 from ..scalar import array
 from .fields import inertia_matrix, number, numbers, tolerate
-from .order import parents_first
+from .order import no_name_twice, parents_first
 from .transmissions import gear_ratios
 
 # limits are not part of the dynamics and are often incomplete
@@ -92,10 +92,8 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
     robot = _parsed(_kept(root), where)
 
     inertials = {link.name: _inertial(link, where) for link in robot.links}
-    if len(inertials) != len(robot.links):
-        names = [link.name for link in robot.links]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise wrong(DescriptionError, f"{where}: link name", twice, "every name once")
+    no_name_twice((link.name for link in robot.links), f"{where}: link")
+    no_name_twice((joint.name for joint in robot.joints), f"{where}: joint")
     roots = set(inertials) - {joint.child for joint in robot.joints}
     links = []
     carried: dict[str, str] = {}

@@ -83,8 +83,17 @@ def derive(
 
 def _exact(steps: lagrange_euler.Steps, simplify: bool) -> lagrange_euler.Steps:
     """The steps with exact numbers in place of floats."""
-    tables = ("A", "Q", "U", "dU", "J", "D", "h", "C")
-    return replace(steps, **{key: entries(getattr(steps, key), simplify) for key in tables})
+    return replace(
+        steps,
+        A=entries(steps.A, simplify),
+        Q=entries(steps.Q, simplify),
+        U=entries(steps.U, simplify),
+        dU=entries(steps.dU, simplify),
+        J=entries(steps.J, simplify),
+        D=entries(steps.D, simplify),
+        h=entries(steps.h, simplify),
+        C=entries(steps.C, simplify),
+    )
 
 
 def christoffel(

@@ -1,6 +1,6 @@
 """Euler–Lagrange from energies: kinetic and potential energy in, equations of motion out.
 
-    d/dt ∂L/∂q̇ - ∂L/∂q = τ,   L = K - P
+d/dt ∂L/∂q̇ - ∂L/∂q = τ,   L = K - P
 """
 
 from __future__ import annotations

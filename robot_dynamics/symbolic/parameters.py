@@ -15,9 +15,7 @@ from ..scalar import Array, array, is_zero
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _TIDY = {
-    round(float(value), 12): value
-    for k in range(13)
-    for value in (sympy.cos(k * sympy.pi / 12),)
+    round(float(value), 12): value for k in range(13) for value in (sympy.cos(k * sympy.pi / 12),)
 }
 """Cosines of the multiples of 15°: the exact numbers behind most rotation matrices"""
 
@@ -91,9 +89,7 @@ def _gravity(gravity: Array, parameters: Parameters) -> Array:
     if len(components) == 1 and not isinstance(components[0], sympy.Basic):
         g = parameters("g", abs(components[0]))
         return array([0 if is_zero(x) else g * int(math.copysign(1, x)) for x in gravity])
-    return array(
-        [parameters(f"g{axis}0", x) for axis, x in zip("xyz", gravity, strict=True)]
-    )
+    return array([parameters(f"g{axis}0", x) for axis, x in zip("xyz", gravity, strict=True)])
 
 
 def _link(link: Link, i: str, parameters: Parameters) -> Link:

@@ -43,8 +43,9 @@ def _normal_form(expression: sympy.Expr) -> sympy.Expr:
         expanded = sympy.expand(
             expanded.replace(
                 lambda e, sine=sine: e.is_Pow and e.base == sine and e.exp.is_Integer and e.exp > 1,
-                lambda e, sine=sine, cosine=cosine: (1 - cosine**2) ** (e.exp // 2)
-                * sine ** (e.exp % 2),
+                lambda e, sine=sine, cosine=cosine: (
+                    (1 - cosine**2) ** (e.exp // 2) * sine ** (e.exp % 2)
+                ),
             )
         )
     return expanded

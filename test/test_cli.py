@@ -1,0 +1,102 @@
+"""The command line: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from robots import CONFIG, random_urdf
+
+import robot_dynamics as rd
+from robot_dynamics.cli import main
+
+POLAR = str(CONFIG / "polar.yaml")
+STATE = ["--q", "0.3", "0.7", "--qd", "1", "-2e0", "--qdd", "-1e-1", "2"]
+
+
+def test_torque_prints_what_the_library_says(capsys):
+    assert main(["torque", POLAR, *STATE]) == 0
+    printed = capsys.readouterr().out.split()
+    expected = rd.InverseDynamics(rd.load(POLAR))([0.3, 0.7], [1, -2], [-0.1, 2])
+    assert printed[0::2] == ["theta1:", "d2:"]
+    assert [float(x) for x in printed[1::2]] == pytest.approx(expected.tolist(), rel=1e-11)
+
+
+def test_torque_as_json_is_one_object(capsys):
+    assert main(["torque", POLAR, "--json", "--formulation", "gibbs_appell", *STATE]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["joints"] == ["theta1", "d2"]
+    assert result["formulation"] == "gibbs_appell"
+    assert len(result["torques"]) == 2
+
+
+def test_rates_and_accelerations_are_zero_where_they_are_left_out(capsys):
+    main(["torque", str(CONFIG / "cartesian.yaml"), "--q", "0", "0", "0", "--json"])
+    assert json.loads(capsys.readouterr().out)["torques"] == pytest.approx([0, 6 * 9.81, 0])
+
+
+def test_derive_prints_text_latex_and_steps(capsys):
+    assert main(["derive", POLAR]) == 0
+    assert "tau[theta1] = c_z1**2*m1*theta1_dd" in capsys.readouterr().out
+    assert main(["derive", POLAR, "--latex"]) == 0
+    assert capsys.readouterr().out.startswith("\\begin{align*}")
+    assert main(["derive", POLAR, "--steps"]) == 0
+    steps = capsys.readouterr().out
+    for number in range(2, 10):
+        assert f"L-E {number}" in steps
+
+
+def test_check_says_that_the_formulations_agree(capsys):
+    assert main(["check", str(CONFIG / "three_axis.yaml"), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert set(result["disagreement"]) == {"lagrange_euler", "gibbs_appell", "murphy"}
+    assert max(result["disagreement"].values()) < 1e-12
+
+
+def test_check_reports_oddities_and_strict_refuses_them(tmp_path, capsys):
+    file = tmp_path / "odd.urdf"
+    text = random_urdf(1)
+    file.write_text(re.sub(r'izz="[^"]*"', 'izz="40"', text, count=1))
+    assert main(["check", str(file)]) == 0
+    assert "triangle" in capsys.readouterr().out
+    assert main(["check", str(file), "--strict"]) == 1
+    assert "triangle" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["torque", "nowhere.urdf", "--q", "1"], "no such file"),
+        (["torque", POLAR, "--q", "1"], "found 1 numbers, expected 2"),
+        (["torque", POLAR, "--q", "1", "two"], "expected numbers"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_exit_code_1(capsys, arguments, words):
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
+    assert main([*arguments, "--json"]) == 1
+    assert words in json.loads(capsys.readouterr().out)["error"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["torque"], ["torque", POLAR, "--q"]])
+def test_a_wrong_command_line_is_exit_code_2(capsys, arguments):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert "usage" in capsys.readouterr().err
+
+
+def test_the_console_script_runs():
+    result = subprocess.run(
+        [sys.executable, "-m", "robot_dynamics.cli", "check", POLAR],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("polar: 2 joints")

@@ -1,0 +1,233 @@
+"""Descriptions: what is read, and how what can't be is refused."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import yaml
+from robots import (
+    CONFIG,
+    RELATIVE_TO_PINOCCHIO,
+    example_robots,
+    pinocchio_torques,
+    random_urdf,
+    relative,
+    state,
+)
+
+import robot_dynamics as rd
+
+ONE_LINK = """
+robot: one
+links:
+  - name: link1
+    joint: {name: q1, type: revolute}
+    mass: 2.0
+    center_of_mass: [0.1, 0.0, 0.0]
+    inertia: {ixx: 0.1, iyy: 0.1, izz: 0.1}
+"""
+
+
+def refused(source, *words: str, **options) -> None:
+    with pytest.raises(rd.RobotDynamicsError) as error:
+        rd.load(source, **options)
+    message = str(error.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+
+
+def changed(path, old: str, new: str, text: str = ONE_LINK):
+    assert old in text
+    path.write_text(text.replace(old, new))
+    return path
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "robot.yaml"
+
+
+def test_defaults_are_the_contracts(file):
+    file.write_text("links:\n  - {name: a, joint: {name: j, type: prismatic}}\n")
+    mechanism = rd.load(file)
+    assert mechanism.name == "robot"
+    assert mechanism.gravity.tolist() == [0, 0, -9.81]
+    (link,) = mechanism.links
+    assert link.parent == "base"
+    assert link.inertial.is_nothing
+    assert np.array_equal(link.joint.origin.homogeneous(), np.eye(4))
+
+
+def test_numbers_as_people_write_them(file):
+    changed(file, "mass: 2.0", "mass: 2e0\n    alpha: -pi/2\n    theta: 3*pi/4\n    a: 1e-3")
+    (link,) = rd.load(file).links
+    assert link.inertial.mass == 2.0
+    assert link.joint.tail.rotation[2, 1] == -1.0  # exactly
+    assert link.joint.tail.translation[0] == 1e-3
+
+
+def test_links_may_stand_in_any_order(file):
+    file.write_text(
+        "links:\n"
+        "  - {name: b, parent: a, joint: {name: jb, type: revolute}}\n"
+        "  - {name: a, parent: base, joint: {name: ja, type: revolute}}\n"
+    )
+    assert rd.load(file).joint_names == ("ja", "jb")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("mass: 2.0", "mas: 2.0", ["mas", "did you mean 'mass'"]),
+        ("mass: 2.0", "mass: -2.0", ["link1", "mass", "-2.0"]),
+        ("mass: 2.0", "mass: .nan", ["link1", "mass", "finite"]),
+        ("mass: 2.0", "mass: heavy", ["link1", "mass", "heavy"]),
+        ("mass: 2.0", "mass: true", ["link1", "mass", "True"]),
+        ("izz: 0.1", "izz: 0.5", ["link1", "triangle"]),
+        ("izz: 0.1", "izz: -0.1", ["link1", "principal moment"]),
+        ("[0.1, 0.0, 0.0]", "[0.1, 0.0]", ["center_of_mass", "3 numbers"]),
+        ("type: revolute", "type: hinge", ["joint.type", "hinge", "revolute"]),
+        ("name: link1", "name: ''", ["name"]),
+        ("robot: one", "robto: one", ["robto", "robot"]),
+        ("robot: one", "gravity: [0, 0]", ["gravity", "3 numbers"]),
+        ("robot: one", "dh_convention: craig", ["dh_convention", "craig", "standard"]),
+        ("robot: one", "actuated: [q7]", ["actuated", "q7", "q1"]),
+        ("robot: one", "links: []", ["links", "twice"]),
+        ("links:", "links: {", ["YAML"]),
+        ("joint: {name: q1, type: revolute}", "mass: 1", ["twice"]),
+    ],
+)
+def test_a_broken_yaml_is_refused_in_one_line(file, old, new, words):
+    refused(changed(file, old, new), "robot.yaml", *words)
+
+
+def test_names_that_do_not_fit_together_are_refused(file):
+    two = ONE_LINK + "  - {name: link1, joint: {name: q2, type: revolute}}\n"
+    file.write_text(two)
+    refused(file, "link", "'link1'", "2 times")
+    file.write_text(two.replace("name: link1, joint: {name: q2", "name: b, joint: {name: q1"))
+    refused(file, "joint", "'q1'", "2 times")
+    file.write_text(two.replace("{name: link1, joint", "{name: b, parent: c, joint"))
+    refused(file, "parent of link 'b'", "'c'")
+    file.write_text(
+        "links:\n  - {name: a, parent: b, joint: {name: ja, type: revolute}}\n"
+        "  - {name: b, parent: a, joint: {name: jb, type: revolute}}\n"
+    )
+    refused(file, "'a'", "'b'", "carry one another")
+
+
+def test_files_that_are_not_there_or_nothing_to_read(tmp_path):
+    refused("nowhere.yaml", "nowhere.yaml", "no such file")
+    refused(tmp_path, "folder")
+    (tmp_path / "robot.txt").write_text("x")
+    refused(tmp_path / "robot.txt", ".yaml, .urdf or .xacro")
+    (tmp_path / "binary.urdf").write_bytes(b"\xff\xfe\x00")
+    refused(tmp_path / "binary.urdf", "not a text file")
+    (tmp_path / "list.yaml").write_text("- 1\n")
+    refused(tmp_path / "list.yaml", "a mapping")
+
+
+URDF = """<robot name="r"><link name="base"/><link name="arm"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 2"/>
+<limit lower="0" upper="1" effort="1" velocity="1"/></joint></robot>"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('type="revolute"', 'type="planar"', ["'j'", "planar"]),
+        ('child link="arm"', 'child link="leg"', ["'j'", "child link", "leg"]),
+        ('xyz="0 0 2"', 'xyz="0 0 0"', ["'j'", "axis"]),
+        ('xyz="0 0 2"', 'xyz="0 up 0"', ["up"]),
+        ('mass value="1"', 'mass value="one"', ["one"]),
+        ("</robot>", "", ["XML"]),
+        ("robot", "machine", ["machine", "<robot>"]),
+        ('<link name="base"/>', '<link name="base"/><link name="other"/>', ["root link", "other"]),
+        ('<link name="base"/>', '<link name="base"/><link name="base"/>', ["'base'"]),
+    ],
+)
+def test_a_broken_urdf_is_refused_in_one_line(old, new, words):
+    assert old in URDF
+    refused(URDF.replace(old, new), *words)
+
+
+def test_entities_in_a_urdf_are_not_followed(tmp_path):
+    (tmp_path / "secret").write_text("1")
+    bomb = f'<!DOCTYPE r [<!ENTITY s SYSTEM "{tmp_path}/secret">]>' + URDF.replace(
+        '<mass value="1"/>', "<mass>&s;</mass>"
+    )
+    refused(bomb, "URDF")
+
+
+def test_an_impossible_inertia_in_a_urdf_is_a_warning_and_an_error_if_strict():
+    odd = URDF.replace('izz="1"', 'izz="3"')
+    with pytest.warns(UserWarning, match="'arm'.*triangle"):
+        rd.load(odd)
+    refused(odd, "'arm'", "triangle", strict=True)
+
+
+def test_fifteen_of_the_examples_break_the_triangle_inequality():
+    odd = 0
+    for file in example_robots():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            rd.load(file)
+        odd += any("triangle" in str(each.message) for each in caught)
+    assert odd >= 10, "the examples' inertias are no longer looked at"
+
+
+def test_a_package_url_is_found_by_the_ament_prefixes(tmp_path, monkeypatch):
+    share = tmp_path / "share" / "some_robot" / "urdf"
+    share.mkdir(parents=True)
+    (share / "robot.urdf").write_text(URDF)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere{os.pathsep}{tmp_path}")
+    assert rd.load("package://some_robot/urdf/robot.urdf").name == "r"
+    refused("package://other_robot/robot.urdf", "other_robot", "AMENT_PREFIX_PATH")
+    refused("package://../robot.urdf", "package")
+
+
+def test_xacro_is_expanded(tmp_path):
+    macro = URDF.replace(
+        '<robot name="r">',
+        '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+        '<xacro:property name="heavy" value="${2*3}"/>',
+    ).replace('mass value="1"', 'mass value="${heavy}"')
+    (tmp_path / "robot.urdf.xacro").write_text(macro)
+    assert rd.load(tmp_path / "robot.urdf.xacro").links[0].inertial.mass == 6.0
+    (tmp_path / "broken.xacro").write_text(macro.replace("${heavy}", "${hevy}"))
+    refused(tmp_path / "broken.xacro", "xacro", "hevy")
+
+
+def test_extras_beside_a_urdf(tmp_path):
+    text = random_urdf(2)
+    (tmp_path / "robot.urdf").write_text(text)
+    (tmp_path / "extras.yaml").write_text(
+        yaml.safe_dump({"urdf": "robot.urdf", "robot": "renamed", "gravity": [0, 9.81, 0]})
+    )
+    mechanism = rd.load(tmp_path / "extras.yaml")
+    assert mechanism.name == "renamed"
+    model = pin.buildModelFromXML(text)
+    model.gravity.linear = np.array([0, 9.81, 0])
+    q, qd, qdd = state(2, len(mechanism.joint_names))
+    expected = pinocchio_torques(model, mechanism.joint_names, q, qd, qdd)
+    assert relative(rd.InverseDynamics(mechanism)(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
+
+
+def test_an_unactuated_joint_of_an_open_chain_is_named(file):
+    file.write_text(ONE_LINK + "  - {name: b, joint: {name: q2, type: revolute}}\nactuated: [q1]\n")
+    refused(file, "under-actuated", "2 degrees of freedom", "q2")
+
+
+@pytest.mark.parametrize("file", sorted(CONFIG.glob("*.yaml")), ids=lambda file: file.stem)
+def test_every_shipped_robot_is_sound(file):
+    if "links" not in (content := yaml.safe_load(file.read_text())) and "urdf" not in content:
+        pytest.skip(f"{file.name} holds parameters, not a robot")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rd.load(file, strict=True)

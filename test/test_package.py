@@ -1,0 +1,80 @@
+"""The package as colcon and pip see it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+EXECUTABLES = ("robot_dynamics", "feed_forward", "simulated_robot")
+
+
+def test_package_xml_and_setup_py_say_the_same():
+    package = ElementTree.parse(ROOT / "package.xml").getroot()
+    setup = (ROOT / "setup.py").read_text()
+    assert package.get("format") == "3"
+    assert f'version="{package.findtext("version")}"' in setup
+    assert f'license="{package.findtext("license")}"' in setup
+    email = package.find("maintainer").get("email")
+    assert email in setup
+    assert re.fullmatch(r"[-.\w]+@[-\w]+(\.[-\w]+)+", email), "colcon would take it for plain Python"
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("colcon_ros") is None,
+    reason="SKIPPED LOUDLY: colcon-ros is not installed, so that the build is not tested",
+)
+def test_colcon_build_installs_everything_where_ros_looks(tmp_path):
+    source = tmp_path / "src" / "robot_dynamics"
+    ignored = shutil.ignore_patterns(".*", "build", "install", "log", "*.egg-info", "__pycache__")
+    shutil.copytree(ROOT, source, ignore=ignored)
+    result = subprocess.run(
+        [sys.executable, "-m", "colcon", "build", "--event-handlers", "console_direct+"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLCON_LOG_PATH": str(tmp_path / "log")},
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    prefix = tmp_path / "install" / "robot_dynamics"
+    for name in EXECUTABLES:
+        assert (prefix / "lib" / "robot_dynamics" / name).is_file(), name
+    for folder in ("launch", "config", "urdf"):
+        installed = {path.name for path in (prefix / "share/robot_dynamics" / folder).iterdir()}
+        assert {path.name for path in (ROOT / folder).iterdir() if path.is_file()} <= installed
+    assert (prefix / "share/ament_index/resource_index/packages/robot_dynamics").is_file()
+
+
+def test_import_pulls_in_neither_sympy_nor_ros():
+    """So that a program that needs torques alone starts at once."""
+    code = (
+        "import sys, robot_dynamics as rd; rd.load; rd.InverseDynamics;"
+        "bad = {'sympy', 'rclpy', 'mujoco', 'matplotlib', 'scipy'} & set(sys.modules);"
+        "assert not bad, bad"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_only_the_two_nodes_import_rclpy():
+    package = ROOT / "robot_dynamics"
+    importers = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if re.search(r"^\s*(import|from) rclpy", path.read_text(), re.MULTILINE)
+    }
+    assert "formulations/newton_euler.py" not in importers
+    assert {name for name in importers if "/" in name} <= ROS_ONLY, importers
+
+
+ROS_ONLY: set[str] = set()
+"""Modules in folders that only the nodes import"""

@@ -1,0 +1,215 @@
+"""Equations in symbols: the textbook's results, letter by letter, and numbers put in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+import yaml
+from robots import CONFIG, RELATIVE_TO_SISTERS, random_dh, relative, state
+from sympy.physics.mechanics import dynamicsymbols
+
+import robot_dynamics as rd
+from robot_dynamics.formulations import FORMULATIONS
+
+NUMBERS_PUT_IN = 1e-10
+"""Expanded expressions sum many large terms that cancel"""
+
+m1, m2, m3, L1, g = sympy.symbols("m1 m2 m3 L1 g", real=True)
+
+
+def same(found, expected) -> bool:
+    return sympy.simplify(sympy.Matrix(found) - sympy.Matrix(expected)).is_zero_matrix
+
+
+@pytest.fixture(scope="module", params=FORMULATIONS)
+def polar(request):
+    return rd.derive(rd.load(CONFIG / "polar.yaml"), request.param)
+
+
+def test_the_polar_robot_gives_equation_5_17_term_by_term(polar):
+    theta, d = polar.q
+    thetad, dd = polar.qd
+    thetadd, ddd = polar.qdd
+    book = polar.torques.subs(sympy.Symbol("c_z1", real=True), L1)
+    T1, F2 = (sympy.expand(torque) for torque in book)
+    assert set(T1.as_ordered_terms()) == {
+        m1 * L1**2 * thetadd,
+        m2 * d**2 * thetadd,
+        2 * d * m2 * thetad * dd,
+    }
+    assert set(F2.as_ordered_terms()) == {m2 * ddd, -d * m2 * thetad**2}
+    assert theta.name == "theta1"
+
+
+def test_the_polar_robots_matrices_are_the_books(polar):
+    L = sympy.Symbol("c_z1", real=True)
+    _, d = polar.q
+    thetad, dd = polar.qd
+    assert same(polar.D, [[m1 * L**2 + m2 * d**2, 0], [0, m2]])
+    assert same(polar.C * sympy.Matrix(polar.qd), [[2 * d * m2 * thetad * dd], [-d * m2 * thetad**2]])
+    assert same(polar.g, [[0], [0]])
+
+
+def test_every_step_of_the_polar_example_is_the_books():
+    model = rd.derive(rd.load(CONFIG / "polar.yaml"))
+    steps = model.steps
+    theta, d = model.q
+    thetad, dd = model.qd
+    L = sympy.Symbol("c_z1", real=True)
+    S, C = sympy.sin(theta), sympy.cos(theta)
+    none = sympy.zeros(4, 4)
+    assert same(steps.A[0], [[C, 0, -S, 0], [S, 0, C, 0], [0, -1, 0, 0], [0, 0, 0, 1]])
+    assert same(steps.A[1], [[C, 0, -S, -d * S], [S, 0, C, d * C], [0, -1, 0, 0], [0, 0, 0, 1]])
+    assert same(steps.Q[0], [[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    assert same(steps.Q[1], [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
+    U11 = [[-S, 0, -C, 0], [C, 0, -S, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    U21 = [[-S, 0, -C, -d * C], [C, 0, -S, -d * S], [0, 0, 0, 0], [0, 0, 0, 0]]
+    U22 = [[0, 0, 0, -S], [0, 0, 0, C], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert same(steps.U[0, 0], U11)
+    assert same(steps.U[0, 1], none)
+    assert same(steps.U[1, 0], U21)
+    assert same(steps.U[1, 1], U22)
+    U111 = [[-C, 0, S, 0], [-S, 0, -C, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    U211 = [[-C, 0, S, d * S], [-S, 0, -C, -d * C], [0, 0, 0, 0], [0, 0, 0, 0]]
+    U212 = [[0, 0, 0, -C], [0, 0, 0, -S], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert same(steps.dU[0, 0, 0], U111)
+    assert same(steps.dU[0, 0, 1], none)
+    assert same(steps.dU[1, 0, 0], U211)
+    assert same(steps.dU[1, 0, 1], U212)
+    assert same(steps.dU[1, 1, 0], U212)
+    assert same(steps.dU[1, 1, 1], none)
+    J1 = [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, m1 * L**2, m1 * L], [0, 0, m1 * L, m1]]
+    assert same(steps.J[0], J1)
+    assert same(steps.J[1], sympy.diag(0, 0, 0, m2))
+    assert same(steps.D, [[m1 * L**2 + m2 * d**2, 0], [0, m2]])
+    h = {(0, 0, 1): d * m2, (0, 1, 0): d * m2, (1, 0, 0): -d * m2}
+    for place in np.ndindex(2, 2, 2):
+        assert sympy.simplify(steps.h[place] - h.get(place, 0)) == 0, place
+    assert same(steps.H(list(model.qd)), [2 * d * m2 * thetad * dd, -d * m2 * thetad**2])
+    assert same(steps.C, [0, 0])
+
+
+def test_the_cartesian_robots_printed_energies_give_its_printed_result():
+    q, qd = sympy.symbols("q1:4"), sympy.symbols("qd1:4")
+    beta2, beta3 = sympy.symbols("beta2 beta3")
+    K = (m1 * qd[0] ** 2 + m2 * qd[1] ** 2 + m3 * qd[2] ** 2) / 2
+    P = m2 * g * (beta2 + q[1]) + m3 * g * (beta3 + q[1])
+    model = rd.from_energies(K, P, q, qd)
+    a1, a2, a3 = model.qdd
+    assert same(model.torques, [m1 * a1, m2 * a2 + (m2 + m3) * g, m3 * a3])
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_the_cartesian_chain_carries_all_that_hangs_on_it(name):
+    model = rd.derive(rd.load(CONFIG / "cartesian.yaml"), name)
+    a1, a2, a3 = model.qdd
+    assert same(model.torques, [(m1 + m2 + m3) * a1, (m2 + m3) * (a2 + g), m3 * a3])
+
+
+def test_the_cartesian_chain_reaches_d3_d2_d1():
+    steps = rd.derive(rd.load(CONFIG / "cartesian.yaml")).steps
+    d1, d2, d3 = rd.derive(rd.load(CONFIG / "cartesian.yaml")).q
+    expected = [[0, 0, 1, d3], [0, 1, 0, d2], [-1, 0, 0, d1], [0, 0, 0, 1]]
+    assert same(steps.A[2], expected)
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.parametrize("joints", [3, 2], ids=["bare", "rotors"])
+def test_symbols_with_numbers_put_in_are_the_numbers(tmp_path, name, joints):
+    path = tmp_path / "robot.yaml"
+    path.write_text(yaml.safe_dump(random_dh(1, joints, rotors=joints == 2)))
+    mechanism = rd.load(path)
+    q, qd, qdd = state(1, len(mechanism.joint_names))
+    model = rd.derive(mechanism, name, simplify=False)
+    expected = rd.InverseDynamics(mechanism, name)(q, qd, qdd)
+    assert relative(model.function()(q, qd, qdd), expected) < NUMBERS_PUT_IN
+
+
+def test_parts_in_symbols_are_the_facades():
+    mechanism = rd.load(CONFIG / "three_axis.yaml")
+    model = rd.derive(mechanism, "newton_euler", parameters="numbers", simplify=False)
+    dynamics = rd.InverseDynamics(mechanism)
+    q, qd, _ = state(2, 3)
+    at = dict(zip([*model.q, *model.qd], [*q, *qd], strict=True))
+    for symbols, numbers in (
+        (model.D, dynamics.mass_matrix(q)),
+        (model.C, dynamics.coriolis_matrix(q, qd)),
+        (model.g, dynamics.gravity(q)[:, None]),
+    ):
+        assert relative(np.array(symbols.subs(at), dtype=float), numbers) < NUMBERS_PUT_IN
+
+
+def test_functions_of_time_serve_as_coordinates():
+    t = dynamicsymbols._t
+    q = dynamicsymbols("q1 q2")
+    l1, l2 = sympy.symbols("l1 l2")
+    x1, y1 = l1 * sympy.sin(q[0]), -l1 * sympy.cos(q[0])
+    x2, y2 = x1 + l2 * sympy.sin(q[0] + q[1]), y1 - l2 * sympy.cos(q[0] + q[1])
+    K = m1 * (x1.diff(t) ** 2 + y1.diff(t) ** 2) / 2 + m2 * (x2.diff(t) ** 2 + y2.diff(t) ** 2) / 2
+    model = rd.from_energies(K, m1 * g * y1 + m2 * g * y2, q)
+    a = model.q[1]
+    d22 = m2 * l2**2
+    d12 = d22 + m2 * l1 * l2 * sympy.cos(a)
+    d11 = m1 * l1**2 + m2 * l1**2 + 2 * m2 * l1 * l2 * sympy.cos(a) + d22
+    assert same(model.D, [[d11, d12], [d12, d22]])
+    # the general operator and the matrices are the same equations
+    law = model.D * sympy.Matrix(model.qdd) + model.C * sympy.Matrix(model.qd) + model.g
+    assert same(law, model.torques)
+    skew = sum(
+        (model.D.diff(x) * v for x, v in zip(model.q, model.qd, strict=True)), sympy.zeros(2, 2)
+    ) - 2 * model.C
+    assert same(skew, -skew.T)
+
+
+@pytest.mark.parametrize(
+    ("K", "P", "words"),
+    [
+        ("qd1**3", "0", "kinetic"),
+        ("qd1**2 + qd1", "0", "kinetic"),
+        ("qd1**2", "qd1", "potential"),
+    ],
+)
+def test_energies_that_are_none_are_refused(K, P, words):
+    q, qd = sympy.symbols("q1"), sympy.symbols("qd1")
+    with pytest.raises(rd.RobotDynamicsError, match=words):
+        rd.from_energies(sympy.sympify(K), sympy.sympify(P), [q], [qd])
+
+
+def test_names_that_are_no_identifiers_do_not_reach_the_symbols(tmp_path):
+    path = tmp_path / "robot.yaml"
+    robot = {
+        "links": [
+            {"name": "a", "mass": 1.0, "joint": {"name": "__import__('os')", "type": "prismatic"}}
+        ]
+    }
+    path.write_text(yaml.safe_dump(robot))
+    model = rd.derive(rd.load(path))
+    assert [str(q) for q in model.q] == ["q1"]
+    assert model.function()([0.0], [0.0], [2.0]) == pytest.approx([2.0 + 9.81])
+
+
+def test_latex_and_text_say_the_same_torques():
+    model = rd.derive(rd.load(CONFIG / "polar.yaml"))
+    assert r"\ddot{\theta}_{1}" in model.latex()
+    assert "tau[theta1] = c_z1**2*m1*theta1_dd" in model.text()
+
+
+def test_lagrange_eulers_numbers_are_its_symbols_at_a_state():
+    from robot_dynamics.formulations import lagrange_euler
+
+    mechanism = rd.load(CONFIG / "three_axis.yaml")
+    tree = lagrange_euler.prepare(mechanism)
+    S, s = tree.coordinates()
+    q, qd, qdd = state(4, 3)
+    steps = lagrange_euler.steps(tree, S @ q + s)
+    tau = S.T @ steps.torques(S @ qd, S @ qdd)
+    assert relative(tau, rd.InverseDynamics(mechanism)(q, qd, qdd)) < RELATIVE_TO_SISTERS
+    n = len(steps.names)
+    assert steps.U.shape == (n, n, 4, 4)
+    assert steps.dU.shape == (n, n, n, 4, 4)
+    for i, j, k in np.ndindex(n, n, n):
+        assert np.allclose(steps.dU[i, j, k], steps.dU[i, k, j])
+    # note 4 of the book: h_ikm = h_imk and h_iii = 0
+    assert np.allclose(steps.h, steps.h.transpose(0, 2, 1))
+    assert np.allclose([steps.h[i, i, i] for i in range(n)], 0)
