@@ -63,6 +63,7 @@ setup(
             "types-PyYAML",
             "pin>=3.0",  # the yardstick of every torque
             "example-robot-data>=4.3",  # 69 robots that we did not choose
+            "roboticstoolbox-python>=1.1",  # its conventions for rotors and friction
             "colcon-common-extensions",
             "colcon-ros",
         ],

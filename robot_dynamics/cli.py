@@ -1,4 +1,4 @@
-"""The command line: `robot_dynamics torque|derive|check|demo|bench|cache|export`.
+"""The command line: `robot_dynamics torque|derive|check|compare|demo|bench|cache|export`.
 
 Exit codes: 0 done, 1 it can't be done (one line says why), 2 the command line itself is wrong.
 """
@@ -10,13 +10,19 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from .demo import DEMOS
 from .equations import TERMS
 from .errors import InputError, RobotDynamicsError
 from .formulations import FORMULATIONS
 from .mechanism.transform import ROTOR_MODELS
+
+LONGEST = 100_000
+"""Steps of a motion above which somebody has mistaken a unit"""
 
 Result = dict[str, Any]
 """What a command has to say: printed as text, or as JSON"""
@@ -115,6 +121,19 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("file", help="a .yaml, .urdf or .xacro file, or package://…")
     check.add_argument("--strict", action="store_true", help="impossible inertias are errors")
 
+    compare = command("compare", _compare, "One motion by every formulation and rotor model.")
+    compare.add_argument("file", help="a .yaml, .urdf or .xacro file, or package://…")
+    for name, default in (("q", "0"), ("qd", "1"), ("qdd", "5")):
+        compare.add_argument(
+            f"--{name}",
+            nargs="+",
+            metavar="X",
+            help=f"at the start, one number a joint (default: {default} each); accelerations stay",
+        )
+    compare.add_argument("--duration", type=float, default=0.2, metavar="S")
+    compare.add_argument("--step", type=float, default=0.01, metavar="S")
+    compare.add_argument("--picture", metavar="FILE", help="draw the torques as well")
+
     demo = command("demo", _demo, "A simulated robot tracked with and without feed-forward.")
     demo.add_argument("robot", choices=DEMOS)
     demo.add_argument("--output", metavar="DIR", help="where the picture goes (default: here)")
@@ -210,6 +229,41 @@ def _check(options: argparse.Namespace) -> Result:
     from .report import report
 
     return report(options.file, strict=options.strict)
+
+
+def _compare(options: argparse.Namespace) -> Result:
+    from . import load
+    from .compare import compare, constant_acceleration, table
+
+    mechanism = load(options.file)
+    n = len(mechanism.joint_names)
+    start = [
+        _vector(given or [default] * n, f"--{name}", n)
+        for name, default, given in (
+            ("q", "0", options.q),
+            ("qd", "1", options.qd),
+            ("qdd", "5", options.qdd),
+        )
+    ]
+    if not (options.step > 0 and 0 < options.duration / options.step < LONGEST):
+        raise InputError(
+            f"--duration {options.duration:g} --step {options.step:g}: expected two positive "
+            f"times with fewer than {LONGEST} steps"
+        )
+    time = np.arange(round(options.duration / options.step) + 1) * options.step
+    compared = compare(mechanism, time, *constant_acceleration(*start, time))
+    text = table(compared)
+    if options.picture:
+        from .plots import comparison
+
+        path = comparison(Path(options.picture), mechanism.name, compared)
+        text += f"\npicture: {path}"
+    return {
+        "joints": list(mechanism.joint_names),
+        "disagreement": {name: row.tolist() for name, row in compared.disagreement().items()},
+        "model_error": {name: row.tolist() for name, row in compared.model_error().items()},
+        "text": text,
+    }
 
 
 def _demo(options: argparse.Namespace) -> Result:

@@ -53,6 +53,23 @@ class Comparison:
         }
 
 
+def table(compared: Comparison) -> str:
+    """Table 3 of the source, for this robot: per joint and in per cent of the largest torque."""
+    width = max(len(name) for name in (*compared.joint_names, "0.000000"))
+    heads = "  ".join(name.rjust(width) for name in compared.joint_names)
+    lines = [f"{'largest difference [%] from':36}{heads}"]
+    for title, rows in (
+        ("Newton–Euler, full rotors", compared.disagreement()),
+        ("full rotors, Newton–Euler", compared.model_error()),
+    ):
+        lines.append(title)
+        lines += [
+            f"  {name:34}" + "  ".join(f"{100 * x:.2g}".rjust(width) for x in row)
+            for name, row in rows.items()
+        ]
+    return "\n".join(lines)
+
+
 def _worst(difference: Floats, reference: Floats) -> Floats:
     scale = np.abs(reference).max(axis=0)
     worst: Floats = np.abs(difference).max(axis=0) / np.where(scale > 0, scale, 1.0)
