@@ -1,0 +1,42 @@
+"""Closed kinematic chains: position, velocity, acceleration and dynamics, with passive sensors.
+
+Source: Zubizarreta, Cabanes, Portillo, Orive, Marcos, "Modelado dinámico de robots paralelos
+considerando sensórica redundante". The signs are derived in docs/closed_chains.md.
+
+| file               | what                                                                     |
+|--------------------|--------------------------------------------------------------------------|
+| kinematics.py      | frames of the cut-open tree, Jacobians and their rates                   |
+| constraints.py     | what each loop demands: residual, Jacobian, its rate                     |
+| platform.py        | the platform's own Newton–Euler equations                                |
+| subsystems.py      | legs and platform joined by internal forces, in q_r                      |
+| mobility.py        | degrees of freedom, redundant rows, home                                 |
+| position.py        | Newton's method along a path                                             |
+| solver.py          | forward and inverse position                                             |
+| kinematic_state.py | J_R, J_C, T, T_q and their rates by name                                 |
+| chain.py           | `ClosedChain`: torques, D, C, G, F_ext                                   |
+| sensing.py         | sensors that are fused, and one that lies                                |
+| symbolic.py        | the same in symbols                                                      |
+
+Scalar-generic (floats, SymPy, the recorder): all of kinematics.py, constraints.py, platform.py
+and subsystems.py. They run in q_r = [q_a; q_s; q_p], of which `Subsystems.names` is the order.
+A compiled kernel needs of them, besides one dense linear solver:
+
+    φ(q_r), ∂φ/∂q_r       Subsystems.constraints.residual, .jacobian (rows: `Mobility.kept`)
+    J̇ q̇_r                 Subsystems.constraints.bias
+    τ_r                    Subsystems.torques(q_r, q̇_r, T q̈, Ṫ q̇)
+"""
+
+from .chain import CONDITION_LIMIT, ClosedChain
+from .kinematic_state import KinematicState
+from .mobility import Mobility
+from .solver import ClosureSolver
+from .subsystems import Subsystems
+
+__all__ = [
+    "CONDITION_LIMIT",
+    "ClosedChain",
+    "ClosureSolver",
+    "KinematicState",
+    "Mobility",
+    "Subsystems",
+]

@@ -1,0 +1,184 @@
+"""Sections 2.2 to 2.4 by name: a closed configuration, how it moves, and the rates of all that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import ClosureError
+from .functions import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ClosureFunctions:
+    """A mechanism's closure over floats, (…, n_r) in; rows kept and scaled (see `mobility`)."""
+
+    actuated: int
+    """n_a"""
+    known: int
+    """n_a + n_s"""
+    jacobian: Callable[[Floats], Floats]
+    """q_r -> (…, rank, n_r)"""
+    jacobian_rate: Callable[[Floats, Floats], Floats]
+    J_C: Callable[[Floats], Floats] | None
+    """q_r -> (…, 6, n_r); None: no platform"""
+    J_C_rate: Callable[[Floats, Floats], Floats] | None
+    platform_pose: Callable[[Floats], Floats] | None
+    column_scale: Floats
+    """(n_r,)"""
+
+
+@dataclass(frozen=True, eq=False)
+class KinematicState:
+    """A mechanism at q_r and q̇_r, or a batch of them. A matrix is computed when first asked for.
+
+    q_r = [q_a; q_s; q_p] and q = [q_a; q_s]; `ClosedChain.coordinate_names` has the names.
+    v = [ṗ; ω] is of P, the origin of the platform link's frame, in the base frame.
+    Numbers in brackets are the paper's equations; leading axes of a batch are left out.
+    """
+
+    functions: ClosureFunctions
+    q_r: Floats
+    """(n_r,), rad or m"""
+    qd_r: Floats
+    """(n_r,), rad/s or m/s"""
+    residual: Floats
+    """How far the loops are from closed: the worst row, m or the cosine of a right angle"""
+
+    # --- position ---------------------------------------------------------------------------
+
+    @property
+    def q_a(self) -> Floats:
+        """(n_a,): the actuated joints."""
+        return self.q_r[..., : self.functions.actuated]
+
+    @cached_property
+    def platform_pose(self) -> Floats:
+        """(4, 4): the platform link's frame in the base frame."""
+        return _of_platform(self.functions.platform_pose)(self.q_r)
+
+    # --- velocity ---------------------------------------------------------------------------
+
+    @cached_property
+    def J(self) -> Floats:
+        """(n_s + n_p, n_r): ∂φ/∂q_r of the independent closure rows."""
+        return self.functions.jacobian(self.q_r)
+
+    @cached_property
+    def condition(self) -> Floats:
+        """Condition number of the passive Jacobian, lengths in units of the mechanism's size."""
+        a = self.functions.actuated
+        J = self.J[..., a:] * self.functions.column_scale[a:]
+        if not J.shape[-1]:
+            return np.ones(J.shape[:-2])
+        values = np.linalg.svd(J, compute_uv=False)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(values[..., 0] / values[..., -1])
+
+    @cached_property
+    def T(self) -> Floats:
+        """(n_r, n_a): q̇_r = T q̇_a (8). A stack of 1, J_s and J_p."""
+        # J_passive q̇_passive + J_a q̇_a = 0
+        return _below_identity(-self._inverse @ self.J[..., : self.functions.actuated])
+
+    @cached_property
+    def T_q(self) -> Floats:
+        """(n_r, n_a + n_s): q̇_r = T_q q̇ (9), by least squares where the sensors say too much."""
+        # A q̇_p = -B q̇ in the least squares' sense
+        return _below_identity(-self._A_inverse @ self.J[..., : self.functions.known])
+
+    @cached_property
+    def J_C(self) -> Floats:
+        """(6, n_r): v = J_C q̇_r (7)."""
+        return _of_platform(self.functions.J_C)(self.q_r)
+
+    @cached_property
+    def J_R(self) -> Floats:
+        """(6, n_a): v = J_R q̇_a (6)."""
+        return self.J_C @ self.T
+
+    @cached_property
+    def v(self) -> Floats:
+        """(6,): [ṗ; ω], m/s and rad/s."""
+        return (self.J_C @ self.qd_r[..., None])[..., 0]
+
+    # --- acceleration -----------------------------------------------------------------------
+
+    @cached_property
+    def J_rate(self) -> Floats:
+        """(n_s + n_p, n_r): dJ/dt."""
+        return self.functions.jacobian_rate(self.q_r, self.qd_r)
+
+    @cached_property
+    def T_rate(self) -> Floats:
+        """(n_r, n_a): Ṫ in q̈_r = T q̈_a + Ṫ q̇_a (11)."""
+        # the rate of J T = 0: J_passive Ṫ_passive = -J̇ T
+        return _below_zeros(-self._inverse @ (self.J_rate @ self.T))
+
+    @cached_property
+    def T_q_rate(self) -> Floats:
+        """(n_r, n_a + n_s): Ṫ_q in q̈_r = T_q q̈ + Ṫ_q q̇ (12)."""
+        # with T_q = [1; X], the rate of AᵀA X = -AᵀB:
+        # AᵀA Ẋ = -Aᵀ (Ḃ + Ȧ X) - Ȧᵀ (B + A X)
+        k, inverse = self.functions.known, self._A_inverse
+        missed = _transposed(self.J_rate[..., k:]) @ (self.J @ self.T_q)
+        return _below_zeros(
+            -inverse @ (self.J_rate @ self.T_q) - inverse @ (_transposed(inverse) @ missed)
+        )
+
+    @cached_property
+    def J_C_rate(self) -> Floats:
+        """(6, n_r): J̇_C in a = J_C q̈_r + J̇_C q̇_r."""
+        return _of_platform(self.functions.J_C_rate)(self.q_r, self.qd_r)
+
+    @cached_property
+    def J_R_rate(self) -> Floats:
+        """(6, n_a): J̇_R in a = J_R q̈_a + J̇_R q̇_a (10)."""
+        return self.J_C_rate @ self.T + self.J_C @ self.T_rate
+
+    # --- inverses ---------------------------------------------------------------------------
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        """J_passive⁻¹"""
+        try:
+            return np.asarray(np.linalg.inv(self.J[..., self.functions.actuated :]), dtype=float)
+        except np.linalg.LinAlgError:
+            raise ClosureError(
+                "closure: singular: the motors don't hold the passive joints here",
+                name="closure",
+                value=self.q_r.tolist(),
+                expected="a configuration away from singularities",
+            ) from None
+
+    @cached_property
+    def _A_inverse(self) -> Floats:
+        """The pseudo-inverse of A, the columns of the joints that are neither driven nor sensed."""
+        return np.asarray(np.linalg.pinv(self.J[..., self.functions.known :]), dtype=float)
+
+
+def _transposed(matrix: Floats) -> Floats:
+    return np.swapaxes(matrix, -1, -2)
+
+
+def _below_identity(lower: Floats) -> Floats:
+    k = lower.shape[-1]
+    return np.concatenate([np.broadcast_to(np.eye(k), (*lower.shape[:-2], k, k)), lower], axis=-2)
+
+
+def _below_zeros(lower: Floats) -> Floats:
+    k = lower.shape[-1]
+    return np.concatenate([np.zeros((*lower.shape[:-2], k, k)), lower], axis=-2)
+
+
+def _of_platform(function: Callable[..., Floats] | None) -> Callable[..., Floats]:
+    if function is None:
+        raise ClosureError(
+            "platform: the description names none; add `platform: <link>`",
+            name="platform",
+            expected="a link's name",
+        )
+    return function

@@ -1,0 +1,263 @@
+"""Degrees of freedom, redundant rows, and whether `home` is a sound place to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ClosureError, DescriptionError
+from .constraints import Row
+from .functions import Floats, Mask
+from .subsystems import Subsystems
+
+RANK_TOLERANCE = 1e-4
+"""Singular values below this share of the largest are no constraint. Generous, so that an angle
+written as 1.5708 does not make an independent row out of a redundant one."""
+HOME_TOLERANCE = 0.05
+"""How far `home` may miss closure, in shares of the mechanism's size or in rad: rounding and a
+rough reading from a drawing are mended, another configuration is not."""
+LEFT_OUT_TOLERANCE = 1e-3
+"""How far a row that was left out as redundant may be violated, in the same measure"""
+NEIGHBOURS = 6
+STRAY = 0.02
+"""How far (rad, or shares of the size) the neighbours of home lie where ranks are compared"""
+
+
+@dataclass(frozen=True, eq=False)
+class Mobility:
+    """What was found out about a closed mechanism at home; q_r order and row order throughout."""
+
+    home: Floats
+    """(n_r,): home with the passive joints corrected onto the closure"""
+    miss: Floats
+    """(m,): the residual at home as it was given, m and cosines"""
+    degrees_of_freedom: int
+    kept: tuple[int, ...]
+    """Independent rows, as many as there are passive joints"""
+    left_out: tuple[int, ...]
+    """Redundant rows"""
+    row_scale: Floats
+    """(m,): makes every row a share of the mechanism's size, or an angle"""
+    column_scale: Floats
+    """(n_r,): 1 for turning joints, the size for sliding ones"""
+
+
+def given_home(subsystems: Subsystems) -> Floats:
+    """(n_r,) of the description.
+
+    Raises:
+        DescriptionError: joints that home leaves out.
+    """
+    home = subsystems.mechanism.home
+    if missing := [name for name in subsystems.names if name not in home]:
+        raise DescriptionError(
+            f"home: leaves out {', '.join(missing)}; give one closed configuration with the "
+            "position of every joint: it picks the assembly mode",
+            name="home",
+            value=dict(home),
+            expected=", ".join(subsystems.names),
+        )
+    return np.array([float(home[name]) for name in subsystems.names])
+
+
+def explore(
+    subsystems: Subsystems,
+    residual: Callable[[Floats], Floats],
+    jacobian: Callable[[Floats], Floats],
+) -> Mobility:
+    """Find degrees of freedom and redundant rows; bring home onto the closure.
+
+    Raises:
+        DescriptionError: home leaves joints out or is far from closed; the actuated joints are
+            too few, too many, or don't hold the mechanism.
+        ClosureError: home is a singular configuration.
+    """
+    start = given_home(subsystems)
+    rows = subsystems.constraints.rows
+    row_scale, column_scale = _scales(subsystems, rows, jacobian(start))
+
+    def scaled(q: Floats) -> Floats:
+        return row_scale[:, None] * jacobian(q) * column_scale
+
+    def error(q: Floats) -> Floats:
+        return row_scale * residual(q)
+
+    miss = residual(start)
+    _refuse_far(subsystems, start, rows, miss, error(start))
+    motors = np.arange(len(start)) < subsystems.actuated
+    # the motors stay where home puts them; where that can't close, all joints give way
+    home = _closed(start, error, scaled, column_scale, ~motors)
+    if home is None:
+        home = _closed(start, error, scaled, column_scale, np.ones(len(start), dtype=bool))
+    if home is None:
+        worst = int(np.argmax(abs(error(start))))
+        raise DescriptionError(
+            f"home: the loops can't be closed near it: {rows[worst]} misses by "
+            f"{_amount(rows[worst], miss[worst])}",
+            name="home",
+            value=float(miss[worst]),
+            expected="a configuration in which all loops are closed",
+        )
+
+    places = [home, *_neighbours(home, error, scaled, column_scale)]
+    ranks = [_rank(scaled(q)) for q in places]
+    n, rank = len(home), max(ranks)
+    _check_actuation(subsystems, n - rank)
+    passive = [scaled(q)[:, subsystems.actuated :] for q in places]
+    _check_hold(subsystems, ranks, [_rank(J) for J in passive], passive[0])
+    kept = _independent(passive, n - subsystems.actuated)
+    left_out = tuple(i for i in range(len(rows)) if i not in kept)
+    return Mobility(home, miss, n - rank, kept, left_out, row_scale, column_scale)
+
+
+def _scales(
+    subsystems: Subsystems, rows: tuple[Row, ...], J: Floats
+) -> tuple[Floats, Floats]:
+    """Measure lengths by the mechanism's size: the typical lever arm of a turning joint."""
+    tree, names = subsystems.constraints.tree, subsystems.names
+    turns = np.array([tree.joint(name).turns for name in names], dtype=bool)
+    lengths = np.array([row.is_length for row in rows], dtype=bool)
+    levers = abs(J[np.ix_(lengths, turns)]).ravel()
+    levers = levers[levers > 1e-9]
+    size = float(np.sqrt(np.mean(levers**2))) if len(levers) else 1.0
+    return np.where(lengths, 1 / size, 1.0), np.where(turns, 1.0, size)
+
+
+def _rank(J: Floats) -> int:
+    values = np.linalg.svd(J, compute_uv=False)
+    return int(np.sum(values > RANK_TOLERANCE * max(values, default=0.0)))
+
+
+def _closed(
+    q: Floats,
+    error: Callable[[Floats], Floats],
+    scaled: Callable[[Floats], Floats],
+    column_scale: Floats,
+    free: Mask,
+) -> Floats | None:
+    """q brought onto the closure by least Gauss–Newton steps of the free joints; None: can't."""
+    q = q.copy()
+    for _ in range(50):
+        e = error(q)
+        step = -np.linalg.pinv(scaled(q)[:, free], rcond=RANK_TOLERANCE) @ e
+        if not np.all(np.isfinite(step)) or max(abs(step), default=0.0) > 0.5:
+            return None
+        q[free] += column_scale[free] * step
+        if max(abs(step), default=0.0) < 1e-13:
+            break
+    return q if max(abs(error(q)), default=0.0) < LEFT_OUT_TOLERANCE else None
+
+
+def _neighbours(  # type: ignore[no-untyped-def]
+    home: Floats, error, scaled, column_scale: Floats
+) -> list[Floats]:
+    """Closed configurations around home: what is redundant there too is so for good."""
+    generator = np.random.default_rng(0)
+    found = []
+    everything = np.ones(len(home), dtype=bool)
+    for _ in range(NEIGHBOURS):
+        stray = column_scale * generator.uniform(-STRAY, STRAY, len(home))
+        q = _closed(home + stray, error, scaled, column_scale, everything)
+        if q is not None:
+            found.append(q)
+    return found
+
+
+def _independent(jacobians: list[Floats], count: int) -> tuple[int, ...]:
+    """Rows that are independent at all places: each time the one that adds most at the worst.
+
+    Among equals the first is taken, with some slack, so that rounding does not decide.
+    """
+    rest = [J.copy() for J in jacobians]
+    kept: list[int] = []
+    for _ in range(count):
+        left = np.min([np.linalg.norm(J, axis=1) for J in rest], axis=0)
+        best = int(np.argmax(left > 0.999 * left.max()))
+        kept.append(best)
+        for J in rest:
+            direction = J[best] / np.linalg.norm(J[best])
+            J -= np.outer(J @ direction, direction)
+            J[best] = 0.0
+    return tuple(sorted(kept))
+
+
+def _refuse_far(  # type: ignore[no-untyped-def]
+    subsystems: Subsystems, start: Floats, rows, miss: Floats, error: Floats
+) -> None:
+    motion = subsystems.constraints.frames(start)
+    for loop, (p, s) in zip(subsystems.constraints.loops, motion, strict=True):
+        relative = p.rotation.T @ s.rotation
+        # the cosines of the rows vanish for frames turned by half a turn, too
+        if loop.type in ("fixed", "prismatic") and np.trace(relative) < 2.0:
+            raise DescriptionError(
+                f"home: loop {loop.name!r}: its two frames are turned against each other by "
+                f"{np.degrees(np.arccos(np.clip((np.trace(relative) - 1) / 2, -1, 1))):.3g}°, "
+                f"but its joint is {loop.type}",
+                name=loop.name,
+                value=relative.tolist(),
+                expected="equal orientations",
+            )
+    if not len(error):
+        return
+    worst = int(np.argmax(abs(error)))
+    if not abs(error[worst]) <= HOME_TOLERANCE:
+        raise DescriptionError(
+            f"home: loop {rows[worst].loop!r} does not close: {rows[worst].what} misses by "
+            f"{_amount(rows[worst], miss[worst])}; correct home or the loop's frames",
+            name=rows[worst].loop,
+            value=float(miss[worst]),
+            expected="a configuration in which all loops are closed",
+        )
+
+
+def _amount(row: Row, value: float) -> str:
+    return f"{value:.4g} m" if row.is_length else f"{value:.4g} (the cosine of a right angle)"
+
+
+def _check_actuation(subsystems: Subsystems, freedom: int) -> None:
+    motors = subsystems.names[: subsystems.actuated]
+    if len(motors) == freedom:
+        return
+    state, mend = (
+        ("under-actuated", f"{freedom - len(motors)} more")
+        if len(motors) < freedom
+        else ("over-actuated", f"{len(motors) - freedom} fewer")
+    )
+    said = "" if subsystems.mechanism.actuated else " (no `actuated` is given: every joint counts)"
+    raise DescriptionError(
+        f"actuated: {state}: {len(motors)} motors{said} on {freedom} degrees of freedom: "
+        f"{', '.join(motors)}; name {mend}",
+        name="actuated",
+        value=list(motors),
+        expected=f"{freedom} joints",
+    )
+
+
+def _check_hold(
+    subsystems: Subsystems, ranks: list[int], passive_ranks: list[int], J: Floats
+) -> None:
+    """With the motors held nothing may move."""
+    n_passive = J.shape[1]
+    if passive_ranks[0] == n_passive:
+        return
+    if max(passive_ranks) == n_passive or ranks[0] < max(ranks):
+        raise ClosureError(
+            f"home: it is singular: {n_passive - passive_ranks[0]} of the passive joints' "
+            "motions are not held by the motors there, though they are beside it; choose "
+            "another home",
+            name="home",
+            value=passive_ranks[0],
+            expected=f"a passive Jacobian of rank {n_passive}",
+        )
+    loose = abs(np.linalg.svd(J)[2][-1])
+    names = subsystems.names[subsystems.actuated :]
+    moving = [name for name, x in zip(names, loose, strict=True) if x > 0.1 * max(loose)]
+    raise DescriptionError(
+        f"actuated: with {', '.join(subsystems.names[: subsystems.actuated])} held, "
+        f"{', '.join(moving)} can still move; choose other joints",
+        name="actuated",
+        value=moving,
+        expected="motors that hold the mechanism",
+    )

@@ -1,0 +1,78 @@
+"""The moving platform by its own Newton–Euler equations, v = [ṗ; ω] ≠ ẋ, over any scalar.
+
+P is the origin of the platform link's frame, as the description gives it. Forces act at P;
+v, a and every wrench [force; moment about P] are in the base frame. The body is the platform
+link with all that fixed joints hang on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..mechanism import Inertial, Mechanism, Pose
+from ..scalar import Array, array, cross, skew, zeros
+
+
+def platform_body(mechanism: Mechanism) -> tuple[Inertial, Mechanism]:
+    """(the platform in its own link frame, the mechanism without the platform's body)."""
+    if mechanism.platform is None:
+        return Inertial(), mechanism
+    poses = {mechanism.platform: Pose()}
+    body = mechanism.link(mechanism.platform).inertial
+    for link in mechanism.links:
+        if link.parent in poses and not link.joint.moves and link.name not in poses:
+            poses[link.name] = poses[link.parent] @ link.joint.pose(0.0)
+            body = body + link.inertial.seen_from(poses[link.name])
+    legs = tuple(
+        replace(link, inertial=Inertial()) if link.name in poses else link
+        for link in mechanism.links
+    )
+    return body, replace(mechanism, links=legs)
+
+
+def inertia_matrix(body: Inertial, R: Array) -> Array:
+    """D_x (6, 6), kg, kg·m, kg·m², about P."""
+    m, mc, I = _turned(body, R)
+    # [[m 1, -m [c]×], [m [c]×, I_P]]
+    return _blocks(m * np.eye(3), -skew(mc), skew(mc), I)
+
+
+def coriolis_matrix(body: Inertial, R: Array, omega: Array) -> Array:
+    """C_x (6, 6): C_x v is the wrench of the turning alone.
+
+    Of the many matrices with that product it is the one whose projection J_Cᵀ (D_x J̇_C + C_x J_C)
+    consists of Christoffel symbols; dD_x/dt - 2 C_x is skew.
+    """
+    _, mc, I = _turned(body, R)
+    # [[0, -m [ω × c]×], [0, ½ ([ω]× I - I [ω]× - [I ω]×)]]
+    w = skew(omega)
+    turning = (w @ I - I @ w - skew(I @ omega)) / 2
+    return _blocks(zeros(3, 3), -skew(cross(omega, mc)), zeros(3, 3), turning)
+
+
+def gravity_wrench(body: Inertial, R: Array, gravity: Array) -> Array:
+    """G_x (6,): the wrench that holds the platform against gravity (3,), m/s²."""
+    m, mc, _ = _turned(body, R)
+    # [-m g; -m c × g]
+    return array([*(-m * gravity), *-cross(mc, gravity)])
+
+
+def motion_wrench(body: Inertial, R: Array, omega: Array, a: Array) -> Array:
+    """D_x a + C_x v (6,) at a = [p̈; ω̇]; ṗ itself does not matter."""
+    m, mc, I = _turned(body, R)
+    p_acceleration, alpha = a[:3], a[3:]
+    # F = m (p̈ + ω̇ × c + ω × (ω × c)),  N = I ω̇ + ω × I ω + m c × p̈
+    force = m * p_acceleration + cross(alpha, mc) + cross(omega, cross(omega, mc))
+    moment = I @ alpha + cross(omega, I @ omega) + cross(mc, p_acceleration)
+    return array([*force, *moment])
+
+
+def _turned(body: Inertial, R: Array) -> tuple[Array, Array, Array]:
+    """(m, m c, I_P) on base axes."""
+    return body.mass, R @ body.first_moment, R @ body.inertia_about_origin @ R.T
+
+
+def _blocks(a: Array, b: Array, c: Array, d: Array) -> Array:
+    return np.vstack([np.hstack([a, b]), np.hstack([c, d])])
