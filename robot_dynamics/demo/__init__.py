@@ -1,0 +1,31 @@
+"""Demos: a simulated robot tracks the same motion with and without feed-forward torques."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .robots import ROBOTS
+
+DEMOS = tuple(ROBOTS)
+"""The robots that `run` knows"""
+
+
+def run(robot: str, *, output: str | Path | None = None, as_json: bool = False) -> dict[str, Any]:
+    """Run a demo: processes over DDS, a table, a picture.
+
+    Args:
+        robot: one of DEMOS.
+        output: the folder for the picture; None: the working directory.
+        as_json: leave out what is only for the eye.
+
+    Returns:
+        what was measured, and `text`: the same as a table.
+
+    Raises:
+        InputError: an unknown robot, or an output that is no folder.
+        BackendError: ROS, MuJoCo or matplotlib is missing, or a process of the demo failed.
+    """
+    from .demonstration import demonstrate
+
+    return demonstrate(robot, Path("." if output is None else output), quiet=as_json)

@@ -1,0 +1,45 @@
+"""The motion that a demo asks for: smooth, from rest to rest, known in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Every joint swings from its start by `swing` and back, `cycles` times in `duration`.
+
+    q(t) = start + swing (1 - cos φ) / 2 with φ = 2π cycles s(t / duration), where
+    s(x) = 10 x³ - 15 x⁴ + 6 x⁵ starts and stops without velocity or acceleration.
+    """
+
+    start: Sequence[float]
+    """rad or m, one a joint"""
+    swing: Sequence[float]
+    """rad or m: from one end of the swing to the other"""
+    cycles: Sequence[float]
+    """there and back; a half stays there"""
+    duration: float
+    """s"""
+
+    def __call__(self, time: ArrayLike) -> tuple[Floats, Floats, Floats]:
+        """q, qd, qdd (…, n) at times (…) (s); at rest before the start and after the end."""
+        x = np.clip(np.asarray(time, dtype=float)[..., None] / self.duration, 0.0, 1.0)
+        s = x**3 * (10 - 15 * x + 6 * x**2)
+        ds = 30 * x**2 * (1 - x) ** 2 / self.duration
+        dds = 60 * x * (1 - x) * (1 - 2 * x) / self.duration**2
+        rate = 2 * np.pi * np.asarray(self.cycles)
+        half = np.asarray(self.swing) / 2
+        # φ = rate s,  φ' = rate s',  φ'' = rate s''
+        sine, cosine = np.sin(rate * s), np.cos(rate * s)
+        return (
+            np.asarray(self.start) + half * (1 - cosine),
+            half * sine * rate * ds,
+            half * (cosine * (rate * ds) ** 2 + sine * rate * dds),
+        )

@@ -1,0 +1,75 @@
+"""The demos' robots and motions, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .motion import Motion
+
+SHARE = "package://robot_dynamics"
+
+
+@dataclass(frozen=True)
+class Run:
+    """The motion once, under one controller."""
+
+    label: str
+    feed_forward: Mapping[str, Any] | None = None
+    """Parameters of the node `feed_forward`; None: it is not there"""
+
+
+PD = Run("PD alone")
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A robot, a motion, and the controllers to compare. The first run is the yardstick."""
+
+    description: str
+    motion: Motion
+    runs: tuple[Run, ...] = (PD, Run("PD + feed-forward", {}))
+    update_rate: float = 500.0
+    """Hz, of the controller"""
+    delay: int = 1
+    """periods from a state to the use of its torques: on a ros2_control robot, the next one"""
+    bandwidth: float = 20.0
+    """rad/s: Kp = bandwidth² D_jj, Kd = 2 bandwidth D_jj at the start, which is critical damping
+    of each joint on its own"""
+    settle: float = 0.25
+    """s that are watched after the motion's end"""
+    notes: tuple[str, ...] = field(default=())
+
+
+ROBOTS: dict[str, Demo] = {
+    "polar": Demo(
+        f"{SHARE}/config/polar.yaml",
+        Motion(start=(0.0, 0.7), swing=(1.5, 0.4), cycles=(1.0, 1.5), duration=4.0),
+    ),
+    "cartesian": Demo(
+        f"{SHARE}/config/cartesian.yaml",
+        Motion(
+            start=(0.0, 0.0, 0.0), swing=(0.5, 0.4, 0.6), cycles=(1.0, 1.0, 1.5), duration=4.0
+        ),
+    ),
+    "six_axis": Demo(
+        f"{SHARE}/urdf/six_axis.urdf",
+        Motion(
+            start=(0.0, -0.4, 1.2, 0.0, 0.6, 0.0),
+            swing=(1.2, 0.9, -0.8, 1.0, -0.9, 1.5),
+            cycles=(1.0, 1.0, 1.5, 1.0, 1.5, 1.0),
+            duration=5.0,
+        ),
+    ),
+    "three_axis": Demo(
+        f"{SHARE}/config/three_axis.yaml",
+        Motion(start=(0.0, 0.4, -0.9), swing=(0.6, 0.5, 0.7), cycles=(1.0, 1.0, 1.5), duration=4.0),
+        runs=(
+            PD,
+            Run("no rotors", {"rotors": "none"}),
+            Run("reflected rotors", {"rotors": "reflected"}),
+            Run("full rotors", {"rotors": "full"}),
+        ),
+    ),
+}
