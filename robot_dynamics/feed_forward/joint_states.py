@@ -1,0 +1,86 @@
+"""Positions and rates of the joints that are needed, out of a JointState message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .refusal import RefusedError
+
+Floats = NDArray[np.float64]
+
+
+class JointStateReader:
+    """Reads by name. The places of the names are kept until a message has others."""
+
+    def __init__(self, joints: Sequence[str]):
+        self.joints = tuple(joints)
+        self._names: list[str] | None = None
+        self._places = np.zeros(0, dtype=np.intp)
+
+    def read(self, message: Any) -> tuple[Floats, Floats]:
+        """q, qd in the order of `joints`.
+
+        Raises:
+            RefusedError: a joint is missing or named twice, lengths differ, there are no rates,
+                or a value is not finite.
+        """
+        names = message.name
+        if names != self._names:
+            self._places = places(names, self.joints, "name")
+            self._names = list(names)
+        n = len(names)
+        if len(message.position) != n:
+            raise RefusedError(
+                "wrong length", f"{len(message.position)} positions for {n} names, expected {n}"
+            )
+        if len(message.velocity) != n:
+            if len(message.velocity) == 0:
+                raise RefusedError(
+                    "no velocities",
+                    "velocity is empty, expected a rate for every joint; let the driver or "
+                    "joint_state_broadcaster publish it, or set feedback to commanded",
+                )
+            raise RefusedError(
+                "wrong length", f"{len(message.velocity)} velocities for {n} names, expected {n}"
+            )
+        q = np.frombuffer(message.position)[self._places]
+        qd = np.frombuffer(message.velocity)[self._places]
+        # one sum finds every NaN and infinity, at a fraction of isfinite's cost
+        if not np.isfinite(q.sum() + qd.sum()):
+            self._refuse_not_finite(q, qd)
+        return q, qd
+
+    def _refuse_not_finite(self, q: Floats, qd: Floats) -> None:
+        for what, values in (("position", q), ("velocity", qd)):
+            for name, value in zip(self.joints, values.tolist(), strict=True):
+                if not np.isfinite(value):
+                    raise RefusedError(
+                        "not finite", f"{what} of {name!r} is {value}, expected a finite number"
+                    )
+        raise RefusedError("not finite", "the values are too large to add up")
+
+
+def places(names: Sequence[str], wanted: Sequence[str], field: str) -> NDArray[np.intp]:
+    """Where each wanted name stands in `names`.
+
+    Raises:
+        RefusedError: a name that stands twice, or is not there.
+    """
+    place = {name: k for k, name in enumerate(names)}
+    if len(place) < len(names):
+        twice = next(name for k, name in enumerate(names) if place[name] != k)
+        raise RefusedError(
+            "duplicate names", f"{field} {twice!r} stands twice, expected every one once"
+        )
+    missing = [name for name in wanted if name not in place]
+    if missing:
+        raise RefusedError(
+            "missing joint",
+            f"no joint {', '.join(map(repr, missing))} in {field}, found "
+            + (", ".join(map(repr, names)) or "none"),
+        )
+    return np.array([place[name] for name in wanted], dtype=np.intp)
