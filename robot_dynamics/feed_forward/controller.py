@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import RobotDynamicsError
 from . import motion as motions
-from .joint_states import JointStateReader
+from .joint_states import JointStateReader, all_finite
 from .model import Model
 from .motion import Desired, Motion, Setpoint
 from .parameters import Settings
@@ -288,7 +288,7 @@ class FeedForward:
 
     def _published(self, torques: Floats, time: int, now: int, *, at_rest: bool = False) -> Torques:
         assert self.model is not None
-        if not np.isfinite(torques.sum()):
+        if not all_finite(torques):
             by_joint = dict(zip(self.model.joints, torques.tolist(), strict=True))
             raise RefusedError(
                 "not finite", f"the torques came out as {by_joint}; none are published"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -49,8 +50,7 @@ class JointStateReader:
             )
         q = np.frombuffer(message.position)[self._places]
         qd = np.frombuffer(message.velocity)[self._places]
-        # one sum finds every NaN and infinity, at a fraction of isfinite's cost
-        if not np.isfinite(q.sum() + qd.sum()):
+        if not (all_finite(q) and all_finite(qd)):
             self._refuse_not_finite(q, qd)
         return q, qd
 
@@ -62,6 +62,11 @@ class JointStateReader:
                         "not finite", f"{what} of {name!r} is {value}, expected a finite number"
                     )
         raise RefusedError("not finite", "the values are too large to add up")
+
+
+def all_finite(values: Floats) -> bool:
+    """Is no NaN and no infinity in it? One sum finds them, at a fraction of isfinite's cost."""
+    return math.isfinite(sum(values.tolist()))
 
 
 def places(names: Sequence[str], wanted: Sequence[str], field: str) -> NDArray[np.intp]:

@@ -1,0 +1,486 @@
+"""What the node does with states, commands and time: its logic, driven by a clock of our own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("trajectory_msgs", reason="ROS messages are not installed: extra `ros`")
+
+from builtin_interfaces.msg import Duration, Time
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from robot_dynamics.feed_forward.builder import build
+from robot_dynamics.feed_forward.controller import FeedForward
+from robot_dynamics.feed_forward.parameters import Settings
+
+G, MASS, ARM = 9.81, 2.0, 0.5
+INERTIA = MASS * ARM**2
+VISCOUS = 0.3
+ROUNDING = 1e-12
+"""Relative: a torque is a few sums and products"""
+
+PENDULUM = f"""
+<robot name="pendulum">
+  <link name="world"/>
+  <link name="arm">
+    <inertial><origin xyz="0 0 -{ARM}"/><mass value="{MASS}"/>
+      <inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+  <joint name="swing" type="continuous">
+    <parent link="world"/><child link="arm"/><axis xyz="0 1 0"/>
+    <dynamics damping="{VISCOUS}"/>
+  </joint>
+</robot>"""
+
+START = 1_000 * 10**9
+"""ns"""
+
+
+def torque(q: float, qd: float, qdd: float) -> float:
+    """I qdd + m g l sin q + d qd, for a mass that hangs down at q = 0."""
+    return INERTIA * qdd + MASS * G * ARM * math.sin(q) + VISCOUS * qd
+
+
+def at(seconds: float) -> int:
+    return START + round(seconds * 1e9)
+
+
+def stamp(seconds: float) -> Time:
+    return Time(sec=at(seconds) // 10**9, nanosec=at(seconds) % 10**9)
+
+
+class Bench:
+    """A controller, what it logged, and messages for it. Times in s since START."""
+
+    def __init__(self, description: str = PENDULUM, **values):
+        self.log: list[str] = []
+        self.settings = Settings.of(values)
+        self.controller = FeedForward(self.settings, self.log.append)
+        self.controller.adopt(build(None, "description", description, self.settings))
+
+    def state(self, now: float, q=0.0, qd=0.0, *, names=("swing",), stamped=None):
+        message = JointState(name=list(names), position=np.atleast_1d(q).astype(float).tolist())
+        message.velocity = np.atleast_1d(qd).astype(float).tolist()
+        message.header.stamp = stamp(now if stamped is None else stamped)
+        return self._values(self.controller.state(message, at(now)))
+
+    def command(self, now: float, *points: JointTrajectoryPoint, names=("swing",), stamped=None):
+        message = JointTrajectory(joint_names=list(names), points=list(points))
+        if stamped is not None:
+            message.header.stamp = stamp(stamped)
+        self.controller.command(message, at(now))
+
+    def accelerate(self, now: float, qdd: float) -> None:
+        self.command(now, point(qdd=qdd))
+
+    def tick(self, now: float):
+        return self._values(self.controller.tick(at(now)))
+
+    def watch(self, now: float):
+        return self._values(self.controller.watch(at(now)))
+
+    def farewell(self, now: float):
+        return self._values(self.controller.farewell(at(now)))
+
+    @staticmethod
+    def _values(output):
+        return None if output is None else output.values.tolist()
+
+    def rejected(self) -> dict[str, int]:
+        return dict(self.controller.tally.rejected)
+
+
+def point(time: float = 0.0, q=None, qd=None, qdd=None) -> JointTrajectoryPoint:
+    def numbers(value):
+        return [] if value is None else np.atleast_1d(value).astype(float).tolist()
+
+    ns = round(time * 1e9)
+    return JointTrajectoryPoint(
+        positions=numbers(q),
+        velocities=numbers(qd),
+        accelerations=numbers(qdd),
+        time_from_start=Duration(sec=ns // 10**9, nanosec=ns % 10**9),
+    )
+
+
+def close(values, *expected) -> None:
+    np.testing.assert_allclose(values, expected, rtol=ROUNDING, atol=ROUNDING)
+
+
+# Following
+
+
+def test_nothing_is_published_before_the_first_command():
+    assert Bench().state(0.0, 0.4, 0.1) is None
+
+
+def test_measured_feedback_takes_the_state_from_the_sensors_and_the_acceleration_as_wanted():
+    bench = Bench()
+    bench.command(0.0, point(q=9.0, qd=9.0, qdd=3.0))
+    close(bench.state(0.1, 0.4, 0.2), torque(0.4, 0.2, 3.0))
+
+
+def test_commanded_feedback_takes_all_from_the_command():
+    bench = Bench(feedback="commanded")
+    bench.command(0.0, point(q=0.4, qd=0.2, qdd=3.0))
+    close(bench.state(0.1, 9.0, 9.0), torque(0.4, 0.2, 3.0))
+
+
+def test_commanded_feedback_goes_on_without_joint_states_and_leaves_the_lead_to_them():
+    bench = Bench(feedback="commanded")
+    assert bench.tick(0.0) is None
+    bench.command(0.0, point(q=0.4, qd=0.2, qdd=3.0))
+    close(bench.tick(0.01), torque(0.4, 0.2, 3.0))
+    close(bench.tick(0.02), torque(0.4, 0.2, 3.0))
+    assert bench.state(0.025) is not None
+    assert bench.tick(0.03) is None, "a state came since the last tick"
+    assert bench.tick(0.04) is not None
+
+
+def test_states_and_commands_are_read_by_name_in_any_order():
+    bench = Bench("config/cartesian.yaml")
+    bench.command(0.0, point(qdd=[2.0, 3.0, 1.0]), names=("d2", "d3", "d1"))
+    names = ("camera", "d3", "d1", "d2")
+    found = bench.state(0.1, [math.nan, 0.3, 0.1, 0.2], np.zeros(4), names=names)
+    # f1 = (m1+m2+m3) q̈1, f2 = (m2+m3)(q̈2+g), f3 = m3 q̈3
+    close(found, 12.0 * 1.0, 6.0 * (2.0 + G), 2.0 * 3.0)
+
+
+def test_joints_gives_the_order_of_the_torques_and_the_others_stand_still():
+    bench = Bench("config/cartesian.yaml", joints=["d3", "d2"])
+    bench.command(0.0, point(qdd=[2.0, 3.0]), names=("d2", "d3"))
+    found = bench.state(0.1, np.zeros(3), np.zeros(3), names=("d1", "d2", "d3"))
+    close(found, 2.0 * 3.0, 6.0 * (2.0 + G))
+    assert bench.state(0.2, np.zeros(2), np.zeros(2), names=("d2", "d3")) is None
+    assert bench.rejected() == {"joint_states: missing joint": 1}
+
+
+def test_a_locked_joint_is_held_at_its_value_and_need_not_be_published():
+    bench = Bench("config/polar.yaml", locked_joints=["d2:0.7"])
+    bench.command(0.0, point(qdd=2.0), names=("theta1",))
+    found = bench.state(0.1, 0.3, 0.2, names=("theta1",))
+    # (m1 L1² + m2 d2²) θ̈, the arm does not slide
+    close(found, (10.0 * 0.5**2 + 5.0 * 0.7**2) * 2.0)
+
+
+def test_commanded_feedback_reads_the_joints_besides_from_joint_states():
+    bench = Bench("config/polar.yaml", feedback="commanded", joints=["theta1"])
+    bench.command(0.0, point(q=0.0, qd=0.2, qdd=2.0), names=("theta1",))
+    assert bench.tick(0.0) is None
+    assert bench.rejected() == {"torques: no joint states": 1}
+    found = bench.state(0.1, 0.7, 0.1, names=("d2",))
+    # + 2 m2 d2 ḋ2 θ̇
+    close(found, (10.0 * 0.5**2 + 5.0 * 0.7**2) * 2.0 + 2 * 5.0 * 0.7 * 0.1 * 0.2)
+
+
+def test_terms_left_out_are_not_in_the_torque():
+    bench = Bench(terms=["inertia", "coriolis", "friction", "rotors"])
+    bench.accelerate(0.0, 3.0)
+    close(bench.state(0.1, 0.4, 0.2), torque(0.4, 0.2, 3.0) - MASS * G * ARM * math.sin(0.4))
+
+
+# Trajectories
+
+
+def test_a_trajectory_is_sampled_in_time_from_its_stamp():
+    bench = Bench()
+    bench.command(0.0, point(0.0, q=0.0, qd=0.0), point(2.0, q=1.0, qd=0.0), stamped=0.5)
+    for time in (0.5, 1.0, 2.4):
+        u = (time - 0.5) / 2.0
+        # cubic 3u² - 2u³ over h = 2: q̈ = (6 - 12u) / h²
+        close(bench.state(time, 0.1), torque(0.1, 0.0, (6 - 12 * u) / 4))
+
+
+def test_a_zero_stamp_starts_a_trajectory_with_the_next_state():
+    bench = Bench()
+    bench.command(0.0, point(0.0, q=0.0, qd=0.0), point(2.0, q=1.0, qd=0.0))
+    close(bench.state(0.3), torque(0.0, 0.0, 6 / 4))
+    close(bench.state(1.3), torque(0.0, 0.0, 0.0))
+
+
+def test_a_trajectory_is_led_in_from_the_measured_state():
+    bench = Bench(terms=["inertia"])
+    bench.command(0.0, point(2.0, q=1.0, qd=0.0), point(3.0, q=1.0, qd=0.0))
+    # from q0 = 0.5, q̇0 = 0.2 within h = 2: q̈(0) = (6 (q1 - q0) - 4 q̇0 h) / h²
+    close(bench.state(0.1, 0.5, 0.2), INERTIA * (6 * 0.5 - 4 * 0.2 * 2) / 4)
+
+
+def test_positions_alone_give_straight_lines_without_acceleration():
+    bench = Bench(feedback="commanded")
+    bench.command(0.0, point(0.0, q=0.0), point(2.0, q=1.0))
+    bench.tick(0.0)
+    close(bench.tick(0.5), torque(0.25, 0.5, 0.0))
+
+
+def test_accelerations_that_points_leave_out_follow_from_the_spline():
+    bench = Bench(feedback="commanded")
+    bench.command(0.0, point(0.0, q=0.0, qd=0.0), point(2.0, q=1.0, qd=0.0))
+    bench.tick(0.0)
+    close(bench.tick(0.5), torque(3 / 16 - 2 / 64, 6 * 0.25 * 0.75 / 2, (6 - 12 * 0.25) / 4))
+
+
+def test_lookahead_samples_a_trajectory_ahead_of_the_state():
+    bench = Bench(lookahead=0.1)
+    bench.command(0.0, point(0.0, q=0.0, qd=0.0), point(2.0, q=1.0, qd=0.0), stamped=0.0)
+    close(bench.state(0.4), torque(0.0, 0.0, (6 - 12 * 0.25) / 4))
+
+
+def test_after_its_end_a_trajectory_leaves_no_acceleration_and_then_times_out():
+    bench = Bench(on_timeout="hold", command_timeout=0.5)
+    bench.command(0.0, point(0.0, q=0.0, qd=0.0, qdd=0.0), point(1.0, q=1.0, qd=0.0, qdd=5.0))
+    bench.state(0.0)
+    close(bench.state(1.2, 0.9, 0.1), torque(0.9, 0.1, 0.0))
+    assert bench.controller.phase == "following"
+    bench.state(1.6, 0.9)
+    assert bench.controller.phase == "timeout"
+
+
+def test_a_trajectory_that_needs_a_start_and_has_none_is_dropped():
+    bench = Bench(feedback="commanded")
+    bench.command(0.0, point(1.0, q=1.0), point(2.0, q=0.0))
+    assert bench.tick(0.0) is None
+    assert bench.rejected() == {"command: no start state": 1}
+
+
+def test_commanded_feedback_leads_in_from_joint_states_first_and_then_from_what_was_wanted():
+    bench = Bench(feedback="commanded", terms=["gravity"])
+    bench.command(0.0, point(1.0, q=1.0), point(2.0, q=1.0))
+    close(bench.state(0.0, 0.5), torque(0.5, 0.0, 0.0))
+    bench.tick(0.0)
+    bench.command(0.5, point(1.0, q=0.0), point(2.0, q=0.0))
+    # half way from 0.5 to 1
+    close(bench.tick(0.5), torque(0.75, 0.0, 0.0))
+
+
+def test_a_command_that_waits_too_long_for_states_does_not_start_late():
+    bench = Bench(max_age=0.5)
+    bench.command(0.0, point(0.0, q=0.0, qd=0.0), point(2.0, q=1.0, qd=0.0))
+    assert bench.state(3.0) is None
+    assert bench.rejected() == {"command: waited too long": 1}
+
+
+# Timeouts and silence
+
+
+def test_gravity_follows_a_timeout_at_the_measured_position_without_friction():
+    bench = Bench(command_timeout=0.5, on_timeout="gravity")
+    bench.accelerate(0.0, 3.0)
+    close(bench.state(0.4, 0.4, 0.2), torque(0.4, 0.2, 3.0))
+    close(bench.state(0.6, 0.3, 0.2), torque(0.3, 0.0, 0.0))
+    close(bench.state(0.7, 0.2, 0.2), torque(0.2, 0.0, 0.0))
+
+
+def test_hold_follows_a_timeout_with_zero_acceleration():
+    bench = Bench(command_timeout=0.5, on_timeout="hold")
+    bench.accelerate(0.0, 3.0)
+    bench.state(0.4, 0.4, 0.2)
+    close(bench.state(0.6, 0.3, 0.2), torque(0.3, 0.2, 0.0))
+
+
+def test_hold_with_commanded_feedback_rests_at_the_last_wanted_position():
+    bench = Bench(command_timeout=0.5, on_timeout="hold", feedback="commanded")
+    bench.command(0.0, point(q=0.4, qd=0.2, qdd=3.0))
+    bench.tick(0.1)
+    close(bench.tick(0.6), torque(0.4, 0.0, 0.0))
+
+
+def test_stop_puts_out_zero_once_and_then_nothing():
+    bench = Bench(command_timeout=0.5, on_timeout="stop")
+    bench.accelerate(0.0, 3.0)
+    bench.state(0.4, 0.4)
+    close(bench.state(0.6, 0.4), 0.0)
+    assert bench.state(0.7, 0.4) is None
+    bench.accelerate(0.8, 3.0)
+    close(bench.state(0.8, 0.4), torque(0.4, 0.0, 3.0))
+
+
+def test_a_timeout_of_zero_is_never():
+    bench = Bench(command_timeout=0.0)
+    bench.accelerate(0.0, 3.0)
+    bench.state(0.1)
+    close(bench.state(1000.0, 0.4), torque(0.4, 0.0, 3.0))
+
+
+@pytest.mark.parametrize(
+    ("on_timeout", "expected"), [("hold", torque(0.4, 0.0, 0.0)), ("stop", 0.0)]
+)
+def test_lost_feedback_leaves_no_moving_torque_behind_and_no_motion_to_resume(on_timeout, expected):
+    bench = Bench(max_age=0.5, on_timeout=on_timeout)
+    bench.command(0.0, point(0.0, q=0.0, qd=0.0), point(9.0, q=1.0, qd=0.0))
+    bench.state(0.0, 0.4, 0.2)
+    assert bench.watch(0.4) is None
+    close(bench.watch(0.6), expected)
+    assert bench.watch(0.7) is None, "said once"
+    bench.state(1.0, 0.4)
+    assert bench.controller.phase == "timeout"
+
+
+def test_the_last_torque_before_silence_is_one_at_rest():
+    bench = Bench()
+    assert bench.farewell(0.0) is None, "nothing was published, so there is nothing to take back"
+    bench.accelerate(0.0, 3.0)
+    bench.state(0.1, 0.4, 0.2)
+    close(bench.farewell(0.2), torque(0.4, 0.0, 0.0))
+
+
+def test_a_clock_that_jumps_back_ends_the_command_and_the_next_states_are_taken():
+    bench = Bench(on_timeout="gravity")
+    bench.accelerate(100.0, 3.0)
+    bench.state(100.0, 0.4)
+    bench.controller.clock_jumped_back(at(0.0))
+    close(bench.state(0.01, 0.3, 0.2), torque(0.3, 0.0, 0.0))
+    bench.accelerate(0.02, 3.0)
+    close(bench.state(0.03, 0.3), torque(0.3, 0.0, 3.0))
+
+
+# Limits
+
+
+def test_torques_are_cut_at_the_limits_and_it_is_said():
+    bench = Bench(effort_limits=[5.0])
+    bench.accelerate(0.0, 100.0)
+    close(bench.state(0.1), 5.0)
+    bench.accelerate(0.2, -100.0)
+    close(bench.state(0.2), -5.0)
+    assert len(bench.log) == 1
+    assert "'swing' cut from 50 to ±5" in bench.log[0]
+
+
+def test_a_torque_that_is_no_number_is_not_published():
+    bench = Bench("config/polar.yaml")
+    names = ("theta1", "d2")
+    bench.command(0.0, point(qdd=[1.0, 1.0]), names=names)
+    # 2 m2 d2 ḋ2 θ̇ is beyond the largest number
+    assert bench.state(0.1, [0.0, 1.0], [1e200, 1e200], names=names) is None
+    assert bench.rejected() == {"torques: not finite": 1}
+    assert "theta1" in bench.log[0]
+    assert bench.state(0.2, [0.0, 1.0], [0.1, 0.1], names=names) is not None
+
+
+# Refusals
+
+BAD_STATES = {
+    "missing joint": JointState(name=["other"], position=[0.0], velocity=[0.0]),
+    "duplicate names": JointState(name=["swing"] * 2, position=[0.0] * 2, velocity=[0.0] * 2),
+    "wrong length": JointState(name=["swing"], position=[0.0, 1.0], velocity=[0.0]),
+    "no velocities": JointState(name=["swing"], position=[0.0]),
+    "not finite": JointState(name=["swing"], position=[math.nan], velocity=[0.0]),
+}
+
+
+@pytest.mark.parametrize("reason", BAD_STATES)
+def test_a_bad_state_is_dropped_counted_and_told_and_the_next_good_one_works(reason):
+    bench = Bench()
+    bench.accelerate(0.0, 3.0)
+    message = BAD_STATES[reason]
+    message.header.stamp = stamp(0.1)
+    for _ in range(3):
+        assert bench.controller.state(message, at(0.1)) is None
+    assert bench.rejected() == {f"joint_states: {reason}": 3}
+    assert len(bench.log) == 1, "one line, not three"
+    assert bench.log[0].startswith("joint_states dropped: ")
+    assert "\n" not in bench.log[0]
+    close(bench.state(0.2, 0.4), torque(0.4, 0.0, 3.0))
+
+
+def test_infinity_in_either_half_of_a_state_is_found():
+    bench = Bench()
+    for q, qd in ((math.inf, 0.0), (0.0, -math.inf), (math.inf, -math.inf)):
+        assert bench.state(0.1, q, qd) is None
+    assert bench.rejected() == {"joint_states: not finite": 3}
+
+
+@pytest.mark.parametrize(
+    ("stamped", "reason"), [(-0.6, "old stamp"), (0.7, "future stamp"), (-500.0, "old stamp")]
+)
+def test_a_state_far_from_the_clock_is_dropped(stamped, reason):
+    bench = Bench(max_age=0.5)
+    bench.accelerate(0.0, 3.0)
+    assert bench.state(0.1, stamped=stamped) is None
+    assert bench.rejected() == {f"joint_states: {reason}": 1}
+    assert bench.state(0.2) is not None
+
+
+def test_a_state_older_than_the_newest_is_dropped():
+    bench = Bench()
+    bench.accelerate(0.0, 3.0)
+    assert bench.state(0.10) is not None
+    assert bench.state(0.11, stamped=0.09) is None
+    assert bench.rejected() == {"joint_states: old stamp": 1}
+    assert bench.state(0.12, stamped=0.10) is not None, "the same state again is no older one"
+
+
+def test_without_a_check_against_the_clock_a_recording_may_start_over():
+    bench = Bench(max_age=0.0)
+    bench.accelerate(0.0, 3.0)
+    assert bench.state(0.1, stamped=50.0) is not None
+    assert bench.state(0.2, stamped=1.0) is None
+    assert bench.state(1.2, stamped=1.1) is not None
+
+
+def test_a_state_without_a_stamp_is_of_now():
+    bench = Bench()
+    bench.accelerate(0.0, 3.0)
+    message = JointState(name=["swing"], position=[0.4], velocity=[0.0])
+    output = bench.controller.state(message, at(0.1))
+    assert output.time == at(0.1)
+    close(output.values, torque(0.4, 0.0, 3.0))
+
+
+def trajectory(**fields):
+    return {"names": ("swing",), "points": [point(qdd=1.0)], **fields}
+
+
+BAD_COMMANDS = {
+    "unknown joint": trajectory(names=("swing", "tail"), points=[point(qdd=[1.0, 1.0])]),
+    "missing joint": trajectory(names=(), points=[point()]),
+    "duplicate names": trajectory(names=("swing", "swing"), points=[point(qdd=[1.0, 1.0])]),
+    "no points": trajectory(points=[]),
+    "no accelerations": trajectory(points=[point(q=0.0, qd=0.0)]),
+    "wrong length": trajectory(points=[point(qdd=[1.0, 2.0])]),
+    "not finite": trajectory(points=[point(qdd=math.nan)]),
+    "no positions": trajectory(points=[point(0.0, qd=1.0), point(1.0, qd=1.0)]),
+    "wrong times": trajectory(points=[point(1.0, q=0.0), point(1.0, q=1.0)]),
+    "old stamp": trajectory(points=[point(0.0, q=0.0), point(1.0, q=1.0)], stamped=-2.0),
+    "future stamp": trajectory(stamped=9.0),
+}
+
+
+@pytest.mark.parametrize("reason", BAD_COMMANDS)
+def test_a_bad_command_changes_nothing_and_the_next_good_one_works(reason):
+    bench = Bench()
+    bench.accelerate(0.0, 3.0)
+    bench.state(0.0)
+    fields = dict(BAD_COMMANDS[reason])
+    bench.command(0.1, *fields.pop("points"), **fields)
+    assert bench.rejected() == {f"command: {reason}": 1}
+    assert bench.log[0].startswith("command dropped: ")
+    close(bench.state(0.1, 0.4), torque(0.4, 0.0, 3.0))
+    bench.accelerate(0.2, -1.0)
+    close(bench.state(0.2, 0.4), torque(0.4, 0.0, -1.0))
+
+
+def test_an_old_setpoint_is_dropped():
+    bench = Bench()
+    bench.command(1.0, point(qdd=3.0), stamped=1.0)
+    bench.command(1.1, point(qdd=9.0), stamped=0.9)
+    close(bench.state(1.1), torque(0.0, 0.0, 3.0))
+    assert bench.rejected() == {"command: old stamp": 1}
+
+
+def test_a_single_point_without_accelerations_is_taken_where_zero_is_allowed():
+    bench = Bench(missing_accelerations="zero")
+    bench.command(0.0, point(q=0.0, qd=0.0))
+    close(bench.state(0.1, 0.4, 0.2), torque(0.4, 0.2, 0.0))
+
+
+@pytest.mark.parametrize(("missing", "fields"), [("velocities", {"q": 0.0}), ("positions", {})])
+def test_commanded_feedback_needs_the_whole_state_in_a_single_point(missing, fields):
+    bench = Bench(feedback="commanded")
+    bench.command(0.0, point(qdd=1.0, **fields))
+    assert bench.tick(0.1) is None
+    assert bench.rejected() == {f"command: no {missing}": 1}

@@ -1,0 +1,119 @@
+"""Trajectories through waypoints against SciPy's Hermite interpolation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.interpolate import BPoly
+
+from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.trajectory import Trajectory, Waypoint
+
+ROUNDING = 1e-10
+"""Relative: a polynomial of degree 5 in units of its segment loses a few digits of 16"""
+
+TIMES = (0.0, 0.4, 0.5, 2.0)
+INSTANTS = np.linspace(0.0, 1.999, 41)
+NEVER = np.zeros(3, dtype=bool)
+
+
+def waypoints(rng: np.random.Generator, carries: int, times=TIMES) -> list[Waypoint]:
+    return [Waypoint(time, *rng.normal(size=(carries, 3))) for time in times]
+
+
+def hermite(points: list[Waypoint], carries: int) -> BPoly:
+    return BPoly.from_derivatives(
+        [point.time for point in points], [np.array(point.derivatives(carries)) for point in points]
+    )
+
+
+@pytest.mark.parametrize("carries", [1, 2, 3])
+def test_between_waypoints_runs_the_polynomial_of_lowest_degree_that_meets_both(carries):
+    points = waypoints(np.random.default_rng(carries), carries)
+    trajectory, expected = Trajectory(points), hermite(points, carries)
+    for time in INSTANTS:
+        for order, value in enumerate(trajectory.sample(time)):
+            wanted = expected(time, nu=order) if order < 2 * carries else np.zeros(3)
+            np.testing.assert_allclose(value, wanted, rtol=ROUNDING, atol=ROUNDING)
+
+
+def test_a_segment_has_the_degree_of_the_waypoint_that_carries_less():
+    rng = np.random.default_rng(7)
+    full = waypoints(rng, 3)
+    points = [full[0], full[1], Waypoint(0.5, full[2].q, full[2].qd), full[3]]
+    trajectory = Trajectory(points)
+    for segment, carries in ((0, 3), (1, 2), (2, 2)):
+        expected = hermite(points[segment : segment + 2], carries)
+        for time in np.linspace(points[segment].time, points[segment + 1].time, 5)[:-1]:
+            for order, value in enumerate(trajectory.sample(time)):
+                np.testing.assert_allclose(
+                    value, expected(time, nu=order), rtol=ROUNDING, atol=ROUNDING
+                )
+
+
+def test_accelerations_without_rates_do_not_bend_a_straight_line():
+    a, b = np.zeros(3), np.ones(3)
+    straight = Trajectory([Waypoint(0.0, a, None, b), Waypoint(2.0, b, None, b)])
+    q, qd, qdd = straight.sample(0.5)
+    np.testing.assert_allclose(q, 0.25 * b)
+    np.testing.assert_allclose(qd, 0.5 * b)
+    assert not qdd.any()
+
+
+def test_rates_and_accelerations_are_the_slopes_of_positions_and_rates():
+    trajectory = Trajectory(waypoints(np.random.default_rng(3), 3))
+    step, truncation = 1e-5, 1e-6  # central differences: step² times the third derivative
+    for time in (0.1, 0.45, 1.3):
+        before, now, after = (trajectory.sample(time + d) for d in (-step, 0.0, step))
+        np.testing.assert_allclose(
+            now[1], (after[0] - before[0]) / (2 * step), rtol=truncation, atol=truncation
+        )
+        np.testing.assert_allclose(
+            now[2], (after[1] - before[1]) / (2 * step), rtol=truncation, atol=truncation
+        )
+
+
+@pytest.mark.parametrize("time", [-0.1, 2.0, 100.0])
+def test_outside_its_time_the_robot_rests_at_the_nearest_waypoint(time):
+    points = waypoints(np.random.default_rng(5), 3)
+    q, qd, qdd = Trajectory(points).sample(time)
+    np.testing.assert_array_equal(q, (points[0] if time < 0 else points[-1]).q)
+    assert not qd.any()
+    assert not qdd.any()
+
+
+@pytest.mark.parametrize("carries", [1, 2, 3])
+def test_a_lead_in_sets_out_from_the_state_and_leaves_the_rest_alone(carries):
+    rng = np.random.default_rng(11)
+    points = waypoints(rng, carries)
+    q, qd = rng.normal(size=(2, 3))
+    trajectory = Trajectory(points)
+    led_in = trajectory.led_in(-0.5, q, qd, NEVER)
+    here = Waypoint(-0.5, q, *(qd, np.zeros(3))[: carries - 1])
+    expected = hermite([here, points[0]], carries)
+    for time in np.linspace(-0.5, 0.0, 9)[:-1]:
+        for order, value in enumerate(led_in.sample(time)):
+            wanted = expected(time, nu=order) if order < 2 * carries else np.zeros(3)
+            np.testing.assert_allclose(value, wanted, rtol=ROUNDING, atol=ROUNDING)
+    for time in INSTANTS:
+        np.testing.assert_array_equal(led_in.sample(time), trajectory.sample(time))
+
+
+def test_a_joint_that_turns_forever_is_led_in_the_short_way_round():
+    points = [Waypoint(0.0, np.full(3, 0.1)), Waypoint(1.0, np.zeros(3))]
+    periodic = np.array([True, True, False])
+    q = np.array([0.1 + 6 * np.pi, 6.2, 6.2])
+    led_in = Trajectory(points).led_in(-1.0, q, np.zeros(3), periodic)
+    rates = led_in.sample(-0.5)[1]
+    np.testing.assert_allclose(rates, [0.0, 0.1 - (6.2 - 2 * np.pi), 0.1 - 6.2], atol=ROUNDING)
+
+
+@pytest.mark.parametrize("times", [(0.0, 0.0), (1.0, 0.5), (0.0, float("nan"))])
+def test_times_that_do_not_rise_are_refused(times):
+    with pytest.raises(TrajectoryError, match="time of point 1"):
+        Trajectory([Waypoint(time, np.zeros(2)) for time in times])
+
+
+def test_one_waypoint_is_no_trajectory():
+    with pytest.raises(TrajectoryError, match="at least two"):
+        Trajectory([Waypoint(0.0, np.zeros(2))])
