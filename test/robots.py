@@ -222,6 +222,7 @@ def dh_to_pinocchio(robot: dict, rotors: bool = True) -> tuple[pin.Model, dict]:
             model.appendBodyToJoint(joint_id, body, frame)
         mount = link.get("parent", before)
         frames[link["name"]] = (joint_id, frame)
+        model.addFrame(pin.Frame(link["name"], joint_id, 0, frame, pin.FrameType.OP_FRAME))
         before = link["name"]
         if "rotor" in link:
             waiting.append((link["joint"]["name"], mount, link["rotor"]))

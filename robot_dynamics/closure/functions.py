@@ -26,11 +26,14 @@ def fast(
         if all(vector.ndim == 1 for vector in vectors):
             return np.array(over_floats(*(x for v in vectors for x in v.tolist()))).reshape(shape)
         batch = np.broadcast_shapes(*(vector.shape[:-1] for vector in vectors))
-        out = over_arrays(*(v[..., j] for v, size in zip(vectors, sizes, strict=True)
-                            for j in range(size)))
+        out = over_arrays(
+            *(v[..., j] for v, size in zip(vectors, sizes, strict=True) for j in range(size))
+        )
         entries = [np.broadcast_to(x, batch) for x in out]
-        return np.stack(entries, axis=-1).reshape(*batch, *shape) if out else np.zeros(
-            (*batch, *shape)
+        return (
+            np.stack(entries, axis=-1).reshape(*batch, *shape)
+            if out
+            else np.zeros((*batch, *shape))
         )
 
     return call

@@ -112,9 +112,7 @@ def explore(
     return Mobility(home, miss, n - rank, kept, left_out, row_scale, column_scale)
 
 
-def _scales(
-    subsystems: Subsystems, rows: tuple[Row, ...], J: Floats
-) -> tuple[Floats, Floats]:
+def _scales(subsystems: Subsystems, rows: tuple[Row, ...], J: Floats) -> tuple[Floats, Floats]:
     """Measure lengths by the mechanism's size: the typical lever arm of a turning joint."""
     tree, names = subsystems.constraints.tree, subsystems.names
     turns = np.array([tree.joint(name).turns for name in names], dtype=bool)

@@ -1,0 +1,311 @@
+"""Torques and matrices of closed mechanisms, against Pinocchio's cut tree and mechanics' laws."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import closed_robots
+import numpy as np
+import pytest
+from closed_robots import Oracle
+from robots import CONFIG, RELATIVE_TO_PINOCCHIO, inertia, relative
+
+import robot_dynamics as rd
+from robot_dynamics.closure import ClosedChain
+from robot_dynamics.equations import TERMS
+from robot_dynamics.formulations import FORMULATIONS
+from robot_dynamics.mechanism import Friction, Inertial
+from robot_dynamics.mechanism.transform import with_payload
+
+CONSISTENT = 1e-10
+"""Relative: sensed and active-only on the same closed state"""
+INVARIANT = 1e-10
+"""Relative: other cuts, other formulations: condition numbers of 20 on rounding"""
+DIFFERENTIATED = 1e-6
+"""Relative: central differences with steps of 1e-5"""
+
+THROUGH_MUJOCO = 1e-7
+"""Relative: equalities a million times as hard as MuJoCo makes them leave about 1e-9"""
+
+ROBOTS = {
+    "3RRR": lambda seed: closed_robots.random_rrr(seed, rotors=True),
+    "five-bar": closed_robots.random_five_bar,
+    "Gough-Stewart": closed_robots.random_gough_stewart,
+    "Gough-Stewart, universal": lambda seed: closed_robots.random_gough_stewart(seed, True),
+    "slider-crank": closed_robots.slider_crank,
+    "four-bar": closed_robots.welded_four_bar,
+}
+
+
+@pytest.fixture(
+    params=[(name, seed) for name in ROBOTS for seed in (1, 2)], ids=str, scope="module"
+)
+def case(request, tmp_path_factory):
+    """(chain, oracle, q, qd, qdd) of the actuated joints"""
+    name, seed = request.param
+    robot = ROBOTS[name](seed)
+    chain = ClosedChain(closed_robots.load(robot, tmp_path_factory.mktemp("robot")))
+    return chain, Oracle(robot, chain.coordinate_names, len(chain.actuated_names)), *motion(chain)
+
+
+def motion(chain: ClosedChain, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    a = len(chain.actuated_names)
+    q = chain.home.q_a + rng.uniform(-0.04, 0.04, a)
+    return q, rng.uniform(-1, 1, a), rng.uniform(-3, 3, a)
+
+
+def test_torques_are_those_of_the_cut_tree_projected(case):
+    chain, oracle, q, qd, qdd = case
+    expected = oracle.torques(chain.forward(q).q_r, qd, qdd)
+    assert relative(chain(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
+
+
+def test_the_matrices_make_the_torques(case):
+    chain, _, q, qd, qdd = case
+    rigid = ClosedChain(chain.mechanism, terms=set(TERMS) - {"friction"})
+    D, C, G = chain.mass_matrix(q), chain.coriolis_matrix(q, qd), chain.gravity(q)
+    assert relative(D @ qdd + C @ qd + G, rigid(q, qd, qdd)) < INVARIANT
+
+
+def test_the_mass_matrix_is_symmetric_and_positive(case):
+    chain, _, q, _, _ = case
+    D = chain.mass_matrix(q)
+    assert relative(D, D.T) < INVARIANT
+    assert np.linalg.eigvalsh(D).min() > 0
+
+
+def test_the_rate_of_D_less_2C_is_skew(case):
+    chain, _, q, qd, _ = case
+    step = 1e-5
+    D_rate = (chain.mass_matrix(q + step * qd) - chain.mass_matrix(q - step * qd)) / (2 * step)
+    skew = D_rate - 2 * chain.coriolis_matrix(q, qd)
+    size = max(np.abs(D_rate).max(), np.abs(skew).max(), 1e-3)
+    assert np.abs(skew + skew.T).max() < DIFFERENTIATED * size
+
+
+def test_C_consists_of_christoffel_symbols(case):
+    chain, _, q, qd, _ = case
+    step, a = 1e-4, len(q)
+    # ∂D/∂q_k, from which c_ijk = ½ (∂_k D_ij + ∂_j D_ik - ∂_i D_jk)
+    slopes = np.array(
+        [
+            (chain.mass_matrix(q + step * e) - chain.mass_matrix(q - step * e)) / (2 * step)
+            for e in np.eye(a)
+        ]
+    )
+    C = np.zeros((a, a))
+    for i in range(a):
+        for j in range(a):
+            C[i, j] = sum(
+                (slopes[k, i, j] + slopes[j, i, k] - slopes[i, j, k]) * qd[k] / 2 for k in range(a)
+            )
+    assert relative(chain.coriolis_matrix(q, qd), C) < 1e-5  # truncation at a step of 1e-4
+
+
+def test_power_is_the_rate_of_energy_and_what_friction_takes(case):
+    chain, oracle, q, qd, qdd = case
+    bare = replace(chain.mechanism, rotors=())
+    rigid = ClosedChain(bare, terms=set(TERMS) - {"friction"})
+    step = 1e-5
+
+    def energy(t: float) -> float:
+        state = rigid.forward(q + t * qd + t**2 / 2 * qdd, qd + t * qdd)
+        return oracle.energy(state.q_r, state.qd_r)
+
+    rate = (energy(step) - energy(-step)) / (2 * step)
+    power = rigid(q, qd, qdd) @ qd
+    assert power == pytest.approx(rate, rel=DIFFERENTIATED, abs=1e-5)
+    loss = ClosedChain(bare, terms={"friction"})(q, qd, qdd) @ qd
+    laws = {link.joint.name: link.joint.friction for link in bare.links}
+    rates = rigid.forward(q, qd).qd_r
+    expected = sum(
+        laws[name].viscous * r**2 + laws[name].coulomb * abs(r)
+        for name, r in zip(chain.coordinate_names, rates, strict=True)
+    )
+    assert loss == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.parametrize("rotors", ["full", "reflected", "none"])
+def test_any_formulation_serves_the_legs(name, rotors, tmp_path):
+    robot = closed_robots.random_rrr(4, rotors=True)
+    mechanism = closed_robots.load(robot, tmp_path)
+    reference = ClosedChain(mechanism, "newton_euler", rotors=rotors)
+    q, qd, qdd = motion(reference)
+    chain = ClosedChain(mechanism, name, rotors=rotors)
+    assert relative(chain(q, qd, qdd), reference(q, qd, qdd)) < INVARIANT
+    assert relative(chain.mass_matrix(q), reference.mass_matrix(q)) < INVARIANT
+    assert relative(chain.coriolis_matrix(q, qd), reference.coriolis_matrix(q, qd)) < INVARIANT
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_does_not_matter_which_leg_carries_the_platform(seed, tmp_path):
+    chains = [
+        ClosedChain(closed_robots.load(closed_robots.random_rrr(seed, leg), tmp_path))
+        for leg in range(3)
+    ]
+    q, qd, qdd = motion(chains[0])
+    for chain in chains[1:]:
+        assert relative(chain(q, qd, qdd), chains[0](q, qd, qdd)) < INVARIANT
+        for name, state in (("mass_matrix", (q,)), ("coriolis_matrix", (q, qd)), ("gravity", (q,))):
+            found, expected = (getattr(c, name)(*state) for c in (chain, chains[0]))
+            assert relative(found, expected) < INVARIANT, name
+        assert relative(chain.forward(q).J_R, chains[0].forward(q).J_R) < INVARIANT
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_does_not_matter_where_the_five_bar_is_cut(seed, tmp_path):
+    tip, elbow = (
+        ClosedChain(closed_robots.load(closed_robots.random_five_bar(seed, cut), tmp_path))
+        for cut in ("tip", "elbow")
+    )
+    q, qd, qdd = motion(tip)
+    assert relative(elbow(q, qd, qdd), tip(q, qd, qdd)) < INVARIANT
+    assert relative(elbow.coriolis_matrix(q, qd), tip.coriolis_matrix(q, qd)) < INVARIANT
+
+
+def test_sensed_and_active_agree_on_consistent_input(case):
+    chain, _, q, qd, qdd = case
+    if not chain.mechanism.sensed:
+        pytest.skip("this one has no sensors")
+    sensed = ClosedChain(chain.mechanism, sensed=True)
+    state = chain.forward(q, qd)
+    k, a = len(sensed.joint_names), len(q)
+    qdd_r = state.T @ qdd + state.T_rate @ qd
+    inputs = state.q_r[:k], state.qd_r[:k], qdd_r[:k]
+    assert relative(sensed(*inputs), chain(q, qd, qdd)) < CONSISTENT
+    D, C = sensed.mass_matrix(inputs[0]), sensed.coriolis_matrix(*inputs[:2])
+    assert D.shape == C.shape == (a, k)
+    tau = D @ inputs[2] + C @ inputs[1] + sensed.gravity(inputs[0])
+    rigid = ClosedChain(chain.mechanism, terms=set(TERMS) - {"friction"})
+    assert relative(tau, rigid(q, qd, qdd)) < CONSISTENT
+
+
+def test_the_platform_may_be_part_of_its_leg(tmp_path):
+    """Two subsystems or one tree: the internal forces do no work."""
+    robot = closed_robots.random_rrr(6)
+    mechanism = closed_robots.load(robot, tmp_path)
+    apart, together = ClosedChain(mechanism), ClosedChain(replace(mechanism, platform=None))
+    q, qd, qdd = motion(apart)
+    assert relative(apart(q, qd, qdd), together(q, qd, qdd)) < INVARIANT
+    assert relative(apart.coriolis_matrix(q, qd), together.coriolis_matrix(q, qd)) < INVARIANT
+
+
+def test_a_payload_on_the_platform_is_a_heavier_platform(tmp_path):
+    robot = closed_robots.random_gough_stewart(3)
+    rng = np.random.default_rng(3)
+    payload = Inertial(2.0, rng.uniform(-0.1, 0.1, 3), inertia(rng, 2.0))
+    mechanism = with_payload(closed_robots.load(robot, tmp_path), "platform", payload)
+    chain = ClosedChain(mechanism)
+    q, qd, qdd = motion(chain)
+    robot["links"].append(
+        {
+            "name": "payload",
+            "parent": "platform",
+            "joint": {"type": "fixed"},
+            "mass": 2.0,
+            "center_of_mass": payload.center_of_mass.tolist(),
+            "inertia": closed_robots.robots.tensor(payload.inertia),
+        }
+    )
+    oracle = Oracle(robot, chain.coordinate_names, 6)
+    expected = oracle.torques(chain.forward(q).q_r, qd, qdd)
+    assert relative(chain(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
+
+
+def test_an_external_wrench_does_the_power_of_the_forces_it_saves(case):
+    chain, oracle, q, qd, qdd = case
+    if chain.mechanism.platform is None:
+        pytest.skip("this one has no platform")
+    wrench = np.random.default_rng(1).uniform(-5, 5, 6)
+    state = chain.forward(q, qd)
+    _, J_C, _ = oracle.platform(state.q_r, state.qd_r)
+    saved = chain(q, qd, qdd) - chain(q, qd, qdd, wrench)
+    assert saved @ qd == pytest.approx(wrench @ (J_C @ state.qd_r), rel=INVARIANT)
+    assert relative(chain.external_force(q, wrench), saved) < 1e-9  # a difference of torques
+
+
+def test_terms_add_up(case):
+    chain, _, q, qd, qdd = case
+    parts = [
+        ClosedChain(chain.mechanism, terms={term, "rotors"})(q, qd, qdd)
+        for term in TERMS
+        if term != "rotors"
+    ]
+    assert relative(np.sum(parts, axis=0), chain(q, qd, qdd)) < INVARIANT
+
+
+def test_a_batch_is_its_states(case):
+    chain, _, q, qd, qdd = case
+    rng = np.random.default_rng(2)
+    many = q + rng.uniform(-0.03, 0.03, (2, 3, len(q)))
+    tau, D = chain(many, qd, qdd), chain.mass_matrix(many)
+    C, G = chain.coriolis_matrix(many, qd), chain.gravity(many)
+    for i in np.ndindex(2, 3):
+        assert relative(tau[i], chain(many[i], qd, qdd)) < INVARIANT
+        assert relative(D[i], chain.mass_matrix(many[i])) < INVARIANT
+        assert relative(C[i], chain.coriolis_matrix(many[i], qd)) < INVARIANT
+        assert relative(G[i], chain.gravity(many[i])) < INVARIANT
+
+
+@pytest.mark.parametrize("name", ["rrr", "five_bar", "delta", "gough_stewart"])
+def test_shipped_robots_against_pinocchio(name):
+    import yaml
+
+    robot = numeric(yaml.safe_load((CONFIG / f"{name}.yaml").read_text()))
+    chain = ClosedChain(rd.load(CONFIG / f"{name}.yaml"))
+    oracle = Oracle(robot, chain.coordinate_names, len(chain.actuated_names))
+    for seed in range(3):
+        q, qd, qdd = motion(chain, seed)
+        expected = oracle.torques(chain.forward(q).q_r, qd, qdd)
+        assert relative(chain(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
+
+
+def numeric(value):
+    """pi/2 and the like in a description as numbers."""
+    if isinstance(value, dict):
+        return {key: numeric(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [numeric(entry) for entry in value]
+    if isinstance(value, str) and "pi" in value.replace("pin", ""):
+        try:
+            return float(eval(value, {"__builtins__": {}}, {"pi": np.pi}))
+        except (NameError, SyntaxError):
+            return value
+    return value
+
+
+@pytest.mark.parametrize(
+    ("name", "moving"),
+    [("rrr", True), ("five_bar", True), ("gough_stewart", True), ("delta", False)],
+)
+def test_mujoco_gives_the_accelerations_back(name, moving):
+    """forward(inverse) = identity with MuJoCo's own equality constraints as the closure.
+
+    In a plane a hinge need only hold a point. MuJoCo's constraint for the universal joints of
+    the delta leaves out J̇ q̇, so that it is right at rest alone.
+    """
+    pytest.importorskip("mujoco")
+    from robot_dynamics.simulation import Simulation
+
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    # MuJoCo's friction laws are other ones
+    links = tuple(
+        replace(link, joint=replace(link.joint, friction=Friction())) for link in mechanism.links
+    )
+    mechanism = replace(mechanism, links=links)
+    chain = ClosedChain(mechanism)
+    planar = name in ("rrr", "five_bar")
+    points = tuple(replace(x, type="spherical" if planar else x.type) for x in mechanism.loops)
+    simulation = Simulation(replace(mechanism, loops=points))
+    q, qd, qdd = motion(chain)
+    state = chain.forward(q, qd * moving)
+    order = [chain.coordinate_names.index(n) for n in simulation.joint_names]
+    simulation.reset(state.q_r[order], state.qd_r[order])
+    tau = np.zeros(len(order))
+    torques = chain(q, qd * moving, qdd)
+    for value, joint in zip(torques, chain.actuated_names, strict=True):
+        tau[simulation.joint_names.index(joint)] = value
+    expected = (state.T @ qdd + state.T_rate @ (qd * moving))[order]
+    assert relative(simulation.accelerations(tau), expected) < THROUGH_MUJOCO

@@ -1,0 +1,213 @@
+"""Positions, Jacobians and their rates of closed mechanisms, against Pinocchio's frames."""
+
+from __future__ import annotations
+
+import closed_robots
+import numpy as np
+import pytest
+from closed_robots import Oracle
+from robots import CONFIG, relative
+
+import robot_dynamics as rd
+from robot_dynamics.closure import ClosedChain
+from robot_dynamics.errors import ClosureError
+from robot_dynamics.mechanism import Pose
+
+CLOSED = 1e-11
+"""m or rad: Newton's last increment is below 1e-13 of the mechanism's size"""
+EXACT = 1e-10
+"""Relative: condition numbers of up to 20 on top of some hundred roundings"""
+DIFFERENTIATED = 1e-6
+"""Relative: central differences with a step of 1e-5 leave 1e-10 of truncation and of rounding"""
+
+EVERY_CLOSURE = {
+    "3RRR": closed_robots.random_rrr,
+    "3RRR on leg 2": lambda seed: closed_robots.random_rrr(seed, carrier=1),
+    "five-bar": lambda seed: closed_robots.random_five_bar(seed, platform=True),
+    "five-bar cut at the elbow": lambda seed: closed_robots.random_five_bar(seed, "elbow"),
+    "Gough-Stewart, spherical": closed_robots.random_gough_stewart,
+    "Gough-Stewart, universal": lambda seed: closed_robots.random_gough_stewart(seed, True),
+    "slider-crank, prismatic": closed_robots.slider_crank,
+    "four-bar, fixed": closed_robots.welded_four_bar,
+}
+
+
+@pytest.fixture(
+    params=[(name, seed) for name in EVERY_CLOSURE for seed in (1, 2)], ids=str, scope="module"
+)
+def case(request, tmp_path_factory):
+    """(chain, oracle, a closed moving state, q̈_a)"""
+    name, seed = request.param
+    robot = EVERY_CLOSURE[name](seed)
+    chain = ClosedChain(closed_robots.load(robot, tmp_path_factory.mktemp("robot")))
+    a = len(chain.actuated_names)
+    rng = np.random.default_rng(seed)
+    q = chain.home.q_a + rng.uniform(-0.04, 0.04, a)
+    state = chain.forward(q, rng.uniform(-1, 1, a))
+    return chain, Oracle(robot, chain.coordinate_names, a), state, rng.uniform(-3, 3, a)
+
+
+def test_a_solved_state_is_closed(case):
+    _, oracle, state, _ = case
+    miss, _, _ = oracle.closure(state.q_r, state.qd_r)
+    assert np.abs(miss).max() < CLOSED
+    assert state.residual < CLOSED
+
+
+def test_passive_rates_close_the_loops(case):
+    _, oracle, state, _ = case
+    _, J, _ = oracle.closure(state.q_r, state.qd_r)
+    assert np.abs(J @ state.T).max() < CLOSED
+    assert relative(state.T, oracle.T(state.q_r)) < EXACT
+
+
+def test_accelerations_close_the_loops(case):
+    _, oracle, state, qdd = case
+    q_a_rate = state.qd_r[: len(qdd)]
+    found = state.T @ qdd + state.T_rate @ q_a_rate
+    assert relative(found, oracle.accelerations(state.q_r, q_a_rate, qdd)) < EXACT
+
+
+def test_the_platform_moves_as_its_jacobians_say(case):
+    chain, oracle, state, qdd = case
+    if chain.mechanism.platform is None:
+        pytest.skip("this one has no platform")
+    place, J_C, bias = oracle.platform(state.q_r, state.qd_r)
+    assert relative(state.platform_pose, place.homogeneous) < EXACT
+    assert relative(state.J_C, J_C) < EXACT
+    assert relative(state.J_R, J_C @ oracle.T(state.q_r)) < EXACT
+    # a = J_C q̈_r + J̇_C q̇_r = J_R q̈_a + J̇_R q̇_a
+    rates = state.qd_r[: len(qdd)]
+    accelerations = J_C @ oracle.accelerations(state.q_r, rates, qdd) + bias
+    assert relative(state.J_C_rate @ state.qd_r, bias) < EXACT
+    assert relative(state.J_R @ qdd + state.J_R_rate @ rates, accelerations) < EXACT
+
+
+def test_the_rates_are_the_derivatives_of_the_matrices(case):
+    chain, _, state, _ = case
+    a, step = len(chain.actuated_names), 1e-5
+    ahead, behind = (
+        chain.forward(state.q_a + sign * step * state.qd_r[:a]) for sign in (1.0, -1.0)
+    )
+    names = ["T", "T_q", "J"] + (["J_C", "J_R"] if chain.mechanism.platform else [])
+    for name in names:
+        slope = (getattr(ahead, name) - getattr(behind, name)) / (2 * step)
+        found = getattr(state, name + "_rate")
+        assert np.abs(found - slope).max() < DIFFERENTIATED * max(np.abs(slope).max(), 1.0), name
+
+
+def test_inverse_undoes_forward(case):
+    chain, _, state, _ = case
+    if chain.mechanism.platform is None or chain.degrees_of_freedom < 2:
+        pytest.skip("its platform's pose does not belong to the motors one to one")
+    assert chain.inverse(state.platform_pose).q_r == pytest.approx(state.q_r, abs=1e-9)
+
+
+def test_sensed_coordinates_give_the_same_state(case):
+    chain, _, state, _ = case
+    if not chain.mechanism.sensed:
+        pytest.skip("this one has no sensors")
+    sensed = ClosedChain(chain.mechanism, sensed=True)
+    k = len(sensed.joint_names)
+    found = sensed.forward(state.q_r[:k], state.qd_r[:k])
+    assert found.q_r == pytest.approx(state.q_r, abs=CLOSED)
+    assert found.qd_r == pytest.approx(state.qd_r, rel=EXACT, abs=EXACT)
+
+
+def test_nothing_is_solved_where_all_passive_joints_are_sensed(tmp_path):
+    robot = closed_robots.random_five_bar(3)
+    robot["sensed"] = ["qp0", "qp1"]
+    chain = ClosedChain(closed_robots.load(robot, tmp_path), sensed=True)
+    anything = np.array([0.1, 0.2, 0.3, 0.4])  # not even closed
+    assert np.array_equal(chain.forward(anything).q_r, anything)
+    assert np.array_equal(chain.forward(anything).T_q, np.eye(4))
+
+
+@pytest.mark.parametrize("name", ["rrr", "five_bar", "delta", "gough_stewart"])
+def test_a_large_jump_ends_where_small_steps_do(name):
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    jump, walk = ClosedChain(mechanism), ClosedChain(mechanism)
+    a = len(jump.actuated_names)
+    size = 0.1 if name == "gough_stewart" else 0.6
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        way = rng.uniform(-size, size, a)
+        walk.reset()
+        reached = 0.0
+        for share in np.linspace(0, 1, 200)[1:]:
+            try:
+                state = walk.forward(walk.home.q_a + share * way)
+            except ClosureError:
+                break
+            reached = share
+        jump.reset()
+        target = jump.home.q_a + reached * way
+        assert jump.forward(target).q_r == pytest.approx(walk.forward(target).q_r, abs=1e-9)
+        assert state.condition < 1e4
+
+
+def test_a_batch_is_its_states(tmp_path):
+    robot = closed_robots.random_rrr(5)
+    chain = ClosedChain(closed_robots.load(robot, tmp_path))
+    rng = np.random.default_rng(0)
+    q = chain.home.q_a + rng.uniform(-0.2, 0.2, (4, 5, 3))
+    batch = chain.forward(q)
+    assert batch.q_r.shape == (4, 5, len(chain.coordinate_names))
+    for i in np.ndindex(4, 5):
+        single = chain.forward(q[i])
+        assert batch.q_r[i] == pytest.approx(single.q_r, abs=CLOSED)
+        assert batch.T[i] == pytest.approx(single.T, rel=EXACT, abs=EXACT)
+        assert batch.condition[i] == pytest.approx(single.condition)
+
+
+def test_out_of_reach_is_said_and_the_next_state_is_solved_all_the_same():
+    chain = ClosedChain(rd.load(CONFIG / "five_bar.yaml"))
+    before = chain.forward(chain.home.q_a).q_r
+    with pytest.raises(ClosureError, match=r"don't close at qa1=.*qa2=.*% of the way"):
+        chain.forward([np.pi, 0.0])  # the tips are 0.7 m apart, the forearms 0.35 m each
+    assert chain.forward(chain.home.q_a).q_r == pytest.approx(before, abs=CLOSED)
+
+
+def test_a_pose_that_cannot_be_had_is_said():
+    chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"))
+    lifted = Pose(chain.home.platform_pose[:3, :3], np.array([0.0, 0.0, 0.1]))
+    with pytest.raises(ClosureError, match=r"can't be put at \(0, 0, 0.1\).*0.1 m"):
+        chain.inverse(lifted)
+    with pytest.raises(ClosureError, match="can't be put at"):
+        chain.inverse(Pose(np.eye(3), np.array([3.0, 0.0, 0.0])))
+
+
+def test_the_working_mode_is_kept():
+    chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"))
+    state = chain.home
+    elbow = chain.coordinate_names.index("qp1")
+    for angle in np.linspace(0, 2 * np.pi, 30):
+        point = 0.04 * np.array([np.cos(angle), np.sin(angle), 0.0])
+        state = chain.inverse(Pose(chain.home.platform_pose[:3, :3], point), start=state)
+        assert state.platform_pose[:3, 3] == pytest.approx(point, abs=1e-9)
+        assert -np.pi < state.q_r[elbow] < 0
+
+
+def test_a_whole_turn_of_a_continuous_joint_changes_nothing(tmp_path):
+    robot = closed_robots.slider_crank(1)
+    robot["links"][1]["joint"]["type"] = "continuous"
+    chain = ClosedChain(closed_robots.load(robot, tmp_path))
+
+    def place(angle):
+        return np.exp(1j * chain.forward([angle]).q_r)
+
+    turning = [place(0.7 + angle) for angle in np.linspace(0, 2 * np.pi, 60)]
+    assert turning[-1] == pytest.approx(turning[0], abs=CLOSED)
+    # a reading that wraps is a small step, not a whole turn back
+    near = chain.forward([3.1]).q_r
+    assert chain.forward([-3.1]).q_r[1:] == pytest.approx(near[1:], abs=0.2)
+
+
+def test_a_state_with_nan_is_nan_and_the_others_are_not():
+    chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"))
+    q = np.tile(chain.home.q_a, (3, 1))
+    q[1, 0] = np.nan
+    tau = chain(q, 0 * q, 0 * q)
+    assert np.isnan(tau[1]).all()
+    assert np.isfinite(tau[[0, 2]]).all()
+    assert np.isnan(chain.forward([np.inf, 0, 0]).q_r).all()
