@@ -123,9 +123,8 @@ class FeedForwardNode(Node):  # type: ignore[misc]
 
     def _declare(self) -> Settings:
         for row in PARAMETERS:
-            # an empty array has no type: such a parameter is declared as not set
-            start = row.default if row.default != () else Parameter.Type[row.type.upper()]
-            start = list(start) if isinstance(start, tuple) else start
+            # to ROS an empty array has no type: such a parameter starts as not set
+            start = None if row.default == () else _plain(row.default)
             self.declare_parameter(row.name, start, _descriptor(row))
         known = {*BY_NAME, "use_sim_time", "start_type_description_service"}
         for name in self._parameter_overrides:
@@ -216,7 +215,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
                 [
                     Parameter(name, value=_plain(getattr(used, name)))
                     for name, row in BY_NAME.items()
-                    if name not in AT_ONCE and not row.read_only and getattr(used, name) != ()
+                    if name not in AT_ONCE and not row.read_only
                 ]
             )
 
@@ -277,6 +276,7 @@ def _descriptor(row: Row) -> ParameterDescriptor:
         description=row.meaning + (f" [{row.unit}]" if row.unit else ""),
         additional_constraints=row.range,
         read_only=row.read_only,
+        dynamic_typing=row.default == (),
     )
     if row.type == "double":
         upper = min(row.maximum, sys.float_info.max)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -45,18 +46,27 @@ class Parameter:
         """The value as the settings keep it.
 
         Raises:
-            InputError: it is none of the choices, or outside the range.
+            InputError: it has another type, is none of the choices, or is outside the range.
         """
-        if self.type.endswith("array"):
-            return tuple(self._checked_one(each) for each in value)
-        return self._checked_one(value)
+        if not self.type.endswith("array"):
+            return self._checked_one(value)
+        if isinstance(value, str) or not isinstance(value, (Sequence, array)):
+            kind = "strings" if self.type.startswith("string") else "numbers"
+            raise wrong(InputError, self.name, value, f"a list of {kind}")
+        return tuple(self._checked_one(each) for each in value)
 
     def _checked_one(self, value: Any) -> Any:
         if self.choices and value not in self.choices:
             raise wrong(InputError, self.name, value, choices(self.choices))
-        if self.type.startswith("double") and not self.minimum <= value <= self.maximum:
+        if self.type.startswith("string"):
+            if not isinstance(value, str):
+                raise wrong(InputError, self.name, value, "a string")
+            return value
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise wrong(InputError, self.name, value, "a number")
+        if not self.minimum <= value <= self.maximum:
             raise wrong(InputError, self.name, value, f"a number, {self.range}")
-        return value
+        return float(value)
 
 
 PARAMETERS = (

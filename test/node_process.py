@@ -1,0 +1,190 @@
+"""The node in a process of its own, and a partner that talks to it over DDS."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped
+from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PATIENCE = 30.0
+"""s until a test gives up: far beyond what a loaded machine needs"""
+
+DOMAIN = int(os.environ.get("ROS_DOMAIN_ID", 1 + os.getpid() % 100))
+"""A domain for each test process: others on this machine are not heard"""
+
+ENVIRONMENT = {
+    **os.environ,
+    "ROS_DOMAIN_ID": str(DOMAIN),
+    "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])),
+}
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+
+
+def command_line(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "robot_dynamics.node", *arguments]
+
+
+def parameters_on_command_line(parameters: dict[str, Any]) -> list[str]:
+    pairs = (("-p", f"{name}:={_yaml(value)}") for name, value in parameters.items())
+    return ["--ros-args", *(part for pair in pairs for part in pair)]
+
+
+def _yaml(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_yaml, value))}]"
+    return f"'{value}'" if isinstance(value, str) else str(value).lower()
+
+
+class Partner:
+    """Starts the node, publishes for it and keeps what it publishes. A context manager."""
+
+    def __init__(self, *, arguments: tuple[str, ...] = (), **parameters: Any):
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  closed by __exit__
+        self.process = subprocess.Popen(
+            command_line(*parameters_on_command_line(parameters), *arguments),
+            cwd=ROOT,
+            env=ENVIRONMENT,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        self._context = rclpy.Context()
+        rclpy.init(context=self._context, domain_id=DOMAIN)
+        self.node = rclpy.create_node("partner", context=self._context)
+        self._executor = SingleThreadedExecutor(context=self._context)
+        self._executor.add_node(self.node)
+        self.commands: list[list[float]] = []
+        self.effort: list[JointState] = []
+        self.diagnostics: list[DiagnosticArray] = []
+        node = self.node
+        node.create_subscription(
+            Float64MultiArray, "/feed_forward/commands", self._on_commands, 100
+        )
+        node.create_subscription(JointState, "/feed_forward/effort", self.effort.append, 100)
+        node.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, 10)
+        # as most drivers do: best effort
+        self.states_out = node.create_publisher(JointState, "joint_states", qos_profile_sensor_data)
+        self.command_out = node.create_publisher(JointTrajectory, "/feed_forward/command", 10)
+        self.payload_out = node.create_publisher(InertiaStamped, "/feed_forward/payload", 10)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.description_out = node.create_publisher(String, "robot_description", latched)
+
+    def __enter__(self) -> Partner:
+        self.until(
+            lambda: (
+                self.states_out.get_subscription_count()
+                and self.command_out.get_subscription_count()
+                and self.payload_out.get_subscription_count()
+                and self.node.count_publishers("/feed_forward/commands")
+                and self.node.count_publishers("/diagnostics")
+            ),
+            "the node's topics",
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self._executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self._context)
+        self._log.close()
+
+    def _on_commands(self, message: Float64MultiArray) -> None:
+        self.commands.append(list(message.data))
+
+    @property
+    def log(self) -> str:
+        """What the node has printed so far."""
+        place = self._log.tell()
+        self._log.seek(0)
+        text = self._log.read()
+        self._log.seek(place)
+        return text
+
+    def spin(self, seconds: float = 0.02) -> None:
+        self._executor.spin_once(timeout_sec=seconds)
+
+    def until(
+        self, done: Callable[[], Any], what: str, *, meanwhile: Callable[[], Any] = lambda: None
+    ) -> Any:
+        """Wait for something to become true, and say what there was instead where it does not."""
+        deadline = time.monotonic() + PATIENCE
+        while not (result := done()):
+            assert time.monotonic() < deadline, (
+                f"waited {PATIENCE:g} s for {what}; commands {self.commands[-3:]}, "
+                f"counts {self.counts()}, log:\n{self.log}"
+            )
+            assert self.process.poll() is None, f"the node ended, waiting for {what}:\n{self.log}"
+            meanwhile()
+            self.spin()
+        return result
+
+    def state(self, joints: dict[str, tuple[float, float]], stamp: Any = None) -> JointState:
+        """Publish a state: name to position and rate; stamped now, where nothing else is said."""
+        message = JointState(name=list(joints))
+        message.position = [q for q, _ in joints.values()]
+        message.velocity = [qd for _, qd in joints.values()]
+        message.header.stamp = self.node.get_clock().now().to_msg() if stamp is None else stamp
+        self.states_out.publish(message)
+        return message
+
+    def accelerate(self, joints: dict[str, float]) -> None:
+        """Command accelerations, as one point."""
+        point = JointTrajectoryPoint(accelerations=list(joints.values()))
+        self.command_out.publish(JointTrajectory(joint_names=list(joints), points=[point]))
+
+    def counts(self) -> dict[str, str]:
+        """The newest diagnostics, by key."""
+        if not self.diagnostics:
+            return {}
+        return {each.key: each.value for each in self.diagnostics[-1].status[0].values}
+
+    def set_parameters(self, **values: Any) -> Any:
+        """SetParametersResult of setting these parameters at once."""
+        request = SetParametersAtomically.Request(
+            parameters=[Parameter(n, value=v).to_parameter_msg() for n, v in values.items()]
+        )
+        answer = self._call(SetParametersAtomically, "set_parameters_atomically", request)
+        return answer.result
+
+    def get_parameter(self, name: str) -> Any:
+        request = GetParameters.Request(names=[name])
+        return self._call(GetParameters, "get_parameters", request).values[0]
+
+    def describe_parameters(self, names: list[str]) -> Any:
+        request = DescribeParameters.Request(names=names)
+        return self._call(DescribeParameters, "describe_parameters", request).descriptors
+
+    def _call(self, kind: Any, name: str, request: Any) -> Any:
+        client = self.node.create_client(kind, f"/feed_forward/{name}")
+        self.until(client.service_is_ready, f"the service {name}")
+        future = client.call_async(request)
+        self.until(future.done, f"an answer of {name}")
+        self.node.destroy_client(client)
+        return future.result()
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        """Signal the node; its exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
