@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .codegen import python_code
-from .codegen.recorder import record
-from .equations import TERMS, Equations
-from .errors import InputError
-from .mechanism import Mechanism
+from .closure import ClosedChain
+from .equations import TERMS
+from .errors import InputError, choices, wrong
+from .mechanism import Friction, Inertial, Mechanism
+from .mechanism.transform import with_payload
+from .open_chain import OpenChain
 from .scalar import Array
 
 Floats = NDArray[np.float64]
@@ -21,9 +22,12 @@ Floats = NDArray[np.float64]
 class InverseDynamics:
     """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), by the formulation of your choice.
 
-    The formulation is recorded once, when an instance is made, and the straight-line program
-    that it leaves is what runs. Arrays are float64 in SI units: q in rad or m, tau in N·m or N,
-    in the order of `joint_names`. All states may be batched: (…, n) in, (…, n) out.
+    The formulation is recorded once and compiled; the kernel is kept in the user's cache. Arrays
+    are float64 in SI units: q in rad or m, tau in N·m or N, in the order of `joint_names`. All
+    states may be batched: (…, n) in, (…, n) out, over all cores.
+
+    Gravity, payloads and friction may change while it runs: nothing is compiled, and a call on
+    another thread sees the old robot or the new one, never some of each.
 
     Args:
         mechanism: what `rd.load` gives.
@@ -32,9 +36,21 @@ class InverseDynamics:
         terms: any of inertia, coriolis, gravity, friction, rotors (all by default).
         friction_smoothing: rate (rad/s or m/s) within which Coulomb friction fades to zero as
             tanh(qd / rate); 0: the sign itself. At rest it is zero either way.
+        sensed: of a mechanism with loops: take q = [q_a, q_s], the passive joints that carry a
+            sensor too, instead of q_a alone. D and C are then (n_a, n_a + n_s).
+        backend: auto, c or python. auto takes C where there is a compiler, else it warns once.
+        threads: for batches; None: one for each core that this process may use.
+
+    Attributes:
+        mechanism: the robot as it is now, payloads included.
+        joint_names: the order of q, qd, qdd.
+        actuated_names: the order of the torques.
+        closed: of a mechanism with loops its positions, Jacobians and state; None: no loops.
 
     Raises:
-        InputError: an unknown formulation, rotor model or term.
+        InputError: an unknown formulation, rotor model, term or backend.
+        DescriptionError, ClosureError: loops that home does not close, too few or many motors.
+        BackendError: `c` was asked for and cannot be had; the compiler's own words.
     """
 
     def __init__(
@@ -45,76 +61,122 @@ class InverseDynamics:
         rotors: str = "full",
         terms: Iterable[str] = TERMS,
         friction_smoothing: float = 0.0,
+        sensed: bool = False,
+        backend: str = "auto",
+        threads: int | None = None,
     ):
+        terms = (terms,) if isinstance(terms, str) else tuple(terms)
+        self._bare = mechanism
+        self._payloads: dict[str, Inertial] = {}
         self.mechanism = mechanism
-        self.equations = Equations.of(mechanism, formulation, rotors, terms, friction_smoothing)
-        self.joint_names: tuple[str, ...] = mechanism.joint_names
-        self.actuated_names: tuple[str, ...] = mechanism.actuated_names
-        self._functions: dict[str, Callable[..., Floats]] = {}
-        self._torques = self._function("torques", self.equations.torques, 3)
+        self.closed: ClosedChain | None = None
+        if mechanism.loops:
+            self.closed = ClosedChain(
+                mechanism,
+                formulation,
+                rotors=rotors,
+                terms=terms,
+                friction_smoothing=friction_smoothing,
+                sensed=sensed,
+                backend=backend,
+                threads=threads,
+            )
+        elif sensed:
+            raise wrong(InputError, "sensed", sensed, "False: the mechanism has no loops")
+        self._model = self.closed or OpenChain(
+            mechanism, formulation, rotors, terms, friction_smoothing, backend, threads
+        )
+        self.joint_names: tuple[str, ...] = self._model.joint_names
+        self.actuated_names: tuple[str, ...] = self._model.actuated_names
+        self._torques = self._model.torques
 
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """Torques (…, n) at q, qd, qdd (…, n).
 
         Raises:
-            InputError: a wrong shape; the message says which and what was expected.
+            InputError: a wrong shape or type; the message says which and what was expected.
         """
         return self._torques(q, qd, qdd)
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
         """D (…, n, n), kg·m² (kg·m, kg), at q (…, n)."""
-        return self._matrix("mass_matrix", self.equations.mass_matrix, q)
+        return self._model.mass_matrix(q)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """C (…, n, n) of Christoffel symbols at q, qd (…, n): dD/dt - 2C is skew."""
-        return self._matrix("coriolis_matrix", self.equations.coriolis_matrix, q, qd)
+        return self._model.coriolis_matrix(q, qd)
 
     def gravity(self, q: ArrayLike) -> Floats:
         """g (…, n), N·m or N, at q (…, n)."""
-        return self._function("gravity", self.equations.gravity, 1)(q)
+        return self._model.gravity(q)
 
-    def _matrix(self, name: str, equations: Callable[..., Array], *states: ArrayLike) -> Floats:
-        n = len(self.joint_names)
-        flat = self._function(name, lambda *x: equations(*x).ravel(), len(states))(*states)
-        return flat.reshape(*flat.shape[:-1], n, n)
+    @property
+    def backend(self) -> str:
+        """What runs, and why where it is not the first choice."""
+        return self._model.backend
 
-    def _function(
-        self, name: str, equations: Callable[..., Iterable[Any]], arguments: int
-    ) -> Callable[..., Floats]:
-        if name not in self._functions:
-            n = len(self.joint_names)
-            program = record(equations, [n] * arguments)
-            over_floats, over_arrays = python_code.compile_program(program)
-            names = ("q", "qd", "qdd")[:arguments]
+    # --- what may change while it runs -----------------------------------------------------
 
-            def function(*states: ArrayLike) -> Floats:
-                arrays = [np.asarray(state, dtype=float) for state in states]
-                if all(array.shape == (n,) for array in arrays):
-                    return np.array(over_floats(*(x for a in arrays for x in a.tolist())))
-                shape = _batch_shape(names, arrays, n)
-                columns = (a[..., j] for a in arrays for j in range(n))
-                out = over_arrays(*columns)
-                return np.stack([np.broadcast_to(x, shape) for x in out], axis=-1) if out else (
-                    np.zeros((*shape, 0))
-                )
+    @property
+    def gravity_vector(self) -> Array:
+        """(3,), m/s², in the base frame. May be assigned."""
+        return self.mechanism.gravity
 
-            self._functions[name] = function
-        return self._functions[name]
+    @gravity_vector.setter
+    def gravity_vector(self, value: ArrayLike) -> None:
+        vector = np.asarray(value, dtype=float)
+        if vector.shape != (3,) or not np.isfinite(vector).all():
+            raise wrong(InputError, "gravity_vector", value, "three finite numbers, m/s²")
+        self._adopt(replace(self._bare, gravity=vector))
 
+    def set_payload(self, link: str, payload: Inertial | None) -> None:
+        """Weld a body to a link, in place of the one there was; None takes it off.
 
-def _batch_shape(names: tuple[str, ...], arrays: list[Floats], n: int) -> tuple[int, ...]:
-    for name, array in zip(names, arrays, strict=True):
-        if array.ndim == 0 or array.shape[-1] != n:
-            raise InputError(
-                f"{name}: found shape {array.shape}, expected (…, {n}): one entry a joint",
-                name=name,
-                value=array.shape,
-                expected=f"(…, {n})",
-            )
-    try:
-        return np.broadcast_shapes(*(array.shape[:-1] for array in arrays))
-    except ValueError:
-        shapes = ", ".join(f"{k} {a.shape}" for k, a in zip(names, arrays, strict=True))
-        raise InputError(
-            f"{shapes}: the batches do not fit together", name=names[0], value=shapes
-        ) from None
+        Args:
+            link: the name of any link.
+            payload: mass, centre of mass and inertia in the link's frame.
+
+        Raises:
+            InputError: no such link, or numbers that are not finite or a negative mass.
+        """
+        names = [each.name for each in self._bare.links]
+        if link not in names:
+            raise wrong(InputError, "payload: link", link, choices(names))
+        if payload is None:
+            self._payloads.pop(link, None)
+        else:
+            numbers = [payload.mass, *payload.center_of_mass, *payload.inertia.flat]
+            if not np.isfinite(np.array(numbers, dtype=float)).all():
+                raise wrong(InputError, f"payload of {link}", numbers, "finite numbers")
+            if payload.mass < 0:
+                raise wrong(InputError, f"payload of {link}: mass", payload.mass, "at least 0 kg")
+            self._payloads[link] = payload
+        self._adopt(self._bare)
+
+    def set_friction(self, joint: str, viscous: float, coulomb: float) -> None:
+        """Other friction at a joint: N·m·s/rad and N·m (N·s/m and N), at least 0.
+
+        Raises:
+            InputError: no such joint, or a number that is negative or not finite.
+        """
+        names = self._bare.tree_names
+        if joint not in names:
+            raise wrong(InputError, "friction: joint", joint, choices(names))
+        for what, value in (("viscous", viscous), ("coulomb", coulomb)):
+            if not (np.isfinite(value) and value >= 0):
+                raise wrong(InputError, f"{what} friction of {joint}", value, "at least 0")
+        law = Friction(float(viscous), float(coulomb))
+        links = tuple(
+            replace(link, joint=replace(link.joint, friction=law))
+            if link.joint.name == joint
+            else link
+            for link in self._bare.links
+        )
+        self._adopt(replace(self._bare, links=links))
+
+    def _adopt(self, bare: Mechanism) -> None:
+        loaded = bare
+        for link, payload in self._payloads.items():
+            loaded = with_payload(loaded, link, payload)
+        self._model.update(loaded)
+        self._bare, self.mechanism = bare, loaded

@@ -1,4 +1,4 @@
-"""A program as Python: one function, one local variable a value.
+"""A program as Python: one local variable a value.
 
 The same text runs over floats (functions of `math`) and over arrays of states (NumPy's).
 Names in it are made of numbers alone; nothing from a description ever gets into it.
@@ -27,28 +27,44 @@ FORMS = {
 }
 
 
-def source(program: Program) -> str:
-    """`def function(x0, x1, …): …; return (…)`"""
-    inputs = ", ".join(f"x{i}" for i in range(program.inputs))
-    lines = [f"def function({inputs}):"]
+def source(program: Program, shared: int = 0) -> str:
+    """`def bind(…): def function(…): …; return (…)`, the last `shared` vectors bound once.
+
+    Both take the entries of their vectors one by one.
+    """
+    bound = sum(program.sizes[len(program.sizes) - shared :])
+    names = [f"x{i}" for i in range(program.inputs)]
+    free = program.inputs - bound
+    lines = [
+        f"def bind({', '.join(names[free:])}):",
+        f"    def function({', '.join(names[:free])}):",
+    ]
     for place, (operation, *arguments) in enumerate(program.instructions):
         if operation != "input":
-            lines.append(f"    v{place} = " + FORMS[operation].format(*_named(program, arguments)))
-    lines.append(f"    return ({', '.join(_named(program, program.outputs))},)")
-    return "\n".join(lines).replace("(,)", "()") + "\n"
+            form = FORMS[operation].format(*_named(program, arguments))
+            lines.append(f"        v{place} = {form}")
+    ends = "".join(f"{end}, " for end in _named(program, program.outputs))
+    lines += [f"        return ({ends.strip()})", "    return function"]
+    return "\n".join(lines) + "\n"
 
 
 def compile_program(program: Program) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """(over floats, over arrays)"""
-    code = compile(source(program), "<robot_dynamics>", "exec")
+    """(over floats, over arrays), all inputs one by one."""
+    over_floats, over_arrays = (bind() for bind in compile_text(source(program)))
+    return over_floats, over_arrays
+
+
+def compile_text(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`bind` (over floats, over arrays) from what `source` gave."""
+    code = compile(text, "<robot_dynamics>", "exec")
     functions = []
     for names in (
-        {"sin": math.sin, "cos": math.cos, "tanh": math.tanh, "sign": _sign},
+        {"sin": _sin, "cos": _cos, "tanh": math.tanh, "sign": _sign},
         {"sin": np.sin, "cos": np.cos, "tanh": np.tanh, "sign": np.sign},
     ):
         space: dict[str, Any] = {"__builtins__": {}, **names}
         exec(code, space)  # noqa: S102  text made from numbers alone
-        functions.append(space["function"])
+        functions.append(space["bind"])
     return functions[0], functions[1]
 
 
@@ -64,3 +80,11 @@ def _named(program: Program, operands: Any) -> list[str]:
 
 def _sign(x: float) -> float:
     return float((x > 0) - (x < 0)) if x == x else x
+
+
+def _sin(x: float) -> float:
+    return math.sin(x) if -math.inf < x < math.inf else math.nan
+
+
+def _cos(x: float) -> float:
+    return math.cos(x) if -math.inf < x < math.inf else math.nan

@@ -36,12 +36,18 @@ class Program:
     """Instructions in an order in which they can be run, one value each.
 
     instructions[i] is ("input", k) or (operation, operand, …); an int operand is the place of
-    an earlier instruction, a float is a constant. `inputs` counts the scalars that go in.
+    an earlier instruction, a float is a constant. `sizes` are the lengths of the vectors that
+    go in; k counts their entries through.
     """
 
-    inputs: int
+    sizes: tuple[int, ...]
     instructions: tuple[tuple[Any, ...], ...]
     outputs: tuple[Operand, ...]
+
+    @property
+    def inputs(self) -> int:
+        """The number of scalars that go in."""
+        return sum(self.sizes)
 
     @property
     def operations(self) -> int:
@@ -49,25 +55,32 @@ class Program:
         return sum(instruction[0] != "input" for instruction in self.instructions)
 
 
-class Recorder:
-    """Collects the instructions of one program."""
+class ProgramTooLarge(Exception):  # noqa: N818  no error: another way is taken
+    """A program outgrew what was allowed while it was recorded."""
 
-    def __init__(self) -> None:
+
+class Recorder:
+    """Collects the instructions of one program, `most` of them at most."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = math.inf if most is None else most
         self._instructions: list[tuple[Any, ...]] = []
         self._known: dict[tuple[Any, ...], int] = {}
-        self._inputs = 0
+        self._sizes: list[int] = []
 
     def inputs(self, count: int) -> np.ndarray[Any, Any]:
         """`count` new input scalars (an object array)."""
+        before = sum(self._sizes)
+        self._sizes.append(count)
         scalars = np.empty(count, dtype=object)
         for i in range(count):
-            scalars[i] = Recorded(self, self._place(("input", self._inputs)))
-            self._inputs += 1
+            scalars[i] = Recorded(self, self._place(("input", before + i)))
         return scalars
 
     def program(self, outputs: Iterable[Any]) -> Program:
         """The program that computes these outputs and nothing else."""
         ends = [_operand(value) for value in outputs]
+        self._take_in_signs()
         needed: set[int] = set()
         pending = [end for end in ends if isinstance(end, int)]
         while pending:
@@ -88,7 +101,15 @@ class Recorder:
             else (self._instructions[place][0], *map(moved, self._arguments(place)))
             for place in order
         )
-        return Program(self._inputs, instructions, tuple(map(moved, ends)))
+        return Program(tuple(self._sizes), instructions, tuple(map(moved, ends)))
+
+    def _take_in_signs(self) -> None:
+        """-(c·x) is (-c)·x for a constant c."""
+        for place, (operation, *arguments) in enumerate(self._instructions):
+            if operation == "neg":
+                inner, *factors = self._instructions[arguments[0]]
+                if inner == "mul" and isinstance(factors[0], float):
+                    self._instructions[place] = ("mul", -factors[0], factors[1])
 
     def unary(self, operation: str, a: Recorded) -> Recorded:
         return Recorded(self, self._place((operation, a.place)))
@@ -113,6 +134,8 @@ class Recorder:
         place = self._known.get(key)
         if place is None:
             place = self._known[key] = len(self._instructions)
+            if place >= self._most:
+                raise ProgramTooLarge
             self._instructions.append(instruction)
         return place
 
@@ -127,6 +150,7 @@ class Recorded:
         self.place = place
 
     def __neg__(self) -> Any:
+        # signs travel outwards, to where a sum or a difference takes them in
         operation, *arguments = self.recorder.operation(self)
         if operation == "neg":
             return Recorded(self.recorder, arguments[0])
@@ -155,6 +179,8 @@ class Recorded:
                 return 0.0
             if other._is_negative:
                 return self + (-other)
+        if self._is_negative:
+            return -((-self) + other)
         return self.recorder.binary("sub", self, other)
 
     def __rsub__(self, other: Any) -> Any:
@@ -232,7 +258,13 @@ def _operand(x: Any) -> Operand:
     return float(x)
 
 
-def record(function: Callable[..., Iterable[Any]], sizes: Sequence[int]) -> Program:
-    """The program of a function of vectors of these sizes."""
-    recorder = Recorder()
+def record(
+    function: Callable[..., Iterable[Any]], sizes: Sequence[int], most: int | None = None
+) -> Program:
+    """The program of a function of vectors of these sizes.
+
+    Raises:
+        ProgramTooLarge: it would have more than `most` instructions.
+    """
+    recorder = Recorder(most)
     return recorder.program(function(*(recorder.inputs(size) for size in sizes)))

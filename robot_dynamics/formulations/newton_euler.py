@@ -7,9 +7,11 @@ Rotors come as links of their own whose joints follow the joints they drive.
 
 from __future__ import annotations
 
+import math
+
 from ..mechanism import Mechanism
 from ..mechanism.transform import rotors_as_links, standard_form
-from ..scalar import Array, Scalar, array, cos, cross, sin, skew, zeros
+from ..scalar import Array, Scalar, array, cos, cross, exact, rotation_z, sin, skew, zeros
 
 
 def prepare(mechanism: Mechanism) -> Mechanism:
@@ -47,7 +49,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
         m, h, I = body.mass, body.first_moment, body.inertia_about_origin
         # F = m a + U h,   N = I ω̇ + ω × I ω + h × a
         force = m * a + U @ h
-        moment = I @ alpha + cross(w, I @ w) + cross(h, a)
+        moment = _gyration(I, w, alpha, U) + cross(h, a)
 
         motion[i] = (w, alpha, U, a)
         frames.append((turn, p))
@@ -73,6 +75,10 @@ class _Turn:
 
     def __init__(self, origin: Array, q: Scalar | None):
         self.origin = origin
+        beta = _last_turn(origin)
+        if q is not None and beta:
+            # R_origin Rz(q) = [R_origin Rz(-β)] Rz(q + β): the bracket has a zero
+            self.origin, q = exact(origin @ rotation_z(-beta)), q + beta
         self.c: Scalar = 1.0 if q is None else cos(q)
         self.s: Scalar = 0.0 if q is None else sin(q)
 
@@ -86,6 +92,30 @@ class _Turn:
         """R v"""
         c, s = self.c, self.s
         return self.origin @ array([c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]])
+
+
+def _last_turn(rotation: Array) -> float:
+    """β with R = Rz Rx Rz(β), or 0 where R has zeros enough without it."""
+    if rotation.dtype == object:
+        return 0.0
+    s, c = rotation[2, :2] if rotation[2, :2].any() else rotation[1::-1, 0]
+    return math.atan2(s, c) if s and c else 0.0
+
+
+def _gyration(I: Array, w: Array, alpha: Array, U: Array) -> Array:
+    """I ω̇ + ω × I ω, component by component, from products that U has in it already."""
+    x, y, z = w
+    return array(
+        [
+            # I_xx ω̇_x + (I_zz - I_yy) ω_y ω_z + …, the products of inertia by entries of U
+            I[0, 0] * alpha[0] + (I[2, 2] - I[1, 1]) * (y * z)
+            - I[0, 1] * U[2, 0] + I[0, 2] * U[1, 0] + I[1, 2] * (U[1, 1] - U[2, 2]),
+            I[1, 1] * alpha[1] + (I[0, 0] - I[2, 2]) * (x * z)
+            + I[0, 1] * U[2, 1] - I[1, 2] * U[0, 1] + I[0, 2] * (U[2, 2] - U[0, 0]),
+            I[2, 2] * alpha[2] + (I[1, 1] - I[0, 0]) * (x * y)
+            - I[0, 2] * U[1, 2] + I[1, 2] * U[0, 2] + I[0, 1] * (U[0, 0] - U[1, 1]),
+        ]
+    )
 
 
 def _acceleration_matrix(w: Array, alpha: Array) -> Array:

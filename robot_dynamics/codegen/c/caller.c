@@ -1,0 +1,254 @@
+/* Calls kernels from Python with as little as possible in between.
+ *
+ * Caller(address, sizes, shape, parameters, otherwise) is a function of len(sizes) vectors. Where
+ * every argument is a plain float64 array of the right length it runs the kernel at `address`
+ * and returns a new array of `shape`; anything else goes to the Python function `otherwise`.
+ * `parameters` is the kernel's last vector; assigning it changes the next call, never one under
+ * way, because single calls hold the interpreter lock.
+ *
+ * rows(address, states, parameters, out, threads) runs a batch kernel over the rows of arrays,
+ * without the interpreter lock. */
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stddef.h>
+#include <structmember.h>
+
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#include <numpy/arrayobject.h>
+#include <pthread.h>
+
+#define MOST_VECTORS 8
+#define MOST_AXES 4
+#define MOST_THREADS 256
+#define ROWS_AT_ONCE 16 /* a multiple of every kernel's lanes */
+
+typedef void (*single_kernel)(const double *const *x, double *out);
+typedef void (*batch_kernel)(const double *const *x, double *out, long count);
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    single_kernel kernel;
+    Py_ssize_t vectors;
+    npy_intp sizes[MOST_VECTORS];
+    int axes;
+    npy_intp shape[MOST_AXES];
+    PyObject *parameters;
+    PyObject *otherwise;
+} Caller;
+
+static int is_plain(PyObject *x, int axes)
+{
+    if (!PyArray_Check(x))
+        return 0;
+    PyArrayObject *a = (PyArrayObject *)x;
+    return PyArray_TYPE(a) == NPY_DOUBLE && PyArray_NDIM(a) == axes
+        && PyArray_CHKFLAGS(a, NPY_ARRAY_CARRAY_RO) && PyArray_ISNOTSWAPPED(a);
+}
+
+static PyObject *caller_call(PyObject *object, PyObject *const *arguments, size_t flags,
+                             PyObject *names)
+{
+    Caller *self = (Caller *)object;
+    const double *x[MOST_VECTORS + 1];
+    if (PyVectorcall_NARGS(flags) != self->vectors || names)
+        goto otherwise;
+    for (Py_ssize_t i = 0; i < self->vectors; i++) {
+        if (!is_plain(arguments[i], 1)
+            || PyArray_DIM((PyArrayObject *)arguments[i], 0) != self->sizes[i])
+            goto otherwise;
+        x[i] = PyArray_DATA((PyArrayObject *)arguments[i]);
+    }
+    x[self->vectors] = PyArray_DATA((PyArrayObject *)self->parameters);
+    PyObject *out = PyArray_SimpleNew(self->axes, self->shape, NPY_DOUBLE);
+    if (out)
+        self->kernel(x, PyArray_DATA((PyArrayObject *)out));
+    return out;
+otherwise:
+    return PyObject_Vectorcall(self->otherwise, arguments, flags, names);
+}
+
+static int read_lengths(PyObject *tuple, Py_ssize_t most, npy_intp *lengths)
+{
+    Py_ssize_t count = PyTuple_Size(tuple);
+    if (count > most)
+        PyErr_SetString(PyExc_ValueError, "too many vectors or axes");
+    for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++)
+        lengths[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i));
+    return PyErr_Occurred() ? -1 : (int)count;
+}
+
+static int set_parameters(PyObject *object, PyObject *value, void *closure)
+{
+    (void)closure;
+    if (!value || !is_plain(value, 1)) {
+        PyErr_SetString(PyExc_TypeError, "parameters: expected a contiguous float64 vector");
+        return -1;
+    }
+    Caller *self = (Caller *)object;
+    if (self->parameters
+        && PyArray_SIZE((PyArrayObject *)value) != PyArray_SIZE((PyArrayObject *)self->parameters)) {
+        PyErr_SetString(PyExc_ValueError, "parameters: wrong length");
+        return -1;
+    }
+    PyObject *before = self->parameters;
+    self->parameters = Py_NewRef(value);
+    Py_XDECREF(before);
+    return 0;
+}
+
+static PyObject *get_parameters(PyObject *object, void *closure)
+{
+    (void)closure;
+    return Py_NewRef(((Caller *)object)->parameters);
+}
+
+static PyObject *caller_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    static char *names[] = {"address", "sizes", "shape", "parameters", "otherwise", NULL};
+    unsigned long long address;
+    PyObject *sizes, *shape, *parameters, *otherwise;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KO!O!OO", names, &address,
+                                     &PyTuple_Type, &sizes, &PyTuple_Type, &shape, &parameters,
+                                     &otherwise))
+        return NULL;
+    Caller *self = (Caller *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->call = caller_call;
+    self->kernel = (single_kernel)(uintptr_t)address;
+    self->otherwise = Py_NewRef(otherwise);
+    self->vectors = read_lengths(sizes, MOST_VECTORS, self->sizes);
+    self->axes = PyErr_Occurred() ? -1 : read_lengths(shape, MOST_AXES, self->shape);
+    if (self->axes < 0 || set_parameters((PyObject *)self, parameters, NULL) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+static int caller_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Caller *)self)->otherwise);
+    Py_VISIT(((Caller *)self)->parameters);
+    return 0;
+}
+
+static int caller_clear(PyObject *self)
+{
+    Py_CLEAR(((Caller *)self)->otherwise);
+    return 0;
+}
+
+static void caller_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    caller_clear(self);
+    Py_XDECREF(((Caller *)self)->parameters);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyGetSetDef caller_attributes[] = {
+    {"parameters", get_parameters, set_parameters, "the kernel's last vector", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyTypeObject caller_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "robot_dynamics.Caller",
+    .tp_basicsize = sizeof(Caller),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_vectorcall_offset = offsetof(Caller, call),
+    .tp_call = PyVectorcall_Call,
+    .tp_new = caller_new,
+    .tp_dealloc = caller_dealloc,
+    .tp_traverse = caller_traverse,
+    .tp_clear = caller_clear,
+    .tp_getset = caller_attributes,
+};
+
+typedef struct {
+    batch_kernel kernel;
+    const double *x[MOST_VECTORS + 1];
+    double *out;
+    long count;
+} Share;
+
+static void *run_share(void *share)
+{
+    Share *s = share;
+    s->kernel(s->x, s->out, s->count);
+    return NULL;
+}
+
+static PyObject *rows(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    unsigned long long address;
+    PyObject *states, *parameters, *out;
+    int threads;
+    if (!PyArg_ParseTuple(arguments, "KO!OOi", &address, &PyTuple_Type, &states, &parameters, &out,
+                          &threads))
+        return NULL;
+    Py_ssize_t vectors = PyTuple_GET_SIZE(states);
+    int sound = vectors >= 1 && vectors <= MOST_VECTORS && is_plain(parameters, 1)
+        && is_plain(out, 2) && PyArray_ISWRITEABLE((PyArrayObject *)out);
+    npy_intp count = sound ? PyArray_DIM((PyArrayObject *)out, 0) : 0;
+    for (Py_ssize_t i = 0; i < vectors && sound; i++) {
+        PyObject *x = PyTuple_GET_ITEM(states, i);
+        sound = is_plain(x, 2) && PyArray_DIM((PyArrayObject *)x, 0) == count;
+    }
+    if (!sound) {
+        PyErr_SetString(PyExc_TypeError, "rows: expected contiguous float64 arrays of one length");
+        return NULL;
+    }
+    threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
+    npy_intp each = (count + threads - 1) / threads;
+    each = (each + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE * ROWS_AT_ONCE;
+    Share shares[MOST_THREADS];
+    int used = 0;
+    for (npy_intp from = 0; from < count; from += each, used++) {
+        Share *s = &shares[used];
+        s->kernel = (batch_kernel)(uintptr_t)address;
+        s->count = from + each < count ? each : count - from;
+        for (Py_ssize_t i = 0; i < vectors; i++) {
+            PyArrayObject *x = (PyArrayObject *)PyTuple_GET_ITEM(states, i);
+            s->x[i] = (double *)PyArray_DATA(x) + from * PyArray_DIM(x, 1);
+        }
+        s->x[vectors] = PyArray_DATA((PyArrayObject *)parameters);
+        PyArrayObject *y = (PyArrayObject *)out;
+        s->out = (double *)PyArray_DATA(y) + from * PyArray_DIM(y, 1);
+    }
+    Py_BEGIN_ALLOW_THREADS
+    pthread_t started[MOST_THREADS];
+    int runs[MOST_THREADS] = {0};
+    for (int k = 1; k < used; k++)
+        runs[k] = pthread_create(&started[k], NULL, run_share, &shares[k]) == 0;
+    for (int k = 0; k < used; k++) /* the first share, and those that got no thread */
+        if (!runs[k])
+            run_share(&shares[k]);
+    for (int k = 1; k < used; k++)
+        if (runs[k])
+            pthread_join(started[k], NULL);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"rows", rows, METH_VARARGS, "Run a batch kernel over the rows of arrays."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "_caller", .m_size = -1, .m_methods = functions};
+
+PyMODINIT_FUNC PyInit__caller(void)
+{
+    import_array();
+    if (PyType_Ready(&caller_type) < 0)
+        return NULL;
+    PyObject *module = PyModule_Create(&module_definition);
+    if (module && PyModule_AddObjectRef(module, "Caller", (PyObject *)&caller_type) < 0)
+        Py_CLEAR(module);
+    return module;
+}

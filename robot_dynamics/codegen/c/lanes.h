@@ -1,0 +1,115 @@
+/* Several states at once: GCC's and Clang's vector types, and sine and cosine of them.
+ *
+ * LANES is as wide as the machine's registers. With FEW_LANES it stops at four: for a few angles
+ * of one state the way through memory into the widest registers costs more than they save. */
+#include <math.h>
+#include <string.h>
+
+#ifndef LANES
+#if defined(__AVX512F__) && !defined(FEW_LANES)
+#define LANES 8
+#elif defined(__AVX__)
+#define LANES 4
+#else
+#define LANES 2
+#endif
+#endif
+
+typedef double lanes __attribute__((vector_size(8 * LANES)));
+typedef long long masks __attribute__((vector_size(8 * LANES)));
+
+#define ALWAYS static inline __attribute__((always_inline, unused))
+#define OWN __attribute__((noinline))
+
+ALWAYS lanes choose(masks where, lanes yes, lanes no)
+{
+    return (lanes)(((masks)yes & where) | ((masks)no & ~where));
+}
+
+ALWAYS lanes all(double x)
+{
+    return x - (lanes){0};
+}
+
+/* -1, 0 or 1; nan of nan */
+ALWAYS double sign(double x)
+{
+    return x > 0 ? 1.0 : x < 0 ? -1.0 : x;
+}
+
+ALWAYS lanes sign_lanes(lanes x)
+{
+    return choose(x > 0, all(1.0), choose(x < 0, all(-1.0), x));
+}
+
+#define ONE_BY_ONE(function)                                                      \
+    static __attribute__((noinline, unused)) lanes function##_lanes(lanes x)      \
+    {                                                                             \
+        for (int i = 0; i < LANES; i++)                                           \
+            x[i] = function(x[i]);                                                \
+        return x;                                                                 \
+    }
+ONE_BY_ONE(sin)
+ONE_BY_ONE(cos)
+ONE_BY_ONE(tanh)
+
+static __attribute__((noinline, unused)) void sincos_far(lanes x, lanes *s, lanes *c)
+{
+    for (int i = 0; i < LANES; i++) {
+        (*s)[i] = sin(x[i]);
+        (*c)[i] = cos(x[i]);
+    }
+}
+
+/* Sine and cosine within 3 units in the last place. Up to FAR the angle is reduced by multiples of
+ * pi/2 in three parts (Cody and Waite; two of 33 bits, so that their multiples are exact); further
+ * out, and for inf and nan, the C library does it. The polynomials on [-pi/4, pi/4] are fdlibm's. */
+#define FAR 1.0e6
+
+ALWAYS void sincos_lanes(lanes x, lanes *s, lanes *c)
+{
+    const masks sign_bit = (masks)all(-0.0);
+    masks near = (masks)((lanes)((masks)x & ~sign_bit) < FAR);
+    long long every = -1;
+    for (int i = 0; i < LANES; i++)
+        every &= near[i];
+    if (__builtin_expect(!every, 0)) {
+        sincos_far(x, s, c);
+        return;
+    }
+    /* k = the nearest integer to x / (pi/2): adding 1.5 2^52 rounds, its low bits are k */
+    lanes shifted = x * 6.36619772367581382433e-01 + 6755399441055744.0;
+    masks k = (masks)shifted;
+    lanes n = shifted - 6755399441055744.0;
+    lanes r = x - n * 1.57079632673412561417e+00;
+    r = r - n * 6.07710050630396597660e-11;
+    r = r - n * 2.02226624879595063154e-21;
+    lanes z = r * r;
+    lanes z2 = z * z;
+    lanes p = (8.33333333332248946124e-03 + z * -1.98412698298579493134e-04)
+        + z2 * ((2.75573137070700676789e-06 + z * -2.50507602534068634195e-08)
+                + z2 * 1.58969099521155010221e-10);
+    lanes sine = r + (r * z) * (-1.66666666666666324348e-01 + z * p);
+    lanes o = (4.16666666666666019037e-02 + z * -1.38888888888741095749e-03)
+        + z2 * ((2.48015872894767294178e-05 + z * -2.75573143513906633035e-07)
+                + z2 * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11));
+    lanes half = 0.5 * z;
+    lanes one = 1.0 - half;
+    lanes cosine = one + (((1.0 - one) - half) + z2 * o);
+    /* odd quadrants swap the two; sine is negative in quadrants 2, 3, cosine in 1, 2 */
+    masks swap = -(k & 1);
+    *s = (lanes)((masks)choose(swap, cosine, sine) ^ ((k << 62) & sign_bit));
+    *c = (lanes)((masks)choose(swap, sine, cosine) ^ (((k + 1) << 62) & sign_bit));
+}
+
+/* `count` angles; the arrays have room for a whole number of lanes */
+ALWAYS void sincos_all(const double *x, double *s, double *c, int count)
+{
+    for (int i = 0; i < count; i += LANES) {
+        lanes a, b, d;
+        memcpy(&a, x + i, sizeof a);
+        sincos_lanes(a, &b, &d);
+        memcpy(s + i, &b, sizeof b);
+        memcpy(c + i, &d, sizeof d);
+    }
+}

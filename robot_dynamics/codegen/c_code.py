@@ -1,0 +1,190 @@
+"""A program as C functions: one local constant a value, in pieces that compilers can take.
+
+Names in the text are made of numbers alone; nothing from a description ever gets into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .recorder import Operand, Program
+
+CHUNK = 3000
+"""Instructions in one C function: compilers take more than linear time over longer ones."""
+
+FORMS = {
+    "neg": "-{}",
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "div": "{} / {}",
+}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What a value is: one number, or one of each of several states side by side."""
+
+    type: str
+    function: str
+    constant: str
+
+
+SCALAR = Dialect("double", "{}", "{}")
+LANES = Dialect("lanes", "{}_lanes", "all({})")
+
+
+class CCode:
+    """The C functions of a program, and what it takes to call them.
+
+    `angles(x, angle)` fills a table of all angles; whoever calls takes their sines and cosines
+    into tables S and C, many at once; then the parts run one after the other, handing values
+    on in a table w. x[i] is the program's vector i.
+    """
+
+    def __init__(self, program: Program, dialect: Dialect):
+        self._program = program
+        self._dialect = dialect
+        self._angle_of = _angles(program)
+        self._places = [
+            (i, j) for i, size in enumerate(program.sizes) for j in range(size)
+        ]
+        self._parts = self._divided()
+        self._handed_on = self._crossing()
+
+    @property
+    def angles(self) -> int:
+        """The number of angles whose sine or cosine is wanted."""
+        return len(self._angle_of)
+
+    @property
+    def handed_on(self) -> int:
+        """The number of values that one part leaves for another."""
+        return len(self._handed_on)
+
+    @property
+    def calls(self) -> list[str]:
+        """The statements that run the parts."""
+        return [f"part{k}(x, S, C, w, out);" for k in range(len(self._parts))]
+
+    def functions(self) -> list[str]:
+        """The text of all functions, line by line."""
+        T = self._dialect.type
+        lines = []
+        if self._angle_of:
+            lines += [f"static OWN void angles(const {T} *const *x, {T} *angle)", "{"]
+            known: set[int] = set()
+            for place in sorted(self._needed(self._angle_of)):
+                lines += self._statement(place, known)
+            for angle, k in self._angle_of.items():
+                lines.append(f"    angle[{k}] = {self._result(angle)};")
+            lines += ["}", ""]
+        arguments = f"const {T} *const *x, const {T} *S, const {T} *C, {T} *w, {T} *out"
+        for k, part in enumerate(self._parts):
+            lines += [f"static OWN void part{k}({arguments})", "{", *self._part(part)]
+            lines += ["    (void)x, (void)S, (void)C, (void)w, (void)out;", "}", ""]
+        return lines
+
+    def _part(self, part: range) -> list[str]:
+        lines = []
+        known: set[int] = set()
+        for place in part:
+            if not self._is_at_hand(place):
+                lines += self._statement(place, known)
+            if place in self._handed_on:
+                lines.append(f"    w[{self._handed_on[place]}] = v{place};")
+        for k, end in enumerate(self._program.outputs):
+            if self._part_of(end) is part:
+                if isinstance(end, int):
+                    lines += self._statement(end, known)
+                lines.append(f"    out[{k}] = {self._result(end)};")
+        return lines
+
+    def _statement(self, place: int, known: set[int]) -> list[str]:
+        """What makes v<place>, its operands first where this function has not got them yet."""
+        if place in known:
+            return []
+        known.add(place)
+        operation, *operands = self._program.instructions[place]
+        if operation == "input":
+            vector, entry = self._places[operands[0]]
+            return [self._constant(place, f"x[{vector}][{entry}]")]
+        if self._is_at_hand(place):
+            return [self._constant(place, f"{operation[0].upper()}[{self._angle_of[operands[0]]}]")]
+        lines = []
+        for operand in operands:
+            if isinstance(operand, int) and operand not in known:
+                if self._is_at_hand(operand):
+                    lines += self._statement(operand, known)
+                else:
+                    known.add(operand)
+                    lines.append(self._constant(operand, f"w[{self._handed_on[operand]}]"))
+        form = FORMS.get(operation) or self._dialect.function.format(operation) + "({})"
+        return [*lines, self._constant(place, form.format(*map(self._value, operands)))]
+
+    def _constant(self, place: int, expression: str) -> str:
+        return f"    const {self._dialect.type} v{place} = {expression};"
+
+    def _value(self, operand: Operand) -> str:
+        if isinstance(operand, int):
+            return f"v{operand}"
+        return repr(operand) if operand >= 0 else f"({operand!r})"
+
+    def _result(self, operand: Operand) -> str:
+        value = self._value(operand)
+        return value if isinstance(operand, int) else self._dialect.constant.format(value)
+
+    def _is_at_hand(self, place: int) -> bool:
+        """Can any function read this value, from x, S or C?"""
+        operation, *operands = self._program.instructions[place]
+        return operation == "input" or (
+            operation in ("sin", "cos") and operands[0] in self._angle_of
+        )
+
+    def _needed(self, ends: Iterable[Operand]) -> set[int]:
+        """These values and all that they are made of."""
+        needed: set[int] = set()
+        pending = [end for end in ends if isinstance(end, int)]
+        while pending:
+            place = pending.pop()
+            if place not in needed:
+                needed.add(place)
+                operation, *operands = self._program.instructions[place]
+                if operation != "input":
+                    pending += [x for x in operands if isinstance(x, int)]
+        return needed
+
+    def _divided(self) -> list[range]:
+        total = len(self._program.instructions)
+        return [range(k, min(k + CHUNK, total)) for k in range(0, total, CHUNK)] or [range(0)]
+
+    def _part_of(self, operand: Operand) -> range:
+        place = operand if isinstance(operand, int) else 0
+        return self._parts[place // CHUNK]
+
+    def _crossing(self) -> dict[int, int]:
+        """The values that a later part reads, and where in w they are handed on."""
+        crossing: dict[int, int] = {}
+        for place, (_, *operands) in enumerate(self._program.instructions):
+            if self._is_at_hand(place):
+                continue
+            for x in operands:
+                if isinstance(x, int) and x // CHUNK != place // CHUNK and not self._is_at_hand(x):
+                    crossing.setdefault(x, len(crossing))
+        return crossing
+
+
+def _angles(program: Program) -> dict[Operand, int]:
+    """The angles that are known before any sine or cosine is, and their places in the table."""
+    angles: dict[Operand, int] = {}
+    late: set[int] = set()
+    for place, (operation, *operands) in enumerate(program.instructions):
+        if operation == "input":
+            continue
+        if any(isinstance(x, int) and x in late for x in operands):
+            late.add(place)
+        elif operation in ("sin", "cos"):
+            late.add(place)
+            angles.setdefault(operands[0], len(angles))
+    return angles

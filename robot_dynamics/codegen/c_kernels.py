@@ -1,0 +1,83 @@
+"""The C source of a kernel: a program's functions and the one that is called from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .c_code import LANES, SCALAR, CCode
+from .recorder import Program
+
+
+def prelude() -> str:
+    """What a kernel starts with: vector types, sine and cosine."""
+    return (Path(__file__).parent / "c" / "lanes.h").read_text(encoding="utf-8")
+
+
+def single_source(program: Program) -> str:
+    """`kernel(x, out)`: one state; x[i] is the program's vector i."""
+    code = CCode(program, SCALAR)
+    room = f"({max(code.angles, 1)} + LANES - 1) / LANES * LANES"
+    lines = [
+        f"double w[{max(code.handed_on, 1)}];",
+        f"double S[{room}], C[{room}];",
+    ]
+    if code.angles:
+        lines += [
+            f"double angle[{room}] = {{0}};",
+            "angles(x, angle);",
+            f"sincos_all(angle, S, C, {code.angles});",
+        ]
+    head = "void kernel(const double *const *x, double *out)"
+    return _text(code, head, lines + code.calls, "#define FEW_LANES\n")
+
+
+def batch_source(program: Program, shared: int = 1) -> str:
+    """`kernel(x, out, count)`: rows of states, several at once.
+
+    x[i] is (count, sizes[i]), or (sizes[i],) for the last `shared` vectors; out is (count, …).
+    """
+    code = CCode(program, LANES)
+    sizes, ends = program.sizes, len(program.outputs)
+    rows = range(len(sizes) - shared)
+    lines = [
+        *(f"lanes x{i}[{max(size, 1)}];" for i, size in enumerate(sizes)),
+        f"const lanes *const x[] = {{{', '.join(f'x{i}' for i in range(len(sizes)))}}};",
+        f"lanes out[{max(ends, 1)}], w[{max(code.handed_on, 1)}];",
+        f"lanes S[{max(code.angles, 1)}], C[{max(code.angles, 1)}];",
+    ]
+    for i in range(len(rows), len(sizes)):
+        lines += [f"for (int j = 0; j < {sizes[i]}; j++)", f"    x{i}[j] = all(states[{i}][j]);"]
+    lines += [
+        "for (long i = 0; i < count; i += LANES) {",
+        # the lanes that are over at the end repeat the last state
+        "    long row[LANES];",
+        "    for (int k = 0; k < LANES; k++)",
+        "        row[k] = i + k < count ? i + k : count - 1;",
+    ]
+    for i in rows:
+        lines += [
+            f"    for (int j = 0; j < {sizes[i]}; j++)",
+            "        for (int k = 0; k < LANES; k++)",
+            f"            x{i}[j][k] = states[{i}][row[k] * {sizes[i]} + j];",
+        ]
+    if code.angles:
+        lines += [
+            f"    lanes angle[{code.angles}];",
+            "    angles(x, angle);",
+            f"    for (int j = 0; j < {code.angles}; j++)",
+            "        sincos_lanes(angle[j], &S[j], &C[j]);",
+        ]
+    lines += [
+        *("    " + call for call in code.calls),
+        "    for (int k = 0; k < LANES && i + k < count; k++)",
+        f"        for (int j = 0; j < {ends}; j++)",
+        f"            results[(i + k) * {ends} + j] = out[j][k];",
+        "}",
+    ]
+    head = "void kernel(const double *const *states, double *results, long count)"
+    return _text(code, head, lines)
+
+
+def _text(code: CCode, head: str, lines: list[str], before: str = "") -> str:
+    body = ["    " + line for line in lines]
+    return "\n".join([before + prelude(), *code.functions(), head, "{", *body, "}", ""])

@@ -1,0 +1,217 @@
+"""Compiled kernels kept on disk, in the user's own cache directory.
+
+A file's name is the hash of everything that went into it. It ends with a line about itself and
+the hash of its content, so that a damaged one is seen and built again. Files come into being by
+one atomic rename: two processes may build at once. Nothing is read from a place that somebody
+else can write to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "ROBOT_DYNAMICS_CACHE"
+"""The environment variable that names another directory"""
+
+_HEX = hashlib.sha256().digest_size * 2
+
+
+class CacheWarning(UserWarning):
+    """The cache cannot be used, or something in it was damaged."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file of the cache."""
+
+    path: Path
+    about: dict[str, Any]
+    """what, robot, operations, compiler, made (seconds since 1970)"""
+    size: int
+    """bytes"""
+
+
+def directory() -> Path:
+    """Where the cache is: $ROBOT_DYNAMICS_CACHE, $XDG_CACHE_HOME/robot_dynamics or
+    ~/.cache/robot_dynamics. It need not exist."""
+    if os.environ.get(VARIABLE):
+        return Path(os.environ[VARIABLE]).expanduser().absolute()
+    above = os.environ.get("XDG_CACHE_HOME", "")
+    # the XDG specification: a relative path is to be ignored
+    base = Path(above) if os.path.isabs(above) else Path("~/.cache").expanduser()
+    return base / "robot_dynamics"
+
+
+def entries() -> list[Entry]:
+    """Everything in the cache, newest first; damaged files with an empty `about`."""
+    found = []
+    for path in _files():
+        content = _read(path)
+        about = _about(content) if content is not None else None
+        found.append(Entry(path, about or {}, path.stat().st_size))
+    return sorted(found, key=lambda entry: -entry.about.get("made", 0.0))
+
+
+def clear() -> int:
+    """Remove every file of the cache; how many there were.
+
+    Raises:
+        OSError: a file cannot be removed.
+    """
+    files = _files()
+    for path in files:
+        path.unlink(missing_ok=True)
+    return len(files)
+
+
+def fetch(key: str, suffix: str) -> tuple[Path, dict[str, Any]] | None:
+    """(the file of this key, what it says about itself); None: there is none that is sound."""
+    place = _usable(create=False)
+    if place is None:
+        return None
+    path = place / (key + suffix)
+    content = _read(path)
+    if content is None:
+        return None
+    about = _about(content)
+    if about is None:
+        warnings.warn(f"{path}: damaged; it is built again", CacheWarning, stacklevel=2)
+    return None if about is None else (path, about)
+
+
+def store(key: str, suffix: str, payload: bytes, about: dict[str, Any]) -> Path:
+    """Keep this under the key. Where the cache cannot be used: in a directory that lasts as long
+    as the process does, with a warning."""
+    about = {**about, "made": time.time()}
+    content = payload + b"\n#" + json.dumps(about).encode()
+    content += b"\n#" + hashlib.sha256(content).hexdigest().encode()
+    place = _usable(create=True)
+    if place is not None:
+        try:
+            return _written(place, key + suffix, content)
+        except OSError as error:
+            _warn_once(f"the cache {place} cannot be written ({error}): nothing is kept in it")
+    return _written(Path(_scratch().name), key + suffix, content)
+
+
+def payload(path: Path) -> bytes:
+    """What was stored, without the lines about it."""
+    return path.read_bytes().rsplit(b"\n#", 2)[0]
+
+
+def _written(place: Path, name: str, content: bytes) -> Path:
+    handle, temporary = tempfile.mkstemp(dir=place, prefix=".new-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(temporary, place / name)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+    return place / name
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or not _is_own(status):
+            return None
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _about(content: bytes) -> dict[str, Any] | None:
+    """What a file says about itself; None: it is not whole."""
+    body, mark, digest = content[: -_HEX - 2], content[-_HEX - 2 : -_HEX], content[-_HEX:]
+    if mark != b"\n#" or hashlib.sha256(body).hexdigest().encode() != digest:
+        return None
+    about: dict[str, Any] = json.loads(body.rsplit(b"\n#", 1)[1])
+    return about
+
+
+def _files() -> list[Path]:
+    place = directory()
+    if not place.is_dir():
+        return []
+    return [path for path in place.iterdir() if path.suffix in (".so", ".py") and path.is_file()]
+
+
+def _usable(create: bool) -> Path | None:
+    """The directory where it can be trusted, else None (and why, once)."""
+    place = directory()
+    try:
+        if create:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not place.is_dir():
+            return None
+        complaint = _complaint(place)
+    except OSError as error:
+        if not create:
+            return None
+        complaint = str(error)
+    if complaint:
+        _warn_once(f"the cache {place} is not used: {complaint}")
+        return None
+    return place
+
+
+def _complaint(place: Path) -> str | None:
+    """Who else could write there?"""
+    if not hasattr(os, "geteuid"):
+        return None
+    place = place.resolve()
+    if not _is_own(place.stat()):
+        return "it belongs to another user or others can write to it (chmod 700 it)"
+    for above in place.parents:
+        status = above.stat()
+        trusted = status.st_uid in (0, os.geteuid())
+        sticky = bool(status.st_mode & stat.S_ISVTX)
+        if not trusted or (_others_write(status) and not sticky):
+            return f"others can replace it through {above}"
+    return None
+
+
+def _is_own(status: os.stat_result) -> bool:
+    if not hasattr(os, "geteuid"):
+        return True
+    return status.st_uid == os.geteuid() and not _others_write(status)
+
+
+def _others_write(status: os.stat_result) -> bool:
+    if status.st_mode & stat.S_IWOTH:
+        return True
+    return bool(status.st_mode & stat.S_IWGRP) and not _is_private_group(status.st_gid)
+
+
+@lru_cache
+def _is_private_group(group: int) -> bool:
+    """Is this the group that many systems give each user for himself?"""
+    import grp
+    import pwd
+
+    try:
+        user, members = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return members.gr_name == user.pw_name and set(members.gr_mem) <= {user.pw_name}
+
+
+@lru_cache
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="robot_dynamics-")
+
+
+@lru_cache
+def _warn_once(message: str) -> None:
+    warnings.warn(message, CacheWarning, stacklevel=4)

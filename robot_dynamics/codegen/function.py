@@ -1,0 +1,98 @@
+"""What a kernel is made from: a function of vectors over any scalar, and what identifies it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .recorder import Program, record
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """y = equations(x1, x2, …, p), written once over any scalar.
+
+    The vectors x are states and may be batched; p are parameters, the same for all states.
+    """
+
+    name: str
+    """What it computes: torques, mass_matrix, …"""
+    arguments: tuple[str, ...]
+    """The names of the states, for messages"""
+    sizes: tuple[int, ...]
+    """The lengths of the states"""
+    shape: tuple[int, ...]
+    """The result's"""
+    parameters: int
+    """The length of p"""
+    equations: Callable[..., Iterable[Any]]
+    """The result's entries in row-major order"""
+    content: Any
+    """Everything that `equations` depends on: dataclasses, arrays, numbers, texts and
+    collections of them"""
+    robot: str = ""
+
+    def record(self, most: int | None = None) -> Program:
+        """The straight-line program; p is its last vector.
+
+        Raises:
+            ProgramTooLarge: more than `most` operations.
+        """
+        return record(self.equations, (*self.sizes, self.parameters), most)
+
+    def key(self, *more: str) -> str:
+        """A hash of all that decides what the kernel is."""
+        digest = hashlib.sha256(_package().encode())
+        head = (self.name, self.sizes, self.shape, self.parameters, more)
+        for piece in _pieces((head, self.content)):
+            digest.update(piece)
+        return digest.hexdigest()
+
+
+def _pieces(value: Any) -> Iterable[bytes]:
+    """The value as bytes; different values give different bytes."""
+    if isinstance(value, np.ndarray):
+        yield f"array{value.shape}".encode()
+        yield from _pieces(tuple(value.tolist()))
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield f"{type(value).__name__}(".encode()
+        for field in fields(value):
+            yield from _pieces((field.name, getattr(value, field.name)))
+    elif isinstance(value, Mapping):
+        yield from _pieces(tuple(sorted(value.items())))
+    elif isinstance(value, (set, frozenset)):
+        yield from _pieces(tuple(sorted(value)))
+    elif isinstance(value, (tuple, list)):
+        yield f"[{len(value)}".encode()
+        for entry in value:
+            yield from _pieces(entry)
+    elif isinstance(value, (str, int, float, bool, type(None), np.number)):
+        text = repr(value.item() if isinstance(value, np.number) else value)
+        yield f"{len(text)}:{text}".encode()
+    elif callable(value):
+        yield f"{value.__module__}.{value.__qualname__}".encode()
+    else:
+        raise TypeError(f"{type(value)} cannot be part of a kernel's content")
+
+
+_DECIDE = ("codegen", "mechanism", "formulations", "closure", "equations", "open_chain", "scalar")
+"""The parts of this package on which a kernel depends"""
+
+
+@lru_cache
+def _package() -> str:
+    """A hash of this package's own text: kernels of another version are not taken."""
+    digest = hashlib.sha256()
+    root = Path(__file__).resolve().parents[1]
+    for path in sorted([*root.rglob("*.py"), *root.rglob("*.[ch]")]):
+        if path.relative_to(root).with_suffix("").parts[0] not in _DECIDE:
+            continue
+        digest.update(str(path.relative_to(root)).encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

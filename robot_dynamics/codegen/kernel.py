@@ -1,0 +1,201 @@
+"""A function that runs: in C where there is a compiler, in generated Python where there is none.
+
+Every backend computes the same program; they agree to rounding.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import BackendError, InputError, choices, wrong
+from .function import Function
+from .native import BackendWarning, NativeKernel
+from .python_kernel import DirectKernel, PythonKernel
+from .recorder import ProgramTooLarge
+
+Floats = NDArray[np.float64]
+
+BACKENDS = ("auto", "c", "python")
+VARIABLE = "ROBOT_DYNAMICS_BACKEND"
+"""The environment variable that chooses where `auto` is asked for"""
+WORTH_A_THREAD = 1_000_000
+"""Operations below which another thread takes longer to start than to help"""
+
+log = logging.getLogger("robot_dynamics")
+
+
+class Kernel:
+    """A `Function` of float64 arrays: (size,) each, or batches (…, size).
+
+    Args:
+        function: what to compute.
+        parameters: (function.parameters,), the first values of what may be changed later.
+        backend: auto, c or python. auto takes C, or says once why it cannot.
+        threads: for batches; None: one for each core that this process may use.
+
+    Raises:
+        BackendError: `c` was asked for and cannot be had.
+        InputError: an unknown backend.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        parameters: Floats | Sequence[float] = (),
+        backend: str = "auto",
+        threads: int | None = None,
+    ):
+        if backend not in BACKENDS:
+            raise wrong(InputError, "backend", backend, choices(BACKENDS))
+        if backend == "auto":
+            backend = os.environ.get(VARIABLE) or "auto"
+            if backend not in BACKENDS:
+                raise wrong(InputError, VARIABLE, backend, choices(BACKENDS))
+        self.function = function
+        self.threads = threads
+        self._parameters = np.array(parameters, dtype=float).reshape(function.parameters)
+        self._machine: Any = self._started(backend)
+        self.call: Callable[..., Floats] = self._machine.call
+        """The quickest way in: the same as calling the kernel"""
+        log.info("%s", self.description)
+
+    def __call__(self, *states: ArrayLike) -> Floats:
+        """The result (*shape) at states (size,), or (…, *shape) at (…, size).
+
+        Raises:
+            InputError: a wrong shape or type; the message says which and what was expected.
+        """
+        return self.call(*states)
+
+    @property
+    def parameters(self) -> Floats:
+        """What is the same for all states. Assign a new vector to change it: a call sees the old
+        one or the new one, never some of each."""
+        return self._parameters
+
+    @parameters.setter
+    def parameters(self, values: Floats) -> None:
+        self._parameters = np.array(values, dtype=float).reshape(self.function.parameters)
+        self._machine.set_parameters(self._parameters)
+
+    @property
+    def backend(self) -> str:
+        """c, python, or formulation (neither compiled nor generated)."""
+        return str(self._machine.name)
+
+    @property
+    def description(self) -> str:
+        """Which backend runs, and why where it is not the first choice."""
+        reason = f" ({self._machine.reason})" if self._machine.reason else ""
+        return f"{self.function.name}: {_NAMES[self.backend]}{reason}"
+
+    def _started(self, backend: str) -> Any:
+        function, parameters = self.function, self._parameters
+        why = ""
+        if backend != "python":
+            try:
+                return NativeKernel(function, parameters, self._any)
+            except ProgramTooLarge:
+                why = "it has too many operations to compile"
+            except BackendError as error:
+                if backend == "c":
+                    raise
+                why = str(error)
+                _warn_once(why)
+            if backend == "c":
+                raise BackendError(f"{function.name}: {why}", name="backend", value="c")
+        try:
+            return PythonKernel(function, parameters, why, self._any)
+        except ProgramTooLarge:
+            log.warning(
+                "%s of %s has too many operations for straight-line code: "
+                "the formulation itself runs at each call, in milliseconds",
+                function.name, function.robot or "the robot",
+            )
+            why = "too many operations for straight-line code"
+            return DirectKernel(function, parameters, why, self._any)
+
+    def _any(self, *states: ArrayLike) -> Floats:
+        """Whatever is not plain vectors: lists, other types, batches, mistakes."""
+        names, sizes = self.function.arguments, self.function.sizes
+        if len(states) != len(sizes):
+            raise InputError(
+                f"{self.function.name}: found {len(states)} arguments, expected {', '.join(names)}",
+                name=self.function.name,
+            )
+        arrays = [_floats(name, x) for name, x in zip(names, states, strict=True)]
+        if all(array.shape == (size,) for array, size in zip(arrays, sizes, strict=True)):
+            result: Floats = self._machine.one(arrays)
+            return result
+        shape = _batch_shape(names, sizes, arrays)
+        count = int(np.prod(shape))
+        rows = [
+            np.ascontiguousarray(np.broadcast_to(a, (*shape, size))).reshape(count, size)
+            for a, size in zip(arrays, sizes, strict=True)
+        ]
+        work = count * self._machine.operations
+        threads = min(self.threads or _cores(), work // WORTH_A_THREAD + 1)
+        out: Floats = self._machine.many(rows, threads)
+        return out.reshape(*shape, *self.function.shape)
+
+
+_NAMES = {
+    "c": "a kernel in C",
+    "python": "generated Python",
+    "formulation": "the formulation itself",
+}
+
+
+@lru_cache
+def _warn_once(why: str) -> None:
+    warnings.warn(
+        f"no kernel in C, generated Python runs instead: {why}", BackendWarning, stacklevel=6
+    )
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _floats(name: str, x: ArrayLike) -> Floats:
+    try:
+        array = np.asarray(x)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "fiu":
+        found = type(x).__name__ if array.dtype.kind == "O" else f"an array of {array.dtype}"
+        raise wrong(InputError, name, found, "real numbers")
+    if array.ndim == 0:
+        return array.astype(float)
+    array = np.ascontiguousarray(array, dtype=float)
+    return array if array.flags.aligned else array.copy()
+
+
+def _batch_shape(
+    names: tuple[str, ...], sizes: tuple[int, ...], arrays: list[Floats]
+) -> tuple[int, ...]:
+    for name, size, array in zip(names, sizes, arrays, strict=True):
+        if array.ndim == 0 or array.shape[-1] != size:
+            raise InputError(
+                f"{name}: found shape {array.shape}, expected ({size},) or (…, {size}): "
+                "one entry a joint",
+                name=name,
+                value=array.shape,
+                expected=f"(…, {size})",
+            )
+    try:
+        return np.broadcast_shapes(*(array.shape[:-1] for array in arrays))
+    except ValueError:
+        shapes = ", ".join(f"{k} {a.shape}" for k, a in zip(names, arrays, strict=True))
+        raise InputError(
+            f"{shapes}: the batches do not fit together", name=names[0], value=shapes
+        ) from None

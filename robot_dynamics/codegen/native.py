@@ -1,0 +1,188 @@
+"""Kernels in C: built by the system's compiler, kept in the cache, called with little between."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import platform
+import sysconfig
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import BackendError
+from . import c_kernels, cache, compiler
+from .compiler import CompileError
+from .function import Function
+
+Floats = NDArray[np.float64]
+
+MOST = 200_000
+"""Operations: a longer program is not compiled"""
+QUICK = 15_000
+"""Operations that are compiled without a word"""
+OPTIMISED = 60_000
+"""Operations beyond which the compiler is not asked to take pains"""
+PER_SECOND = 8_000
+"""Operations compiled in a second, roughly"""
+
+log = logging.getLogger("robot_dynamics")
+
+
+class BackendWarning(UserWarning):
+    """Something slower runs than could."""
+
+
+class NativeKernel:
+    """One function's kernels; the one for batches is built when it is first needed."""
+
+    name = "c"
+
+    def __init__(self, function: Function, parameters: Floats, otherwise: Callable[..., Floats]):
+        """Raises:
+        BackendError: no compiler, or it refused (in its own words).
+        ProgramTooLarge: the program is longer than MOST.
+        """
+        self._function = function
+        self._single, self.operations = _library(function, "single", c_kernels.single_source)
+        self._batch: Any = None
+        self._parameters = parameters
+        self._host, self.reason = _host()
+        self._rows: Callable[..., None] = self._host.rows if self._host else _rows_by_ctypes
+        self.call: Any = otherwise
+        if self._host:
+            self.call = self._host.Caller(
+                _address(self._single), function.sizes, function.shape, parameters, otherwise
+            )
+
+    def set_parameters(self, parameters: Floats) -> None:
+        self._parameters = parameters
+        if self._host:
+            self.call.parameters = parameters
+
+    def one(self, states: list[Floats]) -> Floats:
+        """The result at one state; C-contiguous vectors."""
+        if self._host:
+            return self.call(*states)
+        out = np.empty(self._function.shape)
+        parameters = self._parameters  # held here: another thread may set new ones
+        self._single.kernel(_pointers([*states, parameters]), ctypes.c_void_p(out.ctypes.data))
+        return out
+
+    def many(self, states: list[Floats], threads: int) -> Floats:
+        """The results (count, …) at rows of states; C-contiguous (count, size) arrays."""
+        if self._batch is None:
+            try:
+                self._batch, _ = _library(self._function, "batch", c_kernels.batch_source)
+            except BackendError as error:
+                warnings.warn(f"batches run state by state: {error}", BackendWarning, stacklevel=5)
+                self._batch = False
+        count = len(states[0])
+        if not self._batch:
+            rows = [self.one(list(row)) for row in zip(*states, strict=True)]
+            return np.array(rows).reshape(count, *self._function.shape)
+        out = np.empty((count, int(np.prod(self._function.shape))))
+        self._rows(_address(self._batch), tuple(states), self._parameters, out, threads)
+        return out.reshape(count, *self._function.shape)
+
+
+def _library(
+    function: Function, kind: str, source: Callable[..., str]
+) -> tuple[ctypes.CDLL, int]:
+    """(the library, its number of operations), from the cache or built."""
+    cc = compiler.find()
+    key = function.key("c", kind, cc.identity)
+    found = cache.fetch(key, ".so")
+    if found is None:
+        program = function.record(MOST)
+        count = program.operations
+        if count > QUICK:
+            log.warning(
+                "%s of %s: compiling %d operations takes about %.0f s, once",
+                function.name, function.robot or "the robot", count, count / PER_SECOND,
+            )
+        built = cc.shared_library(source(program), ("-O2" if count < OPTIMISED else "-O1",))
+        about: dict[str, Any] = {
+            "what": f"{function.name}, {kind}",
+            "robot": function.robot,
+            "operations": count,
+            "compiler": cc.command[0],
+        }
+        found = cache.store(key, ".so", built, about), about
+    path, told = found
+    try:
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise BackendError(f"{path}: {error}", name="kernel") from None
+    library.kernel.restype = None
+    return library, int(told["operations"])
+
+
+def _pointers(arrays: list[Floats]) -> Any:
+    return (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
+
+
+def _address(library: ctypes.CDLL) -> int:
+    return ctypes.cast(library.kernel, ctypes.c_void_p).value or 0
+
+
+@lru_cache
+def _host() -> tuple[Any, str]:
+    """(the extension module that calls kernels, ""), or (None, why not)."""
+    try:
+        return _built_host(), ""
+    except CompileError as error:
+        log.info("%s", error)
+        return None, "called through ctypes: Python's or NumPy's headers are missing"
+    except ImportError as error:
+        return None, f"called through ctypes: {error}"
+
+
+def _built_host() -> Any:
+    cc = compiler.find()
+    source = (Path(__file__).parent / "c" / "caller.c").read_text(encoding="utf-8")
+    versions = (platform.python_version(), sysconfig.get_config_var("SOABI"), np.__version__)
+    function = Function("caller", (), (), (), 0, tuple, (source, versions))
+    key = function.key(cc.identity)
+    found = cache.fetch(key, ".so")
+    if found is None:
+        includes = [sysconfig.get_paths()["include"], sysconfig.get_paths()["platinclude"]]
+        flags = ["-O2", *(f"-I{place}" for place in {*includes, np.get_include()})]
+        library = cc.shared_library(source, flags, ["-lpthread"], native=False)
+        about = {"what": "caller", "compiler": cc.command[0]}
+        found = cache.store(key, ".so", library, about), about
+    loader = ExtensionFileLoader("_caller", str(found[0]))
+    spec = spec_from_loader("_caller", loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def _rows_by_ctypes(
+    address: int, states: tuple[Floats, ...], parameters: Floats, out: Floats, threads: int
+) -> None:
+    """What the extension module's `rows` does, where it cannot be had."""
+    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long)(address)
+
+    def run(share: slice) -> None:
+        vectors = _pointers([*(x[share] for x in states), parameters])
+        kernel(vectors, out[share].ctypes.data, len(out[share]))
+
+    bounds = np.linspace(0, len(out), threads + 1).astype(int)
+    shares = [slice(a, b) for a, b in pairwise(bounds) if b > a]
+    if len(shares) < 2:
+        for share in shares:
+            run(share)
+        return
+    with ThreadPoolExecutor(len(shares)) as pool:
+        list(pool.map(run, shares))
