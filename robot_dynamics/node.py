@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import difflib
-import signal
 import sys
 import time as steady
 import warnings
 from typing import Any
 
 import numpy as np
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import InertiaStamped
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockType, JumpThreshold
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from rclpy.qos_overriding_options import QoSOverridingOptions
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from .errors import InputError, RobotDynamicsError
+from .executable import one_line, run
 from .feed_forward import payload
 from .feed_forward.builder import Builder, build
 from .feed_forward.controller import FeedForward, Torques
@@ -65,7 +61,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         super().__init__("feed_forward")
         self._clock = self.get_clock()
         logger = self.get_logger()
-        warnings.showwarning = lambda message, *_: logger.warning(_one_line(message))
+        warnings.showwarning = lambda message, *_: logger.warning(one_line(message))
         settings = self._declare()
         self.controller = FeedForward(settings, self.get_logger().warning)
         self._builder = Builder(settings)
@@ -290,53 +286,9 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM.
-
-    Returns:
-        the exit code: 0 after a signal; 1 where it could not start, with one line on stderr.
-    """
-    stopped = False
-
-    def stop(*_: object) -> None:
-        nonlocal stopped
-        stopped = True
-
-    try:
-        # the signals are ours: the last torques go out before ROS is shut down
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    except RuntimeError as error:
-        print(f"feed_forward: {_one_line(error)}", file=sys.stderr)
-        return 1
-    try:
-        # until it runs, a signal ends it at once
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.default_int_handler)
-        node = FeedForwardNode()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, stop)
-    except (RobotDynamicsError, ParameterException) as error:
-        print(f"feed_forward: {_one_line(error)}", file=sys.stderr)
-        rclpy.try_shutdown()
-        return 1
-    except KeyboardInterrupt:
-        rclpy.try_shutdown()
-        return 0
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    try:
-        while not stopped:
-            executor.spin_once()
-        node.farewell()
-    finally:
-        executor.shutdown()
-        node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
-
-
-def _one_line(text: object) -> str:
-    return " ".join(str(text).split())
+def main(arguments: list[str] | None = None) -> int:
+    """Run the node until it is told to stop; returns the exit code."""
+    return run("feed_forward", FeedForwardNode, arguments, FeedForwardNode.farewell)
 
 
 if __name__ == "__main__":
