@@ -11,7 +11,11 @@ DESCRIPTION = "package://robot_dynamics/config/polar.yaml"
 def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
-            DeclareLaunchArgument("description", default_value=DESCRIPTION),
+            DeclareLaunchArgument(
+                "description",
+                default_value=DESCRIPTION,
+                description="path or package:// URL of the robot",
+            ),
             IncludeLaunchDescription(str(Path(__file__).with_name("robot.launch.py"))),
         ]
     )
