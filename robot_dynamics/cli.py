@@ -209,6 +209,7 @@ def _derive(options: argparse.Namespace) -> Result:
         rotors=options.rotors,
         terms=options.terms,
         simplify=not options.no_simplify,
+        intermediates=False if options.steps else None,
         progress=_progress,
     )
     text = model.latex() if options.latex else model.text()
@@ -219,6 +220,7 @@ def _derive(options: argparse.Namespace) -> Result:
     return {
         "joints": list(model.joint_names),
         "torques": [str(entry) for entry in model.torques],
+        "intermediates": {str(symbol): str(value) for symbol, value in model.intermediates},
         "latex": model.latex(),
         "parameters": {str(symbol): value for symbol, value in model.parameters.items()},
         "text": text,

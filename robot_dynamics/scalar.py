@@ -110,6 +110,7 @@ def rotation_about(axis: Array, angle: Scalar) -> Array:
 
 def rotation_to(axis: Array) -> Array:
     """A rotation R with R z = axis (unit); the identity for z itself, never nearly singular."""
+    axis = np.asarray(axis, dtype=float)
     x, y, z = axis
     if x == 0 and y == 0:
         return np.eye(3) if z > 0 else np.diag([1.0, -1.0, -1.0])

@@ -121,14 +121,31 @@ def test_symbols_with_numbers_put_in_are_the_numbers(tmp_path, name, joints):
     path.write_text(yaml.safe_dump(random_dh(1, joints, rotors=joints == 2)))
     mechanism = rd.load(path)
     q, qd, qdd = state(1, len(mechanism.joint_names))
-    model = rd.derive(mechanism, name, simplify=False)
+    model = rd.derive(mechanism, name, simplify=False, intermediates=False)
+    expected = rd.InverseDynamics(mechanism, name)(q, qd, qdd)
+    assert relative(model.function()(q, qd, qdd), expected) < NUMBERS_PUT_IN
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.parametrize("parameters", ["symbols", "numbers"])
+def test_intermediates_lead_to_the_same_torques(name, parameters):
+    mechanism = rd.load(CONFIG / "three_axis.yaml")
+    q, qd, qdd = state(1, 3)
+    model = rd.derive(mechanism, name, parameters=parameters)
+    assert model.intermediates
+    known = {*model.q, *model.qd, *model.qdd, *model.parameters}
+    for symbol, value in model.intermediates:
+        assert value.free_symbols <= known, symbol
+        known.add(symbol)
     expected = rd.InverseDynamics(mechanism, name)(q, qd, qdd)
     assert relative(model.function()(q, qd, qdd), expected) < NUMBERS_PUT_IN
 
 
 def test_parts_in_symbols_are_the_facades():
     mechanism = rd.load(CONFIG / "three_axis.yaml")
-    model = rd.derive(mechanism, "newton_euler", parameters="numbers", simplify=False)
+    model = rd.derive(
+        mechanism, "newton_euler", parameters="numbers", simplify=False, intermediates=False
+    )
     dynamics = rd.InverseDynamics(mechanism)
     q, qd, _ = state(2, 3)
     at = dict(zip([*model.q, *model.qd], [*q, *qd], strict=True))

@@ -16,11 +16,12 @@ from ..scalar import array
 from .model import SymbolicModel
 from .parameters import Parameters, plain_names, symbolic_mechanism
 from .simplify import entries, matrix
+from .straight_line import straight_line
 
 PARAMETERS = ("symbols", "numbers")
 
-SMALL = 4
-"""Joints up to which each of the n³ matrices of L-E 4 is shortened too"""
+LARGEST = 4
+"""Bodies, rotors included, up to which a torque is one expression; it would fill pages beyond"""
 
 
 def derive(
@@ -31,6 +32,7 @@ def derive(
     rotors: str = "full",
     terms: Iterable[str] = TERMS,
     simplify: bool = True,
+    intermediates: bool | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> SymbolicModel:
     """tau = D qdd + C qd + g + friction as SymPy expressions.
@@ -41,7 +43,10 @@ def derive(
         parameters: "symbols" for masses, lengths and inertias (m1, a1, I_xx1, …; zeros stay
             zeros), "numbers" for the description's own values, exactly.
         rotors, terms: as in `InverseDynamics`.
-        simplify: look for short expressions; without it large robots are derived sooner.
+        simplify: look for short expressions; without it robots are derived sooner.
+        intermediates: True for a list of intermediate values in whose terms the torques are
+            written (`model.intermediates`), False for one expression each, None to take the
+            list from five moving bodies on, rotors included. `steps` come without it only.
         progress: called with a few words as the derivation goes on.
 
     Raises:
@@ -54,16 +59,31 @@ def derive(
     qd, qdd = _symbols(plain_names(names, "q"), "_d"), _symbols(plain_names(names, "q"), "_dd")
 
     known = Parameters(parameters == "symbols")
-    equations = Equations.of(symbolic_mechanism(mechanism, known), formulation, rotors, terms)
     n = len(names)
+    progress(f"{formulation}: deriving {n} joints")
+    if intermediates is None:
+        turning = [rotor for rotor in mechanism.rotors if not rotor.inertial.is_nothing]
+        intermediates = len(mechanism.moving) + len(turning) > LARGEST
+    if intermediates:
+        listed, parts = straight_line(mechanism, (q, qd, qdd), known, formulation, rotors, terms)
+        return SymbolicModel(
+            mechanism.name,
+            names,
+            q,
+            qd,
+            qdd,
+            parameters=known.values,
+            intermediates=listed,
+            **parts,
+        )
+    equations = Equations.of(symbolic_mechanism(mechanism, known), formulation, rotors, terms)
     q_, qd_, qdd_ = array(q), array(qd), array(qdd)
 
     steps = None
-    progress(f"{formulation}: deriving {n} joints")
     if formulation == "lagrange_euler":
         tree = equations.mechanism
         S, s = tree.coordinates()
-        steps = _exact(lagrange_euler.steps(tree, S @ q_ + s), simplify and n <= SMALL)
+        steps = _exact(lagrange_euler.steps(tree, S @ q_ + s), simplify)
     torques = matrix(equations.torques(q_, qd_, qdd_), simplify)
     progress("inertia matrix")
     D = matrix(equations.mass_matrix(q_).reshape(n, n).tolist(), simplify)
@@ -77,19 +97,19 @@ def derive(
     used = torques.free_symbols
     values = {symbol: value for symbol, value in known.values.items() if symbol in used}
     return SymbolicModel(
-        mechanism.name, names, q, qd, qdd, D, C, g, friction, torques, values, steps
+        mechanism.name, names, q, qd, qdd, D, C, g, friction, torques, values, steps=steps
     )
 
 
 def _exact(steps: lagrange_euler.Steps, simplify: bool) -> lagrange_euler.Steps:
-    """The steps with exact numbers in place of floats."""
+    """The steps with exact numbers in place of floats; matrices are products, short as they are."""
     return replace(
         steps,
-        A=entries(steps.A, simplify),
-        Q=entries(steps.Q, simplify),
-        U=entries(steps.U, simplify),
-        dU=entries(steps.dU, simplify),
-        J=entries(steps.J, simplify),
+        A=entries(steps.A, False),
+        Q=entries(steps.Q, False),
+        U=entries(steps.U, False),
+        dU=entries(steps.dU, False),
+        J=entries(steps.J, False),
         D=entries(steps.D, simplify),
         h=entries(steps.h, simplify),
         C=entries(steps.C, simplify),

@@ -37,6 +37,9 @@ class SymbolicModel:
     """(n, 1): as the formulation gives them"""
     parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
     """The value that the description gives for each parameter's symbol"""
+    intermediates: tuple[tuple[sympy.Symbol, sympy.Expr], ...] = ()
+    """(symbol, expression) in an order in which they can be computed; the matrices above are
+    written in these symbols too. Empty where they are whole expressions"""
     steps: Steps | None = None
     """The intermediates of L-E 2 to L-E 9, where Lagrange–Euler derived the model"""
 
@@ -48,10 +51,11 @@ class SymbolicModel:
         values: of the parameters; those of the description where none are given.
         """
         known = {**self.parameters, **(values or {})}
-        states = [*self.q, *self.qd, *self.qdd]
-        expressions = [expression.subs(known) for expression in self.torques]
-        compiled = sympy.lambdify(states, expressions, modules="numpy", cse=True)
-        return lambda q, qd, qdd: np.array(compiled(*q, *qd, *qdd), dtype=float)
+        arguments = [*self.q, *self.qd, *self.qdd, *known]
+        # lambdify takes common subexpressions from a function of the expressions
+        common = (lambda torques: (self.intermediates, torques)) if self.intermediates else True
+        compiled = sympy.lambdify(arguments, list(self.torques), modules="numpy", cse=common)
+        return lambda q, qd, qdd: np.array(compiled(*q, *qd, *qdd, *known.values()), dtype=float)
 
     def text(self) -> str:
         """The equations as plain text, one torque a line."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import sympy
@@ -66,24 +67,32 @@ def plain_names(names: Sequence[str], prefix: str) -> list[str]:
     ]
 
 
-def symbolic_mechanism(mechanism: Mechanism, parameters: Parameters) -> Mechanism:
+Naming = Callable[[str, Any], Any]
+"""(name, value) to what stands for it in the equations"""
+
+
+def symbolic_mechanism(
+    mechanism: Mechanism, parameters: Naming, *, exact: bool = True
+) -> Mechanism:
     """The same mechanism with masses m, lengths, inertias, ratios and gravity from `parameters`.
 
     Symbols count the moving links from 1: m1, centre of mass c_x1 c_y1 c_z1, inertia I_xx1 …,
     a1, b1 and d1 along x, y and z after the joint (DH's a and d), ox1 oy1 oz1 before it,
     viscous friction bv1, Coulomb friction bc1; rotors likewise with an r: mr1 …, ratio Gamma1.
+    Rotations and axes become exact numbers, or stay floats if not `exact`.
     """
-    links = tuple(_link(link, str(i), parameters) for i, link in enumerate(mechanism.links, 1))
-    rotors = tuple(_rotor(rotor, str(i), parameters) for i, rotor in enumerate(mechanism.rotors, 1))
-    return replace(
-        mechanism,
-        links=links,
-        rotors=rotors,
-        gravity=_gravity(mechanism.gravity, parameters),
+    tidy = exact_rotation if exact else np.asarray
+    links = tuple(
+        _link(link, str(i), parameters, tidy) for i, link in enumerate(mechanism.links, 1)
     )
+    rotors = tuple(
+        _rotor(rotor, str(i), parameters, tidy) for i, rotor in enumerate(mechanism.rotors, 1)
+    )
+    gravity = _gravity(mechanism.gravity, parameters)
+    return replace(mechanism, links=links, rotors=rotors, gravity=gravity)
 
 
-def _gravity(gravity: Array, parameters: Parameters) -> Array:
+def _gravity(gravity: Array, parameters: Naming) -> Array:
     """One symbol g where gravity is along an axis of the base, else one a component."""
     components = [value for value in gravity if not is_zero(value)]
     if len(components) == 1 and not isinstance(components[0], sympy.Basic):
@@ -92,16 +101,16 @@ def _gravity(gravity: Array, parameters: Parameters) -> Array:
     return array([parameters(f"g{axis}0", x) for axis, x in zip("xyz", gravity, strict=True)])
 
 
-def _link(link: Link, i: str, parameters: Parameters) -> Link:
+def _link(link: Link, i: str, parameters: Naming, tidy: Callable[[Array], Array]) -> Link:
     joint: Joint = link.joint
     return replace(
         link,
         joint=replace(
             joint,
-            origin=_pose(joint.origin, ("ox", "oy", "oz"), i, parameters),
+            origin=_pose(joint.origin, ("ox", "oy", "oz"), i, parameters, tidy),
             # a joint axis is a direction: exact numbers, never symbols
-            axis=exact_rotation(joint.axis.reshape(1, 3)).reshape(3),
-            tail=_pose(joint.tail, ("a", "b", "d"), i, parameters),
+            axis=tidy(joint.axis.reshape(1, 3)).reshape(3),
+            tail=_pose(joint.tail, ("a", "b", "d"), i, parameters, tidy),
             friction=Friction(
                 parameters(f"bv{i}", joint.friction.viscous),
                 parameters(f"bc{i}", joint.friction.coulomb),
@@ -111,7 +120,7 @@ def _link(link: Link, i: str, parameters: Parameters) -> Link:
     )
 
 
-def _rotor(rotor: Rotor, i: str, parameters: Parameters) -> Rotor:
+def _rotor(rotor: Rotor, i: str, parameters: Naming, tidy: Callable[[Array], Array]) -> Rotor:
     several = len(rotor.ratios) > 1
     ratios = tuple(
         (name, parameters(f"Gamma{i}" + (f"_{k}" if several else ""), ratio))
@@ -119,20 +128,26 @@ def _rotor(rotor: Rotor, i: str, parameters: Parameters) -> Rotor:
     )
     return replace(
         rotor,
-        origin=_pose(rotor.origin, ("px", "py", "pz"), i, parameters),
+        origin=_pose(rotor.origin, ("px", "py", "pz"), i, parameters, tidy),
         ratios=ratios,
         inertial=_inertial(rotor.inertial, "r", i, parameters),
     )
 
 
-def _pose(pose: Pose, names: tuple[str, str, str], i: str, parameters: Parameters) -> Pose:
+def _pose(
+    pose: Pose,
+    names: tuple[str, str, str],
+    i: str,
+    parameters: Naming,
+    tidy: Callable[[Array], Array],
+) -> Pose:
     translation = [
         parameters(f"{name}{i}", x) for name, x in zip(names, pose.translation, strict=True)
     ]
-    return Pose(exact_rotation(pose.rotation), array(translation))
+    return Pose(tidy(pose.rotation), array(translation))
 
 
-def _inertial(body: Inertial, kind: str, i: str, parameters: Parameters) -> Inertial:
+def _inertial(body: Inertial, kind: str, i: str, parameters: Naming) -> Inertial:
     tensor = np.empty((3, 3), dtype=object)
     for r, row in enumerate("xyz"):
         for c, column in enumerate("xyz"):

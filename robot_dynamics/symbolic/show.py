@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy
 
+from ..scalar import array
 from .model import SymbolicModel
 from .simplify import simplified
 
@@ -13,6 +14,9 @@ from .simplify import simplified
 def text(model: SymbolicModel) -> str:
     """tau_i = …, then D, C, g and friction, entry by entry where they are not zero."""
     lines = [model.title, ""]
+    if model.intermediates:
+        lines += [f"{symbol} = {expression}" for symbol, expression in model.intermediates]
+        lines.append("")
     lines += [
         f"tau[{name}] = {torque}"
         for name, torque in zip(model.joint_names, model.torques, strict=True)
@@ -69,7 +73,7 @@ def steps_text(model: SymbolicModel) -> str:
             for m in count
         },
     )
-    rates = list(model.qd)
+    rates = array(model.qd)
     if len(rates) == n:
         show("L-E 8: Coriolis and centripetal", {"H": [[simplified(x)] for x in steps.H(rates)]})
     show("L-E 9: gravity", {"C": [[x] for x in steps.C]})
@@ -83,7 +87,8 @@ def latex(model: SymbolicModel) -> str:
     def tex(expression: Any) -> str:
         return str(sympy.latex(expression, symbol_names=names))
 
-    lines = [
+    lines = [rf"{tex(symbol)} &= {tex(value)} \\" for symbol, value in model.intermediates]
+    lines += [
         rf"\tau_{{{i}}} &= {tex(torque)} \\" for i, torque in enumerate(model.torques, start=1)
     ]
     lines += [rf"{name} &= {tex(value)} \\" for name, value in _parts(model)]

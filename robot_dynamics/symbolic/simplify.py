@@ -9,7 +9,7 @@ import sympy
 
 from ..scalar import Array
 
-LARGEST = 400
+LARGEST = 150
 """Operations above which an expression is only brought to normal form: SymPy's search for a
 shorter one would take minutes"""
 
