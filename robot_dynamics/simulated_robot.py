@@ -42,6 +42,7 @@ from .feed_forward.motion import Desired, Motion, Setpoint
 from .feed_forward.motion import read as read_motion
 from .feed_forward.parameters import Parameter
 from .feed_forward.stamps import SECOND, nanoseconds
+from .simulated_robot_parameters import PARAMETERS
 from .tracking import Sample, TrackedRobot
 
 Floats = NDArray[np.float64]
@@ -51,22 +52,6 @@ CLOCK_PERIOD = SECOND // 100
 
 QUIET = SECOND // 5
 """ns on the wall in which torques for earlier states are taken to arrive"""
-
-PARAMETERS = (
-    Parameter("description", "string", "", "", "path or package:// URL of the robot"),
-    Parameter("joints", "string_array", (), "", "order of `~/commands`, gains and efforts; not set: all actuated joints"),
-    Parameter("start", "double_array", (), "rad or m", "initial position of every joint, passive ones too; not set: the description's `home`, else zero"),
-    Parameter("update_rate", "double", 500.0, "Hz", "of the controller, and of `joint_states`", minimum=1.0, maximum=10000.0),
-    Parameter("timestep", "double", 2e-4, "s", "of the integrator at most", minimum=1e-6, maximum=0.1),
-    Parameter("p_gains", "double_array", (0.0,), "N·m/rad or N/m", "of the PD loop, one a joint or one for all", minimum=0.0),
-    Parameter("d_gains", "double_array", (0.0,), "N·m·s/rad or N·s/m", "of the PD loop, one a joint or one for all", minimum=0.0),
-    Parameter("delay", "integer", 0, "periods", "from a state to the first use of the torques that answer it", minimum=0, maximum=1000),
-    Parameter("brakes", "bool", True, "", "hold the robot still until the first trajectory begins"),
-    Parameter("command_wait", "double", 0.0, "s", "how long on the wall a moving robot waits for the torques that answer its state; 0: real time", minimum=0.0, maximum=60.0),
-    Parameter("real_time_factor", "double", 1.0, "", "simulated time / time on the wall; 0: as fast as it can", minimum=0.0, maximum=1000.0),
-    Parameter("publish_clock", "bool", False, "", "publish /clock"),
-    Parameter("record", "string", "", "", "CSV file to write: one line a period"),
-)  # fmt: skip
 
 
 class SimulatedRobot(Node):  # type: ignore[misc]
@@ -100,7 +85,9 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         self._quiet_until = 0
         self._missed = 0
         n = len(self._robot.joints)
-        self._periodic = np.array([mechanism.joint(j).type == "continuous" for j in self._robot.joints])
+        self._periodic = np.array(
+            [mechanism.joint(j).type == "continuous" for j in self._robot.joints]
+        )
         self._desired: Motion = Setpoint(Desired(self._state()[0], np.zeros(n), np.zeros(n)), 0)
         self._release = 0
         self._efforts = np.zeros(n)
@@ -126,7 +113,9 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         if self._record is not None:
             self._record.close()
         if self._missed:
-            self.get_logger().warning(f"{self._missed} states were not answered in time")
+            self.get_logger().warning(
+                f"{self._missed} states were not answered by one message in time"
+            )
 
     @property
     def _now(self) -> int:
@@ -159,6 +148,10 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         if self._asked is not None:
             self._finish()
             self._begin()
+        elif self._wait and self._moving and monotonic_ns() > self._quiet_until:
+            # nobody asked: one that came late, or a second publisher
+            self._missed += 1
+            self._keep_quiet()
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         try:
@@ -203,6 +196,8 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         moving = self._moving
         if moving:
             desired = self._desired.at(self._now)
+            assert desired.q is not None
+            assert desired.qd is not None
             sample = self._robot.advance((desired.q, desired.qd), self._efforts)
         else:
             sample = self._robot.wait(self._efforts)
@@ -257,7 +252,7 @@ class Record:
     """lines between two flushes"""
 
     def __init__(self, path: Path, robot: TrackedRobot):
-        self._file: TextIO = path.open("w", newline="")  # noqa: SIM115  closed by close()
+        self._file: TextIO = path.open("w", newline="")
         self._csv = csv.writer(self._file)
         joints, actuated = robot.simulation.joint_names, robot.joints
         groups = (("q", joints), ("qd", joints), ("feedback", actuated), ("efforts", actuated))

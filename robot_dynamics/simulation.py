@@ -12,7 +12,7 @@ and divides that number by `HARDENING` in the rows of equalities before the solv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -57,8 +57,7 @@ def mujoco() -> Any:
         import mujoco as engine
     except ImportError:
         raise BackendError(
-            "MuJoCo is missing, which the simulated robot needs: "
-            "pip install 'robot_dynamics[sim]'",
+            "MuJoCo is missing, which the simulated robot needs: pip install 'robot_dynamics[sim]'",
             name="mujoco",
             expected="an installed mujoco",
         ) from None
@@ -133,9 +132,12 @@ class Simulation:
             InputError: a wrong shape, or torques under which the motion is lost.
         """
         self._data.qfrc_applied[self._own] = self._vector("tau", tau)
-        for _ in range(steps):
-            self._forward()
-            self._engine.mj_Euler(self._model, self._data)
+        if self._model.neq:
+            for _ in range(steps):
+                self._forward()
+                self._engine.mj_Euler(self._model, self._data)
+        else:
+            self._engine.mj_step(self._model, self._data, steps)
         if not np.all(np.isfinite(self._data.qacc)):
             raise InputError(
                 f"the simulated motion is lost at {self.time:.4f} s: smaller gains or a smaller "
@@ -183,7 +185,10 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     spec.compiler.degree = False
     spec.option.timestep = timestep
     spec.option.gravity = mechanism.gravity
+    # with equalities alone Newton's method is there after one step and exact after the next;
+    # the others are for Coulomb friction's corners
     spec.option.tolerance = 0.0
+    spec.option.iterations = 10
     # the solver's table is copied island by island, out of reach of the hardening
     spec.option.disableflags |= engine.mjtDisableBit.mjDSBL_ISLAND
 
@@ -298,7 +303,7 @@ def _hang(body: Any, joint: Joint, solref: Any, solimp: Any) -> None:
     )
 
 
-def _equate(spec: Any, kind: str, first: str, second: str = "", offset: float = 0.0) -> None:
+def _equate(spec: Any, kind: str, first: str, second: str = "", *, offset: float = 0.0) -> None:
     """tendon: length of the first - of the second = offset; connect: two sites in one place."""
     engine = mujoco()
     kinds = {
@@ -322,9 +327,9 @@ def _close(spec: Any, mechanism: Mechanism, loop: Loop, name: str) -> None:
     before = spec.body(_link(mechanism, loop.predecessor.link))
     after = spec.body(_link(mechanism, loop.successor.link))
 
-    def site(body: Any, label: str, pose: Pose, point: Sequence[float]) -> str:
+    def site(body: Any, label: str, pose: Pose, point: ArrayLike) -> str:
         marker = body.add_site(name=f"{name} {label}")
-        marker.pos = np.asarray(pose.apply(np.asarray(point)), dtype=float)
+        marker.pos = np.asarray(pose.apply(np.asarray(point, dtype=float)), dtype=float)
         return str(marker.name)
 
     if points:

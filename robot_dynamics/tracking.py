@@ -103,7 +103,7 @@ class TrackedRobot:
         self._periods += 1
         return sample
 
-    def advance(self, desired: tuple[ArrayLike, ArrayLike], efforts: ArrayLike) -> Sample:
+    def advance(self, desired: tuple[Floats, Floats], efforts: ArrayLike) -> Sample:
         """A period of motion.
 
         Args:

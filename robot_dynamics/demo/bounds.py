@@ -14,10 +14,11 @@ import numpy as np
 from ..inverse_dynamics import InverseDynamics
 from ..mechanism import Mechanism
 from ..tracking import TrackedRobot
-from .record import Track
+from .record import Floats, Track
 from .robots import Demo
 
-TIMESTEP = 2e-4
+Gains = tuple[list[float], list[float]]
+Torques = Callable[[Floats, Floats, Floats], Floats]
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,12 @@ class Case:
     """Hz"""
     delay: int
     """periods"""
-    lookahead: float = 0.0
-    """periods that the desired acceleration is sampled ahead of the state"""
-    timestep: float = TIMESTEP
+    timestep: float
     """s"""
-
+    lookahead: float = 0.0
+    """periods that the desired state is sampled ahead of the measured one"""
+    commanded: bool = False
+    """the torques of the desired state, instead of the measured one with desired accelerations"""
 
     @property
     def age(self) -> float:
@@ -42,21 +44,22 @@ class Case:
 
 
 def cases(demo: Demo) -> tuple[Case, ...]:
-    rate, delay = demo.update_rate, demo.delay
+    rate, delay, step, ahead = demo.update_rate, demo.delay, demo.timestep, demo.delay + 0.5
     return (
-        Case("as shown", rate, delay),
-        Case("four periods later", rate, delay + 4),
-        Case("half the rate", rate / 2, delay),
-        Case("without the delay", rate, 0),
-        Case("without the delay, four times the rate", 4 * rate, 0, timestep=TIMESTEP / 4),
-        Case("integrated four times finer", rate, delay, timestep=TIMESTEP / 4),
-        Case("acceleration sampled ahead by that age", rate, delay, lookahead=delay + 0.5),
+        Case("as shown", rate, delay, step),
+        Case("four periods later", rate, delay + 4, step),
+        Case("half the rate", rate / 2, delay, step),
+        Case("without the delay", rate, 0, step),
+        Case("without the delay, four times the rate", 4 * rate, 0, step / 4),
+        Case("integrated four times finer", rate, delay, step / 4),
+        Case("accelerations sampled ahead", rate, delay, step, ahead),
+        Case("all sampled ahead", rate, delay, step, ahead, True),
+        Case("all sampled ahead, integrated finer", rate, delay, step / 4, ahead, True),
     )
 
 
-def track(mechanism: Mechanism, demo: Demo, gains: tuple[list[float], list[float]], case: Case,
-          torques: Callable[..., np.ndarray] | None) -> Track:  # fmt: skip
-    """The demo's motion under PD, and torques(q, qd, qdd) where given."""
+def track(mechanism: Mechanism, demo: Demo, gains: Gains, case: Case, torques: Torques) -> Track:
+    """The demo's motion under PD and torques(q, qd, qdd)."""
     motion = demo.motion
     robot = TrackedRobot(
         mechanism,
@@ -68,14 +71,17 @@ def track(mechanism: Mechanism, demo: Demo, gains: tuple[list[float], list[float
         start=motion.start,
     )
     ahead = case.lookahead * robot.period
-    nothing = np.zeros(len(motion.start))
-    times = np.arange(round((motion.duration + demo.settle) / robot.period)) * robot.period
+    periods = round((motion.duration + demo.settle) / robot.period)
+    times = np.array([k * robot.period for k in range(periods)])
     desired, rates, _ = motion(times)
     samples = []
+    for _ in range(case.delay):  # the brakes are on until torques have arrived
+        robot.wait(torques(*motion(0.0)))
     for k, time in enumerate(times):
-        q, qd = robot.simulation.q, robot.simulation.qd
-        efforts = nothing if torques is None else torques(q, qd, motion(time + ahead)[2])
-        samples.append(robot.advance((desired[k], rates[k]), efforts))
+        q, qd, qdd = motion(time + ahead)
+        if not case.commanded:
+            q, qd = robot.simulation.q, robot.simulation.qd
+        samples.append(robot.advance((desired[k], rates[k]), torques(q, qd, qdd)))
     q = np.array([sample.q for sample in samples])
     return Track(
         case.label,
@@ -87,14 +93,13 @@ def track(mechanism: Mechanism, demo: Demo, gains: tuple[list[float], list[float
     )
 
 
-def bounds(
-    mechanism: Mechanism, demo: Demo, gains: tuple[list[float], list[float]]
-) -> list[dict[str, object]]:
+def bounds(mechanism: Mechanism, demo: Demo, gains: Gains) -> list[dict[str, object]]:
     """For each case: by how much the RMS error of the worst joint falls."""
     dynamics = InverseDynamics(mechanism)
-    alone = track(mechanism, demo, gains, cases(demo)[0], None)
+    alone = track(mechanism, demo, gains, cases(demo)[0], lambda q, _qd, _qdd: np.zeros(len(q)))
     rows: list[dict[str, object]] = []
     for case in cases(demo):
         helped = track(mechanism, demo, gains, case, dynamics)
-        rows.append({"case": case.label, "age": case.age, "ratio": float(np.min(alone.rms / helped.rms))})
+        ratio = float(np.min(alone.rms / helped.rms))
+        rows.append({"case": case.label, "age": case.age, "ratio": ratio})
     return rows

@@ -35,9 +35,6 @@ COMMAND_WAIT = 2.0
 DEADLINE = 60.0
 """s on the wall without any progress after which a run has failed"""
 
-GOAL = 20.0
-"""An exact model has to make the RMS error smaller by this"""
-
 
 def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
     """See `robot_dynamics.demo.run`."""
@@ -52,8 +49,10 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
     show = _Progress(f"demo {robot}")
     with _terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
         tracks = [_run(each, demo, mechanism, gains, Path(scratch), show) for each in demo.runs]
-        show("what bounds it")
-        rows = bounds(mechanism, demo, gains)
+        rows = []
+        if demo.bounded:
+            show("what bounds it")
+            rows = bounds(mechanism, demo, gains)
         show("picture")
         picture = _picture(robot, demo, mechanism, tracks, folder)
         show.end()
@@ -102,6 +101,7 @@ def _run(
                 "joints": joints,
                 "start": list(motion.start),
                 "update_rate": demo.update_rate,
+                "timestep": demo.timestep,
                 "p_gains": gains[0],
                 "d_gains": gains[1],
                 "delay": demo.delay,
@@ -161,7 +161,7 @@ def _picture(
     joints = mechanism.actuated_names
     return plots.tracking(
         folder / f"{robot}_demo.png",
-        f"{robot}: one motion, {len(tracks)} controllers",
+        demo.title,
         _conditions(demo.update_rate, demo.delay),
         joints,
         [_unit(mechanism, joint) for joint in joints],
@@ -195,23 +195,23 @@ def _numbers(track: Track, alone: Track) -> dict[str, Any]:
 def _text(result: dict[str, Any]) -> str:
     lines = [_conditions(result["update_rate"], result["delay"]), ""]
     width = max(len(run["label"]) for run in result["runs"])
-    lines.append(
-        f"{'joint':12} {'controller':{width}} {'RMS error':>14} {'÷':>7} {'peak error':>14} {'÷':>7}"
-    )
+    columns = f"{'RMS error':>14} {'÷':>7} {'peak error':>14} {'÷':>7}"
+    lines.append(f"{'joint':12} {'controller':{width}} {columns}")
     for j, (joint, unit) in enumerate(zip(result["joints"], result["units"], strict=True)):
         for k, run in enumerate(result["runs"]):
-            ratios = [f"{run[key][j]:.1f}" if k else "" for key in ("rms_ratio", "peak_ratio")]
+            ratios = [f"{run[key][j]:,.0f}" if k else "" for key in ("rms_ratio", "peak_ratio")]
             lines.append(
                 f"{'' if k else joint:12} {run['label']:{width}} {run['rms'][j]:10.3e} {unit:>3} "
                 f"{ratios[0]:>7} {run['peak'][j]:10.3e} {unit:>3} {ratios[1]:>7}"
             )
-    lines += ["", "What bounds it (in one process, the worst joint's RMS error):"]
-    widest = max(len(row["case"]) for row in result["bounds"])
-    for row in result["bounds"]:
-        lines.append(
+    if result["bounds"]:
+        lines += ["", "What bounds it: the worst joint's RMS error, in one process without ROS"]
+        widest = max(len(row["case"]) for row in result["bounds"])
+        lines += [
             f"  {row['case']:{widest}}  torques {row['age'] * 1e3:4.1f} ms old on average, "
-            f"error ÷ {row['ratio']:.0f}"
-        )
+            f"error ÷ {row['ratio']:,.0f}"
+            for row in result["bounds"]
+        ]
     return "\n".join([*lines, "", f"picture: {result['picture']}"])
 
 

@@ -60,7 +60,7 @@ class Processes:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is the demo's, which then ends them in order
-                preexec_fn=_die_with_parent,  # noqa: PLW1509  no threads here
+                preexec_fn=_die_with_parent,
             )
 
     def check(self) -> None:

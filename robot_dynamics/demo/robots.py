@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .motion import Motion
@@ -22,14 +22,23 @@ class Run:
 
 PD = Run("PD alone")
 
+AHEAD: dict[str, Any] = {"feedback": "commanded", "lookahead": 0.003}
+"""Torques of the desired state 3 ms from now: at 500 Hz and a delay of one period they are held
+from 2 to 4 ms after they were asked for"""
+
 
 @dataclass(frozen=True)
 class Demo:
     """A robot, a motion, and the controllers to compare. The first run is the yardstick."""
 
+    title: str
     description: str
     motion: Motion
-    runs: tuple[Run, ...] = (PD, Run("PD + feed-forward", {}))
+    runs: tuple[Run, ...] = (
+        PD,
+        Run("PD + feed-forward", {}),
+        Run("PD + feed-forward, 3 ms ahead", AHEAD),
+    )
     update_rate: float = 500.0
     """Hz, of the controller"""
     delay: int = 1
@@ -37,23 +46,27 @@ class Demo:
     bandwidth: float = 20.0
     """rad/s: Kp = bandwidth² D_jj, Kd = 2 bandwidth D_jj at the start, which is critical damping
     of each joint on its own"""
+    timestep: float = 2e-4
+    """s, of the integrator"""
     settle: float = 0.25
     """s that are watched after the motion's end"""
-    notes: tuple[str, ...] = field(default=())
+    bounded: bool = True
+    """Is it measured as well what bounds the error?"""
 
 
 ROBOTS: dict[str, Demo] = {
     "polar": Demo(
+        "Polar robot: one motion with and without feed-forward torques",
         f"{SHARE}/config/polar.yaml",
         Motion(start=(0.0, 0.7), swing=(1.5, 0.4), cycles=(1.0, 1.5), duration=4.0),
     ),
     "cartesian": Demo(
+        "Cartesian robot: one motion with and without feed-forward torques",
         f"{SHARE}/config/cartesian.yaml",
-        Motion(
-            start=(0.0, 0.0, 0.0), swing=(0.5, 0.4, 0.6), cycles=(1.0, 1.0, 1.5), duration=4.0
-        ),
+        Motion(start=(0.0, 0.0, 0.0), swing=(0.5, 0.4, 0.6), cycles=(1.0, 1.0, 1.5), duration=4.0),
     ),
     "six_axis": Demo(
+        "Six-axis arm: one motion with and without feed-forward torques",
         f"{SHARE}/urdf/six_axis.urdf",
         Motion(
             start=(0.0, -0.4, 1.2, 0.0, 0.6, 0.0),
@@ -63,13 +76,17 @@ ROBOTS: dict[str, Demo] = {
         ),
     ),
     "three_axis": Demo(
+        "Three-axis arm with geared rotors: what each model of the rotors is worth",
         f"{SHARE}/config/three_axis.yaml",
         Motion(start=(0.0, 0.4, -0.9), swing=(0.6, 0.5, 0.7), cycles=(1.0, 1.0, 1.5), duration=4.0),
         runs=(
             PD,
-            Run("no rotors", {"rotors": "none"}),
-            Run("reflected rotors", {"rotors": "reflected"}),
-            Run("full rotors", {"rotors": "full"}),
+            Run("no rotors", {**AHEAD, "rotors": "none"}),
+            Run("reflected rotors", {**AHEAD, "rotors": "reflected"}),
+            Run("full rotors", {**AHEAD, "rotors": "full"}),
         ),
+        bandwidth=12.0,
+        timestep=5e-5,
+        bounded=False,
     ),
 }
