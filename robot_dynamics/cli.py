@@ -179,11 +179,11 @@ def _torque(options: argparse.Namespace) -> Result:
         f"{name}: {value:.12g}" for name, value in zip(dynamics.actuated_names, tau, strict=True)
     ]
     if options.motor:
-        motors = dynamics.motor_torques(q, qd, qdd)
-        result["motors"] = {name: dict(each) for name, each in motors.items()}
+        drive, gear = (side.tolist() for side in dynamics.motor_torques(q, qd, qdd))
+        result["motors"] = {"names": list(dynamics.motor_names), "drive": drive, "gear": gear}
         lines += [
-            f"motor {name}: drive {each['drive']:.12g}, gear {each['gear']:.12g}"
-            for name, each in motors.items()
+            f"motor {name}: drive {field:.12g}, gear {shaft:.12g}"
+            for name, field, shaft in zip(dynamics.motor_names, drive, gear, strict=True)
         ]
     return {**result, "text": "\n".join(lines)}
 

@@ -13,6 +13,7 @@ from .equations import TERMS
 from .errors import InputError, choices, wrong
 from .mechanism import Friction, Inertial, Mechanism
 from .mechanism.transform import with_payload
+from .motors import MotorSide, MotorTorques
 from .open_chain import OpenChain
 from .scalar import Array
 
@@ -89,6 +90,8 @@ class InverseDynamics:
         self.joint_names: tuple[str, ...] = self._model.joint_names
         self.actuated_names: tuple[str, ...] = self._model.actuated_names
         self._torques = self._model.torques
+        self._motors: MotorSide | None = None
+        self._motor_options = (rotors if "rotors" in terms else "none", backend, threads)
 
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """Torques (…, n) at q, qd, qdd (…, n).
@@ -109,6 +112,31 @@ class InverseDynamics:
     def gravity(self, q: ArrayLike) -> Floats:
         """g (…, n), N·m or N, at q (…, n)."""
         return self._model.gravity(q)
+
+    # --- the motors' side of the gears -------------------------------------------------------
+
+    @property
+    def motor_names(self) -> tuple[str, ...]:
+        """The rotors of the description: the order of motor torques."""
+        return tuple(rotor.name for rotor in self.mechanism.rotors)
+
+    def motor_torques(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> MotorTorques:
+        """(drive, gear) (…, m), N·m, at q, qd, qdd (…, n).
+
+        `drive` is what a motor's field must give: joint torque / gear ratio. `gear` is what
+        enters the gear: the same less what the rotor itself takes.
+
+        Raises:
+            InputError: a wrong shape.
+        """
+        tau = self(q, qd, qdd)
+        if self._motors is None:
+            self._motors = MotorSide(self._bare, *self._motor_options)
+        names = self._bare.joint_names
+        actuated = [names.index(name) for name in self.actuated_names]
+        if self.closed is not None:
+            q, qd, qdd = self.closed.tree_state(q, qd, qdd, names)
+        return self._motors.torques(actuated, tau, q, qd, qdd)
 
     @property
     def backend(self) -> str:
@@ -179,4 +207,6 @@ class InverseDynamics:
         for link, payload in self._payloads.items():
             loaded = with_payload(loaded, link, payload)
         self._model.update(loaded)
+        if self._motors is not None:
+            self._motors.update(loaded.gravity)
         self._bare, self.mechanism = bare, loaded

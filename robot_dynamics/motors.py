@@ -1,4 +1,4 @@
-"""Torques on the motors' side of the gears, over any scalar.
+"""Torques on the motors' side of the gears.
 
 The drive torque is what the motor's field must give, the rotor's own motion included; the gear
 torque is what then enters the gear:
@@ -12,56 +12,88 @@ the torques of least norm are given.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from .codegen import Function, Kernel
 from .formulations import newton_euler
-from .mechanism import Mechanism, Rotor
-from .mechanism.transform import rotors_as_links, standard_form
-from .scalar import Array, Scalar, array
+from .mechanism import Mechanism
+from .mechanism.transform import rotors_as_links
+from .scalar import Array, array
+
+Floats = NDArray[np.float64]
 
 
-def motors(mechanism: Mechanism) -> tuple[Rotor, ...]:
-    """Those with a gear ratio: every rotor, also one known by its transmission alone."""
-    return tuple(rotor for rotor in mechanism.rotors if rotor.ratios)
+class MotorTorques(NamedTuple):
+    """(…, m) each, N·m, in the order of `motor_names`."""
+
+    drive: Floats
+    gear: Floats
 
 
-def gear_matrix(mechanism: Mechanism) -> Array:
-    """Γ (m, n): motor rates of joint rates."""
+class MotorSide:
+    """The motors of a mechanism: every rotor, also one that is known by its gear ratio alone.
+
+    Args:
+        mechanism: with rotors.
+        model: full, reflected or none, as the joint torques are computed with.
+    """
+
+    def __init__(self, mechanism: Mechanism, model: str, backend: str, threads: int | None):
+        self.names = tuple(rotor.name for rotor in mechanism.rotors)
+        self.gears = gear_matrix(mechanism)
+        n = len(mechanism.joint_names)
+
+        def taken(q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
+            return spin_torques(replace(mechanism, gravity=gravity), model, q, qd, qdd)
+
+        content = (mechanism.links, mechanism.rotors, mechanism.base, model)
+        function = Function(
+            "spin_torques", ("q", "qd", "qdd"), (n, n, n), (len(self.names),), 3,
+            taken, content, mechanism.name,
+        )  # fmt: skip
+        self._taken = Kernel(function, mechanism.gravity, backend, threads)
+
+    def torques(
+        self, actuated: list[int], tau: Floats, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> MotorTorques:
+        """From the torques tau (…, k) of the joints in the columns `actuated` of q, qd, qdd."""
+        # τ = Γᵀ τ_drive
+        drive = tau @ np.linalg.pinv(self.gears[:, actuated], rcond=1e-12)
+        return MotorTorques(drive, drive - self._taken.call(q, qd, qdd))
+
+    def update(self, gravity: Array) -> None:
+        """Another gravity (3,), m/s²: an unbalanced rotor feels it."""
+        self._taken.parameters = gravity
+
+
+def gear_matrix(mechanism: Mechanism) -> Floats:
+    """Γ (m, n): rotor rates of joint rates."""
     names = mechanism.joint_names
-    gears = np.zeros((len(motors(mechanism)), len(names)))
-    for row, rotor in zip(gears, motors(mechanism), strict=True):
+    gears = np.zeros((len(mechanism.rotors), len(names)))
+    for row, rotor in zip(gears, mechanism.rotors, strict=True):
         for name, ratio in rotor.ratios:
             row[names.index(name)] += ratio
     return gears
 
 
-def motor_torques(
-    mechanism: Mechanism, model: str, tau: Array, q: Array, qd: Array, qdd: Array
-) -> tuple[Array, Array]:
-    """(drive, gear) torques (m,) each, N·m, from the joint torques tau (n,) at q, qd, qdd (n,).
-
-    model: the rotor model that tau was computed with; its rotors take what it says they do.
-    """
-    drive = np.linalg.pinv(gear_matrix(mechanism).T, rcond=1e-12) @ array(tau)
-    return drive, drive - _spin_torques(mechanism, model, q, qd, qdd)
-
-
-def _spin_torques(mechanism: Mechanism, model: str, q: Array, qd: Array, qdd: Array) -> Array:
-    """n_r (m,): what each rotor takes about its spin axis."""
-    taken: list[Scalar] = []
-    if model == "full":
-        # a rotor's joint torque in the extended tree is exactly this
-        tree = standard_form(rotors_as_links(mechanism))
-        S, s = tree.coordinates()
-        x, v, a = (array(each) for each in (q, qd, qdd))
-        spin = newton_euler.torques(tree, S @ x + s, S @ v, S @ a)[len(mechanism.moving) :]
-        bodies = iter(spin)
-        for rotor in motors(mechanism):
-            taken.append(0.0 if rotor.inertial.is_nothing else next(bodies))
-    elif model == "reflected":
+def spin_torques(mechanism: Mechanism, model: str, q: Array, qd: Array, qdd: Array) -> Array:
+    """n_r (m,), N·m: what each rotor takes about its spin axis, at q, qd, qdd (n,)."""
+    rotors = mechanism.rotors
+    if model == "reflected":
         rates = gear_matrix(mechanism) @ array(qdd)
-        for rotor, rate in zip(motors(mechanism), rates, strict=True):
-            taken.append(rotor.inertial.inertia[2, 2] * rate)
-    else:
-        taken = [0.0] * len(motors(mechanism))
-    return array(taken)
+        return array(
+            rotor.inertial.inertia[2, 2] * rate for rotor, rate in zip(rotors, rates, strict=True)
+        )
+    if model == "none":
+        return np.zeros(len(rotors))
+    # a rotor's own coordinate in the extended tree has exactly this torque
+    tree = newton_euler.prepare(rotors_as_links(mechanism))
+    S, s = tree.coordinates()
+    x, v, a = (array(each) for each in (q, qd, qdd))
+    tau = newton_euler.torques(tree, S @ x + s, S @ v, S @ a)
+    spins = iter(tau[len(mechanism.moving) :])
+    return array(0.0 if rotor.inertial.is_nothing else next(spins) for rotor in rotors)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 
 import numpy as np
+import pinocchio as pin
 import pytest
 import yaml
 from robots import (
     CONFIG,
     RELATIVE_TO_PINOCCHIO,
+    RELATIVE_TO_SISTERS,
     dh_to_pinocchio,
     pinocchio_torques,
     random_dh,
@@ -119,6 +121,42 @@ def test_friction_is_viscous_and_coulomb_and_nothing_at_rest(tmp_path):
     assert smooth(zero, zero, zero).tolist() == [0.0, 0.0]
     expected = 0.7 * 0.05 + 1.3 * np.tanh(0.5)
     assert smooth(zero, [0.05, 0.0], zero)[0] == pytest.approx(expected)
+
+
+def test_drives_give_the_joints_power_and_gears_the_rest(tmp_path):
+    robot = random_dh(6, joints=5, rotors=True)
+    mechanism = loaded(tmp_path, robot)
+    q, qd, qdd = state(6, len(mechanism.joint_names))
+    dynamics = rd.InverseDynamics(mechanism)
+    tau = dynamics(q, qd, qdd)
+    drive, gear = dynamics.motor_torques(q, qd, qdd)
+    ratios = [dict(rotor.ratios) for rotor in mechanism.rotors]
+    driven = [
+        tau[mechanism.joint_names.index(*share)] / next(iter(share.values())) for share in ratios
+    ]
+    assert relative(drive, np.array(driven)) < RELATIVE_TO_SISTERS
+    # what the rotors take is what Pinocchio's rotor joints carry
+    model, geared = dh_to_pinocchio(robot)
+    column = {name: j for j, name in enumerate(mechanism.joint_names)}
+    every = {name: {name: 1.0} for name in mechanism.joint_names} | geared
+    x = [np.zeros(model.nv) for _ in range(3)]
+    configuration = pin.neutral(model)
+    for name, share in every.items():
+        joint = model.joints[model.getJointId(name)]
+        for k, value in enumerate((q, qd, qdd)):
+            x[k][joint.idx_v] = sum(r * value[column[each]] for each, r in share.items())
+        configuration[joint.idx_q] = x[0][joint.idx_v]
+    full = pin.rnea(model, model.createData(), configuration, x[1], x[2])
+    takes = [
+        full[model.joints[model.getJointId(f"rotor of {r.name}")].idx_v] for r in mechanism.rotors
+    ]
+    assert relative(drive - gear, np.array(takes)) < RELATIVE_TO_PINOCCHIO
+    # the same in batches, after another gravity
+    dynamics.gravity_vector = [1.0, 2.0, 3.0]
+    again = dynamics.motor_torques(*(np.tile(each, (4, 1)) for each in (q, qd, qdd)))
+    single = dynamics.motor_torques(q, qd, qdd)
+    assert relative(again.gear[3], single.gear) < RELATIVE_TO_SISTERS
+    assert relative(single.gear, gear) > RELATIVE_TO_PINOCCHIO
 
 
 TRANSMISSIONS = """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,6 +50,8 @@ class ClosedChain:
         friction_smoothing: float = 0.0,
         sensed: bool = False,
         condition_limit: float = CONDITION_LIMIT,
+        backend: str = "auto",
+        threads: int | None = None,
     ):
         if sensed and not mechanism.sensed:
             raise DescriptionError(
@@ -126,6 +128,12 @@ class ClosedChain:
     def __call__(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrench: ArrayLike | None = None
     ) -> Floats:
+        """The same as `torques`."""
+        return self.torques(q, qd, qdd, wrench)
+
+    def torques(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrench: ArrayLike | None = None
+    ) -> Floats:
         """Torques (…, n_a) at q, qd, qdd (…, k).
 
         Args:
@@ -189,6 +197,33 @@ class ClosedChain:
         state, valid = self._closed(q)
         # F_ext = Tᵀ J_Cᵀ Q_x
         return _finished(_times(_transposed(state.T), self._on_joints(state, wrench)), valid)
+
+    def tree_state(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
+    ) -> tuple[Floats, Floats, Floats]:
+        """(q, q̇, q̈) (…, n) of the tree's joints of these names at q, qd, qdd (…, k)."""
+        q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
+        state, valid = self._closed(q)
+        T = self._T(state)
+        rates = _times(T, qd)
+        free = _times(self._T_rate(self._moving(state, rates)), qd)
+        order = [self.coordinate_names.index(name) for name in names]
+        q_r, qd_r, qdd_r = (
+            _finished(each, valid)[..., order]
+            for each in (state.q_r, rates, _times(T, qdd) + free)
+        )
+        return q_r, qd_r, qdd_r
+
+    # --- what may change while it runs ------------------------------------------------------
+
+    def update(self, mechanism: Mechanism) -> None:
+        """Take over gravity, friction and inertias of a mechanism of the same geometry."""
+        self.mechanism = mechanism
+        self.subsystems = self._taken_apart(mechanism)
+
+    @property
+    def backend(self) -> str:
+        return "generated Python"
 
     # --- helpers ----------------------------------------------------------------------------
 
