@@ -202,7 +202,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         else:
             sample = self._robot.wait(self._efforts)
         if self._record is not None:
-            self._record.write(sample, moving)
+            self._record.write(sample, moving, self._missed)
         self._ticks += 1
         if self._moving and not moving and self._wait:
             self._keep_quiet()
@@ -246,7 +246,8 @@ TYPES = {
 
 
 class Record:
-    """time, brakes off (0 or 1), q and qd of every joint, feedback and efforts of the actuated."""
+    """time, brakes off (0 or 1), states so far that one message did not answer in time, q and qd
+    of every joint, feedback and efforts of the actuated ones."""
 
     FLUSH = 100
     """lines between two flushes"""
@@ -257,12 +258,12 @@ class Record:
         joints, actuated = robot.simulation.joint_names, robot.joints
         groups = (("q", joints), ("qd", joints), ("feedback", actuated), ("efforts", actuated))
         header = [f"{group} {name}" for group, names in groups for name in names]
-        self._csv.writerow(["time", "moving", *header])
+        self._csv.writerow(["time", "moving", "missed", *header])
         self._lines = 0
 
-    def write(self, sample: Sample, moving: bool) -> None:
+    def write(self, sample: Sample, moving: bool, missed: int) -> None:
         numbers = np.concatenate([sample.q, sample.qd, sample.feedback, sample.efforts])
-        self._csv.writerow([sample.time, int(moving), *numbers.tolist()])
+        self._csv.writerow([sample.time, int(moving), missed, *numbers.tolist()])
         self._lines += 1
         if self._lines % self.FLUSH == 0:
             self._file.flush()

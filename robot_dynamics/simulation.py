@@ -12,6 +12,7 @@ and divides that number by `HARDENING` in the rows of equalities before the solv
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -61,6 +62,8 @@ def mujoco() -> Any:
             name="mujoco",
             expected="an installed mujoco",
         ) from None
+    # its own handler writes a file into the working directory
+    engine.set_mju_user_warning(lambda text: warnings.warn(f"MuJoCo: {text}", stacklevel=2))
     return engine
 
 
@@ -132,13 +135,10 @@ class Simulation:
             InputError: a wrong shape, or torques under which the motion is lost.
         """
         self._data.qfrc_applied[self._own] = self._vector("tau", tau)
-        if self._model.neq:
-            for _ in range(steps):
-                self._forward()
-                self._engine.mj_Euler(self._model, self._data)
-        else:
-            self._engine.mj_step(self._model, self._data, steps)
-        if not np.all(np.isfinite(self._data.qacc)):
+        for _ in range(steps):
+            self._forward()
+            self._engine.mj_Euler(self._model, self._data)
+        if not np.all(np.isfinite(self._data.qpos)):
             raise InputError(
                 f"the simulated motion is lost at {self.time:.4f} s: smaller gains or a smaller "
                 "time step are needed",
@@ -236,9 +236,28 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     for name, (mass, moments) in bodies.items():
         model.body(name).mass[:] = mass
         model.body(name).inertia[:] = moments
+    _check_masses(mechanism, model)
     engine.mj_setConst(model, engine.MjData(model))
     model.tendon_length0[:] = 0.0  # equalities are about lengths, not about changes of them
     return model, *_coordinates(model, mechanism.joint_names, followers)
+
+
+def _check_masses(mechanism: Mechanism, model: Any) -> None:
+    """Does every joint move something?"""
+    nothing = [
+        not (mass or np.any(inertia))
+        for mass, inertia in zip(model.body_mass, model.body_inertia, strict=True)
+    ]
+    for body in range(model.nbody - 1, 0, -1):  # children come after their parents
+        nothing[model.body_parentid[body]] &= nothing[body]
+    for link in mechanism.moving:
+        if nothing[model.body(_link(mechanism, link.name)).id]:
+            raise DescriptionError(
+                f"{link.joint.name}: it moves neither mass nor inertia, so that no torque has an "
+                f"answer; give {link.name} a mass, or fix the joint",
+                name=link.joint.name,
+                expected="a mass",
+            )
 
 
 def _coordinates(

@@ -189,6 +189,7 @@ def _numbers(track: Track, alone: Track) -> dict[str, Any]:
         "peak": track.peak.tolist(),
         "rms_ratio": (alone.rms / track.rms).tolist(),
         "peak_ratio": (alone.peak / track.peak).tolist(),
+        "missed": track.missed,
     }
 
 
@@ -204,6 +205,11 @@ def _text(result: dict[str, Any]) -> str:
                 f"{'' if k else joint:12} {run['label']:{width}} {run['rms'][j]:10.3e} {unit:>3} "
                 f"{ratios[0]:>7} {run['peak'][j]:10.3e} {unit:>3} {ratios[1]:>7}"
             )
+    lines += [
+        f"{run['label']}: {run['missed']} states were not answered in time (a busy machine)"
+        for run in result["runs"]
+        if run["missed"]
+    ]
     if result["bounds"]:
         lines += ["", "What bounds it: the worst joint's RMS error, in one process without ROS"]
         widest = max(len(row["case"]) for row in result["bounds"])

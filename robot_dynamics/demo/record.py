@@ -30,6 +30,8 @@ class Track:
     """(t, n), N·m or N, of the PD loop"""
     efforts: Floats
     """(t, n), N·m or N, of the feed-forward node"""
+    missed: int = 0
+    """states that no torques answered in time"""
 
     @property
     def rms(self) -> Floats:
@@ -72,6 +74,6 @@ def read(path: Path, label: str, motion: Motion, joints: Sequence[str], end: flo
     def columns(group: str) -> Floats:
         return numbers[:, [header.index(f"{group} {joint}") for joint in joints]]
 
-    q = columns("q")
+    q, missed = columns("q"), int(numbers[-1, header.index("missed")])
     desired, _, _ = motion(time)
-    return Track(label, time, q, q - desired, columns("feedback"), columns("efforts"))
+    return Track(label, time, q, q - desired, columns("feedback"), columns("efforts"), missed)

@@ -1,0 +1,231 @@
+"""The simulated robot is the described one: what MuJoCo makes of our torques is our motion."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+import robots
+import yaml
+
+import robot_dynamics as rd
+from robot_dynamics.mechanism import (
+    Attachment,
+    Coupling,
+    Friction,
+    Inertial,
+    Joint,
+    Link,
+    Loop,
+    Mechanism,
+    Pose,
+)
+
+pytest.importorskip("mujoco", reason="MuJoCo is not installed here: pip install mujoco")
+
+from robot_dynamics.errors import BackendError, DescriptionError, InputError
+from robot_dynamics.simulation import Simulation
+
+OPEN = 1e-9
+"""Relative, for open trees: rounding times the condition of D, some 1e4"""
+GEARED = 1e-6
+"""Relative, where equality constraints take part: a millionth of MuJoCo's own softness of 1e-4
+(`HARDENING`), times what the solver's factorisation loses to such stiff rows"""
+CLOSED = 1e-9
+"""m: how far constraints may be violated by what started without a violation"""
+
+
+def load(description: dict, folder) -> Mechanism:
+    file = folder / "robot.yaml"
+    file.write_text(yaml.safe_dump(description))
+    return rd.load(file)
+
+
+def difference(mechanism: Mechanism, seed: int, **options) -> float:
+    """Relative difference of forward(inverse) from the identity, in a random state."""
+    q, qd, qdd = robots.state(seed, len(mechanism.joint_names))
+    simulation = Simulation(mechanism)
+    simulation.reset(q, qd)
+    tau = rd.InverseDynamics(mechanism, **options)(q, qd, qdd)
+    return robots.relative(simulation.accelerations(tau), qdd)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 4, 5, 6])  # 3 has a massless end: it is refused
+def test_forward_of_inverse_is_the_identity_for_urdf_trees(seed):
+    mechanism = rd.load(robots.random_urdf(seed))
+    assert difference(mechanism, seed) < OPEN
+
+
+@pytest.mark.parametrize("convention", ["standard", "modified"])
+@pytest.mark.parametrize("seed", range(3))
+def test_forward_of_inverse_is_the_identity_for_dh_robots(seed, convention, tmp_path):
+    mechanism = load(robots.random_dh(seed, convention=convention), tmp_path)
+    assert difference(mechanism, seed) < OPEN
+
+
+@pytest.mark.parametrize("formulation", ["gibbs_appell", "murphy", "lagrange_euler"])
+@pytest.mark.parametrize("seed", range(3))
+def test_forward_of_inverse_is_the_identity_with_rotors_as_real_bodies(seed, formulation, tmp_path):
+    mechanism = load(robots.random_dh(seed, joints=5, rotors=True), tmp_path)
+    assert difference(mechanism, seed, formulation=formulation) < GEARED
+
+
+def test_a_robot_with_rotors_does_not_move_as_one_without(tmp_path):
+    mechanism = load(robots.random_dh(1, joints=5, rotors=True), tmp_path)
+    assert difference(mechanism, 1, rotors="none") > 1e-3
+    assert difference(mechanism, 1, rotors="reflected") > 1e-4
+
+
+def test_a_differential_turns_its_rotor_by_both_joints(tmp_path):
+    description = robots.random_dh(2, joints=5, rotors=True)
+    moving = [link for link in description["links"] if "rotor" in link]
+    first, second = moving[0]["joint"]["name"], moving[1]["joint"]["name"]
+    moving[0]["rotor"]["mount"] = "base"
+    moving[0]["rotor"]["gear_ratio"] = {first: 3.0, second: -7.0}
+    assert difference(load(description, tmp_path), 2) < GEARED
+
+
+def test_a_joint_that_moves_nothing_is_named():
+    with pytest.raises(DescriptionError, match="joint5: it moves neither mass nor inertia"):
+        Simulation(rd.load(robots.random_urdf(3)))
+
+
+SMALL = np.diag([0.02, 0.03, 0.04])
+
+
+def chain(*joints: Joint, **options) -> Mechanism:
+    """A serial robot with equal links."""
+    names = ["base", *(f"link of {joint.name}" for joint in joints)]
+    inertial = Inertial(2.0, np.array([0.1, 0.2, -0.05]), SMALL)
+    links = [
+        Link(name, parent, joint, inertial)
+        for name, parent, joint in zip(names[1:], names, joints, strict=False)
+    ]
+    return Mechanism("chain", tuple(links), **options)
+
+
+def at(*xyz: float, rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Pose:
+    return Pose.from_xyz_rpy(xyz, rpy)
+
+
+def test_a_mimic_joint_follows_its_master():
+    mechanism = chain(
+        Joint("a", "revolute"),
+        Joint("b", "revolute", at(0.3, 0, 0), coupling=Coupling((("a", -1.5),), 0.4)),
+        Joint("c", "prismatic", at(0.3, 0.1, 0, rpy=(0.5, 0.2, 0.1))),
+    )
+    assert difference(mechanism, 3) < GEARED
+    simulation = Simulation(mechanism)
+    simulation.reset([0.2, 0.1], [1.0, -0.5])
+    simulation.advance([3.0, -1.0], 2000)
+    assert simulation.closure_residual() < CLOSED
+
+
+def test_friction_is_viscous_and_coulomb():
+    friction = Friction(viscous=0.7, coulomb=2.0)
+    mechanism = chain(
+        Joint("a", "revolute", friction=friction),
+        Joint("b", "prismatic", at(0.3, 0, 0, rpy=(1.0, 0.2, 0.1)), friction=friction),
+    )
+    assert difference(mechanism, 4) < OPEN
+    frictionless = rd.InverseDynamics(mechanism, terms=("inertia", "coriolis", "gravity"))
+    q, qd, qdd = robots.state(4, 2)
+    simulation = Simulation(mechanism)
+    simulation.reset(q, qd)
+    assert robots.relative(simulation.accelerations(frictionless(q, qd, qdd)), qdd) > 1e-2
+
+
+@pytest.mark.parametrize(
+    "inertia",
+    [np.zeros((3, 3)), np.diag([0.1, 0.2, 0.3]), np.diag([1.0, 0.1, 0.1])],
+    ids=["a point", "a plate, by rounding", "what no body can have"],
+)
+def test_inertias_that_the_compiler_refuses_are_simulated_exactly(inertia):
+    mechanism = chain(Joint("a", "revolute"), Joint("b", "revolute", at(0.3, 0, 0.1)))
+    inertial = Inertial(1.5, np.array([0.2, -0.1, 0.3]), inertia)
+    links = tuple(Link(k.name, k.parent, k.joint, inertial) for k in mechanism.links)
+    assert difference(Mechanism("chain", links), 5) < OPEN
+
+
+FREEDOM = {"revolute": 1, "spherical": 3, "universal": 2, "prismatic": 1, "fixed": 0}
+
+
+@pytest.mark.parametrize("kind", FREEDOM)
+def test_a_loop_leaves_the_freedom_of_its_joint(kind):
+    """A body that flies on six joints is tied to the base: what may it still do?"""
+    axes = np.eye(3)
+    flying = chain(
+        *(Joint(f"slide{i}", "prismatic", axis=axes[i]) for i in range(3)),
+        *(Joint(f"turn{i}", "revolute", axis=axes[i]) for i in range(3)),
+        gravity=np.zeros(3),
+    )
+    q = np.array([0.3, -0.2, 0.1, 0.4, 0.5, -0.3])
+    body = Pose()
+    for link, x in zip(flying.links, q, strict=True):
+        body = body @ link.joint.pose(x)
+    frame = at(0.1, 0.05, 0.2, rpy=(0.3, -0.2, 0.7))
+    # the universal joint's second axis is the successor's y, square to the predecessor's x
+    loop = Loop("tie", kind, Attachment("base", body @ frame), Attachment("link of turn2", frame))
+    closed = Mechanism("tied", flying.links, gravity=np.zeros(3), loops=(loop,))
+    simulation = Simulation(closed)
+    simulation.reset(q)
+    assert simulation.closure_residual() < CLOSED
+    # the accelerations that all torques can bring about span what is left
+    reached = [simulation.accelerations(tau) for tau in 50.0 * np.eye(6)]
+    singular = np.linalg.svd(np.array(reached), compute_uv=False)
+    assert (
+        np.sum(singular > 1e-3 * singular[0] if kind != "fixed" else singular > 1e-3)
+        == (FREEDOM[kind])
+    )
+    simulation.advance(np.array([2.0, -1.0, 3.0, 0.5, 0.4, -0.6]), 1000)
+    assert simulation.closure_residual() < 1e-6
+
+
+def test_a_parallelogram_moves_by_its_closed_form():
+    """Two cranks and a coupler that only slides round: (2 I + m l²) q̈ = tau."""
+    body = Inertial(1.0, np.array([0.0, 0.5, 0.0]), np.diag([0.0, 0.0, 0.01]))
+    bar = Inertial(1.0, np.array([0.5, 0.0, 0.0]), np.diag([0.0, 0.0, 0.01]))
+    rocker_end = Attachment("rocker", at(0, 1, 0))
+    parallelogram = Mechanism(
+        "parallelogram",
+        (
+            Link("crank", "base", Joint("a", "revolute"), body),
+            Link("coupler", "crank", Joint("b", "revolute", at(0, 1, 0)), bar),
+            Link("rocker", "base", Joint("c", "revolute", at(1, 0, 0)), body),
+        ),
+        gravity=np.zeros(3),
+        loops=(
+            Loop(
+                "C",
+                "revolute",
+                Attachment("coupler", at(1, 0, 0)),
+                Attachment("rocker", at(0, 1, 0)),
+            ),
+        ),
+        actuated=("a",),
+    )
+    simulation = Simulation(parallelogram)
+    expected = 3.0 / (2 * (0.01 + 0.25) + 1.0)
+    found = simulation.accelerations([3.0, 0.0, 0.0])
+    assert robots.relative(found, np.array([1.0, -1.0, 1.0]) * expected) < GEARED
+
+
+@pytest.mark.parametrize("values", [[0.0], [0.0, float("nan")], [[0.0, 0.0]]])
+def test_a_wrong_vector_is_refused(values):
+    simulation = Simulation(chain(Joint("a", "revolute"), Joint("b", "revolute")))
+    with pytest.raises(InputError, match=r"tau: found .* expected 2 finite numbers"):
+        simulation.advance(values)
+
+
+def test_a_motion_that_blows_up_is_said_to():
+    simulation = Simulation(chain(Joint("a", "revolute"), Joint("b", "revolute")), timestep=0.01)
+    simulation.reset([0.1, 0.2], [1e200, 1e200])
+    with pytest.raises(InputError, match="the simulated motion is lost"):
+        simulation.advance([0.0, 0.0], 10)
+
+
+def test_without_mujoco_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(BackendError, match=r"pip install 'robot_dynamics\[sim\]'"):
+        Simulation(chain(Joint("a", "revolute")))
