@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import gc
 import sys
 import time as steady
 import warnings
@@ -37,6 +38,9 @@ from .feed_forward.stamps import SECOND
 
 WATCH_PERIOD = 0.1
 """s between two looks at what no message reports: lost feedback, finished models, signals"""
+
+DIAGNOSTICS_PERIOD = 0.95
+"""s, of the watch's timer: once a second"""
 
 AT_ONCE = ("command_timeout", "on_timeout", "max_age", "lookahead", "missing_accelerations")
 """Parameters that no model is built from"""
@@ -106,8 +110,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         # by a clock that goes on while simulated time stands still
         steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(WATCH_PERIOD, self._on_watch, clock=steady_clock)
-        self.create_timer(1.0, self._on_diagnostics, clock=steady_clock)
-        self._diagnosis = Diagnosis(steady.monotonic())
+        self._diagnosis, self._diagnosed = Diagnosis(steady.monotonic()), steady.monotonic()
         self._jumps = self._clock.create_jump_callback(
             JumpThreshold(
                 min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False
@@ -185,6 +188,8 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         if old is not None and old.joints != model.joints:
             self._publish(self.controller.farewell(self._now()))
         self.controller.adopt(model)
+        # what is there by now stays: the collector need not look at it between two states
+        gc.freeze()
         n = len(model.joints)
         self._effort.name = list(model.joints)
         self._commands.data = self._effort.effort = [0.0] * n
@@ -231,6 +236,8 @@ class FeedForwardNode(Node):  # type: ignore[misc]
     def _on_watch(self) -> None:
         self._publish(self.controller.watch(self._now()))
         self._finish_build()
+        if steady.monotonic() - self._diagnosed >= DIAGNOSTICS_PERIOD:
+            self._publish_diagnostics()
 
     def _publish(self, torques: Torques | None) -> None:
         if torques is None:
@@ -250,10 +257,11 @@ class FeedForwardNode(Node):  # type: ignore[misc]
 
     # Diagnostics
 
-    def _on_diagnostics(self) -> None:
+    def _publish_diagnostics(self) -> None:
+        self._diagnosed = steady.monotonic()
         now = self._clock.now()
         report = self._diagnosis.report(
-            self.controller, self._builder.busy, now.nanoseconds, steady.monotonic()
+            self.controller, self._builder.busy, now.nanoseconds, self._diagnosed
         )
         status = DiagnosticStatus(
             level=bytes([report.level]),

@@ -65,6 +65,7 @@ class Diagnosis:
                 "rotors": wish.settings.rotors,
                 "terms": ", ".join(wish.settings.terms),
                 "payload (kg)": f"{float(sum(p.mass for p in wish.payloads.values())):g}",
+                "backend": controller.model.dynamics.backend,
                 "building a new model": "yes" if busy else "no",
             }
         return Report(*self._verdict(controller, rates, new), values)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ..errors import InputError, choices, wrong
 from ..inverse_dynamics import InverseDynamics
 from ..mechanism import Inertial, Mechanism
-from ..mechanism.transform import with_payload
 from .parameters import Settings
 
 Floats = NDArray[np.float64]
@@ -28,13 +27,10 @@ class Wish:
 
     @property
     def dynamics_key(self) -> tuple[object, ...]:
-        """What the dynamics depend on; the rest is only wiring."""
+        """What the dynamics are built for; payloads change while they run, the rest is wiring."""
         s = self.settings
-        payloads = tuple((link, id(payload)) for link, payload in sorted(self.payloads.items()))
-        return (
-            id(self.mechanism), s.formulation, s.rotors, frozenset(s.terms),
-            s.friction_smoothing, payloads,
-        )  # fmt: skip
+        mechanism, terms = id(self.mechanism), frozenset(s.terms)
+        return mechanism, s.formulation, s.rotors, terms, s.friction_smoothing
 
 
 class Model:
@@ -55,9 +51,9 @@ class Model:
         mechanism, settings = wish.mechanism, wish.settings
         if previous is not None and previous.wish.dynamics_key == wish.dynamics_key:
             self.dynamics: InverseDynamics = previous.dynamics
+            carried = previous.wish.payloads
         else:
-            for link, payload in wish.payloads.items():
-                mechanism = with_payload(mechanism, link, payload)
+            carried = {}
             self.dynamics = InverseDynamics(
                 mechanism,
                 settings.formulation,
@@ -65,6 +61,9 @@ class Model:
                 terms=settings.terms,
                 friction_smoothing=settings.friction_smoothing,
             )
+        for link in {**carried, **wish.payloads}:
+            if carried.get(link) is not wish.payloads.get(link):
+                self.dynamics.set_payload(link, wish.payloads.get(link))
         names, locked = self.dynamics.joint_names, settings.locked
         self.joints, self.limits = self.fitted(settings)
         besides = (name for name in names if name not in self.joints and name not in locked)
