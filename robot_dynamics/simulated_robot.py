@@ -29,6 +29,7 @@ from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -273,12 +274,15 @@ class Record:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until told to stop; returns the exit code."""
-    rclpy.init(args=arguments)
+    """Run until SIGINT or SIGTERM; returns the exit code."""
     try:
+        rclpy.init(args=arguments)
         node = SimulatedRobot()
-    except (RobotDynamicsError, ValueError) as error:
-        print(f"simulated_robot: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        rclpy.try_shutdown()
+        return 0
+    except (RobotDynamicsError, ParameterException, OSError, RuntimeError) as error:
+        print(f"simulated_robot: {' '.join(str(error).split())}", file=sys.stderr)
         rclpy.try_shutdown()
         return 1
     try:
@@ -286,7 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except RobotDynamicsError as error:
-        node.get_logger().fatal(str(error))
+        print(f"simulated_robot: {error}", file=sys.stderr)
         return 1
     finally:
         node.close()

@@ -12,14 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 import rclpy
 from builtin_interfaces.msg import Duration, Time
+from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from .demo.motion import Motion
-
-SECOND = 1_000_000_000
+from .errors import InputError, RobotDynamicsError, wrong
+from .feed_forward.stamps import SECOND, nanoseconds
 
 
 class TrajectorySource(Node):  # type: ignore[misc]
@@ -27,15 +28,17 @@ class TrajectorySource(Node):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__("trajectory_source")
-        numbers = rclpy.Parameter.Type.DOUBLE_ARRAY
+        names, numbers = rclpy.Parameter.Type.STRING_ARRAY, rclpy.Parameter.Type.DOUBLE_ARRAY
         declare = self.declare_parameter
-        self._joints = list(declare("joints", rclpy.Parameter.Type.STRING_ARRAY).value)
+        self._joints = list(declare("joints", names).value or ())
         self._motion = Motion(
-            start=declare("start", numbers).value,
-            swing=declare("swing", numbers).value,
-            cycles=declare("cycles", numbers).value,
+            start=declare("start", numbers).value or (),
+            swing=declare("swing", numbers).value or (),
+            cycles=declare("cycles", numbers).value or (),
             duration=declare("duration", 4.0).value,
         )
+        if not self._joints or len(self._joints) != len(self._motion.start):
+            raise wrong(InputError, "joints", self._joints, "a name for each number of `start`")
         self._spacing = declare("spacing", 0.01).value
         self._lead = round(declare("lead", 0.2).value * SECOND)
         self._subscribers = declare("subscribers", 1).value
@@ -45,8 +48,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
     def _on_state(self, state: JointState) -> None:
         if self._publisher.get_subscription_count() < self._subscribers:
             return
-        stamp = state.header.stamp
-        begin = stamp.sec * SECOND + stamp.nanosec + self._lead
+        begin = nanoseconds(state.header.stamp) + self._lead
         message = JointTrajectory(joint_names=self._joints)
         message.header.stamp = Time(sec=begin // SECOND, nanosec=begin % SECOND)
         count = max(2, round(self._motion.duration / self._spacing) + 1)
@@ -67,9 +69,17 @@ class TrajectorySource(Node):  # type: ignore[misc]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until told to stop; returns the exit code."""
-    rclpy.init(args=arguments)
-    node = TrajectorySource()
+    """Run until SIGINT or SIGTERM; returns the exit code."""
+    try:
+        rclpy.init(args=arguments)
+        node = TrajectorySource()
+    except KeyboardInterrupt:
+        rclpy.try_shutdown()
+        return 0
+    except (RobotDynamicsError, ParameterException, RuntimeError) as error:
+        print(f"trajectory_source: {' '.join(str(error).split())}", file=sys.stderr)
+        rclpy.try_shutdown()
+        return 1
     try:
         rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException):

@@ -195,14 +195,7 @@ def test_a_parallelogram_moves_by_its_closed_form():
             Link("rocker", "base", Joint("c", "revolute", at(1, 0, 0)), body),
         ),
         gravity=np.zeros(3),
-        loops=(
-            Loop(
-                "C",
-                "revolute",
-                Attachment("coupler", at(1, 0, 0)),
-                Attachment("rocker", at(0, 1, 0)),
-            ),
-        ),
+        loops=(Loop("C", "revolute", Attachment("coupler", at(1, 0, 0)), rocker_end),),
         actuated=("a",),
     )
     simulation = Simulation(parallelogram)

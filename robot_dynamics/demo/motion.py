@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..errors import InputError, wrong
+
 Floats = NDArray[np.float64]
 
 
@@ -17,6 +19,9 @@ class Motion:
 
     q(t) = start + swing (1 - cos φ) / 2 with φ = 2π cycles s(t / duration), where
     s(x) = 10 x³ - 15 x⁴ + 6 x⁵ starts and stops without velocity or acceleration.
+
+    Raises:
+        InputError: counts that differ, a number that is not finite, no duration.
     """
 
     start: Sequence[float]
@@ -27,6 +32,14 @@ class Motion:
     """there and back; a half stays there"""
     duration: float
     """s"""
+
+    def __post_init__(self) -> None:
+        counts = {len(self.start), len(self.swing), len(self.cycles)}
+        numbers = [*self.start, *self.swing, *self.cycles, self.duration]
+        if len(counts) > 1 or not np.all(np.isfinite(numbers)) or self.duration <= 0:
+            raise wrong(
+                InputError, "motion", self, "start, swing and cycles of one length, and a duration"
+            )
 
     def __call__(self, time: ArrayLike) -> tuple[Floats, Floats, Floats]:
         """q, qd, qdd (…, n) at times (…) (s); at rest before the start and after the end."""

@@ -1,0 +1,325 @@
+"""The demos: the motion, the loop, the simulated robot as a node, and one demo as users run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import robot_dynamics as rd
+from robot_dynamics.demo import DEMOS
+from robot_dynamics.demo.robots import ROBOTS
+from robot_dynamics.errors import BackendError, InputError
+
+ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 120.0
+"""s until a test gives up: far beyond what a loaded machine needs"""
+GOAL = 20.0
+"""What an exact model has to divide the RMS error by"""
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_the_motions_rates_are_its_derivatives(name):
+    motion, h = ROBOTS[name].motion, 1e-5
+    for time_ in np.linspace(0.01, 0.99, 23) * motion.duration:
+        (q0, qd0, _), (_, qd, qdd), (q1, qd1, _) = (motion(time_ + k * h) for k in (-1, 0, 1))
+        # central differences: h² times the third and fourth derivatives, rounding over h
+        np.testing.assert_allclose((q1 - q0) / (2 * h), qd, atol=1e-7)
+        np.testing.assert_allclose((qd1 - qd0) / (2 * h), qdd, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_the_motions_begin_and_end_at_rest(name):
+    motion = ROBOTS[name].motion
+    for time_ in (0.0, motion.duration, motion.duration + 1.0):
+        _, qd, qdd = motion(time_)
+        np.testing.assert_allclose([qd, qdd], 0.0, atol=1e-12)
+
+
+def solid_inertia(geometry: ET.Element, mass: float) -> np.ndarray:
+    """(3,) principal moments of a box or an upright cylinder of even density."""
+    shape = geometry[0]
+    if shape.tag == "box":
+        x, y, z = (float(each) for each in shape.attrib["size"].split())
+        return mass / 12 * np.array([y**2 + z**2, x**2 + z**2, x**2 + y**2])
+    r, h = float(shape.attrib["radius"]), float(shape.attrib["length"])
+    across = mass * (3 * r**2 + h**2) / 12
+    return np.array([across, across, mass * r**2 / 2])
+
+
+def test_the_six_axis_arms_inertias_are_those_of_the_solids_it_shows():
+    links = ET.parse(ROOT / "urdf" / "six_axis.urdf").getroot().findall("link")
+    assert len(links) == 8
+    for link in links:
+        inertial, visual = link.find("inertial"), link.find("visual")
+        assert inertial.find("origin").attrib == visual.find("origin").attrib
+        mass = float(inertial.find("mass").attrib["value"])
+        found = [float(inertial.find("inertia").attrib[key]) for key in ("ixx", "iyy", "izz")]
+        expected = solid_inertia(visual.find("geometry"), mass)
+        np.testing.assert_allclose(found, expected, rtol=1e-8)  # ten digits are printed
+
+
+# --- the loop in one process -------------------------------------------------------------------
+
+
+def worst_ratio(delay: int, rate: float, **changes) -> float:
+    """By how much torques of the exact model lower the polar robot's RMS error."""
+    from dataclasses import replace
+
+    from robot_dynamics.demo.bounds import Case, track
+    from robot_dynamics.demo.demonstration import pd_gains
+
+    demo = ROBOTS["polar"]
+    demo = replace(demo, motion=replace(demo.motion, duration=2.0))
+    mechanism = rd.load(demo.description)
+    gains = pd_gains(mechanism, demo)
+    case = Case("", rate, delay, 1e-4, **changes)
+    alone = track(mechanism, demo, gains, case, lambda q, _qd, _qdd: 0.0 * np.asarray(q))
+    helped = track(mechanism, demo, gains, case, rd.InverseDynamics(mechanism))
+    return float(np.min(alone.rms / helped.rms))
+
+
+def test_the_error_that_is_left_is_as_large_as_the_torques_are_old():
+    pytest.importorskip("mujoco")
+    # ages of 2, 4 and 8 ms; the integrator adds the same small error to each
+    ratios = [worst_ratio(delay, rate) for delay, rate in ((0, 250.0), (1, 375.0), (1, 187.5))]
+    assert ratios[0] / ratios[1] == pytest.approx(2.0, rel=0.15)
+    assert ratios[1] / ratios[2] == pytest.approx(2.0, rel=0.15)
+
+
+def test_torques_asked_for_ahead_of_time_leave_next_to_nothing():
+    pytest.importorskip("mujoco")
+    late = worst_ratio(1, 500.0)
+    assert worst_ratio(1, 500.0, lookahead=1.5, commanded=True) > 5 * late > 5 * GOAL
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"joints": ["theta1", "nobody"]}, "joints: found 'nobody', expected any of theta1, d2"),
+        ({"joints": ["d2", "d2"]}, "every joint once"),
+        ({"p_gains": [1.0, 2.0, 3.0]}, "p_gains: found"),
+        ({"d_gains": [-1.0]}, "not negative"),
+        ({"delay": -1}, "delay: found -1"),
+        ({"period": 0.0}, "period: found 0.0, expected a positive number of seconds"),
+        ({"start": [0.0]}, "q: found"),
+    ],
+)
+def test_a_wrong_setting_of_the_loop_is_named(changes, words):
+    pytest.importorskip("mujoco")
+    from robot_dynamics.tracking import TrackedRobot
+
+    with pytest.raises(InputError, match=re.escape(words)):
+        TrackedRobot(rd.load("package://robot_dynamics/config/polar.yaml"), **changes)
+
+
+# --- over DDS ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ros():
+    pytest.importorskip("rclpy", reason="rclpy is not installed here")
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed here")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed here")
+
+
+def command_line(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "robot_dynamics.cli", "demo", *arguments]
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+
+
+@pytest.mark.usefixtures("ros")
+def test_feed_forward_over_dds_divides_the_error_by_twenty(tmp_path):
+    result = subprocess.run(
+        command_line("polar", "--json", "--output", str(tmp_path)),
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    found = json.loads(result.stdout)
+    assert found["joints"] == ["theta1", "d2"]
+    assert found["units"] == ["rad", "m"]
+    assert found["runs"][0]["label"] == "PD alone"
+    for run in found["runs"][1:]:
+        assert min(run["rms_ratio"]) > GOAL, found
+    # the same loop without ROS: what DDS did was to carry the numbers
+    in_process = {row["case"]: row["ratio"] for row in found["bounds"]}["as shown"]
+    if not found["runs"][1]["missed"]:
+        assert min(found["runs"][1]["rms_ratio"]) == pytest.approx(in_process, rel=1e-3)
+    picture = Path(found["picture"])
+    assert picture.parent == tmp_path
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def children(pid: int) -> list[int]:
+    """Processes that this one started (Linux)."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            except (OSError, IndexError):
+                continue
+            if parent == pid:
+                found.append(int(entry.name))
+    return found
+
+
+def until(condition: Callable[[], object], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"no {what} within {PATIENCE} s"
+        time.sleep(0.05)
+
+
+@pytest.mark.usefixtures("ros")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stopped_demo_leaves_no_process_behind(number, tmp_path):
+    with subprocess.Popen(
+        command_line("polar", "--output", str(tmp_path)),
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as demo:
+        until(lambda: len(children(demo.pid)) >= 2, "processes of the demo")
+        started = children(demo.pid)
+        demo.send_signal(number)
+        _, words = demo.communicate(timeout=PATIENCE)
+    # 130: a shell's word for "interrupted"
+    assert demo.returncode == (-number if number == signal.SIGKILL else 130)
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), "end of processes")
+    assert number == signal.SIGKILL or words.strip().endswith("stopped")
+    assert not list(tmp_path.iterdir())
+
+
+def simulated_robot(*parameters: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess:
+    arguments = [part for each in parameters for part in ("-p", each)]
+    return subprocess.run(
+        [sys.executable, "-m", "robot_dynamics.simulated_robot", "--ros-args", *arguments],
+        env={**ENVIRONMENT, "ROS_DOMAIN_ID": str(1 + os.getpid() % 100)},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+@pytest.mark.usefixtures("ros")
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ([], "description: found '', expected a path or a package:// URL"),
+        (["description:=nowhere.yaml"], "nowhere.yaml: no such file"),
+        (["update_rate:=0.0"], "update_rate"),
+        (["p_gains:=[1.0, 2.0, 3.0]"], "p_gains: found [1.0, 2.0, 3.0], expected 2 numbers"),
+        (["p_gains:=stiff"], "p_gains"),
+        (["start:=[0.0]"], "expected 2 finite numbers"),
+        (["record:=/no/such/folder/file.csv"], "/no/such/folder/file.csv"),
+    ],
+)
+def test_a_wrong_parameter_of_the_simulated_robot_is_one_line(parameters, words):
+    if parameters and not parameters[0].startswith("description"):
+        parameters = ["description:=package://robot_dynamics/config/polar.yaml", *parameters]
+    result = simulated_robot(*parameters)
+    assert result.returncode == 1
+    last = result.stderr.strip().splitlines()
+    assert len(last) == 1, result.stderr
+    assert words in last[0]
+
+
+@pytest.mark.usefixtures("ros")
+def test_the_simulated_robot_moves_by_the_efforts_that_it_gets():
+    """The Cartesian robot falls along d2 until its weight is carried; a bad message is nothing."""
+    import rclpy
+    from rclpy.executors import SingleThreadedExecutor
+    from sensor_msgs.msg import JointState
+    from std_msgs.msg import Float64MultiArray
+
+    domain = 1 + os.getpid() % 100
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    description = "package://robot_dynamics/config/cartesian.yaml"
+    arguments = ["-p", f"description:={description}", "-p", "brakes:=false"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "robot_dynamics.simulated_robot", "--ros-args", *arguments],
+        env={**ENVIRONMENT, "ROS_DOMAIN_ID": str(domain)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as robot:
+        context = rclpy.Context()
+        rclpy.init(context=context, domain_id=domain)
+        node = rclpy.create_node("partner", context=context)
+        executor = SingleThreadedExecutor(context=context)
+        executor.add_node(node)
+        states: list[JointState] = []
+        node.create_subscription(JointState, "joint_states", states.append, 1000)
+        commands = node.create_publisher(Float64MultiArray, "/simulated_robot/commands", 10)
+
+        def rates(count: int = 20) -> np.ndarray:
+            """(count, 3) of the next messages."""
+            states.clear()
+            deadline = time.monotonic() + PATIENCE
+            while len(states) < count:
+                assert time.monotonic() < deadline, f"{len(states)} joint states"
+                executor.spin_once(timeout_sec=0.1)
+            assert all(state.name == ["d1", "d2", "d3"] for state in states)
+            stamps = [
+                state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec for state in states
+            ]
+            np.testing.assert_allclose(np.diff(stamps), 0.002, atol=1e-9)
+            return np.array([state.velocity for state in states])
+
+        try:
+            np.testing.assert_allclose(np.diff(rates(), axis=0)[:, 1], -9.81 * 0.002, rtol=1e-6)
+            for bad in ([0.0, 58.86], [0.0, float("nan"), 0.0]):
+                commands.publish(Float64MultiArray(data=bad))
+            np.testing.assert_allclose(np.diff(rates(), axis=0)[:, 1], -9.81 * 0.002, rtol=1e-6)
+            deadline = time.monotonic() + PATIENCE
+            while np.ptp(rates()[:, 1]) > 1e-9:
+                assert time.monotonic() < deadline, "its weight is not carried"
+                commands.publish(Float64MultiArray(data=[0.0, (4.0 + 2.0) * 9.81, 0.0]))
+        finally:
+            robot.send_signal(signal.SIGINT)
+            _, words = robot.communicate(timeout=PATIENCE)
+            executor.shutdown()
+            node.destroy_node()
+            rclpy.shutdown(context=context)
+    assert robot.returncode == 0
+    assert words.count("expected 3 finite numbers; not used") == 1  # the second is throttled
+
+
+@pytest.mark.parametrize("module", ["rclpy", "mujoco", "matplotlib"])
+def test_a_missing_extra_is_named_with_its_cure(module, monkeypatch, tmp_path):
+    from robot_dynamics.demo import run
+
+    monkeypatch.setitem(sys.modules, module, None)
+    extra = "ros" if module == "rclpy" else "sim"
+    with pytest.raises(BackendError, match=rf"{module}.*pip install 'robot_dynamics\[.*{extra}"):
+        run("polar", output=tmp_path)
+
+
+def test_an_unknown_robot_and_a_bad_folder_are_refused(tmp_path):
+    from robot_dynamics.demo import run
+
+    with pytest.raises(InputError, match="robot: found 'r2d2', expected one of polar, cartesian"):
+        run("r2d2")
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(InputError, match="expected a folder"):
+        run("polar", output=file)
