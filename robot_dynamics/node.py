@@ -122,9 +122,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
 
     def _declare(self) -> Settings:
         for row in PARAMETERS:
-            # to ROS an empty array has no type: such a parameter starts as not set
-            start = None if row.default == () else _plain(row.default)
-            self.declare_parameter(row.name, start, _descriptor(row))
+            self.declare_parameter(row.name, _plain(row.default), _descriptor(row))
         known = {*BY_NAME, "use_sim_time", "start_type_description_service"}
         for name in self._parameter_overrides:
             if name not in known and not name.startswith("qos_overrides."):
@@ -280,6 +278,7 @@ def _descriptor(row: Row) -> ParameterDescriptor:
         description=row.meaning + (f" [{row.unit}]" if row.unit else ""),
         additional_constraints=row.range,
         read_only=row.read_only,
+        # to ROS an empty array is one of bytes: the table checks what comes in its place
         dynamic_typing=row.default == (),
     )
     if row.type == "double":

@@ -21,6 +21,7 @@ from node_process import (
     command_line,
     parameters_on_command_line,
 )
+from rcl_interfaces.msg import ParameterType
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -227,6 +228,7 @@ def test_limits_may_come_in_whole_numbers_and_go_again(polar):
     torques_become(polar, [4.0, polar_torque()[1]])
     assert polar.set_parameters(effort_limits=[]).successful
     torques_become(polar, polar_torque())
+    assert polar.get_parameter("effort_limits").type != ParameterType.PARAMETER_NOT_SET
 
 
 def test_every_parameter_tells_what_it_is_and_what_it_may_be(polar):
