@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy
 
 from ..scalar import array
-from .model import SymbolicModel
 from .simplify import simplified
+
+if TYPE_CHECKING:
+    from .model import SymbolicModel
 
 
 def text(model: SymbolicModel) -> str:
