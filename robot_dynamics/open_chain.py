@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .codegen import Function, Kernel
+from .codegen.kernel import as_floats
 from .equations import Equations
+from .errors import InputError, wrong
 from .mechanism import Friction, Inertial, Link, Mechanism
 from .mechanism.base_parameters import Moments, compact
-from .scalar import Array, array
+from .scalar import Array, array, zeros
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +24,8 @@ LINEAR = frozenset({"newton_euler"})
 """Formulations that read a body's moments alone, so that they may be regrouped"""
 
 STRAIGHT_LINE = 16
-"""Joints up to which the Coriolis matrix is one program; it grows with their square"""
+"""Joints up to which a matrix is one program. Programs grow with the square of the joints; beyond,
+the columns are a batch of torques."""
 
 
 class OpenChain:
@@ -49,13 +52,17 @@ class OpenChain:
         self.actuated_names = mechanism.actuated_names
         self._backend, self._threads = backend, threads
         self._is_linear = equations.method.name in LINEAR
-        self._layout = _Layout(self._shaped(equations), {link.name for link in mechanism.links})
+        self._layout = Layout(self._shaped(equations), {link.name for link in mechanism.links})
         self._equations = equations
         self._robot = mechanism.name
-        self._parameters = self._layout.values(self._shaped(equations))
         self._kernels: dict[str, Kernel] = {}
-        self.torques = self.kernel("torques").call
-        """(q, qd, qdd) -> tau"""
+        self.parameters = self._layout.values(self._shaped(equations))
+        """What the kernels get beside the state, as `function` takes it"""
+
+    @property
+    def torques(self) -> Callable[..., Floats]:
+        """(q, qd, qdd) -> tau, with nothing in between."""
+        return self.kernel("torques").call
 
     def _shaped(self, equations: Equations) -> Mechanism:
         return compact(equations.mechanism) if self._is_linear else equations.mechanism
@@ -63,10 +70,10 @@ class OpenChain:
     def update(self, mechanism: Mechanism) -> None:
         """Take over gravity, friction and inertias of a mechanism of the same geometry."""
         equations = self._brought(mechanism)
-        self._parameters = self._layout.values(self._shaped(equations))
+        self.parameters = self._layout.values(self._shaped(equations))
         self._equations = equations
         for kernel in self._kernels.values():
-            kernel.parameters = self._parameters
+            kernel.parameters = self.parameters
 
     @property
     def backend(self) -> str:
@@ -74,32 +81,41 @@ class OpenChain:
         return self.kernel("torques").description
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
-        return self.kernel("mass_matrix").call(q)
+        if self._is_short:
+            return self.kernel("mass_matrix").call(q)
+        # D e_j: the torques of unit accelerations
+        n = len(self.joint_names)
+        rows = self.kernel("inertia")(_beside(q, "q", n), np.eye(n))
+        return np.tril(np.swapaxes(rows, -1, -2)) + np.triu(rows, 1)
 
     def gravity(self, q: ArrayLike) -> Floats:
         return self.kernel("gravity").call(q)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        if len(self.joint_names) <= STRAIGHT_LINE:
+        if self._is_short:
             return self.kernel("coriolis_matrix").call(q, qd)
-        # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)], the states in one batch (see Equations)
+        # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)]  (see Equations)
         n = len(self.joint_names)
-        q, qd = np.asarray(q, dtype=float)[..., None, :], np.asarray(qd, dtype=float)[..., None, :]
-        bias = self.kernel("bias")
-        columns = (bias(q, qd + np.eye(n)) - bias(q, qd - np.eye(n))) / 4
-        return np.ascontiguousarray(np.swapaxes(columns, -1, -2))
+        bias, units = self.kernel("bias"), np.eye(n)
+        q, qd = _beside(q, "q", n), _beside(qd, "qd", n)
+        rows = (bias(q, qd + units) - bias(q, qd - units)) / 4
+        return np.ascontiguousarray(np.swapaxes(rows, -1, -2))
+
+    @property
+    def _is_short(self) -> bool:
+        return len(self.joint_names) <= STRAIGHT_LINE
 
     def kernel(self, name: str) -> Kernel:
         """The kernel of one of the functions; it is built when it is first asked for."""
         if name not in self._kernels:
             function = self.function(name)
             self._kernels[name] = Kernel(
-                function, self._parameters, self._backend, self._threads
+                function, self.parameters, self._backend, self._threads
             )
         return self._kernels[name]
 
     def function(self, name: str) -> Function:
-        """torques, mass_matrix, coriolis_matrix, gravity or bias, as a function to compile."""
+        """One of the functions of `Equations`, or `inertia`, D(q) qdd, as a function to compile."""
         n = len(self.joint_names)
         arguments = _ARGUMENTS[name]
         shape = (n, n) if name.endswith("matrix") else (n,)
@@ -108,6 +124,9 @@ class OpenChain:
         def equations(*vectors: Array) -> Iterable[Any]:
             *states, p = vectors
             bound = replace(self._equations, mechanism=self._layout.filled(p))
+            if name == "inertia":
+                bound = replace(bound, terms=frozenset({"inertia"}))
+                return bound.torques(states[0], zeros(n), states[1])
             return pick(getattr(bound, name)(*states))
 
         e = self._equations
@@ -120,11 +139,20 @@ class OpenChain:
 
 _ARGUMENTS = {
     "torques": ("q", "qd", "qdd"),
+    "inertia": ("q", "qdd"),
     "bias": ("q", "qd"),
     "coriolis_matrix": ("q", "qd"),
     "mass_matrix": ("q",),
     "gravity": ("q",),
 }
+
+
+def _beside(state: ArrayLike, name: str, n: int) -> Floats:
+    """(…, 1, n), to go with the rows of a matrix (n, n)."""
+    array = as_floats(name, state)
+    if array.ndim == 0 or array.shape[-1] != n:
+        raise wrong(InputError, name, array.shape, f"shape (…, {n}): one entry a joint")
+    return array[..., None, :]
 
 
 def _symmetric(D: Array) -> list[Any]:
@@ -136,7 +164,7 @@ def _symmetric(D: Array) -> list[Any]:
 _PICKS: dict[str, Callable[[Array], Any]] = {"mass_matrix": _symmetric}
 
 
-class _Layout:
+class Layout:
     """Where gravity, friction and inertias are in the vector of parameters.
 
     gravity (3,); then for each link that has them its joint's viscous and Coulomb friction and

@@ -139,6 +139,10 @@ class KinematicState:
         """(6, n_a): J̇_R in a = J_R q̈_a + J̇_R q̇_a (10)."""
         return self.J_C_rate @ self.T + self.J_C @ self.T_rate
 
+    def moving(self, qd_r: Floats) -> KinematicState:
+        """The same configuration at other rates (n_r,)."""
+        return KinematicState(self.functions, self.q_r, qd_r, self.residual)
+
     # --- inverses ---------------------------------------------------------------------------
 
     @cached_property

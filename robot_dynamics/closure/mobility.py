@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import ClosureError, DescriptionError
 from .constraints import Row
 from .functions import Floats, Mask
+from .linear import pivots
 from .subsystems import Subsystems
 
 RANK_TOLERANCE = 1e-4
@@ -42,6 +43,8 @@ class Mobility:
     """(m,): makes every row a share of the mechanism's size, or an angle"""
     column_scale: Floats
     """(n_r,): 1 for turning joints, the size for sliding ones"""
+    pivots: tuple[tuple[int, int], ...]
+    """(row, column) of the passive Jacobian's kept rows, in the order of elimination"""
 
 
 def given_home(subsystems: Subsystems) -> Floats:
@@ -109,7 +112,8 @@ def explore(
     _check_hold(subsystems, ranks, [_rank(J) for J in passive], passive[0])
     kept = _independent(passive, n - subsystems.actuated)
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
-    return Mobility(home, miss, n - rank, kept, left_out, row_scale, column_scale)
+    order = pivots([J[list(kept)] for J in passive])
+    return Mobility(home, miss, n - rank, kept, left_out, row_scale, column_scale, order)
 
 
 def _scales(subsystems: Subsystems, rows: tuple[Row, ...], J: Floats) -> tuple[Floats, Floats]:

@@ -12,19 +12,15 @@ from dataclasses import replace
 import numpy as np
 
 from ..mechanism import Inertial, Mechanism, Pose
+from ..mechanism.base_parameters import Moments
 from ..scalar import Array, array, cross, skew, zeros
 
 
 def platform_body(mechanism: Mechanism) -> tuple[Inertial, Mechanism]:
     """(the platform in its own link frame, the mechanism without the platform's body)."""
-    if mechanism.platform is None:
-        return Inertial(), mechanism
-    poses = {mechanism.platform: Pose()}
-    body = mechanism.link(mechanism.platform).inertial
-    for link in mechanism.links:
-        if link.parent in poses and not link.joint.moves and link.name not in poses:
-            poses[link.name] = poses[link.parent] @ link.joint.pose(0.0)
-            body = body + link.inertial.seen_from(poses[link.name])
+    body, poses = Inertial(), platform_links(mechanism)
+    for name, pose in poses.items():
+        body = body + mechanism.link(name).inertial.seen_from(pose)
     legs = tuple(
         replace(link, inertial=Inertial()) if link.name in poses else link
         for link in mechanism.links
@@ -32,14 +28,25 @@ def platform_body(mechanism: Mechanism) -> tuple[Inertial, Mechanism]:
     return body, replace(mechanism, links=legs)
 
 
-def inertia_matrix(body: Inertial, R: Array) -> Array:
+def platform_links(mechanism: Mechanism) -> dict[str, Pose]:
+    """The links that are the platform, with their poses in its frame; empty: there is none."""
+    if mechanism.platform is None:
+        return {}
+    poses = {mechanism.platform: Pose()}
+    for link in mechanism.links:
+        if link.parent in poses and not link.joint.moves:
+            poses[link.name] = poses[link.parent] @ link.joint.pose(0.0)
+    return poses
+
+
+def inertia_matrix(body: Inertial | Moments, R: Array) -> Array:
     """D_x (6, 6), kg, kg·m, kg·m², about P."""
     m, mc, I = _turned(body, R)
     # [[m 1, -m [c]×], [m [c]×, I_P]]
     return _blocks(m * np.eye(3), -skew(mc), skew(mc), I)
 
 
-def coriolis_matrix(body: Inertial, R: Array, omega: Array) -> Array:
+def coriolis_matrix(body: Inertial | Moments, R: Array, omega: Array) -> Array:
     """C_x (6, 6): C_x v is the wrench of the turning alone.
 
     Of the many matrices with that product it is the one whose projection J_Cᵀ (D_x J̇_C + C_x J_C)
@@ -52,14 +59,14 @@ def coriolis_matrix(body: Inertial, R: Array, omega: Array) -> Array:
     return _blocks(zeros(3, 3), -skew(cross(omega, mc)), zeros(3, 3), turning)
 
 
-def gravity_wrench(body: Inertial, R: Array, gravity: Array) -> Array:
+def gravity_wrench(body: Inertial | Moments, R: Array, gravity: Array) -> Array:
     """G_x (6,): the wrench that holds the platform against gravity (3,), m/s²."""
     m, mc, _ = _turned(body, R)
     # [-m g; -m c × g]
     return array([*(-m * gravity), *-cross(mc, gravity)])
 
 
-def motion_wrench(body: Inertial, R: Array, omega: Array, a: Array) -> Array:
+def motion_wrench(body: Inertial | Moments, R: Array, omega: Array, a: Array) -> Array:
     """D_x a + C_x v (6,) at a = [p̈; ω̇]; ṗ itself does not matter."""
     m, mc, I = _turned(body, R)
     p_acceleration, alpha = a[:3], a[3:]
@@ -69,7 +76,7 @@ def motion_wrench(body: Inertial, R: Array, omega: Array, a: Array) -> Array:
     return array([*force, *moment])
 
 
-def _turned(body: Inertial, R: Array) -> tuple[Array, Array, Array]:
+def _turned(body: Inertial | Moments, R: Array) -> tuple[Array, Array, Array]:
     """(m, m c, I_P) on base axes."""
     return body.mass, R @ body.first_moment, R @ body.inertia_about_origin @ R.T
 

@@ -22,7 +22,9 @@ import numpy as np
 
 from ..equations import TERMS, Equations
 from ..mechanism import Attachment, Inertial, Loop, Mechanism, Pose
-from ..mechanism.transform import standard_form, with_rotor_model
+from ..mechanism.base_parameters import Moments, compact
+from ..mechanism.transform import standard_form
+from ..open_chain import LINEAR
 from ..scalar import Array, Scalar, array, zeros
 from . import platform
 from .constraints import Constraints
@@ -44,7 +46,7 @@ class Subsystems:
     actuated: int
     sensed: int
     legs: Equations
-    body: Inertial
+    body: Inertial | Moments
     """The platform's, in its own link's frame; nothing where there is no platform"""
     constraints: Constraints
     pose_constraints: Constraints | None
@@ -68,6 +70,8 @@ class Subsystems:
         """
         body, tree = platform.platform_body(mechanism)
         legs = Equations.of(tree, formulation, rotors, terms, friction_smoothing)
+        if legs.method.name in LINEAR:
+            legs = replace(legs, mechanism=compact(legs.mechanism))
         independent = mechanism.joint_names
         driven = (*mechanism.actuated_names, *mechanism.sensed)
         names = driven + tuple(name for name in independent if name not in driven)
@@ -78,8 +82,10 @@ class Subsystems:
             weld = (
                 Loop(_POSE, "fixed", Attachment(mechanism.base), Attachment(mechanism.platform)),
             )
+        # bodies play no part in the closure
+        shapes = tuple(replace(link, inertial=Inertial()) for link in mechanism.links)
         bare = standard_form(
-            replace(with_rotor_model(mechanism, "none"), loops=mechanism.loops + weld)
+            replace(mechanism, links=shapes, rotors=(), armatures=(), loops=mechanism.loops + weld)
         )
         S, s = bare.coordinates()
         coordinates = (S[:, list(order)], s)
@@ -127,7 +133,7 @@ class Subsystems:
         """D' q̈_r + C' q̇_r (n_r,): no gravity, no friction."""
         legs = replace(self.legs, terms=frozenset({"inertia", "coriolis"}))
         tau = self._legs(legs.torques, q, qd, qdd)
-        if self.body.is_nothing:
+        if self.pose_constraints is None:
             return tau
         frame = self.platform_frame(q, qd)
         # a = J_C q̈_r + J̇_C q̇_r
@@ -142,7 +148,7 @@ class Subsystems:
     def gravity(self, q: Array) -> Array:
         """G' (n_r,)."""
         tau = self._legs(self.legs.gravity, q)
-        if self.body.is_nothing:
+        if self.pose_constraints is None:
             return tau
         frame = self.platform_frame(q)
         wrench = platform.gravity_wrench(self.body, frame.rotation, self.mechanism.gravity)

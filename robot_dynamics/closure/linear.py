@@ -1,0 +1,149 @@
+"""Linear equations over any scalar, in an order of elimination that is decided beforehand.
+
+Straight-line: no search for pivots, no square roots. How near the order came to failing is in
+`spread`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..scalar import Array, Scalar, array, is_zero
+
+Pivots = Sequence[tuple[int, int]]
+
+SOUND = 0.3
+"""A pivot may be this much smaller than the largest that is left, if that leaves more zeros"""
+_NOTHING = 1e-12
+
+
+def pivots(matrices: Sequence[Array]) -> tuple[tuple[int, int], ...]:
+    """(row, column) of each pivot for square matrices of one structure, given at several places.
+
+    Markowitz's choice: of the entries that are large everywhere, the one that leaves most zeros.
+    """
+    rest = [np.array(matrix, dtype=float) for matrix in matrices]
+    n = len(rest[0])
+    rows, columns = list(range(n)), list(range(n))
+    chosen = []
+    for _ in range(n):
+        least = np.min([abs(A[np.ix_(rows, columns)]) for A in rest], axis=0)
+        most = np.max([abs(A[np.ix_(rows, columns)]) for A in rest], axis=0)
+        filled = most > _NOTHING * max(float(most.max()), 1.0)
+        cost = np.outer(filled.sum(axis=1) - 1, filled.sum(axis=0) - 1)
+        candidates = np.where(least >= SOUND * least.max(), cost, n * n)
+        row, column = np.unravel_index(int(np.argmin(candidates)), candidates.shape)
+        i, j = rows.pop(row), columns.pop(column)
+        chosen.append((i, j))
+        for A in rest:
+            A[rows] -= np.outer(A[rows, j] / A[i, j], A[i])
+    return tuple(chosen)
+
+
+class Eliminated:
+    """A square matrix by Gaussian elimination with these pivots."""
+
+    def __init__(self, A: Array, order: Pivots):
+        self.order = order
+        U = [list(row) for row in A]
+        self.squares: Scalar = sum(x * x for row in U for x in row)
+        self.L: list[dict[int, Scalar]] = []
+        self.inverses: list[Scalar] = []
+        rows, columns = {i for i, _ in order}, {j for _, j in order}
+        for i, j in order:
+            rows.discard(i)
+            columns.discard(j)
+            inverse = 1.0 / U[i][j]
+            below = {}
+            for r in sorted(rows):
+                if not is_zero(U[r][j]):
+                    below[r] = U[r][j] * inverse
+                    for c in sorted(columns):
+                        U[r][c] = U[r][c] - below[r] * U[i][c]
+            self.L.append(below)
+            self.inverses.append(inverse)
+        self.U = U
+
+    def solve(self, b: Array) -> Array:
+        """x with A x = b."""
+        y, x = list(b), [0.0] * len(b)
+        for (i, _), below in zip(self.order, self.L, strict=True):
+            for r, share in below.items():
+                y[r] = y[r] - share * y[i]
+        for t in reversed(range(len(y))):
+            i, j = self.order[t]
+            entry = y[i]
+            for _, c in self.order[t + 1 :]:
+                entry = entry - self.U[i][c] * x[c]
+            x[j] = entry * self.inverses[t]
+        return array(x)
+
+    def solve_transposed(self, b: Array) -> Array:
+        """x with Aᵀ x = b."""
+        x = [0.0] * len(b)
+        for t, (i, j) in enumerate(self.order):
+            entry = b[j]
+            for s, _ in self.order[:t]:
+                entry = entry - self.U[s][j] * x[s]
+            x[i] = entry * self.inverses[t]
+        for t in reversed(range(len(x))):
+            i = self.order[t][0]
+            for r, share in self.L[t].items():
+                x[i] = x[i] - share * x[r]
+        return array(x)
+
+    @property
+    def spread(self) -> Scalar:
+        """Σ a² · Σ 1/pivot²: large near a singularity, and where the pivots are badly chosen."""
+        return self.squares * sum((x * x for x in self.inverses), 0.0)
+
+
+class Orthogonalised:
+    """A tall matrix of full column rank as Q R, by modified Gram–Schmidt.
+
+    The columns of Q keep their lengths, so that R has a unit diagonal.
+    """
+
+    def __init__(self, A: Array):
+        m, n = A.shape
+        columns = [A[:, j] for j in range(n)]
+        self.rows = m
+        self.Q: list[Array] = []
+        self.inverses: list[Scalar] = []
+        self.R: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
+        for k, q in enumerate(columns):
+            inverse = 1.0 / np.dot(q, q)
+            self.Q.append(q)
+            self.inverses.append(inverse)
+            for j in range(k + 1, n):
+                # r_kj = q_k·a_j / q_k·q_k,  a_j -= r_kj q_k
+                r = np.dot(q, columns[j]) * inverse
+                self.R[k][j] = r
+                columns[j] = array(columns[j] - r * q)
+
+    def solve(self, b: Array) -> Array:
+        """x (n,) with the least |A x - b|."""
+        y = []
+        for q, inverse in zip(self.Q, self.inverses, strict=True):
+            y.append(np.dot(q, b) * inverse)
+            b = b - y[-1] * q
+        return self._back(y)
+
+    def solve_normal(self, c: Array) -> Array:
+        """(AᵀA)⁻¹ c (n,)."""
+        z: list[Scalar] = []
+        for k, entry in enumerate(c):
+            for i in range(k):
+                entry = entry - self.R[i][k] * z[i]
+            z.append(entry)
+        return self._back([e * inverse for e, inverse in zip(z, self.inverses, strict=True)])
+
+    def _back(self, y: Sequence[Scalar]) -> Array:
+        """x with R x = y."""
+        x = list(y)
+        for k in reversed(range(len(x))):
+            for j in range(k + 1, len(x)):
+                x[k] = x[k] - self.R[k][j] * x[j]
+        return array(x)

@@ -1,0 +1,216 @@
+"""The model of a closed mechanism in its control coordinates, over any scalar.
+
+    τ = D q̈ + C q̇ + G + friction,   D = Tᵀ D' T_q,  C = Tᵀ (C' T_q + D' Ṫ_q),  G = Tᵀ G'    (18)
+
+with D', C', G' of `subsystems`. The control coordinates q are q_a, or [q_a; q_s] with sensors;
+without sensors T_q is T. Everything here is straight-line, so that it can be recorded: Newton's
+method takes a fixed number of steps, and `guard` says whether they were enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..scalar import Array, Scalar, array, zeros
+from .linear import Eliminated, Orthogonalised, Pivots
+from .subsystems import Subsystems
+
+STEPS = 2
+"""Of Newton's method from a good guess: the second is beneath 1e-7, and what is left 1e-14"""
+FAR_STEPS = 5
+"""The same from a guess that is some tenths away"""
+LAST_STEP = 1e-7
+"""rad, or shares of the mechanism's size"""
+CONTRACTION = 0.25
+"""See `position`"""
+MARGIN = 10.0
+"""By how much the condition number may be beyond what the pivots say"""
+_ROUNDING = 1e-24
+"""The square of an increment that is nothing but rounding"""
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedModel:
+    """No state, no caches. q, qd, qdd (k,) are control coordinates; q_r (n_r,) all of them."""
+
+    parts: Subsystems
+    sensed: bool
+    kept: tuple[int, ...]
+    """The closure's independent rows"""
+    row_scale: Array
+    """Of these rows"""
+    column_scale: Array
+    """(n_r,)"""
+    pivots: Pivots
+    """Of the passive Jacobian"""
+    condition_limit: float
+
+    @property
+    def known(self) -> int:
+        """k: how many of q_r are control coordinates."""
+        return self.parts.actuated + (self.parts.sensed if self.sensed else 0)
+
+    def over(self, parts: Subsystems) -> ClosedModel:
+        """The same with other bodies, friction or gravity."""
+        return replace(self, parts=parts)
+
+    # --- position ---------------------------------------------------------------------------
+
+    def jacobian(self, q_r: Array) -> Array:
+        """∂φ/∂q_r of the kept rows, scaled."""
+        J = self.parts.constraints.jacobian(q_r)[list(self.kept)]
+        return array(self.row_scale[:, None] * J * self.column_scale)
+
+    def residual(self, q_r: Array) -> Array:
+        """φ of the kept rows, scaled."""
+        return self.row_scale * self.parts.constraints.residual(q_r)[list(self.kept)]
+
+    def closed(self, q: Array, u: Array, steps: int) -> tuple[Array, Scalar]:
+        """(q_r, guard) from q and a guess u of the other joints.
+
+        guard is at most 1 where Newton's second step was a quarter of the first at most, and the
+        last one small.
+        """
+        k = self.known
+        squares: list[Scalar] = []
+        for _ in range(steps if len(u) else 0):
+            q_r = array([*q, *u])
+            A = self.jacobian(q_r)[:, k:]
+            # A d = -φ, by least squares where the sensors say too much
+            d = self.solver(A).solve(-self.residual(q_r))
+            u = array(u + self.column_scale[k:] * d)
+            squares.append(np.dot(d, d))
+        if not squares:
+            return array([*q, *u]), 0.0
+        shrinking = squares[1] / (CONTRACTION**2 * (squares[0] + _ROUNDING))
+        return array([*q, *u]), shrinking + squares[-1] / LAST_STEP**2
+
+    def closing(self, q: Array, u: Array) -> Array:
+        """[guard; nearness; q_r], from q and a guess u of the other joints.
+
+        nearness is at most 1 where the state is certainly far enough from singularities.
+        """
+        q_r, guard = self.closed(q, u, FAR_STEPS)
+        return array([guard, _Projection(self, q_r).nearness, *q_r])
+
+    def solver(self, A: Array) -> Eliminated | Orthogonalised:
+        square = A.shape == (len(self.pivots),) * 2
+        return Eliminated(A, self.pivots) if square else Orthogonalised(A)
+
+    # --- dynamics ---------------------------------------------------------------------------
+
+    def torques(self, q_r: Array, qd: Array, qdd: Array) -> Array:
+        """τ (n_a,) of the chosen terms."""
+        return _Projection(self, q_r).torques(qd, qdd)
+
+    def gravity(self, q_r: Array) -> Array:
+        """G (n_a,)."""
+        # G = Tᵀ G'
+        return _Projection(self, q_r).on_motors(self.parts.gravity(q_r))
+
+    def mass_matrix(self, q_r: Array) -> Array:
+        """D (n_a, k)."""
+        projection, still = _Projection(self, q_r), zeros(len(self.parts.names))
+        # D = Tᵀ D' T_q, column by column
+        columns = [
+            projection.on_motors(self.parts.rigid(q_r, still, projection.rates(unit)))
+            for unit in np.eye(self.known)
+        ]
+        return array(columns).reshape(self.known, -1).T
+
+    def coriolis_column(self, q_r: Array, qd: Array, w: Array) -> Array:
+        """C w (n_a,).
+
+        For the actuated joints alone C consists of Christoffel symbols: dD/dt - 2C is skew.
+        """
+        projection, still = _Projection(self, q_r), zeros(len(self.parts.names))
+        rates, way = projection.rates(qd), projection.rates(w)
+        # C = Tᵀ (C' T_q + D' Ṫ_q); the bias b is a quadratic form whose Christoffel matrix is
+        # C', so that C' w = ¼ [b(q̇ + w) - b(q̇ - w)]
+        ahead = self.parts.rigid(q_r, rates + way, still)
+        behind = self.parts.rigid(q_r, rates - way, projection.bending(rates, way) * -4.0)
+        return projection.on_motors((ahead - behind) / 4)
+
+    def coriolis_matrix(self, q_r: Array, qd: Array) -> Array:
+        """C (n_a, k), column by column."""
+        columns = [self.coriolis_column(q_r, qd, unit) for unit in np.eye(self.known)]
+        return array(columns).reshape(self.known, -1).T
+
+    # --- all at once ------------------------------------------------------------------------
+
+    def at_once(self, q: Array, qd: Array, qdd: Array, memory: Array) -> Array:
+        """A call at one go: what it gives is the memory of the next.
+
+        [τ (n_a,); guard; q (k,); u (n_r - k,), the other joints; the rows of T_q that give u̇]
+        """
+        a, k, n = self.parts.actuated, self.known, len(self.parts.names)
+        q_before = memory[a + 1 : a + 1 + k]
+        u_before = memory[a + 1 + k : a + 1 + n]
+        T_before = memory[a + 1 + n :].reshape(n - k, k)
+        # from where the last T_q points
+        q_r, guard = self.closed(q, u_before + T_before @ (q - q_before), STEPS)
+        projection = _Projection(self, q_r)
+        tau = projection.torques(qd, qdd)
+        return array([*tau, guard + projection.nearness, *q_r, *projection.rest.ravel()])
+
+    def memory(self, q_r: Array, T_u: Array) -> Array:
+        """What `at_once` takes for its first call, from a closed q_r and its T_q."""
+        return array([*zeros(self.parts.actuated + 1), *q_r, *np.ravel(T_u)])
+
+
+class _Projection:
+    """T and T_q at one configuration."""
+
+    def __init__(self, model: ClosedModel, q_r: Array):
+        self.model, self.q_r = model, q_r
+        self.a, self.k = a, k = model.parts.actuated, model.known
+        scale = model.column_scale
+        self.J = model.jacobian(q_r)
+        passive = Eliminated(self.J[:, a:], model.pivots)
+        self.nearness = passive.spread * (MARGIN / model.condition_limit) ** 2
+        # J_passive q̇_passive = -J_a q̇_a
+        self.T_passive = self._solved(passive, self.J[:, :a] / scale[:a], scale[a:])
+        self.solver: Eliminated | Orthogonalised = passive
+        self.rest = self.T_passive
+        if k > a:
+            # A q̇_p = -B q̇, by least squares where the sensors say too much
+            self.solver = model.solver(self.J[:, k:])
+            self.rest = self._solved(self.solver, self.J[:, :k] / scale[:k], scale[k:])
+
+    @staticmethod
+    def _solved(solver: Eliminated | Orthogonalised, B: Array, scale: Array) -> Array:
+        columns = [scale * solver.solve(-B[:, j]) for j in range(B.shape[1])]
+        return array(columns).reshape(B.shape[1], len(scale)).T
+
+    def rates(self, qd: Array) -> Array:
+        """T_q q̇ (n_r,)."""
+        return array([*qd, *(self.rest @ array(qd))])
+
+    def bending(self, rates: Array, way: Array) -> Array:
+        """Ṫ_q w (n_r,) at q̇_r = rates, for way = T_q w."""
+        model, k = self.model, self.k
+        scale = model.column_scale
+        J_rate = (
+            model.row_scale[:, None]
+            * model.parts.constraints.jacobian_rate(self.q_r, rates)[list(model.kept)]
+        )
+        # A Ẋ w = -J̇ T_q w
+        rest = self.solver.solve(-(J_rate @ way))
+        if isinstance(self.solver, Orthogonalised):
+            # A has more rows than columns: - (AᵀA)⁻¹ Ȧᵀ J T_q w as well
+            missed = (J_rate[:, k:] * scale[k:]).T @ (self.J @ (way / scale))
+            rest = rest - self.solver.solve_normal(missed)
+        return array([*zeros(k), *(scale[k:] * rest)])
+
+    def torques(self, qd: Array, qdd: Array) -> Array:
+        """τ (n_a,)"""
+        # q̇_r = T_q q̇,  q̈_r = T_q q̈ + Ṫ_q q̇
+        rates = self.rates(qd)
+        free = self.bending(rates, rates)
+        return self.on_motors(self.model.parts.torques(self.q_r, rates, self.rates(qdd), free))
+
+    def on_motors(self, tau_r: Array) -> Array:
+        """Tᵀ τ_r (n_a,)."""
+        return array(tau_r[: self.a] + self.T_passive.T @ tau_r[self.a :])
