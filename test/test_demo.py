@@ -304,6 +304,15 @@ def test_the_simulated_robot_moves_by_the_efforts_that_it_gets():
     assert words.count("expected 3 finite numbers; not used") == 1  # the second is throttled
 
 
+def test_the_manual_has_the_simulated_robots_parameters():
+    from robot_dynamics.simulated_robot_parameters import PARAMETERS
+
+    manual = (ROOT / "docs" / "demo.md").read_text()
+    for each in PARAMETERS:
+        assert f"| `{each.name}` | {each.type} |" in manual
+        assert f"| {each.meaning} |" in manual
+
+
 @pytest.mark.parametrize("module", ["rclpy", "mujoco", "matplotlib"])
 def test_a_missing_extra_is_named_with_its_cure(module, monkeypatch, tmp_path):
     from robot_dynamics.demo import run

@@ -63,6 +63,7 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
         "units": units,
         "update_rate": demo.update_rate,
         "delay": demo.delay,
+        "bandwidth": demo.bandwidth,
         "p_gains": gains[0],
         "d_gains": gains[1],
         "runs": [_numbers(track, tracks[0]) for track in tracks],
@@ -194,7 +195,12 @@ def _numbers(track: Track, alone: Track) -> dict[str, Any]:
 
 
 def _text(result: dict[str, Any]) -> str:
-    lines = [_conditions(result["update_rate"], result["delay"]), ""]
+    lines = [
+        _conditions(result["update_rate"], result["delay"]),
+        f"PD: Kp = w² D_jj, Kd = 2 w D_jj at the start, w = {result['bandwidth']:g} rad/s, "
+        "nothing against gravity",
+        "",
+    ]
     width = max(len(run["label"]) for run in result["runs"])
     columns = f"{'RMS error':>14} {'÷':>7} {'peak error':>14} {'÷':>7}"
     lines.append(f"{'joint':12} {'controller':{width}} {columns}")
