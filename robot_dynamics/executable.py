@@ -31,7 +31,7 @@ def run(
         name: of the executable, for messages.
         make: makes the node.
         arguments: of the command line; None: those of the process.
-        finish: is called with the node while it can still publish.
+        finish: is called with the node at the end, whatever ended it, while it can still publish.
 
     Returns:
         the exit code: 0 after a signal; 1 after one line on stderr, where it could not start or
@@ -59,11 +59,10 @@ def run(
         executor.add_node(node)
         while not stopped:
             executor.spin_once()
-        finish(node)
     except KeyboardInterrupt:
         pass
     # RuntimeError: ROS could not read the command line
-    except (RobotDynamicsError, ParameterException, RuntimeError) as error:
+    except (RobotDynamicsError, ParameterException, OSError, RuntimeError) as error:
         if node is not None and not isinstance(error, RobotDynamicsError):
             raise
         print(f"{name}: {one_line(error)}", file=sys.stderr)
@@ -71,6 +70,7 @@ def run(
     finally:
         on_signals(signal.SIG_IGN)
         if node is not None:
+            finish(node)
             node.destroy_node()
         rclpy.try_shutdown()
     return 0

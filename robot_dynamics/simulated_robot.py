@@ -29,8 +29,6 @@ from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
@@ -39,6 +37,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from . import load
 from .errors import InputError, RobotDynamicsError, wrong
+from .executable import run
 from .feed_forward.motion import Desired, Motion, Setpoint
 from .feed_forward.motion import read as read_motion
 from .feed_forward.parameters import Parameter
@@ -275,28 +274,7 @@ class Record:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until SIGINT or SIGTERM; returns the exit code."""
-    try:
-        rclpy.init(args=arguments)
-        node = SimulatedRobot()
-    except KeyboardInterrupt:
-        rclpy.try_shutdown()
-        return 0
-    except (RobotDynamicsError, ParameterException, OSError, RuntimeError) as error:
-        print(f"simulated_robot: {' '.join(str(error).split())}", file=sys.stderr)
-        rclpy.try_shutdown()
-        return 1
-    try:
-        rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    except RobotDynamicsError as error:
-        print(f"simulated_robot: {error}", file=sys.stderr)
-        return 1
-    finally:
-        node.close()
-        node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+    return run("simulated_robot", SimulatedRobot, arguments, SimulatedRobot.close)
 
 
 if __name__ == "__main__":

@@ -89,6 +89,14 @@ class Partner:
         self.description_out = node.create_publisher(String, "robot_description", latched)
 
     def __enter__(self) -> Partner:
+        try:
+            self._meet()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _meet(self) -> None:
         self.until(
             lambda: (
                 self.states_out.get_subscription_count()
@@ -99,7 +107,6 @@ class Partner:
             ),
             "the node's topics",
         )
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
@@ -126,7 +133,12 @@ class Partner:
         self._executor.spin_once(timeout_sec=seconds)
 
     def until(
-        self, done: Callable[[], Any], what: str, *, meanwhile: Callable[[], Any] = lambda: None
+        self,
+        done: Callable[[], Any],
+        what: str,
+        *,
+        meanwhile: Callable[[], Any] = lambda: None,
+        ended: bool = False,
     ) -> Any:
         """Wait for something to become true, and say what there was instead where it does not."""
         deadline = time.monotonic() + PATIENCE
@@ -135,7 +147,9 @@ class Partner:
                 f"waited {PATIENCE:g} s for {what}; commands {self.commands[-3:]}, "
                 f"counts {self.counts()}, log:\n{self.log}"
             )
-            assert self.process.poll() is None, f"the node ended, waiting for {what}:\n{self.log}"
+            assert ended or self.process.poll() is None, (
+                f"the node ended, waiting for {what}:\n{self.log}"
+            )
             meanwhile()
             self.spin()
         return result

@@ -396,9 +396,11 @@ def test_it_ends_on_a_signal_with_code_0_and_leaves_a_torque_at_rest(number):
         torques_become(partner, [12.0, 6.0 * (1.0 + G), 2.0], joints, dict.fromkeys(joints, 1.0))
         partner.process.send_signal(number)
         assert partner.process.wait(PATIENCE) == 0
-        for _ in range(20):
-            partner.spin()
-        assert is_close(partner.commands[-1], [0.0, 6.0 * G, 0.0])
+        partner.until(
+            lambda: is_close(partner.commands[-1], [0.0, 6.0 * G, 0.0]),
+            "torques at rest, as the last word",
+            ended=True,
+        )
         assert "Traceback" not in partner.log
 
 
