@@ -3,6 +3,7 @@ projected with a T from Pinocchio's own frame Jacobians. Oracles only."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,10 @@ import robots
 import yaml
 
 import robot_dynamics as rd
+from robot_dynamics import closure
+
+ClosedChain = partial(closure.ClosedChain, backend="python")
+"""Nothing is compiled for robots that are never met again"""
 
 LOCKED = {  # (translations, rotations) of the successor that the joint forbids, predecessor's axes
     "revolute": ("xyz", "xy"),

@@ -7,11 +7,10 @@ from dataclasses import replace
 import closed_robots
 import numpy as np
 import pytest
-from closed_robots import Oracle
+from closed_robots import ClosedChain, Oracle
 from robots import CONFIG, RELATIVE_TO_PINOCCHIO, inertia, relative
 
 import robot_dynamics as rd
-from robot_dynamics.closure import ClosedChain
 from robot_dynamics.equations import TERMS
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.mechanism import Friction, Inertial
@@ -247,6 +246,67 @@ def test_a_batch_is_its_states(case):
         assert relative(D[i], chain.mass_matrix(many[i])) < INVARIANT
         assert relative(C[i], chain.coriolis_matrix(many[i], qd)) < INVARIANT
         assert relative(G[i], chain.gravity(many[i])) < INVARIANT
+
+
+@pytest.mark.parametrize("name", ["rrr", "delta"])
+@pytest.mark.parametrize("sensed", [False, True])
+def test_c_and_python_agree(name, sensed):
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    try:
+        compiled = rd.InverseDynamics(mechanism, sensed=sensed, backend="c")
+    except rd.RobotDynamicsError as reason:
+        pytest.skip(f"no compiler here: {reason}")
+    active, chain = ClosedChain(mechanism), ClosedChain(mechanism, sensed=sensed)
+    rng = np.random.default_rng(0)
+    k = len(chain.joint_names)
+    for _ in range(20):
+        q = active.forward(active.home.q_a + rng.uniform(-0.2, 0.2, 3)).q_r[:k]
+        q = q + rng.uniform(-0.01, 0.01, k)
+        qd, qdd = rng.uniform(-1, 1, (2, k))
+        assert relative(compiled(q, qd, qdd), chain(q, qd, qdd)) < INVARIANT
+        for function, state in (
+            ("mass_matrix", (q,)),
+            ("coriolis_matrix", (q, qd)),
+            ("gravity", (q,)),
+        ):
+            found, expected = (getattr(x, function)(*state) for x in (compiled, chain))
+            assert relative(found, expected) < INVARIANT
+    batch = q + rng.uniform(-0.01, 0.01, (40, k))
+    assert relative(compiled(batch, qd, qdd), chain(batch, qd, qdd)) < INVARIANT
+
+
+def test_what_changes_while_it_runs_is_as_if_it_had_been_so(tmp_path):
+    robot = closed_robots.random_rrr(8, rotors=True)
+    mechanism = closed_robots.load(robot, tmp_path)
+    running = rd.InverseDynamics(mechanism, backend="python")
+    q, qd, qdd = motion(running.closed)
+    rng = np.random.default_rng(8)
+    payload = Inertial(1.5, rng.uniform(-0.1, 0.1, 3), inertia(rng, 1.5))
+    gravity = rng.uniform(-9, 9, 3)
+    running(q, qd, qdd)
+    running.gravity_vector = gravity
+    running.set_payload("platform", payload)
+    running.set_payload("distal1", payload)
+    running.set_friction("qc", 0.7, 0.1)
+    running.set_friction("qp1", 0.2, 0.3)
+    fresh = ClosedChain(running.mechanism)
+    assert relative(running(q, qd, qdd), fresh(q, qd, qdd)) < INVARIANT
+    assert relative(running.mass_matrix(q), fresh.mass_matrix(q)) < INVARIANT
+    assert relative(running.gravity(q), fresh.gravity(q)) < INVARIANT
+    assert relative(running(q, qd, qdd), ClosedChain(mechanism)(q, qd, qdd)) > 0.01
+
+
+def test_the_history_does_not_matter(tmp_path):
+    """Warm starts leave no trace beyond rounding."""
+    chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"))
+    rng = np.random.default_rng(3)
+    states = chain.home.q_a + rng.uniform(-0.3, 0.3, (30, 3))
+    qd, qdd = rng.uniform(-1, 1, (2, 3))
+    once = np.array([chain(q, qd, qdd) for q in states])
+    back = np.array([chain(q, qd, qdd) for q in states[::-1]])[::-1]
+    assert relative(back, once) < INVARIANT
+    smooth = [chain(q, qd, qdd) for q in np.linspace(states[0], states[1], 500)]
+    assert relative(smooth[-1], once[1]) < INVARIANT
 
 
 @pytest.mark.parametrize("name", ["rrr", "five_bar", "delta", "gough_stewart"])

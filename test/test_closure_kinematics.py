@@ -5,11 +5,10 @@ from __future__ import annotations
 import closed_robots
 import numpy as np
 import pytest
-from closed_robots import Oracle
+from closed_robots import ClosedChain, Oracle
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
-from robot_dynamics.closure import ClosedChain
 from robot_dynamics.errors import ClosureError
 from robot_dynamics.mechanism import Pose
 

@@ -100,6 +100,15 @@ class ClosureSolver:
         u, reached = follow(increment, start[k:], scale)
         if reached < 1.0:
             stuck = self.state(np.concatenate([origin + reached * way, u]))
+            if not square:
+                raise ClosureError(
+                    f"closure: the joints don't fit together at {self._named(known)}: the loops "
+                    f"miss by {float(stuck.residual):.3g} m at {100 * reached:.3g} % of the way "
+                    "from the last configuration; a sensor may be wrong",
+                    name="closure",
+                    value=known.tolist(),
+                    expected="sensors that agree with the loops",
+                )
             raise ClosureError(
                 f"closure: the loops don't close at {self._named(known)}: "
                 f"{100 * reached:.3g} % of the way from the last closed configuration can be "
