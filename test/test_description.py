@@ -132,6 +132,16 @@ def test_files_that_are_not_there_or_nothing_to_read(tmp_path):
     refused(tmp_path / "list.yaml", "a mapping")
 
 
+def test_a_text_that_is_neither_path_nor_urdf_is_refused_shortly():
+    refused("x" * 10_000, "no such file", "…")
+    refused("a\0b", "no such file")
+    refused(None, "description", "a path")
+
+
+def test_a_urdf_text_may_begin_with_blanks_and_a_declaration():
+    assert rd.load('\ufeff\n <?xml version="1.0" encoding="ISO-8859-1"?>\n' + URDF).name == "r"
+
+
 URDF = """<robot name="r"><link name="base"/><link name="arm"><inertial><mass value="1"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="j" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 0 2"/>

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from ..errors import DescriptionError
 
+LONGEST = 120
+"""Characters of a reference that a message repeats"""
+
 
 def find(reference: str, beside: Path | None = None) -> Path:
     """The existing file that a path or a package:// URL names.
@@ -25,14 +28,39 @@ def find(reference: str, beside: Path | None = None) -> Path:
         path = Path(reference.removeprefix("file://")).expanduser()
         if beside is not None and not path.is_absolute():
             path = beside / path
-    if not path.is_file():
-        raise DescriptionError(
-            f"{reference}: no such file" + (" (it is a folder)" if path.is_dir() else ""),
-            name=reference,
-            value=str(path),
-            expected="an existing file",
-        )
-    return path
+    try:
+        if path.is_file():
+            return path
+        kind = " (it is a folder)" if path.is_dir() else ""
+    except (OSError, ValueError):  # too long for a name, or a byte that no name has
+        kind = " (it is no path at all)"
+    raise DescriptionError(
+        f"{shortened(reference)}: no such file{kind}",
+        name=reference,
+        value=str(path),
+        expected="an existing file",
+    )
+
+
+def shortened(reference: str) -> str:
+    """One line of it, and not a long one."""
+    line = " ".join(reference.split())
+    return line if len(line) <= LONGEST else line[:LONGEST] + "…"
+
+
+def read_text(path: Path) -> str:
+    """What stands in the file.
+
+    Raises:
+        DescriptionError: it may not be read, or is no text.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        words = f"not a text file ({error.reason})"
+    except OSError as error:
+        words = f"it can't be read ({error.strerror})"
+    raise DescriptionError(f"{path.name}: {words}", name=str(path))
 
 
 def _share(package: str, reference: str) -> Path:

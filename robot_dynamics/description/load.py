@@ -27,10 +27,15 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
     Warns:
         DescriptionWarning: an impossible inertia in a URDF, unless strict.
     """
-    if isinstance(source, str) and source.lstrip().startswith("<"):
+    if not isinstance(source, (str, os.PathLike)):
+        raise wrong(DescriptionError, "description", source, "a path or the text of a URDF")
+    reference = os.fspath(source)
+    # an XML declaration may only stand at the very start
+    text = reference.lstrip("\ufeff \t\r\n")
+    if text.startswith("<"):
         where = "the URDF text"
-        return _finished(urdf.parse(source, where, strict=strict), where, strict)
-    path = find(os.fspath(source))
+        return _finished(urdf.parse(text, where, strict=strict), where, strict)
+    path = find(reference)
     match path.suffix.lower():
         case ".yaml" | ".yml":
             mechanism, is_ours = yaml_file.read(path, strict=strict)

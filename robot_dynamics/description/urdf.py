@@ -27,6 +27,7 @@ from ..mechanism import (
 )
 from ..scalar import array
 from .fields import inertia_matrix, number, numbers, tolerate
+from .files import read_text
 from .order import no_name_twice, parents_first
 from .transmissions import gear_ratios
 
@@ -42,12 +43,7 @@ def read(path: Path, *, strict: bool = False) -> Mechanism:
     """The mechanism of a .urdf or .xacro file."""
     if path.suffix.lower() == ".xacro":
         return parse(expand_xacro(path), path.name, strict=strict)
-    try:
-        return parse(path.read_text(encoding="utf-8"), path.name, strict=strict)
-    except UnicodeDecodeError as error:
-        raise DescriptionError(
-            f"{path.name}: not a text file ({error.reason})", name=path.name
-        ) from None
+    return parse(read_text(path), path.name, strict=strict)
 
 
 def expand_xacro(path: Path) -> str:

@@ -25,7 +25,7 @@ from ..mechanism import (
 from ..scalar import array, exact, rotation_x, rotation_z
 from . import urdf
 from .fields import inertial, mapping, number, numbers, pose, sequence, text
-from .files import find
+from .files import find, read_text
 from .order import parents_first
 
 COMMON_KEYS = ("robot", "gravity", "rotors", "loops", "actuated", "sensed", "platform", "home")
@@ -46,8 +46,8 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, bool]:
     """
     where = path.name
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        content = yaml.load(read_text(path), Loader=_Loader)  # noqa: S506
+    except yaml.YAMLError as error:
         words = " ".join(str(error).split())
         raise DescriptionError(f"{where}: not readable as YAML: {words}", name=where) from None
     if not isinstance(content, dict):
