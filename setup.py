@@ -55,6 +55,7 @@ setup(
     extras_require={
         "ros": ROS,
         "sim": SIM,
+        "test": ["pytest"],  # where colcon looks for the test runner
         "dev": [
             "pytest>=7",
             "pytest-timeout>=2",
