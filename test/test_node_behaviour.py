@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from robot_dynamics.feed_forward.builder import build
 from robot_dynamics.feed_forward.controller import FeedForward
 from robot_dynamics.feed_forward.parameters import Settings
 
+CONFIG = Path(__file__).resolve().parents[1] / "config"
 G, MASS, ARM = 9.81, 2.0, 0.5
 INERTIA = MASS * ARM**2
 VISCOUS = 0.3
@@ -142,7 +144,7 @@ def test_commanded_feedback_goes_on_without_joint_states_and_leaves_the_lead_to_
 
 
 def test_states_and_commands_are_read_by_name_in_any_order():
-    bench = Bench("config/cartesian.yaml")
+    bench = Bench(f"{CONFIG}/cartesian.yaml")
     bench.command(0.0, point(qdd=[2.0, 3.0, 1.0]), names=("d2", "d3", "d1"))
     names = ("camera", "d3", "d1", "d2")
     found = bench.state(0.1, [math.nan, 0.3, 0.1, 0.2], np.zeros(4), names=names)
@@ -151,7 +153,7 @@ def test_states_and_commands_are_read_by_name_in_any_order():
 
 
 def test_joints_gives_the_order_of_the_torques_and_the_others_stand_still():
-    bench = Bench("config/cartesian.yaml", joints=["d3", "d2"])
+    bench = Bench(f"{CONFIG}/cartesian.yaml", joints=["d3", "d2"])
     bench.command(0.0, point(qdd=[2.0, 3.0]), names=("d2", "d3"))
     found = bench.state(0.1, np.zeros(3), np.zeros(3), names=("d1", "d2", "d3"))
     close(found, 2.0 * 3.0, 6.0 * (2.0 + G))
@@ -160,7 +162,7 @@ def test_joints_gives_the_order_of_the_torques_and_the_others_stand_still():
 
 
 def test_a_locked_joint_is_held_at_its_value_and_need_not_be_published():
-    bench = Bench("config/polar.yaml", locked_joints=["d2:0.7"])
+    bench = Bench(f"{CONFIG}/polar.yaml", locked_joints=["d2:0.7"])
     bench.command(0.0, point(qdd=2.0), names=("theta1",))
     found = bench.state(0.1, 0.3, 0.2, names=("theta1",))
     # (m1 L1² + m2 d2²) θ̈, the arm does not slide
@@ -168,7 +170,7 @@ def test_a_locked_joint_is_held_at_its_value_and_need_not_be_published():
 
 
 def test_commanded_feedback_reads_the_joints_besides_from_joint_states():
-    bench = Bench("config/polar.yaml", feedback="commanded", joints=["theta1"])
+    bench = Bench(f"{CONFIG}/polar.yaml", feedback="commanded", joints=["theta1"])
     bench.command(0.0, point(q=0.0, qd=0.2, qdd=2.0), names=("theta1",))
     assert bench.tick(0.0) is None
     assert bench.rejected() == {"torques: no joint states": 1}
@@ -351,7 +353,7 @@ def test_torques_are_cut_at_the_limits_and_it_is_said():
 
 
 def test_a_torque_that_is_no_number_is_not_published():
-    bench = Bench("config/polar.yaml")
+    bench = Bench(f"{CONFIG}/polar.yaml")
     names = ("theta1", "d2")
     bench.command(0.0, point(qdd=[1.0, 1.0]), names=names)
     # 2 m2 d2 ḋ2 θ̇ is beyond the largest number
