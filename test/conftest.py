@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write test/golden/ anew from what is found"
+    )
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector):
     """launch_testing's plugin imports every module of the folder while it looks for launch tests:

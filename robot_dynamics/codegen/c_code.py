@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .recorder import Operand, Program
 
-CHUNK = 3000
+CHUNK = 1500
 """Instructions in one C function: compilers take more than linear time over longer ones."""
 
 FORMS = {
@@ -27,29 +27,33 @@ class Dialect:
     """What a value is: one number, or one of each of several states side by side."""
 
     type: str
-    function: str
-    constant: str
+    function: str = "{}"
+    constant: str = "{}"
+    function_head: str = "static __attribute__((noinline))"
 
 
-SCALAR = Dialect("double", "{}", "{}")
+SCALAR = Dialect("double")
 LANES = Dialect("lanes", "{}_lanes", "all({})")
+C99 = Dialect("double", function_head="static")
 
 
 class CCode:
     """The C functions of a program, and what it takes to call them.
 
     `angles(x, angle)` fills a table of all angles; whoever calls takes their sines and cosines
-    into tables S and C, many at once; then the parts run one after the other, handing values
+    into tables sin_ and cos_, many at once; then the parts run one after the other, handing values
     on in a table w. x[i] is the program's vector i.
     """
 
-    def __init__(self, program: Program, dialect: Dialect):
+    def __init__(self, program: Program, dialect: Dialect, prefix: str = ""):
         self._program = program
+        self._prefix = prefix
         self._dialect = dialect
         self._angle_of = _angles(program)
         self._places = [
             (i, j) for i, size in enumerate(program.sizes) for j in range(size)
         ]
+        self._live = self._needed(program.outputs, through_angles=False)
         self._parts = self._divided()
         self._handed_on = self._crossing()
 
@@ -66,31 +70,35 @@ class CCode:
     @property
     def calls(self) -> list[str]:
         """The statements that run the parts."""
-        return [f"part{k}(x, S, C, w, out);" for k in range(len(self._parts))]
+        return [f"{self._prefix}part{k}(x, sin_, cos_, w, out);" for k in range(len(self._parts))]
 
     def functions(self) -> list[str]:
         """The text of all functions, line by line."""
         T = self._dialect.type
         lines = []
         if self._angle_of:
-            lines += [f"static OWN void angles(const {T} *const *x, {T} *angle)", "{"]
+            lines += [self._head(f"angles(const {T} *const *x, {T} *angle)"), "{"]
             known: set[int] = set()
             for place in sorted(self._needed(self._angle_of)):
                 lines += self._statement(place, known)
             for angle, k in self._angle_of.items():
                 lines.append(f"    angle[{k}] = {self._result(angle)};")
             lines += ["}", ""]
-        arguments = f"const {T} *const *x, const {T} *S, const {T} *C, {T} *w, {T} *out"
+        names = (f"const {T} *const *x", f"const {T} *sin_", f"const {T} *cos_")
+        arguments = ", ".join([*names, f"{T} *w", f"{T} *out"])
         for k, part in enumerate(self._parts):
-            lines += [f"static OWN void part{k}({arguments})", "{", *self._part(part)]
-            lines += ["    (void)x, (void)S, (void)C, (void)w, (void)out;", "}", ""]
+            lines += [self._head(f"part{k}({arguments})"), "{", *self._part(part)]
+            lines += ["    (void)x, (void)sin_, (void)cos_, (void)w, (void)out;", "}", ""]
         return lines
+
+    def _head(self, function: str) -> str:
+        return f"{self._dialect.function_head} void {self._prefix}{function}"
 
     def _part(self, part: range) -> list[str]:
         lines = []
         known: set[int] = set()
         for place in part:
-            if not self._is_at_hand(place):
+            if place in self._live and not self._is_at_hand(place):
                 lines += self._statement(place, known)
             if place in self._handed_on:
                 lines.append(f"    w[{self._handed_on[place]}] = v{place};")
@@ -111,7 +119,8 @@ class CCode:
             vector, entry = self._places[operands[0]]
             return [self._constant(place, f"x[{vector}][{entry}]")]
         if self._is_at_hand(place):
-            return [self._constant(place, f"{operation[0].upper()}[{self._angle_of[operands[0]]}]")]
+            entry = self._angle_of[operands[0]]
+            return [self._constant(place, f"{operation}_[{entry}]")]
         lines = []
         for operand in operands:
             if isinstance(operand, int) and operand not in known:
@@ -136,14 +145,14 @@ class CCode:
         return value if isinstance(operand, int) else self._dialect.constant.format(value)
 
     def _is_at_hand(self, place: int) -> bool:
-        """Can any function read this value, from x, S or C?"""
+        """Can any function read this value, from x, sin_ or cos_?"""
         operation, *operands = self._program.instructions[place]
         return operation == "input" or (
             operation in ("sin", "cos") and operands[0] in self._angle_of
         )
 
-    def _needed(self, ends: Iterable[Operand]) -> set[int]:
-        """These values and all that they are made of."""
+    def _needed(self, ends: Iterable[Operand], through_angles: bool = True) -> set[int]:
+        """These values and all that they are made of; or only what the parts make them of."""
         needed: set[int] = set()
         pending = [end for end in ends if isinstance(end, int)]
         while pending:
@@ -151,7 +160,7 @@ class CCode:
             if place not in needed:
                 needed.add(place)
                 operation, *operands = self._program.instructions[place]
-                if operation != "input":
+                if operation != "input" and (through_angles or not self._is_at_hand(place)):
                     pending += [x for x in operands if isinstance(x, int)]
         return needed
 
@@ -167,7 +176,7 @@ class CCode:
         """The values that a later part reads, and where in w they are handed on."""
         crossing: dict[int, int] = {}
         for place, (_, *operands) in enumerate(self._program.instructions):
-            if self._is_at_hand(place):
+            if self._is_at_hand(place) or place not in self._live:
                 continue
             for x in operands:
                 if isinstance(x, int) and x // CHUNK != place // CHUNK and not self._is_at_hand(x):

@@ -19,13 +19,13 @@ def single_source(program: Program) -> str:
     room = f"({max(code.angles, 1)} + LANES - 1) / LANES * LANES"
     lines = [
         f"double w[{max(code.handed_on, 1)}];",
-        f"double S[{room}], C[{room}];",
+        f"double sin_[{room}], cos_[{room}];",
     ]
     if code.angles:
         lines += [
             f"double angle[{room}] = {{0}};",
             "angles(x, angle);",
-            f"sincos_all(angle, S, C, {code.angles});",
+            f"sincos_all(angle, sin_, cos_, {code.angles});",
         ]
     head = "void kernel(const double *const *x, double *out)"
     return _text(code, head, lines + code.calls, "#define FEW_LANES\n")
@@ -43,7 +43,7 @@ def batch_source(program: Program, shared: int = 1) -> str:
         *(f"lanes x{i}[{max(size, 1)}];" for i, size in enumerate(sizes)),
         f"const lanes *const x[] = {{{', '.join(f'x{i}' for i in range(len(sizes)))}}};",
         f"lanes out[{max(ends, 1)}], w[{max(code.handed_on, 1)}];",
-        f"lanes S[{max(code.angles, 1)}], C[{max(code.angles, 1)}];",
+        f"lanes sin_[{max(code.angles, 1)}], cos_[{max(code.angles, 1)}];",
     ]
     for i in range(len(rows), len(sizes)):
         lines += [f"for (int j = 0; j < {sizes[i]}; j++)", f"    x{i}[j] = all(states[{i}][j]);"]
@@ -65,7 +65,7 @@ def batch_source(program: Program, shared: int = 1) -> str:
             f"    lanes angle[{code.angles}];",
             "    angles(x, angle);",
             f"    for (int j = 0; j < {code.angles}; j++)",
-            "        sincos_lanes(angle[j], &S[j], &C[j]);",
+            "        sincos_lanes(angle[j], &sin_[j], &cos_[j]);",
         ]
     lines += [
         *("    " + call for call in code.calls),

@@ -20,9 +20,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ..errors import InputError
+
 VARIABLE = "ROBOT_DYNAMICS_CACHE"
 """The environment variable that names another directory"""
 
+MOST_BYTES = 500_000_000
+"""What the cache may take; the files that were used longest ago go first"""
+
+_NEW = ".new-"
 _HEX = hashlib.sha256().digest_size * 2
 
 
@@ -62,16 +68,37 @@ def entries() -> list[Entry]:
     return sorted(found, key=lambda entry: -entry.about.get("made", 0.0))
 
 
-def clear() -> int:
-    """Remove every file of the cache; how many there were.
+def listing() -> dict[str, Any]:
+    """{"directory", "entries": [{"file", "bytes", "what", …}, …], "text"}"""
+    found = entries()
+    lines = [f"{directory()}: {len(found)} kernels, {sum(e.size for e in found) / 1e6:.1f} MB"]
+    for entry in found:
+        made = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.about.get("made", 0)))
+        what = json.dumps(entry.about.get("what", "damaged"))[1:-1]
+        robot = json.dumps(entry.about.get("robot", ""))[1:-1]
+        count = entry.about.get("operations", "")
+        lines.append(f"{made}  {entry.size / 1e3:8.1f} kB  {count:>8}  {what}  {robot}".rstrip())
+    return {
+        "directory": str(directory()),
+        "entries": [{"file": e.path.name, "bytes": e.size, **e.about} for e in found],
+        "text": "\n".join(lines),
+    }
+
+
+def clear() -> dict[str, Any]:
+    """Remove every file of the cache: {"directory", "removed", "text"}.
 
     Raises:
-        OSError: a file cannot be removed.
+        InputError: a file cannot be removed.
     """
-    files = _files()
+    files = [*_files(), *directory().glob(_NEW + "*")]
     for path in files:
-        path.unlink(missing_ok=True)
-    return len(files)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}", name="cache", value=str(path)) from None
+    words = f"{directory()}: {len(files)} files removed"
+    return {"directory": str(directory()), "removed": len(files), "text": words}
 
 
 def fetch(key: str, suffix: str) -> tuple[Path, dict[str, Any]] | None:
@@ -98,7 +125,9 @@ def store(key: str, suffix: str, payload: bytes, about: dict[str, Any]) -> Path:
     place = _usable(create=True)
     if place is not None:
         try:
-            return _written(place, key + suffix, content)
+            path = _written(place, key + suffix, content)
+            _make_room(path)
+            return path
         except OSError as error:
             _warn_once(f"the cache {place} cannot be written ({error}): nothing is kept in it")
     return _written(Path(_scratch().name), key + suffix, content)
@@ -110,7 +139,7 @@ def payload(path: Path) -> bytes:
 
 
 def _written(place: Path, name: str, content: bytes) -> Path:
-    handle, temporary = tempfile.mkstemp(dir=place, prefix=".new-")
+    handle, temporary = tempfile.mkstemp(dir=place, prefix=_NEW)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -119,6 +148,17 @@ def _written(place: Path, name: str, content: bytes) -> Path:
         os.unlink(temporary)
         raise
     return place / name
+
+
+def _make_room(newest: Path) -> None:
+    files = [(path.stat().st_atime, path.stat().st_size, path) for path in _files()]
+    excess = sum(size for _, size, _ in files) - MOST_BYTES
+    for _, size, path in sorted(files):
+        if excess <= 0:
+            return
+        if path != newest:
+            path.unlink(missing_ok=True)  # a process that has it loaded keeps it
+            excess -= size
 
 
 def _read(path: Path) -> bytes | None:

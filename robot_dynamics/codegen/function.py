@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .guard import guarded
 from .recorder import Program, record
 
 
@@ -39,12 +40,13 @@ class Function:
     robot: str = ""
 
     def record(self, most: int | None = None) -> Program:
-        """The straight-line program; p is its last vector.
+        """The straight-line program; p is its last vector. A nan in a state makes it all nan.
 
         Raises:
             ProgramTooLarge: more than `most` operations.
         """
-        return record(self.equations, (*self.sizes, self.parameters), most)
+        program = record(self.equations, (*self.sizes, self.parameters), most)
+        return guarded(program, len(self.sizes))
 
     def key(self, *more: str) -> str:
         """A hash of all that decides what the kernel is."""

@@ -131,7 +131,7 @@ class Kernel:
                 f"{self.function.name}: found {len(states)} arguments, expected {', '.join(names)}",
                 name=self.function.name,
             )
-        arrays = [_floats(name, x) for name, x in zip(names, states, strict=True)]
+        arrays = [as_floats(name, x) for name, x in zip(names, states, strict=True)]
         if all(array.shape == (size,) for array, size in zip(arrays, sizes, strict=True)):
             result: Floats = self._machine.one(arrays)
             return result
@@ -166,7 +166,12 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _floats(name: str, x: ArrayLike) -> Floats:
+def as_floats(name: str, x: ArrayLike) -> Floats:
+    """A plain float64 array of what came as the argument `name`.
+
+    Raises:
+        InputError: these are no real numbers.
+    """
     try:
         array = np.asarray(x)
     except ValueError:  # rows of different lengths

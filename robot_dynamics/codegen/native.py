@@ -28,11 +28,11 @@ Floats = NDArray[np.float64]
 
 MOST = 200_000
 """Operations: a longer program is not compiled"""
-QUICK = 15_000
+QUICK = 10_000
 """Operations that are compiled without a word"""
-OPTIMISED = 60_000
+OPTIMISED = 20_000
 """Operations beyond which the compiler is not asked to take pains"""
-PER_SECOND = 8_000
+PER_SECOND = 5_000
 """Operations compiled in a second, roughly"""
 
 log = logging.getLogger("robot_dynamics")
@@ -110,7 +110,8 @@ def _library(
                 "%s of %s: compiling %d operations takes about %.0f s, once",
                 function.name, function.robot or "the robot", count, count / PER_SECOND,
             )
-        built = cc.shared_library(source(program), ("-O2" if count < OPTIMISED else "-O1",))
+        pains = "-O1" if count > OPTIMISED else "-O3" if kind == "batch" else "-O2"
+        built = cc.shared_library(source(program), (pains,))
         about: dict[str, Any] = {
             "what": f"{function.name}, {kind}",
             "robot": function.robot,

@@ -79,7 +79,7 @@ def _named(program: Program, operands: Any) -> list[str]:
 
 
 def _sign(x: float) -> float:
-    return float((x > 0) - (x < 0)) if x == x else x
+    return 1.0 if x > 0 else -1.0 if x < 0 else x
 
 
 def _sin(x: float) -> float:

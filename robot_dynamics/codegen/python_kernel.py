@@ -46,7 +46,8 @@ class PythonKernel:
         return np.array(self._over_floats(*entries)).reshape(self._function.shape)
 
     def many(self, states: list[Floats], threads: int) -> Floats:  # noqa: ARG002
-        out = self._over_arrays(*(column for vector in states for column in vector.T))
+        with np.errstate(all="ignore"):  # as in C
+            out = self._over_arrays(*(column for vector in states for column in vector.T))
         count = len(states[0])
         rows = np.empty((count, len(out)))
         for j, column in enumerate(out):
@@ -77,7 +78,8 @@ class DirectKernel:
 
     def one(self, states: list[Floats]) -> Floats:
         entries: list[Any] = list(self._function.equations(*states, self._parameters))
-        return np.array(entries, dtype=float).reshape(self._function.shape)
+        doubt = sum(float(np.sum(0.0 * state)) for state in states)  # nan if there is one
+        return np.array(entries, dtype=float).reshape(self._function.shape) + doubt
 
     def many(self, states: list[Floats], threads: int) -> Floats:  # noqa: ARG002
         rows = [self.one(list(row)) for row in zip(*states, strict=True)]

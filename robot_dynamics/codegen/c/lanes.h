@@ -19,7 +19,6 @@ typedef double lanes __attribute__((vector_size(8 * LANES)));
 typedef long long masks __attribute__((vector_size(8 * LANES)));
 
 #define ALWAYS static inline __attribute__((always_inline, unused))
-#define OWN __attribute__((noinline))
 
 ALWAYS lanes choose(masks where, lanes yes, lanes no)
 {
@@ -53,12 +52,13 @@ ONE_BY_ONE(sin)
 ONE_BY_ONE(cos)
 ONE_BY_ONE(tanh)
 
-static __attribute__((noinline, unused)) void sincos_far(lanes x, lanes *s, lanes *c)
+static __attribute__((noinline, unused)) void sincos_far(lanes x, masks near, lanes *s, lanes *c)
 {
-    for (int i = 0; i < LANES; i++) {
-        (*s)[i] = sin(x[i]);
-        (*c)[i] = cos(x[i]);
-    }
+    for (int i = 0; i < LANES; i++)
+        if (!near[i]) {
+            (*s)[i] = sin(x[i]);
+            (*c)[i] = cos(x[i]);
+        }
 }
 
 /* Sine and cosine within 3 units in the last place. Up to FAR the angle is reduced by multiples of
@@ -70,13 +70,6 @@ ALWAYS void sincos_lanes(lanes x, lanes *s, lanes *c)
 {
     const masks sign_bit = (masks)all(-0.0);
     masks near = (masks)((lanes)((masks)x & ~sign_bit) < FAR);
-    long long every = -1;
-    for (int i = 0; i < LANES; i++)
-        every &= near[i];
-    if (__builtin_expect(!every, 0)) {
-        sincos_far(x, s, c);
-        return;
-    }
     /* k = the nearest integer to x / (pi/2): adding 1.5 2^52 rounds, its low bits are k */
     lanes shifted = x * 6.36619772367581382433e-01 + 6755399441055744.0;
     masks k = (masks)shifted;
@@ -100,6 +93,11 @@ ALWAYS void sincos_lanes(lanes x, lanes *s, lanes *c)
     masks swap = -(k & 1);
     *s = (lanes)((masks)choose(swap, cosine, sine) ^ ((k << 62) & sign_bit));
     *c = (lanes)((masks)choose(swap, sine, cosine) ^ (((k + 1) << 62) & sign_bit));
+    long long all_near = -1;
+    for (int i = 0; i < LANES; i++)
+        all_near &= near[i];
+    if (__builtin_expect(!all_near, 0))
+        sincos_far(x, near, s, c);
 }
 
 /* `count` angles; the arrays have room for a whole number of lanes */

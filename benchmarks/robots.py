@@ -1,0 +1,45 @@
+"""Robots to measure with: chains by seed, as a `Mechanism` and as the same URDF for the others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import robot_dynamics as rd
+
+
+def chain_urdf(joints: int, seed: int = 0) -> str:
+    """A chain of revolute joints about arbitrary axes; every link has a full inertia tensor."""
+    rng = np.random.default_rng(seed)
+    parts = [f'<robot name="chain{joints}">', '<link name="base"/>']
+    for i in range(joints):
+        mass = rng.uniform(0.5, 5.0)
+        points = rng.uniform(-0.2, 0.2, (4, 3))
+        points -= points.mean(axis=0)
+        I = mass / 4 * sum(p @ p * np.eye(3) - np.outer(p, p) for p in points)
+        parent = f"link{i - 1}" if i else "base"
+        parts.append(
+            f'<link name="link{i}"><inertial><origin xyz="{_text(rng.uniform(-0.2, 0.2, 3))}" '
+            f'rpy="0 0 0"/><mass value="{mass!r}"/><inertia ixx="{_text(I[0, 0])}" '
+            f'ixy="{_text(I[0, 1])}" ixz="{_text(I[0, 2])}" iyy="{_text(I[1, 1])}" '
+            f'iyz="{_text(I[1, 2])}" izz="{_text(I[2, 2])}"/></inertial></link>'
+            f'<joint name="joint{i}" type="continuous"><parent link="{parent}"/>'
+            f'<child link="link{i}"/><origin xyz="{_text(rng.uniform(-0.4, 0.4, 3))}" '
+            f'rpy="{_text(rng.uniform(-3, 3, 3))}"/><axis xyz="0 0 1"/></joint>'
+        )
+    return "".join([*parts, "</robot>"])
+
+
+def chain(joints: int, seed: int = 0) -> rd.Mechanism:
+    """The same, loaded."""
+    return rd.load(chain_urdf(joints, seed))
+
+
+def states(joints: int, count: int | None = None, seed: int = 1) -> list[np.ndarray]:
+    """q, qd, qdd: (joints,), or (count, joints)."""
+    rng = np.random.default_rng(seed)
+    shape = (joints,) if count is None else (count, joints)
+    return [rng.uniform(-1, 1, shape) for _ in range(3)]
+
+
+def _text(values: object) -> str:
+    return " ".join(repr(float(x)) for x in np.ravel(values))

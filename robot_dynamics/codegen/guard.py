@@ -1,0 +1,55 @@
+"""Not a number in, not a number out: also where a result does not depend on what is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .recorder import Operand, Program
+
+
+def guarded(program: Program, vectors: int) -> Program:
+    """The program with 0·x added to every result that does not depend on an x of the first
+    `vectors` vectors, so that one nan in the state makes the whole result nan.
+
+    Results of most robots depend on everything; then nothing is added.
+    """
+    states = (1 << sum(program.sizes[:vectors])) - 1
+    depends: list[int] = []
+    for operation, *operands in program.instructions:
+        if operation == "input":
+            depends.append(1 << operands[0])
+        else:
+            depends.append(_union(depends, operands))
+    missing = [states & ~_union(depends, [end]) for end in program.outputs]
+    doubtful = 0
+    for each in missing:
+        doubtful |= each
+    if not doubtful:
+        return program
+
+    instructions = list(program.instructions)
+    place_of = {i[1]: place for place, i in enumerate(instructions) if i[0] == "input"}
+
+    def append(*instruction: Any) -> int:
+        instructions.append(instruction)
+        return len(instructions) - 1
+
+    doubt: Operand = None
+    for entry in range(doubtful.bit_length()):
+        if doubtful >> entry & 1:
+            place = place_of[entry] if entry in place_of else append("input", entry)
+            zero = append("mul", 0.0, place)
+            doubt = zero if doubt is None else append("add", doubt, zero)
+    outputs = tuple(
+        append("add", end, doubt) if lacks else end
+        for end, lacks in zip(program.outputs, missing, strict=True)
+    )
+    return Program(program.sizes, tuple(instructions), outputs)
+
+
+def _union(depends: list[int], operands: list[Operand]) -> int:
+    found = 0
+    for operand in operands:
+        if isinstance(operand, int):
+            found |= depends[operand]
+    return found

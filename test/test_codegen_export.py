@@ -1,0 +1,165 @@
+"""The exported C compiles anywhere and computes what Python computes."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import yaml
+from robots import CONFIG, random_dh, random_urdf, relative, state
+
+import robot_dynamics as rd
+from robot_dynamics.codegen.export import export, identifiers
+
+STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+ROUNDING = 1e-12
+"""Relative: the numbers are folded in, so that sums come in another order"""
+
+CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+needs_compiler = pytest.mark.skipif(CC is None, reason="no C compiler")
+
+
+@pytest.fixture
+def robot(tmp_path):
+    """Writes a description; gives its path."""
+
+    def write(description):
+        is_text = isinstance(description, str)
+        path = tmp_path / ("robot.urdf" if is_text else "robot.yaml")
+        path.write_text(description if is_text else yaml.safe_dump(description))
+        return path
+
+    return write
+
+
+def compiled(out):
+    """The exported functions, on arrays."""
+    subprocess.run([CC, *STRICT, "robot_dynamics.c", "-o", "robot.so", "-lm"], cwd=out, check=True)
+    library = ctypes.CDLL(str(out / "robot.so"))
+
+    def call(name, shape, *states):
+        result = np.full(shape, np.nan)
+        arguments = [ctypes.c_void_p(x.ctypes.data) for x in (*states, result)]
+        getattr(library, f"robot_{name}")(*arguments)
+        return result
+
+    return call
+
+
+def check(path, out, **options):
+    export(str(path), out, **options)
+    call = compiled(out)
+    dynamics = rd.InverseDynamics(rd.load(path), **options)
+    n = len(dynamics.joint_names)
+    for seed in range(3):
+        q, qd, qdd = state(seed, n)
+        assert relative(call("torques", n, q, qd, qdd), dynamics(q, qd, qdd)) < ROUNDING
+        assert relative(call("mass_matrix", (n, n), q), dynamics.mass_matrix(q)) < ROUNDING
+        expected = dynamics.coriolis_matrix(q, qd)
+        assert relative(call("coriolis_matrix", (n, n), q, qd), expected) < ROUNDING
+        assert relative(call("gravity", n, q), dynamics.gravity(q)) < ROUNDING
+    for place in range(n):
+        q[place] = np.nan
+        assert np.isnan(call("torques", n, q, qd, qdd)).all()
+        q[place] = 0.0
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "formulation", ["newton_euler", "gibbs_appell", "murphy", "lagrange_euler"]
+)
+def test_strict_c99_computes_the_same(robot, tmp_path, formulation):
+    check(robot(random_dh(1, joints=4, rotors=True)), tmp_path / "out", formulation=formulation)
+
+
+@needs_compiler
+def test_a_program_in_several_functions_computes_the_same(robot, tmp_path):
+    check(robot(random_urdf(7, joints=12)), tmp_path / "out")
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["polar", "cartesian"])
+def test_the_robots_of_the_package(name, tmp_path):
+    check(CONFIG / f"{name}.yaml", tmp_path / "out")
+
+
+@needs_compiler
+def test_friction_is_exported(robot, tmp_path):
+    description = random_dh(2, joints=3)
+    description["links"][0]["friction"] = {"viscous": 0.3, "coulomb": 2.0}
+    check(robot(description), tmp_path / "out")
+
+
+@needs_compiler
+def test_c_and_cpp_take_the_header(robot, tmp_path):
+    export(str(robot(random_dh(3, joints=3))), tmp_path)
+    for language in ("c", "c++"):
+        if language == "c++" and not (shutil.which("c++") or shutil.which("g++")):
+            pytest.skip("no C++ compiler")
+        done = subprocess.run(
+            [
+                CC if language == "c" else shutil.which("c++") or shutil.which("g++"),
+                "-x",
+                language,
+                "-fsyntax-only",
+                "-Wall",
+                "-Werror",
+                "robot_dynamics.h",
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def test_names_from_descriptions_become_plain_identifiers():
+    names = ["shoulder", "shoulder*/ int x;", "ellbow-ß", "ellbow--", "2", "", "a b", "a_b"]
+    found = identifiers(names, "ROBOT_JOINT_")
+    assert len(set(found)) == len(names)
+    assert all(name.isascii() and name.isidentifier() for name in found)
+    assert found[0] == "ROBOT_JOINT_SHOULDER"
+    awkward = identifiers(["a", "A", "a_1"], "J_")
+    assert len(set(awkward)) == 3
+
+
+@needs_compiler
+def test_hostile_names_do_not_get_into_the_text(robot, tmp_path):
+    description = random_dh(4, joints=2)
+    description["robot"] = '"*/ #error robot'
+    description["links"][0]["name"] = "*/ #error link"
+    description["links"][0]["joint"]["name"] = '*/ \n#error joint "'
+    description["links"][1]["parent"] = "*/ #error link"
+    export(str(robot(description)), tmp_path)
+    text = (tmp_path / "robot_dynamics.h").read_text() + (tmp_path / "robot_dynamics.c").read_text()
+    assert "#error" not in text
+    compiled(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"prefix": "1st"}, "prefix: found '1st', expected a C identifier"),
+        ({"prefix": "../robot"}, "expected a C identifier"),
+        ({"lang": "fortran"}, "lang: found 'fortran', expected c"),
+    ],
+)
+def test_bad_options_are_refused(options, words, tmp_path):
+    with pytest.raises(rd.RobotDynamicsError, match=words):
+        export(str(CONFIG / "polar.yaml"), tmp_path, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_chain_is_refused(tmp_path):
+    with pytest.raises(rd.RobotDynamicsError, match="expected an open chain"):
+        export(str(CONFIG / "rrr.yaml"), tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_refused_in_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(rd.RobotDynamicsError, match="file") as refusal:
+        export(str(CONFIG / "polar.yaml"), tmp_path / "file")
+    assert "\n" not in str(refusal.value)

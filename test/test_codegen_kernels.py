@@ -1,0 +1,277 @@
+"""Laws of the kernels: all backends agree, whatever comes in."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+
+import numpy as np
+import pytest
+from robots import random_urdf, relative, state
+
+import robot_dynamics as rd
+from robot_dynamics.codegen import BackendWarning, Function, Kernel, compiler, kernel, native
+from robot_dynamics.scalar import cos, sign, sin, tanh
+
+ROUNDING = 1e-13
+"""Relative: the backends do the same operations, C fusing some products into sums"""
+SINE = 5e-16
+"""Absolute: three units in the last place of a number below 1"""
+SINE_FAR = 1e-10
+"""Absolute, at angles of a million: the angle itself is known to 1e-10 alone"""
+
+needs_compiler = pytest.mark.skipif(
+    not any(
+        os.access(os.path.join(p, c), os.X_OK)
+        for p in os.get_exec_path()
+        for c in ("cc", "gcc", "clang")
+    ),
+    reason="no C compiler",
+)
+BACKENDS = [pytest.param("c", marks=needs_compiler), "python"]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("ROBOT_DYNAMICS_CACHE", str(tmp_path_factory.getbasetemp() / "kernels"))
+    monkeypatch.delenv(kernel.VARIABLE, raising=False)
+
+
+def wave(x, y, p):
+    """Something of everything that a kernel may be made of."""
+    return [
+        sin(x[0]) * cos(y[1]) + p[0],
+        tanh(x[1]) - sign(y[0]) * p[1],
+        (x[0] - y[0]) / 3.0 - (-(x[1] * y[1])),
+        x[0] / (2.0 + cos(x[1] * y[0])),
+        sin(sin(x[0])),
+        7.0,
+    ]
+
+
+def wave_kernel(backend, **options):
+    function = Function("wave", ("x", "y"), (2, 2), (2, 3), 2, wave, "wave")
+    return Kernel(function, [0.25, -2.0], backend, **options)
+
+
+def wave_by_hand(x, y, p=(0.25, -2.0)):
+    return np.array(wave(x, y, p), dtype=float).reshape(2, 3)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_kernel_computes_the_function(backend):
+    run = wave_kernel(backend)
+    rng = np.random.default_rng(0)
+    for x, y in rng.uniform(-5, 5, (50, 2, 2)):
+        assert np.allclose(run(x, y), wave_by_hand(x, y), rtol=ROUNDING, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("shape", [(1,), (17,), (4, 3), (0,), (2, 0, 3)])
+def test_a_batch_is_its_states_one_by_one(backend, shape):
+    run = wave_kernel(backend)
+    x, y = np.random.default_rng(1).uniform(-5, 5, (2, *shape, 2))
+    found = run(x, y)
+    assert found.shape == (*shape, 2, 3)
+    for place in np.ndindex(shape):
+        assert np.allclose(found[place], run(x[place], y[place]), rtol=ROUNDING, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_batches_broadcast(backend):
+    run = wave_kernel(backend)
+    x, y = np.random.default_rng(2).uniform(-1, 1, (2, 5, 2))
+    assert np.array_equal(run(x, y[0]), run(x, np.broadcast_to(y[0], x.shape)))
+
+
+@needs_compiler
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_threads_change_nothing(threads, monkeypatch):
+    monkeypatch.setattr(kernel, "WORTH_A_THREAD", 1)
+    x, y = np.random.default_rng(3).uniform(-1, 1, (2, 1001, 2))
+    assert np.array_equal(
+        wave_kernel("c", threads=threads)(x, y), wave_kernel("c", threads=1)(x, y)
+    )
+
+
+@needs_compiler
+def test_the_way_through_ctypes_computes_the_same(monkeypatch):
+    x, y = np.random.default_rng(4).uniform(-1, 1, (2, 100, 2))
+    direct = wave_kernel("c")
+    expected, expected_one = direct(x, y), direct(x[0], y[0])
+    monkeypatch.setattr(native, "_host", lambda: (None, "no headers"))
+    monkeypatch.setattr(kernel, "WORTH_A_THREAD", 1)
+    through = wave_kernel("c", threads=2)
+    assert "no headers" in through.description
+    assert np.array_equal(through(x, y), expected)
+    assert np.array_equal(through(x[0], y[0]), expected_one)
+    through.parameters = np.array([1.0, 1.0])
+    assert np.allclose(through(x[0], y[0]), wave_by_hand(x[0], y[0], (1.0, 1.0)), atol=ROUNDING)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_new_parameters_are_taken_over(backend):
+    run = wave_kernel(backend)
+    x, y = np.array([0.3, -0.2]), np.array([0.1, 0.7])
+    batch = np.tile(x, (20, 1))
+    for p in ([1.0, 2.0], [-3.0, 0.0]):
+        run.parameters = np.array(p)
+        assert np.allclose(run(x, y), wave_by_hand(x, y, p), atol=ROUNDING)
+        assert np.allclose(run(batch, y), wave_by_hand(x, y, p), atol=ROUNDING)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sine_and_cosine_are_right_near_and_far(backend):
+    def both(x, p):
+        return [sin(x[0]), cos(x[0])]
+
+    run = Kernel(Function("both", ("x",), (1,), (2,), 0, both, "both"), backend=backend)
+    rng = np.random.default_rng(5)
+    near = np.concatenate([rng.uniform(-7, 7, 4000), np.arange(-40, 41) * np.pi / 4])
+    far = np.concatenate([rng.uniform(-2e6, 2e6, 4000), [1e22, -1e300]])
+    for angles, tolerance in ((near, SINE), (far, SINE_FAR)):
+        for found in (run(angles[:, None]), np.array([run([x]) for x in angles[:200]])):
+            some = angles[: len(found)]
+            expected = np.stack([np.sin(some), np.cos(some)], axis=-1)
+            assert np.abs(found - expected).max() < tolerance
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_nan_or_an_infinity_in_gives_nan_out_and_leaves_its_neighbours_alone(backend):
+    run = wave_kernel(backend)
+    x, y = np.random.default_rng(6).uniform(-1, 1, (2, 21, 2))
+    clean = run(x, y)
+    for bad in (np.nan, np.inf, -np.inf):
+        spoilt = x.copy()
+        spoilt[9, 0] = bad
+        found = run(spoilt, y)
+        assert np.array_equal(np.delete(found, 9, 0), np.delete(clean, 9, 0))
+        single = run(spoilt[9], y[9])
+        if np.isnan(bad):
+            assert np.isnan(found[9]).all()
+            assert np.isnan(single).all()
+        else:
+            assert np.isnan(found[9]).any()
+            assert np.isnan(single).any()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_sort_of_real_numbers_is_taken(backend):
+    run = wave_kernel(backend)
+    x, y = np.array([1.0, -2.0]), np.array([3.0, 0.0])
+    expected = run(x, y)
+    for other in (
+        [1, -2],
+        (1.0, -2.0),
+        x.astype(np.float32),
+        x.astype(int),
+        x.astype(">f8"),
+        np.array([1.0, 9.0, -2.0])[::2],
+        np.array([[1.0], [-2.0]])[:, 0],
+        np.frombuffer(b"\0" + x.tobytes(), dtype=np.uint8)[1:].view(float),
+    ):
+        assert np.array_equal(run(other, y), expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        ([1.0, 2.0, 3.0], r"x: found shape \(3,\), expected \(2,\) or"),
+        (1.0, r"x: found shape \(\)"),
+        (np.zeros((4, 1)), r"x: found shape \(4, 1\)"),
+        ("12", "x: found .*, expected real numbers"),
+        ([1.0, None], "x: found 'list', expected real numbers"),
+        ([1.0, [2.0]], "x: found 'list', expected real numbers"),
+        (np.array([1j, 2]), "x: found 'an array of complex128'"),
+        (np.zeros((3, 2)), "the batches do not fit together"),
+    ],
+)
+def test_what_is_no_state_is_refused_in_one_line(backend, x, words):
+    run = wave_kernel(backend)
+    with pytest.raises(rd.RobotDynamicsError, match=words) as refusal:
+        run(x, np.zeros((5, 2)) if words.endswith("together") else [0.0, 0.0])
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_wrong_number_of_arguments_is_refused(backend):
+    with pytest.raises(rd.RobotDynamicsError, match="found 1 arguments, expected x, y"):
+        wave_kernel(backend)([0.0, 0.0])
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "formulation", ["newton_euler", "gibbs_appell", "murphy", "lagrange_euler"]
+)
+def test_the_backends_agree_on_every_formulation(formulation):
+    mechanism = rd.load(random_urdf(3, joints=9))
+    in_c, in_python = (
+        rd.InverseDynamics(mechanism, formulation, backend=b) for b in ("c", "python")
+    )
+    n = len(mechanism.joint_names)
+    q, qd, qdd = state(1, n)
+    assert relative(in_c(q, qd, qdd), in_python(q, qd, qdd)) < ROUNDING
+    batch = np.random.default_rng(2).uniform(-1, 1, (3, 33, n))
+    assert relative(in_c(*batch), in_python(*batch)) < ROUNDING
+    assert relative(in_c.mass_matrix(q), in_python.mass_matrix(q)) < ROUNDING
+    assert relative(in_c.coriolis_matrix(q, qd), in_python.coriolis_matrix(q, qd)) < ROUNDING
+    assert relative(in_c.gravity(q), in_python.gravity(q)) < ROUNDING
+
+
+def test_without_a_compiler_generated_python_runs_and_says_why_once(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("CC", raising=False)
+    kernel._warn_once.cache_clear()
+    with pytest.warns(BackendWarning, match="no C compiler"):
+        run = wave_kernel("auto")
+    assert run.backend == "python"
+    assert "no C compiler" in run.description
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wave_kernel("auto")
+    with pytest.raises(rd.RobotDynamicsError, match="no C compiler"):
+        wave_kernel("c")
+
+
+def test_a_compiler_that_refuses_is_heard_in_its_own_words(monkeypatch, tmp_path):
+    refusing = tmp_path / "cc"
+    refusing.write_text("#!/bin/sh\necho 'kernel.c:1: I will not' >&2\nexit 1\n")
+    refusing.chmod(0o755)
+    monkeypatch.setenv("CC", str(refusing))
+    kernel._warn_once.cache_clear()
+    with pytest.warns(BackendWarning, match="I will not"):
+        run = wave_kernel("auto")
+    x, y = np.array([0.3, -0.2]), np.array([0.1, 0.7])
+    assert np.allclose(run(x, y), wave_by_hand(x, y), atol=ROUNDING)
+    with pytest.raises(compiler.CompileError, match="I will not"):
+        wave_kernel("c")
+
+
+def test_an_unknown_backend_is_refused(monkeypatch):
+    with pytest.raises(
+        rd.RobotDynamicsError, match="backend: found 'fortran', expected one of auto"
+    ):
+        wave_kernel("fortran")
+    monkeypatch.setenv(kernel.VARIABLE, "cobol")
+    with pytest.raises(rd.RobotDynamicsError, match="ROBOT_DYNAMICS_BACKEND: found 'cobol'"):
+        wave_kernel("auto")
+
+
+def test_a_program_too_long_to_compile_runs_as_it_is_written_and_says_so(
+    monkeypatch, caplog, tmp_path
+):
+    from robot_dynamics.codegen import python_kernel
+
+    monkeypatch.setenv("ROBOT_DYNAMICS_CACHE", str(tmp_path / "kernels"))
+    monkeypatch.setattr(native, "MOST", 5)
+    monkeypatch.setattr(python_kernel, "MOST", 5)
+    with caplog.at_level(logging.WARNING, "robot_dynamics"):
+        run = wave_kernel("auto")
+    assert run.backend == "formulation"
+    assert "too many operations" in run.description
+    assert "too many operations" in caplog.text
+    x, y = np.random.default_rng(7).uniform(-1, 1, (2, 4, 2))
+    assert np.allclose(run(x, y)[2], wave_by_hand(x[2], y[2]), atol=ROUNDING)
+    assert np.isnan(run([np.nan, 0.0], y[0])).all()

@@ -1,0 +1,273 @@
+"""The façade: what may change while it runs, and what the compiled form must not change."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import yaml
+from robots import (
+    CONFIG,
+    RELATIVE_TO_PINOCCHIO,
+    RELATIVE_TO_SISTERS,
+    inertia,
+    pinocchio_torques,
+    random_dh,
+    random_urdf,
+    relative,
+    state,
+)
+
+import robot_dynamics as rd
+from robot_dynamics.codegen import Function, compiler
+from robot_dynamics.equations import Equations
+from robot_dynamics.mechanism import Inertial, Pose
+from robot_dynamics.mechanism.base_parameters import compact
+from robot_dynamics.mechanism.transform import with_payload
+
+FORMULATIONS = ["newton_euler", "gibbs_appell", "murphy", "lagrange_euler"]
+
+
+@pytest.fixture
+def dh(tmp_path):
+    def load(seed, **options):
+        path = tmp_path / f"robot{seed}.yaml"
+        path.write_text(yaml.safe_dump(random_dh(seed, **options)))
+        return rd.load(path)
+
+    return load
+
+
+@pytest.fixture
+def nothing_is_built(monkeypatch):
+    """From here on (call it), recording or compiling anything is a failure."""
+
+    def refuse(*_, **__):
+        raise AssertionError("something was built")
+
+    def switch():
+        monkeypatch.setattr(Function, "record", refuse)
+        monkeypatch.setattr(compiler.Compiler, "shared_library", refuse)
+
+    return switch
+
+
+def payload(seed):
+    rng = np.random.default_rng(seed)
+    return Inertial(2.5, rng.uniform(-0.2, 0.2, 3), inertia(rng, 2.5))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("rotors", [False, True])
+def test_sparse_frames_and_base_parameters_change_no_torque(dh, seed, rotors):
+    equations = Equations.of(dh(seed, joints=8, rotors=rotors))
+    fewer = replace(equations, mechanism=compact(equations.mechanism))
+    n = len(equations.mechanism.joint_names)
+    for k in range(5):
+        q, qd, qdd = state(k, n)
+        expected = equations.torques(q, qd, qdd)
+        assert relative(fewer.torques(q, qd, qdd), expected) < RELATIVE_TO_SISTERS
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sparse_frames_and_base_parameters_change_no_torque_of_a_urdf(seed):
+    equations = Equations.of(rd.load(random_urdf(seed, joints=9)))
+    fewer = replace(equations, mechanism=compact(equations.mechanism))
+    q, qd, qdd = state(seed, len(equations.mechanism.joint_names))
+    expected = equations.torques(q, qd, qdd)
+    assert relative(fewer.torques(q, qd, qdd), expected) < RELATIVE_TO_SISTERS
+
+
+def test_regrouping_leaves_the_zeros_it_promises(dh):
+    mechanism = compact(Equations.of(dh(1, joints=8)).mechanism)
+    for link in mechanism.links:
+        body = link.inertial
+        if link.joint.turns:
+            assert body.mass == 0
+            assert body.first_moment[2] == 0
+            assert body.inertia_about_origin[1, 1] == 0
+        else:
+            assert not body.inertia_about_origin.any()
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_a_payload_is_a_body_more_in_pinocchio_and_compiles_nothing(formulation, nothing_is_built):
+    urdf = random_urdf(5, joints=7, branching=False)
+    mechanism = rd.load(urdf)
+    dynamics = rd.InverseDynamics(mechanism, formulation)
+    n = len(mechanism.joint_names)
+    q, qd, qdd = state(5, n)
+    empty = dynamics(q, qd, qdd)
+    nothing_is_built()
+    for name in (mechanism.links[-1].name, mechanism.links[2].name):  # a fixed link, one within
+        body = payload(1)
+        dynamics.set_payload(name, body)
+        model = pin.buildModelFromXML(urdf)
+        frame = model.frames[model.getFrameId(name)]
+        model.appendBodyToJoint(
+            frame.parentJoint,
+            pin.Inertia(body.mass, np.array(body.center_of_mass), np.array(body.inertia)),
+            frame.placement,
+        )
+        expected = pinocchio_torques(model, mechanism.joint_names, q, qd, qdd)
+        assert relative(dynamics(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
+        dynamics.set_payload(name, None)
+    assert np.array_equal(dynamics(q, qd, qdd), empty)
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_gravity_and_friction_compile_nothing(dh, formulation, nothing_is_built):
+    mechanism = dh(2, joints=5)
+    dynamics = rd.InverseDynamics(mechanism, formulation)
+    q, qd, qdd = state(2, len(mechanism.joint_names))
+    dynamics(q, qd, qdd), dynamics.gravity(q)
+    nothing_is_built()
+
+    dynamics.gravity_vector = [1.0, -2.0, 3.0]
+    turned = Equations.of(replace(mechanism, gravity=np.array([1.0, -2.0, 3.0])), formulation)
+    assert relative(dynamics(q, qd, qdd), turned.torques(q, qd, qdd)) < RELATIVE_TO_SISTERS
+    assert relative(dynamics.gravity(q), turned.gravity(q)) < RELATIVE_TO_SISTERS
+
+    before = dynamics(q, qd, qdd)
+    joint = mechanism.joint_names[1]
+    dynamics.set_friction(joint, viscous=0.5, coulomb=2.0)
+    expected = np.zeros(len(q))
+    expected[1] = 0.5 * qd[1] + 2.0 * np.sign(qd[1])
+    assert relative(dynamics(q, qd, qdd) - before, expected) < RELATIVE_TO_SISTERS
+    assert np.array_equal(dynamics.gravity_vector, [1.0, -2.0, 3.0])
+
+
+def test_all_matrices_know_of_the_payload(dh):
+    mechanism = dh(3, joints=5)
+    dynamics, body = rd.InverseDynamics(mechanism), payload(2)
+    q, qd, _ = state(3, len(mechanism.joint_names))
+    dynamics.mass_matrix(q), dynamics.coriolis_matrix(q, qd), dynamics.gravity(q)
+    last = mechanism.links[-1].name
+    dynamics.set_payload(last, body)
+    loaded = Equations.of(with_payload(mechanism, last, body))
+    assert relative(dynamics.mass_matrix(q), loaded.mass_matrix(q)) < RELATIVE_TO_SISTERS
+    expected = loaded.coriolis_matrix(q, qd)
+    assert relative(dynamics.coriolis_matrix(q, qd), expected) < RELATIVE_TO_SISTERS
+    assert relative(dynamics.gravity(q), loaded.gravity(q)) < RELATIVE_TO_SISTERS
+    assert dynamics.mechanism.link(last).inertial.mass == pytest.approx(
+        mechanism.link(last).inertial.mass + body.mass
+    )
+
+
+def test_a_payload_takes_the_place_of_the_one_before(dh):
+    dynamics = rd.InverseDynamics(dh(4, joints=4))
+    last = dynamics.mechanism.links[-1].name
+    q, qd, qdd = state(4, len(dynamics.joint_names))
+    dynamics.set_payload(last, payload(3))
+    expected = dynamics(q, qd, qdd)
+    dynamics.set_payload(last, payload(4))
+    dynamics.set_payload(last, payload(3))
+    assert np.array_equal(dynamics(q, qd, qdd), expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: d.set_payload("nobody", payload(0)), "payload: link: found 'nobody', expected"),
+        (lambda d: d.set_payload("link1", Inertial(-1.0)), "mass: found -1.0, expected at least 0"),
+        (lambda d: d.set_payload("link1", Inertial(np.nan)), "expected finite numbers"),
+        (lambda d: setattr(d, "gravity_vector", [0, 0]), "gravity_vector: found .* three finite"),
+        (lambda d: setattr(d, "gravity_vector", [0, 0, np.inf]), "gravity_vector"),
+        (lambda d: d.set_friction("nobody", 0, 0), "friction: joint: found 'nobody'"),
+        (lambda d: d.set_friction("q1", -1, 0), "viscous friction of q1: found -1, expected"),
+        (lambda d: d.set_friction("q1", 0, np.nan), "coulomb friction of q1"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused_and_changes_nothing(dh, change, words):
+    dynamics = rd.InverseDynamics(dh(5, joints=3))
+    q, qd, qdd = state(5, len(dynamics.joint_names))
+    before = dynamics(q, qd, qdd)
+    with pytest.raises(rd.RobotDynamicsError, match=words):
+        change(dynamics)
+    assert np.array_equal(dynamics(q, qd, qdd), before)
+
+
+def test_a_call_on_another_thread_sees_one_robot_or_the_other(dh):
+    dynamics = rd.InverseDynamics(dh(6, joints=5))
+    q, qd, qdd = state(6, len(dynamics.joint_names))
+    last, body = dynamics.mechanism.links[-1].name, payload(5)
+    empty = dynamics(q, qd, qdd)
+    dynamics.set_payload(last, body)
+    loaded = dynamics(q, qd, qdd)
+    found, done = [], threading.Event()
+
+    def work():
+        while not done.is_set():
+            found.append(dynamics(q, qd, qdd))
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    for k in range(50):
+        dynamics.set_payload(last, body if k % 2 else None)
+    done.set()
+    worker.join()
+    assert all(np.array_equal(tau, empty) or np.array_equal(tau, loaded) for tau in found)
+
+
+def test_matrices_of_many_joints_are_those_of_the_equations():
+    # beyond STRAIGHT_LINE joints they are put together from batches of torques
+    mechanism = rd.load(random_urdf(8, joints=30, branching=False))
+    n = len(mechanism.joint_names)
+    assert n > 16
+    dynamics, equations = rd.InverseDynamics(mechanism), Equations.of(mechanism)
+    q, qd, _ = state(8, n)
+    D, C = dynamics.mass_matrix(q), dynamics.coriolis_matrix(q, qd)
+    assert relative(D, equations.mass_matrix(q)) < RELATIVE_TO_SISTERS
+    assert np.array_equal(D, D.T)
+    assert relative(C, equations.coriolis_matrix(q, qd)) < RELATIVE_TO_SISTERS
+    both = np.stack([q, -q])
+    assert np.array_equal(dynamics.mass_matrix(both)[0], D)
+    assert dynamics.coriolis_matrix(both, qd).shape == (2, n, n)
+    with pytest.raises(rd.RobotDynamicsError, match="one entry a joint"):
+        dynamics.mass_matrix(q[:-1])
+
+
+def test_a_robot_without_joints_has_no_torques():
+    dynamics = rd.InverseDynamics(rd.load('<robot name="stone"><link name="stone"/></robot>'))
+    assert dynamics([], [], []).shape == (0,)
+    assert dynamics(np.zeros((3, 0)), np.zeros((3, 0)), np.zeros((3, 0))).shape == (3, 0)
+    assert dynamics.mass_matrix([]).shape == (0, 0)
+
+
+@pytest.mark.parametrize("backend", ["auto", "python"])
+def test_torques_are_new_arrays_each_time(backend):
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), backend=backend)
+    first = dynamics([0.1, 0.2], [0.3, 0.4], [0.5, 0.6])
+    kept = first.copy()
+    dynamics([1.0, 2.0], [3.0, 4.0], [5.0, 6.0])
+    assert np.array_equal(first, kept)
+    assert first.dtype == float
+    assert first.flags.writeable
+
+
+def test_numbers_alone_need_neither_sympy_nor_ros():
+    code = f"""
+import sys
+import robot_dynamics as rd
+rd.InverseDynamics(rd.load({str(CONFIG / "polar.yaml")!r}))([0, 0], [0, 0], [0, 0])
+print([m for m in ("sympy", "rclpy", "matplotlib", "mujoco", "scipy") if m in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_pose_may_carry_the_payload(dh):
+    # a payload given in a tool's frame: the same body seen from the link
+    mechanism = dh(7, joints=4)
+    last, body = mechanism.links[-1].name, payload(6)
+    tool = Pose.from_xyz_rpy(np.array([0.1, 0.0, 0.2]), np.array([0.3, -0.2, 0.1]))
+    dynamics = rd.InverseDynamics(mechanism)
+    dynamics.set_payload(last, body.seen_from(tool))
+    q, qd, qdd = state(7, len(mechanism.joint_names))
+    expected = Equations.of(with_payload(mechanism, last, body.seen_from(tool)))
+    assert relative(dynamics(q, qd, qdd), expected.torques(q, qd, qdd)) < RELATIVE_TO_SISTERS
