@@ -29,6 +29,7 @@ A compiled kernel needs of them, besides one dense linear solver:
 from .chain import CONDITION_LIMIT, ClosedChain
 from .kinematic_state import KinematicState
 from .mobility import Mobility
+from .sensing import Fit, SensorMonitor, Verdict, fit
 from .solver import ClosureSolver
 from .subsystems import Subsystems
 
@@ -36,7 +37,11 @@ __all__ = [
     "CONDITION_LIMIT",
     "ClosedChain",
     "ClosureSolver",
+    "Fit",
     "KinematicState",
     "Mobility",
+    "SensorMonitor",
     "Subsystems",
+    "Verdict",
+    "fit",
 ]

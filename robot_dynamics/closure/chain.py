@@ -313,9 +313,7 @@ class ClosedChain:
 
     def _sound(self, q: ArrayLike) -> tuple[Floats, Mask]:
         """(q_r (…, n_r), which are numbers) of states that are not too near a singularity."""
-        out = self._at_once(q, self._rest, self._rest, self._memory)
-        if out is not None and out[self._a] <= 1.0:
-            self._memory = out
+        if self._quickly(q):
             return self._last, _VALID
         (q,) = self._arrays(q=q)
         q_r, valid, nearness = self._closed(q)
@@ -331,6 +329,14 @@ class ClosedChain:
                 )
         return q_r, valid
 
+    def _quickly(self, q: ArrayLike) -> bool:
+        """Is it one state near the last? Then it is the last now."""
+        out = self._at_once(q, self._rest, self._rest, self._memory)
+        if out is None or not out[self._a] <= 1.0:
+            return False
+        self._memory = out
+        return True
+
     def _closed(self, q: Floats) -> tuple[Floats, Mask, float]:
         """(q_r (…, n_r), which are numbers, the worst nearness to a singularity).
 
@@ -338,7 +344,7 @@ class ClosedChain:
         """
         valid = np.asarray(np.isfinite(q).all(axis=-1))
         if q.ndim == 1:
-            if valid:
+            if valid and not self._quickly(q):
                 self._remember(self._solved(q, self._last, None))
             return self._last, valid, np.inf
         flat, is_valid = q.reshape(-1, self._k), valid.ravel()

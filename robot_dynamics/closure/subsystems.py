@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..equations import TERMS, Equations
+from ..errors import DescriptionError, wrong
 from ..mechanism import Attachment, Inertial, Loop, Mechanism, Pose
 from ..mechanism.base_parameters import Moments, compact
 from ..mechanism.transform import standard_form
@@ -67,6 +68,7 @@ class Subsystems:
 
         Raises:
             InputError: an unknown formulation, rotor model or term.
+            DescriptionError: a platform that can't move.
         """
         body, tree = platform.platform_body(mechanism)
         legs = Equations.of(tree, formulation, rotors, terms, friction_smoothing)
@@ -87,6 +89,8 @@ class Subsystems:
         bare = standard_form(
             replace(mechanism, links=shapes, rotors=(), armatures=(), loops=mechanism.loops + weld)
         )
+        if weld and bare.loops[-1].successor.link == bare.base:
+            raise wrong(DescriptionError, "platform", mechanism.platform, "a link that moves")
         S, s = bare.coordinates()
         coordinates = (S[:, list(order)], s)
         closures = Constraints(bare, bare.loops[: len(mechanism.loops)], coordinates)

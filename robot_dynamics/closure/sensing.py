@@ -1,0 +1,283 @@
+"""What redundant sensors on passive joints are good for: a better estimate, and finding a liar.
+
+n_a + n_s readings stand against n_a degrees of freedom. The estimate is the closed configuration
+that fits the readings best; what is left over says whether they belong together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import ClosureError, InputError, wrong
+from ..mechanism import Mechanism
+from .chain import ClosedChain
+from .functions import Floats, Mask
+from .kinematic_state import KinematicState
+from .solver import ClosureSolver
+
+THRESHOLD = 0.02
+"""rad, or shares of the mechanism's size: what encoders and a rough calibration may differ by"""
+PATIENCE = 50
+"""Readings in a row that a sensor must be sane for before it is trusted again"""
+RECOVERY = 0.5
+"""Share of the threshold within which a sensor counts as sane again"""
+CLEAR = 3.0
+"""A suspect is named where any other explains the readings this many times worse"""
+_MAX_ITERATIONS = 20
+_DONE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The closed configuration nearest to some readings."""
+
+    state: KinematicState
+    """At rest"""
+    left: Floats
+    """(k,): reading - fit, rad or shares of the mechanism's size; also of readings not used"""
+    used: Mask
+    """(k,)"""
+
+    @property
+    def residual(self) -> float:
+        """The largest of what is left, of the readings that were used."""
+        return float(max(abs(self.left[self.used]), default=0.0))
+
+
+def fit(
+    solver: ClosureSolver, readings: ArrayLike, start: Floats, used: ArrayLike | None = None
+) -> Fit:
+    """The closed configuration with the least squares of reading - fit.
+
+    Args:
+        readings: (n_a + n_s,), rad or m, actuated joints and then sensed ones.
+        start: (n_r,), a closed configuration near by.
+        used: (n_a + n_s,), which of the readings count; all of them if None.
+
+    Raises:
+        ClosureError: the readings are too few, or belong to no configuration near start.
+    """
+    q = np.asarray(readings, dtype=float)
+    mask = np.ones(len(q), dtype=bool) if used is None else np.asarray(used, dtype=bool)
+    a, k = solver.functions.actuated, len(q)
+    scale = solver.scale[:k]
+    q_r, before = start, np.inf
+    for _ in range(_MAX_ITERATIONS):
+        state = solver.state(q_r)
+        left = (q - q_r[:k]) / scale
+        # the least |reading - (fit + T δq_a)|
+        T = state.T[:k] / scale[:, None]
+        step, _, rank, _ = np.linalg.lstsq(T[mask], left[mask], rcond=1e-6)
+        if rank < a:
+            raise ClosureError(
+                f"readings: {int(mask.sum())} of them don't fix {a} degrees of freedom",
+                name="readings",
+                value=mask.tolist(),
+                expected="readings that hold the mechanism",
+            )
+        size = float(max(abs(step)))
+        if size <= _DONE or size >= before:
+            break
+        before = size if size < 1e-3 else np.inf
+        q_r = solver.forward(q_r[:a] + step, q_r)
+    state = solver.state(q_r)
+    return Fit(state, (q - q_r[:k]) / scale, mask)
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What one set of readings came to."""
+
+    q: Floats
+    """(n_a + n_s,), rad or m: the readings, with solved values where they are not trusted"""
+    qd: Floats
+    """(n_a + n_s,), the same of the rates; zeros where none were given"""
+    trusted: tuple[str, ...]
+    """The sensed joints that are taken at their word"""
+    suspect: str | None
+    """The joint whose sensor was found lying just now; None: none, or it can't be told which"""
+    residual: float
+    """The largest disagreement among the readings that are trusted by now, rad or shares"""
+    closure_residual: float
+    """By how much the loops miss closing at the readings as they came, m or a cosine"""
+    consistent: bool
+    """Did the readings agree before anything was done about them?"""
+    state: KinematicState
+    """The closed configuration of the readings that are trusted, at rest"""
+
+    @property
+    def all_trusted(self) -> bool:
+        """Is every sensed joint taken at its word?"""
+        return len(self.trusted) == len(self.q) - self.state.functions.actuated
+
+
+class SensorMonitor:
+    """Watches the readings of a mechanism's encoders, and goes on without one that lies.
+
+    Readings that fit no closed configuration within the threshold are left out one at a time;
+    where one of them explains it all, and clearly better than any other, it is named. Otherwise
+    the actuated joints are believed and all sensed ones left out. A sensor that was left out is
+    taken back once it has agreed for a while. With one redundant reading a lie is found, from two
+    on it is named.
+
+    Args:
+        mechanism: with loops and sensed joints.
+        threshold: rad, or shares of the mechanism's size.
+        patience: sane readings in a row before a sensor is trusted again.
+        backend: see `InverseDynamics`.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        *,
+        threshold: float = THRESHOLD,
+        patience: int = PATIENCE,
+        backend: str = "auto",
+    ):
+        if not threshold > 0:
+            raise wrong(InputError, "threshold", threshold, "above 0 rad")
+        # without terms: what it closes, and T, are all that is wanted
+        self._chain = ClosedChain(mechanism, terms=(), backend=backend)
+        self._solver = self._chain.solver
+        functions = self._solver.functions
+        self._a, self._k = functions.actuated, functions.known
+        self.threshold, self.patience = float(threshold), int(patience)
+        self.joint_names: tuple[str, ...] = self._chain.coordinate_names[: self._k]
+        """The order of the readings: actuated, then sensed"""
+        self.reset()
+
+    def reset(self) -> None:
+        """Trust all of them again."""
+        self._distrusted: Mask = np.zeros(self._k, dtype=bool)
+        self._sane = np.zeros(self._k, dtype=int)
+        self._last = self._solver.home.q_r
+
+    def update(self, q: ArrayLike, qd: ArrayLike | None = None) -> Verdict:
+        """Judge one set of readings.
+
+        Args:
+            q: (n_a + n_s,), rad or m; NaN for a reading that is missing.
+            qd: (n_a + n_s,), the rates; None: not given.
+
+        Raises:
+            ClosureError: what is left of the readings does not fix the mechanism, or belongs to
+                no configuration near the last.
+            InputError: a wrong shape.
+        """
+        readings = self._vector("q", q)
+        there = np.isfinite(readings)
+        used = there & ~self._distrusted
+        if int(used.sum()) < self._a:
+            raise ClosureError(
+                f"readings: {int(used.sum())} are there and trusted, of "
+                f"{', '.join(self.joint_names)}; {self._a} fix the mechanism",
+                name="readings",
+                value=readings.tolist(),
+                expected=f"at least {self._a}",
+            )
+        best = self._fitted(readings, used)
+        consistent = best is not None and best.residual <= self.threshold
+        suspect = None
+        if not consistent:
+            culprit, best = self._culprit(readings, used)
+            if culprit is None:
+                # it can't be told which: believe the motors
+                self._distrusted[self._a :] = True
+                used = there & (np.arange(self._k) < self._a)
+                best = fit(self._solver, readings, self._last, used)
+            else:
+                suspect = self.joint_names[culprit]
+                self._distrusted[culprit] = True
+                used[culprit] = False
+            self._sane[self._distrusted] = 0
+        assert best is not None
+        self._recover(best.left)
+        self._last = best.state.q_r
+        sound = there & ~self._distrusted
+        trusted = [name for name, ok in zip(self.joint_names, sound, strict=True) if ok]
+        unknown = self._last[self._k :]
+        raw = np.where(there, readings, self._last[: self._k])
+        return Verdict(
+            q=np.where(sound, readings, self._last[: self._k]),
+            qd=self._rates(qd, sound, best.state),
+            trusted=tuple(name for name in trusted if name in self.joint_names[self._a :]),
+            suspect=suspect,
+            residual=best.residual,
+            closure_residual=float(self._solver.state(np.concatenate([raw, unknown])).residual),
+            consistent=consistent,
+            state=best.state,
+        )
+
+    def _fitted(self, readings: Floats, used: Mask) -> Fit | None:
+        """The fit, to first order where that is enough; None where there is none near by."""
+        motors = readings[: self._a]
+        try:
+            if used[: self._a].all():
+                # from where the motors say it is, the sensors correct but little
+                start = self._chain.forward(motors)
+                quick = _first_order(self._solver, readings, start, used)
+                if quick.residual <= self.threshold:
+                    return quick
+            return fit(self._solver, readings, self._last, used)
+        except ClosureError:
+            return None
+
+    def _culprit(self, readings: Floats, used: Mask) -> tuple[int | None, Fit | None]:
+        """(the reading without which the others agree, their fit); None: it can't be told."""
+        if int(used.sum()) < self._a + 2:
+            return None, None
+        found: list[tuple[float, int, Fit]] = []
+        for i in np.flatnonzero(used):
+            others = used.copy()
+            others[i] = False
+            try:
+                without = fit(self._solver, readings, self._last, others)
+            except ClosureError:
+                continue
+            found.append((without.residual, int(i), without))
+        found.sort(key=lambda entry: entry[0])
+        if not found or found[0][0] > self.threshold:
+            return None, None
+        if len(found) > 1 and found[1][0] < CLEAR * found[0][0]:
+            return None, None
+        return found[0][1], found[0][2]
+
+    def _recover(self, left: Floats) -> None:
+        """Take back what has been sane for long enough."""
+        sane = np.abs(left) <= RECOVERY * self.threshold  # a missing reading is not
+        self._sane = np.where(sane, self._sane + 1, 0)
+        self._distrusted &= self._sane < self.patience
+
+    def _rates(self, qd: ArrayLike | None, sound: Mask, state: KinematicState) -> Floats:
+        if qd is None:
+            return np.zeros(self._k)
+        rates = self._vector("qd", qd)
+        sound = sound & np.isfinite(rates)
+        if sound.all():
+            return rates
+        T = state.T[: self._k]
+        # the others as the sound ones have it: the least |q̇ - T q̇_a|
+        own = np.linalg.lstsq(T[sound], rates[sound], rcond=None)[0]
+        return np.asarray(np.where(sound, rates, T @ own))
+
+    def _vector(self, name: str, values: ArrayLike) -> Floats:
+        vector = np.asarray(values, dtype=float)
+        if vector.shape != (self._k,):
+            raise wrong(
+                InputError, name, vector.shape, f"({self._k},): {', '.join(self.joint_names)}"
+            )
+        return vector
+
+
+def _first_order(solver: ClosureSolver, readings: Floats, start: KinematicState, used: Mask) -> Fit:
+    """One step of `fit` from a closed state; the state stays where it is."""
+    k = len(readings)
+    scale = solver.scale[:k]
+    left = (readings - start.q_r[:k]) / scale
+    T = start.T[:k] / scale[:, None]
+    step = np.linalg.lstsq(T[used], left[used], rcond=None)[0]
+    return Fit(start, left - T @ step, used)

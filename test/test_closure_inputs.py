@@ -1,0 +1,342 @@
+"""Closed mechanisms that can't be: one clear line each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import closed_robots
+import numpy as np
+import pytest
+import yaml
+from closed_robots import ClosedChain
+from robots import CONFIG
+
+import robot_dynamics as rd
+from robot_dynamics.errors import ClosureError, DescriptionError, InputError
+
+
+@pytest.fixture
+def robot():
+    return closed_robots.random_rrr(1)
+
+
+def message(robot, tmp_path, **options) -> str:
+    with pytest.raises((DescriptionError, ClosureError)) as caught:
+        ClosedChain(closed_robots.load(robot, tmp_path), **options)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+def test_a_home_that_leaves_joints_out_names_them(robot, tmp_path):
+    del robot["home"]["qc"], robot["home"]["qp1"]
+    assert message(robot, tmp_path).startswith("home: leaves out qp1, qc;")
+
+
+def test_a_mechanism_without_home_names_all_joints(robot, tmp_path):
+    robot["home"] = {}
+    assert "leaves out qa0, qa1, qa2, qp0, qp1, qp2, qc" in message(robot, tmp_path)
+
+
+def test_a_home_far_from_closed_names_loop_and_miss(robot, tmp_path):
+    robot["home"]["qp1"] += 0.5
+    text = message(robot, tmp_path)
+    assert "home: loop 'loop0' does not close: " in text
+    assert "misses by" in text
+    assert " m; " in text
+
+
+def test_a_home_that_is_rounded_is_brought_onto_the_closure(robot, tmp_path):
+    exact = ClosedChain(closed_robots.load(robot, tmp_path)).home
+    robot["home"] = {name: round(value, 2) for name, value in robot["home"].items()}
+    chain = ClosedChain(closed_robots.load(robot, tmp_path))
+    assert chain.home.residual < 1e-11
+    # the motors stay where they were put
+    assert chain.home.q_a == pytest.approx([robot["home"][n] for n in chain.actuated_names])
+    assert chain.home.q_r == pytest.approx(exact.q_r, abs=0.1)
+
+
+def test_a_lone_misplaced_hinge_out_of_the_plane_is_refused(robot, tmp_path):
+    robot["loops"][0]["successor"]["xyz"][2] += 0.3
+    assert "does not close: z misses by" in message(robot, tmp_path)
+
+
+def test_frames_turned_by_half_a_turn_are_no_weld(tmp_path):
+    robot = closed_robots.welded_four_bar(1)
+    robot["home"]["foot"] += np.pi
+    assert "turned against each other by 180°" in message(robot, tmp_path)
+
+
+def test_too_few_motors_are_named_under_actuated(robot, tmp_path):
+    robot["actuated"] = ["qa0", "qa1"]
+    text = message(robot, tmp_path)
+    assert text.startswith(
+        "actuated: under-actuated: 2 motors on 3 degrees of freedom: qa0, qa1; name 1 more"
+    )
+
+
+def test_too_many_motors_are_named_over_actuated(robot, tmp_path):
+    robot["actuated"] = ["qa0", "qa1", "qa2", "qc"]
+    assert "over-actuated: 4 motors on 3 degrees of freedom" in message(robot, tmp_path)
+
+
+def test_no_list_of_motors_means_every_joint(robot, tmp_path):
+    del robot["actuated"]
+    robot["sensed"] = []
+    text = message(robot, tmp_path)
+    assert "over-actuated: 7 motors (no `actuated` is given: every joint counts)" in text
+
+
+def test_motors_that_do_not_hold_the_mechanism_are_refused(tmp_path):
+    # two chains side by side: a four-bar with two motors and one with none
+    first, second = (closed_robots.welded_four_bar(seed) for seed in (1, 2))
+    for link in second["links"]:
+        link["name"] += "_b"
+        link["parent"] = "base" if link["name"] == "ground_b" else link.get("parent", "")
+        if link["joint"].get("name"):
+            link["joint"]["name"] += "_b"
+    names = [link["name"] for link in second["links"]]
+    for link, before in zip(second["links"][1:], names, strict=False):
+        link["parent"] = before
+    for side in second["loops"][0]["predecessor"], second["loops"][0]["successor"]:
+        side["link"] += "_b"
+    second["loops"][0]["name"] = "other"
+    robot = {
+        "robot": "two",
+        "links": first["links"] + second["links"],
+        "loops": first["loops"] + second["loops"],
+        "actuated": ["crank", "coupler"],
+        "home": first["home"] | {f"{k}_b": v for k, v in second["home"].items()},
+    }
+    text = message(robot, tmp_path)
+    assert text.startswith("actuated: with crank, coupler held, ")
+    assert "crank_b" in text
+    assert "can still move" in text
+
+
+def test_a_singular_home_is_named(tmp_path):
+    # a parallelogram stretched out: coupler and rocker in line
+    robot = stretched_four_bar()
+    text = message(robot, tmp_path)
+    assert text.startswith("home: it is singular")
+    assert "choose another home" in text
+
+
+def stretched_four_bar() -> dict:
+    arm = {"mass": 1.0, "inertia": {"ixx": 0.01, "iyy": 0.01, "izz": 0.01}}
+    links = [
+        {"name": "crank", "joint": closed_robots.revolute("crank"), "a": 0.2, **arm},
+        {"name": "coupler", "joint": closed_robots.revolute("coupler"), "a": 0.4, **arm},
+        {"name": "rocker", "joint": closed_robots.revolute("rocker"), "a": 0.3, **arm},
+    ]
+    # crank straight up, coupler and rocker in one line: the rocker's end is a dead point
+    return {
+        "robot": "stretched",
+        "links": links,
+        "loops": [
+            {
+                "name": "foot",
+                "type": "revolute",
+                "predecessor": {"link": "base", "xyz": [0.7, 0.2, 0.0]},
+                "successor": {"link": "rocker"},
+            }
+        ],
+        "actuated": ["crank"],
+        "home": {"crank": np.pi / 2, "coupler": -np.pi / 2, "rocker": 0.0},
+    }
+
+
+def test_near_a_singularity_torques_are_refused_with_the_condition_number():
+    mechanism = rd.load(CONFIG / "five_bar.yaml")
+    chain = ClosedChain(mechanism, condition_limit=20.0)
+
+    def apart(spread: float) -> np.ndarray:
+        tau = chain(chain.home.q_a + np.array([spread, -spread]), [0.1, 0.1], [0.0, 0.0])
+        assert np.all(np.isfinite(tau))
+        assert chain.last.condition <= 20.0 * (1 + 1e-9)
+        return tau
+
+    # the motors turn apart until the forearms are nearly one line
+    with pytest.raises(ClosureError, match=r"condition number is [\d.]+.*the limit 20"):
+        list(map(apart, np.linspace(0.0, 1.2, 400)))
+    assert chain.forward(chain.home.q_a).residual < 1e-11
+
+
+def test_sensed_without_sensors_is_refused(robot, tmp_path):
+    robot["sensed"] = []
+    assert "sensed: the description lists no sensed joints" in message(robot, tmp_path, sensed=True)
+
+
+def test_sensed_of_an_open_chain_is_refused():
+    with pytest.raises(InputError, match=r"sensed.*no loops"):
+        rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), sensed=True)
+
+
+def test_without_a_platform_its_pose_is_refused(robot, tmp_path):
+    del robot["platform"]
+    chain = ClosedChain(closed_robots.load(robot, tmp_path))
+    for ask in (
+        lambda: chain.home.platform_pose,
+        lambda: chain.home.J_R,
+        lambda: chain.inverse(np.eye(4)),
+    ):
+        with pytest.raises(ClosureError, match="platform: the description names none"):
+            ask()
+
+
+def test_wrong_shapes_are_named(robot, tmp_path):
+    chain = ClosedChain(closed_robots.load(robot, tmp_path))
+    with pytest.raises(InputError, match=r"qd: found \(4,\), expected shape \(…, 3\): qa0, qa1"):
+        chain(np.zeros(3), np.zeros(4), np.zeros(3))
+    with pytest.raises(InputError, match=r"wrench: found \(3,\)"):
+        chain.external_force(chain.home.q_a, np.zeros(3))
+    with pytest.raises(InputError, match="pose: rotation"):
+        chain.inverse(np.diag([1.0, 1.0, -1.0, 1.0]))
+    with pytest.raises(InputError, match="batches that fit"):
+        chain(np.zeros((2, 3)), np.zeros((5, 3)), np.zeros(3))
+    with pytest.raises(InputError, match="q: found 'str', expected real numbers"):
+        chain("here", np.zeros(3), np.zeros(3))
+
+
+def test_an_infinite_angle_neither_hangs_nor_crashes(robot, tmp_path):
+    chain = ClosedChain(closed_robots.load(robot, tmp_path))
+    for bad in (np.nan, np.inf, -np.inf):
+        assert np.isnan(chain([bad, 0.0, 0.0], np.zeros(3), np.zeros(3))).all()
+    assert np.isnan(chain(chain.home.q_a, [np.nan, 0, 0], np.zeros(3))).any()
+    assert np.isfinite(chain(chain.home.q_a, np.zeros(3), np.zeros(3))).all()
+
+
+def test_a_huge_angle_is_refused_in_time(robot, tmp_path):
+    chain = ClosedChain(closed_robots.load(robot, tmp_path))
+    with pytest.raises(ClosureError, match="don't close"):
+        chain.forward([1e6, -1e6, 1e6])
+
+
+def test_a_urdf_gets_its_loops_from_a_yaml_beside_it(tmp_path):
+    """A four-bar by URDF and YAML is the one by YAML alone."""
+    arm = '<mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/>'
+    urdf = ['<robot name="four_bar"><link name="base"/>']
+    before = ("base", 0.0)
+    lengths = {"crank": 0.2, "coupler": 0.5, "rocker": 0.4}
+    for name, length in lengths.items():
+        urdf.append(
+            f'<link name="{name}"><inertial><origin xyz="{length / 2} 0 0"/>{arm}</inertial></link>'
+            f'<joint name="{name}" type="continuous"><parent link="{before[0]}"/>'
+            f'<child link="{name}"/><origin xyz="{before[1]} 0 0"/><axis xyz="0 0 1"/></joint>'
+        )
+        before = (name, length)
+    (tmp_path / "four_bar.urdf").write_text("".join([*urdf, "</robot>"]))
+    extras = {
+        "loops": [
+            {
+                "name": "foot",
+                "type": "revolute",
+                "predecessor": {"link": "base", "xyz": [0.6, 0.0, 0.0]},
+                "successor": {"link": "rocker", "xyz": [0.4, 0.0, 0.0]},
+            }
+        ],
+        "gravity": [0, -9.81, 0],
+        "actuated": ["crank"],
+        "sensed": ["rocker"],
+        "home": {"crank": 1.2, "coupler": -0.8, "rocker": -1.4},
+    }
+    links = [
+        {
+            "name": name,
+            "joint": closed_robots.revolute(name),
+            "a": length,
+            "mass": 1.0,
+            "center_of_mass": [-length / 2, 0, 0],
+            "inertia": {"ixx": 0.01, "iyy": 0.01, "izz": 0.01},
+        }
+        for name, length in lengths.items()
+    ]
+    tree = {**extras, "robot": "four_bar", "links": links}
+    tree["loops"] = [{**extras["loops"][0], "successor": {"link": "rocker"}}]
+    # where the foot is, so that home closes
+    angles = np.cumsum([1.2, -0.8, -1.4])
+    ends = [
+        length * np.array([np.cos(a), np.sin(a)])
+        for length, a in zip(lengths.values(), angles, strict=True)
+    ]
+    foot = [*np.sum(ends, axis=0).tolist(), 0.0]
+    for loops in (extras["loops"], tree["loops"]):
+        loops[0]["predecessor"] = {"link": "base", "xyz": foot}
+    (tmp_path / "extras.yaml").write_text(yaml.safe_dump({"urdf": "four_bar.urdf", **extras}))
+    (tmp_path / "tree.yaml").write_text(yaml.safe_dump(tree))
+    from_urdf, from_tree = (
+        ClosedChain(rd.load(tmp_path / name)) for name in ("extras.yaml", "tree.yaml")
+    )
+    state = [1.25], [0.7], [2.0]
+    assert from_urdf.degrees_of_freedom == from_tree.degrees_of_freedom == 1
+    assert from_urdf(*state) == pytest.approx(from_tree(*state), rel=1e-12)
+
+
+def test_redundant_rows_are_left_out_by_name():
+    chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"))
+    assert chain.redundant_rows == (
+        "C2: z",
+        "C2: x ⟂ z",
+        "C2: y ⟂ z",
+        "C3: z",
+        "C3: x ⟂ z",
+        "C3: y ⟂ z",
+    )
+    assert ClosedChain(rd.load(CONFIG / "gough_stewart.yaml")).redundant_rows == ()
+
+
+def test_a_chain_that_is_redundant_only_where_it_is_closed_is_seen_through(tmp_path):
+    """A Sarrus linkage: two pairs of hinges that cross, one degree of freedom by no count of
+    joints. Off the closure its rows are independent."""
+    arm = {"mass": 1.0, "inertia": {"ixx": 0.01, "iyy": 0.01, "izz": 0.01}}
+    links, home = [], {}
+    for side, rpy in (("x", [np.pi / 2, 0, 0]), ("y", [np.pi / 2, 0, np.pi / 2])):
+        foot = {"x": [0.5, 0, 0], "y": [0, 0.5, 0]}[side]
+        links += [
+            {
+                "name": f"lower_{side}",
+                "parent": "base",
+                "origin": {"xyz": foot, "rpy": rpy},
+                "joint": closed_robots.revolute(f"lower_{side}"),
+                "a": 0.3,
+                **arm,
+            },
+            {
+                "name": f"upper_{side}",
+                "joint": closed_robots.revolute(f"upper_{side}"),
+                "a": 0.3,
+                **arm,
+            },
+        ]
+        home |= {f"lower_{side}": np.pi / 4, f"upper_{side}": np.pi / 2}
+    links.insert(
+        2, {"name": "plate", "parent": "upper_x", "joint": closed_robots.revolute("plate"), **arm}
+    )
+    home["plate"] = np.pi / 4
+    robot = {
+        "robot": "sarrus",
+        "links": links,
+        "actuated": ["lower_x"],
+        "platform": "plate",
+        "home": {name: float(x) for name, x in home.items()},
+    }
+    robot = closed_robots.closed_at_home(robot, [("upper_y", "plate", "revolute")])
+    chain = ClosedChain(closed_robots.load(robot, tmp_path))
+    assert chain.degrees_of_freedom == 1
+    assert len(chain.redundant_rows) == 1
+    oracle = closed_robots.Oracle(robot, chain.coordinate_names, 1)
+    state = chain.forward([np.pi / 4 + 0.2])
+    miss, _, _ = oracle.closure(state.q_r, 0 * state.q_r)
+    assert np.abs(miss).max() < 1e-11
+    # the plate goes up and down and does not turn
+    assert state.J_R[[0, 1, 3, 4, 5]] == pytest.approx(np.zeros((5, 1)), abs=1e-10)
+    found = chain([np.pi / 4 + 0.2], [0.5], [1.0])
+    assert found == pytest.approx(oracle.torques(state.q_r, np.array([0.5]), np.array([1.0])))
+
+
+def test_platform_on_the_base_is_refused(robot, tmp_path):
+    mechanism = closed_robots.load(robot, tmp_path)
+    with pytest.raises(
+        DescriptionError, match="platform: found 'ground', expected a link that moves"
+    ):
+        ClosedChain(replace(mechanism, platform="ground"))

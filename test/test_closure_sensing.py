@@ -1,0 +1,164 @@
+"""Redundant sensors: what they add, and finding the one that lies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from closed_robots import ClosedChain
+from robots import CONFIG
+
+import robot_dynamics as rd
+from robot_dynamics.closure import SensorMonitor, fit
+from robot_dynamics.errors import ClosureError, InputError
+
+NOISE = 5e-4
+"""rad: an encoder of some 12 bit"""
+LIE = 0.15
+"""rad or m"""
+ROBOTS = ["rrr", "five_bar", "delta", "gough_stewart"]
+
+
+class Scene:
+    """A robot on a slow motion, its encoders, and a monitor that watches them."""
+
+    def __init__(self, name: str, **options):
+        self.mechanism = rd.load(CONFIG / f"{name}.yaml")
+        self.monitor = SensorMonitor(self.mechanism, backend="python", **options)
+        self.truth = ClosedChain(self.mechanism)
+        self.a, self.k = len(self.truth.actuated_names), len(self.monitor.joint_names)
+        self.rng = np.random.default_rng(0)
+
+    def readings(self, i: int) -> tuple[np.ndarray, np.ndarray]:
+        """(with noise, without) at step i."""
+        q = self.truth.home.q_a + 0.04 * np.sin(0.02 * i + np.arange(self.a))
+        true = self.truth.forward(q).q_r[: self.k]
+        return true + self.rng.normal(0, NOISE, self.k), true
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_honest_sensors_are_trusted(name):
+    scene = Scene(name)
+    for i in range(60):
+        readings, _ = scene.readings(i)
+        verdict = scene.monitor.update(readings)
+        assert verdict.consistent
+        assert verdict.all_trusted
+        assert verdict.suspect is None
+        assert np.array_equal(verdict.q, readings)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_a_liar_is_named_replaced_and_taken_back(name):
+    patience = 10
+    for liar in range(Scene(name).k if name != "gough_stewart" else 8):
+        scene = Scene(name, patience=patience)
+        # a leg of the hexapod may not be 0.15 m longer on the same assembly mode
+        lie = 0.03 if name == "gough_stewart" and liar < 6 else LIE
+        liar_name = scene.monitor.joint_names[liar]
+        for i in range(50):
+            readings, true = scene.readings(i)
+            lying = 10 <= i < 30
+            readings[liar] += lie * lying
+            verdict = scene.monitor.update(readings)
+            assert verdict.suspect == (liar_name if i == 10 else None), (liar_name, i)
+            assert verdict.q == pytest.approx(true, abs=20 * NOISE)
+            away = 10 <= i < 30 + patience - 1
+            assert (liar_name not in verdict.trusted) == (away or liar < scene.a)
+            if lying:
+                assert verdict.closure_residual > 0.001
+            assert verdict.residual < scene.monitor.threshold
+
+
+def test_rates_of_a_liar_are_solved_too():
+    scene = Scene("rrr")
+    state = scene.truth.forward(scene.truth.home.q_a, [0.3, -0.2, 0.5])
+    readings, rates = state.q_r[:6].copy(), state.qd_r[:6].copy()
+    readings[4] += LIE
+    rates[4] = 77.0
+    verdict = scene.monitor.update(readings, rates)
+    assert verdict.suspect == "qp2"
+    assert verdict.qd == pytest.approx(state.qd_r[:6], abs=1e-9)
+
+
+def test_with_one_redundant_reading_the_motors_are_believed():
+    scene = Scene("five_bar")
+    monitor = SensorMonitor(replace(scene.mechanism, sensed=("qp1",)), backend="python")
+    true = scene.truth.home.q_r[:3]
+    verdict = monitor.update(true + np.array([0.0, 0.0, LIE]))
+    assert not verdict.consistent
+    assert verdict.suspect is None
+    assert verdict.trusted == ()
+    assert verdict.q == pytest.approx(true, abs=1e-9)
+
+
+def test_two_liars_leave_the_motors():
+    scene = Scene("rrr")
+    true = scene.truth.home.q_r[:6]
+    verdict = scene.monitor.update(true + np.array([0, 0, 0, LIE, -LIE, 0.5 * LIE]))
+    assert verdict.suspect is None
+    assert verdict.trusted == ()
+    assert verdict.q == pytest.approx(true, abs=1e-9)
+
+
+def test_a_missing_reading_is_solved():
+    scene = Scene("rrr")
+    true = scene.truth.home.q_r[:6]
+    for missing in range(6):
+        readings = true.copy()
+        readings[missing] = np.nan
+        verdict = scene.monitor.update(readings)
+        assert verdict.consistent
+        assert verdict.q == pytest.approx(true, abs=1e-9)
+    assert scene.monitor.update(true).all_trusted
+
+
+def test_too_few_readings_are_refused():
+    scene = Scene("rrr")
+    readings = scene.truth.home.q_r[:6].copy()
+    readings[:4] = np.nan
+    with pytest.raises(ClosureError, match=r"2 are there and trusted, of qa1, .*; 3 fix the"):
+        scene.monitor.update(readings)
+
+
+def test_wrong_shapes_are_refused():
+    scene = Scene("rrr")
+    with pytest.raises(InputError, match=r"q: found \(3,\), expected \(6,\): qa1, qa2, qa3, qp1"):
+        scene.monitor.update(np.zeros(3))
+    with pytest.raises(InputError, match="threshold"):
+        SensorMonitor(scene.mechanism, threshold=0.0, backend="python")
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_fit_is_the_nearest_closed_configuration(name):
+    scene = Scene(name)
+    readings, _ = scene.readings(3)
+    readings += scene.rng.normal(0, 0.005, scene.k)
+    solver = scene.truth.solver
+    best = fit(solver, readings, scene.truth.home.q_r)
+    assert best.state.residual < 1e-11
+    scale = solver.scale[: scene.k]
+
+    def distance(state):
+        return float(np.sum(((readings - state.q_r[: scene.k]) / scale) ** 2))
+
+    # going anywhere else from there is farther, and at first order no nearer
+    step = 1e-4
+    for direction in np.eye(scene.a):
+        sides = [scene.truth.forward(best.state.q_a + s * step * direction) for s in (1, -1)]
+        here, there = distance(best.state), [distance(side) for side in sides]
+        assert min(there) > here
+        assert abs(there[0] - there[1]) / (2 * step) < 1e-5
+
+
+def test_noise_is_averaged_over_the_sensors():
+    """The fit of six encoders is nearer to the truth than three motors' alone."""
+    scene = Scene("rrr")
+    errors = []
+    for i in range(100):
+        readings, true = scene.readings(i)
+        best = fit(scene.truth.solver, readings, scene.truth.home.q_r)
+        errors.append((best.state.q_a - true[:3], readings[:3] - true[:3]))
+    fitted, motors = np.sqrt(np.mean(np.square(errors), axis=(0, 2)))
+    assert fitted < 0.95 * motors
