@@ -45,7 +45,6 @@ setup(
     python_requires=">=3.10",
     install_requires=[
         "numpy>=1.21",  # arrays
-        "scipy>=1.8",  # the trajectories' splines
         "sympy>=1.9",  # equations in symbols
         "pyyaml>=5.4",  # descriptions
         "lxml>=4.6",  # a URDF without what dynamics does not need
@@ -59,6 +58,7 @@ setup(
         "dev": [
             "pytest>=7",
             "pytest-timeout>=2",
+            "scipy>=1.8",  # the splines that trajectories are tested against
             "ruff>=0.9",
             "mypy>=1.10",
             "types-PyYAML",

@@ -24,6 +24,8 @@ from .mechanism.transform import ROTOR_MODELS
 LONGEST = 100_000
 """Steps of a motion above which somebody has mistaken a unit"""
 
+SIX_AXIS = "package://robot_dynamics/urdf/six_axis.urdf"
+
 Result = dict[str, Any]
 """What a command has to say: printed as text, or as JSON"""
 
@@ -139,7 +141,9 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--output", metavar="DIR", help="where the picture goes (default: here)")
 
     bench = command("bench", _bench, "How fast the torques are here.")
-    bench.add_argument("file", nargs="?", help="a description (default: a seven-joint arm)")
+    bench.add_argument(
+        "file", nargs="?", default=SIX_AXIS, help="a description (default: the six-axis arm)"
+    )
 
     cache = command("cache", _cache, "The compiled kernels kept for the next start.")
     cache.add_argument("action", choices=("list", "clear"), nargs="?", default="list")
@@ -239,21 +243,21 @@ def _compare(options: argparse.Namespace) -> Result:
 
     mechanism = load(options.file)
     n = len(mechanism.joint_names)
-    start = [
+    q, qd, qdd = (
         _vector(given or [default] * n, f"--{name}", n)
         for name, default, given in (
             ("q", "0", options.q),
             ("qd", "1", options.qd),
             ("qdd", "5", options.qdd),
         )
-    ]
+    )
     if not (options.step > 0 and 0 < options.duration / options.step < LONGEST):
         raise InputError(
             f"--duration {options.duration:g} --step {options.step:g}: expected two positive "
             f"times with fewer than {LONGEST} steps"
         )
     time = np.arange(round(options.duration / options.step) + 1) * options.step
-    compared = compare(mechanism, time, *constant_acceleration(*start, time))
+    compared = compare(mechanism, time, *constant_acceleration(q, qd, qdd, time))
     text = table(compared)
     if options.picture:
         from .plots import comparison

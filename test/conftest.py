@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
+
+KERNELS = tempfile.TemporaryDirectory(prefix="robot_dynamics_test_")
+# hundreds of robots by seed have no place in the user's own cache
+os.environ["ROBOT_DYNAMICS_CACHE"] = KERNELS.name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -58,6 +58,10 @@ def directory() -> Path:
     return base / "robot_dynamics"
 
 
+SHOWN = 20
+"""Kernels that the listing prints"""
+
+
 def entries() -> list[Entry]:
     """Everything in the cache, newest first; damaged files with an empty `about`."""
     found = []
@@ -72,12 +76,14 @@ def listing() -> dict[str, Any]:
     """{"directory", "entries": [{"file", "bytes", "what", …}, …], "text"}"""
     found = entries()
     lines = [f"{directory()}: {len(found)} kernels, {sum(e.size for e in found) / 1e6:.1f} MB"]
-    for entry in found:
+    for entry in found[:SHOWN]:
         made = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.about.get("made", 0)))
         what = json.dumps(entry.about.get("what", "damaged"))[1:-1]
         robot = json.dumps(entry.about.get("robot", ""))[1:-1]
         count = entry.about.get("operations", "")
         lines.append(f"{made}  {entry.size / 1e3:8.1f} kB  {count:>8}  {what}  {robot}".rstrip())
+    if len(found) > SHOWN:
+        lines.append(f"… and {len(found) - SHOWN} older ones (all of them with --json)")
     return {
         "directory": str(directory()),
         "entries": [{"file": e.path.name, "bytes": e.size, **e.about} for e in found],

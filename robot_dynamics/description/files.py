@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from ..errors import DescriptionError
@@ -67,7 +68,8 @@ def _share(package: str, reference: str) -> Path:
     """share/<package> of the first prefix that has it, as ament_index does it."""
     if not package or package in (".", "..") or os.sep in package:
         raise DescriptionError(f"{reference}: no package name in it", name=reference)
-    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    # what pip installs goes to the environment's own share
+    prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
     for prefix in filter(None, prefixes):
         share = Path(prefix) / "share" / package
         if share.is_dir():
