@@ -5,9 +5,9 @@ other joints (mimic joints, geared rotors) is a joint of its own that an equalit
 a tendon ties to its masters; a loop is closed by equality constraints between its two links.
 
 MuJoCo softens every constraint: at its stiffest setting an equality still gives way by about
-one part in ten thousand of the acceleration, where a gear train should be rigid. The softness
+one part in ten thousand of the acceleration, where gears and hinges should be rigid. The softness
 is a number in a row of the solver's table, so `Simulation` runs MuJoCo's pipeline stage by stage
-and divides that number by `HARDENING` in the rows of equalities before the solver sees it.
+and puts `SOFTNESS` into the rows of equalities before the solver sees them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,12 @@ from .mechanism import Coupling, Inertial, Joint, Loop, Mechanism, Pose
 Floats = NDArray[np.float64]
 Vector = tuple[float, float, float]
 
-HARDENING = 1e6
-"""What is left of the softness is beneath the rounding of the solver's own factorisation."""
+SOFTNESS = 1e-10
+"""How much an equality gives way, as a share of the acceleration that it stops. Less would be
+lost in the rounding of the solver's factorisation."""
+
+DIFFERENCE = 1e-5
+"""rad or m: the cube root of rounding, at which a central difference is good to its square"""
 
 STIFFEST = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 """solimp: the most that MuJoCo allows"""
@@ -91,6 +95,7 @@ class Simulation:
         self._engine = mujoco()
         self._model, self._coordinates, self._offsets = _build(mechanism, self.timestep)
         self._data = self._engine.MjData(self._model)
+        self._other = self._engine.MjData(self._model)
         self._own = [self._model.joint(_joint(name)).dofadr[0] for name in self.joint_names]
         self.reset()
 
@@ -157,11 +162,52 @@ class Simulation:
         engine, model, data = self._engine, self._model, self._data
         engine.mj_fwdPosition(model, data)
         engine.mj_fwdVelocity(model, data)
-        data.efc_R[: data.ne] /= HARDENING
-        data.efc_D[: data.ne] *= HARDENING
+        if data.ne:
+            self._harden()
+        if self.mechanism.loops:
+            self._refer()
         engine.mj_fwdActuation(model, data)
         engine.mj_fwdAcceleration(model, data)
         engine.mj_fwdConstraint(model, data)
+
+    def _harden(self) -> None:
+        """R = softness · diag(J M⁻¹ Jᵀ) for the equalities.
+
+        MuJoCo takes that diagonal at joint zero, where a loop may be stretched out and seem
+        weightless.
+        """
+        data, model = self._data, self._model
+        J = data.efc_J.reshape(-1, model.nv)[: data.ne]
+        solved = np.empty_like(J)
+        self._engine.mj_solveM(model, data, solved, np.ascontiguousarray(J))
+        diagonal = np.sum(J * solved, axis=1)
+        # a row that no motion can break (out of a planar robot's plane) needs some softness too
+        R = SOFTNESS * np.maximum(diagonal, SOFTNESS * np.max(diagonal))
+        data.efc_R[: data.ne] = R
+        data.efc_D[: data.ne] = 1.0 / R
+
+    def _refer(self) -> None:
+        """J q̈ + J̇ q̇ = -b J q̇ - k r for all equalities; for some MuJoCo leaves J̇ q̇ out."""
+        data = self._data
+        equalities = slice(data.ne)
+        k, b, impedance, _ = data.efc_KBIP[equalities].T
+        restoring = b * data.efc_vel[equalities] + k * impedance * data.efc_pos[equalities]
+        data.efc_aref[equalities] = -restoring - self._centripetal()
+
+    def _centripetal(self) -> Floats:
+        """J̇ q̇ of the equalities: a central difference of J along q̇, on a copy of the state."""
+        engine, model, data, other = self._engine, self._model, self._data, self._other
+        speed = float(np.max(np.abs(data.qvel)))
+        if speed == 0.0:
+            return np.zeros(data.ne)
+        h = DIFFERENCE / speed
+        sides = []
+        for step in (h, -h):
+            other.qpos[:] = data.qpos + step * data.qvel
+            engine.mj_fwdPosition(model, other)
+            rows = other.efc_J.reshape(-1, model.nv)[: data.ne]
+            sides.append(rows @ data.qvel)
+        return np.asarray((sides[0] - sides[1]) / (2 * h))
 
     def _vector(self, name: str, values: ArrayLike) -> Floats:
         array = np.asarray(values, dtype=float)
@@ -188,6 +234,7 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     # with equalities alone Newton's method is there after one step and exact after the next;
     # the others are for Coulomb friction's corners
     spec.option.tolerance = 0.0
+    spec.option.jacobian = engine.mjtJacobian.mjJAC_DENSE
     spec.option.iterations = 10
     # the solver's table is copied island by island, out of reach of the hardening
     spec.option.disableflags |= engine.mjtDisableBit.mjDSBL_ISLAND

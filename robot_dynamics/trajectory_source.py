@@ -12,15 +12,18 @@ from collections.abc import Sequence
 import numpy as np
 import rclpy
 from builtin_interfaces.msg import Duration, Time
-from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from .demo.motion import Motion
-from .errors import InputError, RobotDynamicsError, wrong
+from .errors import InputError, wrong
+from .executable import run
 from .feed_forward.stamps import SECOND, nanoseconds
+
+PERIOD = 0.05
+"""s between two looks whether all are there"""
 
 
 class TrajectorySource(Node):  # type: ignore[misc]
@@ -43,12 +46,21 @@ class TrajectorySource(Node):  # type: ignore[misc]
         self._lead = round(declare("lead", 0.2).value * SECOND)
         self._subscribers = declare("subscribers", 1).value
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
+        self._newest: int | None = None
         self._states = self.create_subscription(JointState, "joint_states", self._on_state, 10)
+        # by the wall: simulated time may wait for the motion
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self.create_timer(PERIOD, self._on_timer, clock=steady)
+        self._said = False
 
     def _on_state(self, state: JointState) -> None:
-        if self._publisher.get_subscription_count() < self._subscribers:
+        self._newest = nanoseconds(state.header.stamp)
+
+    def _on_timer(self) -> None:
+        ready = self._publisher.get_subscription_count() >= self._subscribers
+        if self._said or self._newest is None or not ready:
             return
-        begin = nanoseconds(state.header.stamp) + self._lead
+        begin = self._newest + self._lead
         message = JointTrajectory(joint_names=self._joints)
         message.header.stamp = Time(sec=begin // SECOND, nanosec=begin % SECOND)
         count = max(2, round(self._motion.duration / self._spacing) + 1)
@@ -64,30 +76,14 @@ class TrajectorySource(Node):  # type: ignore[misc]
                 )
             )
         self._publisher.publish(message)
+        self._said = True
         self.destroy_subscription(self._states)
         self.get_logger().info(f"a motion of {self._motion.duration:g} s is on its way")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until SIGINT or SIGTERM; returns the exit code."""
-    try:
-        rclpy.init(args=arguments)
-        node = TrajectorySource()
-    except KeyboardInterrupt:
-        rclpy.try_shutdown()
-        return 0
-    except (RobotDynamicsError, ParameterException, RuntimeError) as error:
-        print(f"trajectory_source: {' '.join(str(error).split())}", file=sys.stderr)
-        rclpy.try_shutdown()
-        return 1
-    try:
-        rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+    return run("trajectory_source", TrajectorySource, arguments)
 
 
 if __name__ == "__main__":

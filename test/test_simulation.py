@@ -29,9 +29,11 @@ from robot_dynamics.simulation import Simulation
 
 OPEN = 1e-9
 """Relative, for open trees: rounding times the condition of D, some 1e4"""
-GEARED = 1e-6
-"""Relative, where equality constraints take part: a millionth of MuJoCo's own softness of 1e-4
-(`HARDENING`), times what the solver's factorisation loses to such stiff rows"""
+GEARED = 1e-7
+"""Relative, where equality constraints take part: a softness of 1e-10
+(`SOFTNESS`), times what the solver's factorisation loses to such stiff rows"""
+LOOPED = 1e-7
+"""Relative, for loops: as `GEARED`, and J̇ q̇ by a central difference, good to 1e-10 of itself"""
 CLOSED = 1e-9
 """m: how far constraints may be violated by what started without a violation"""
 
@@ -222,3 +224,25 @@ def test_without_mujoco_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(BackendError, match=r"pip install 'robot_dynamics\[sim\]'"):
         Simulation(chain(Joint("a", "revolute")))
+
+
+@pytest.mark.parametrize("name", ["rrr", "five_bar", "gough_stewart", "delta"])
+@pytest.mark.parametrize("seed", range(2))
+def test_forward_of_inverse_is_the_identity_for_closed_robots(name, seed):
+    mechanism = rd.load(f"package://robot_dynamics/config/{name}.yaml")
+    dynamics = rd.InverseDynamics(mechanism)
+    closed = dynamics.closed
+    home = np.array([mechanism.home[joint] for joint in dynamics.joint_names])
+    q, qd, qdd = np.array([0.03, 0.2, 1.0])[:, None] * robots.state(seed, len(home))
+    q = home + q
+    state = closed.forward(q, qd)
+    # q̈_r = T q̈ + Ṫ q̇
+    expected = state.T @ qdd + state.T_rate @ qd
+    order = [closed.coordinate_names.index(joint) for joint in mechanism.joint_names]
+    tau = np.zeros(len(order))
+    for joint, torque in zip(dynamics.actuated_names, dynamics(q, qd, qdd), strict=True):
+        tau[mechanism.joint_names.index(joint)] = torque
+    simulation = Simulation(mechanism)
+    simulation.reset(state.q_r[order], state.qd_r[order])
+    assert simulation.closure_residual() < CLOSED
+    assert robots.relative(simulation.accelerations(tau), expected[order]) < LOOPED

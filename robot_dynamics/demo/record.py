@@ -68,7 +68,7 @@ def read(path: Path, label: str, motion: Motion, joints: Sequence[str], end: flo
         moving = header.index("moving")
         numbers = np.array([row for row in rows if row[moving] == "1"], dtype=float)
     time = numbers[:, 0] - numbers[0, 0]
-    seen = time <= end
+    seen = time < end - 1e-6  # whole periods, whatever the rounding
     time, numbers = time[seen], numbers[seen]
 
     def columns(group: str) -> Floats:
