@@ -13,7 +13,7 @@ from .equations import TERMS
 from .errors import InputError, choices, wrong
 from .mechanism import Friction, Inertial, Mechanism
 from .mechanism.transform import with_payload
-from .motors import MotorSide, MotorTorques
+from .motors import MotorSide, MotorTorques, tree_state
 from .open_chain import OpenChain
 from .scalar import Array
 
@@ -135,7 +135,7 @@ class InverseDynamics:
         names = self._bare.joint_names
         actuated = [names.index(name) for name in self.actuated_names]
         if self.closed is not None:
-            q, qd, qdd = self.closed.tree_state(q, qd, qdd, names)
+            q, qd, qdd = tree_state(self.closed, q, qd, qdd, names)
         return self._motors.torques(actuated, tau, q, qd, qdd)
 
     @property

@@ -12,12 +12,14 @@ the torques of least norm are given.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .closure import ClosedChain
 from .codegen import Function, Kernel
 from .formulations import newton_euler
 from .mechanism import Mechanism
@@ -68,6 +70,19 @@ class MotorSide:
     def update(self, gravity: Array) -> None:
         """Another gravity (3,), m/s²: an unbalanced rotor feels it."""
         self._taken.parameters = gravity
+
+
+def tree_state(
+    closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
+) -> tuple[Floats, Floats, Floats]:
+    """(q, qd, qdd) (…, n) of the tree's joints of these names, from the control coordinates."""
+    state = closed.forward(q, qd)
+    T, T_rate = (state.T_q, state.T_q_rate) if closed.sensed else (state.T, state.T_rate)
+    # q̈_r = T q̈ + Ṫ q̇
+    rate, acceleration = (np.asarray(x, dtype=float)[..., None] for x in (qd, qdd))
+    qdd_r = (T @ acceleration + T_rate @ rate)[..., 0]
+    order = [closed.coordinate_names.index(name) for name in names]
+    return state.q_r[..., order], state.qd_r[..., order], qdd_r[..., order]
 
 
 def gear_matrix(mechanism: Mechanism) -> Floats:
