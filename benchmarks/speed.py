@@ -8,7 +8,9 @@ Needs Pinocchio (`pin`); MuJoCo, Drake (`drake`) and robotics-toolbox-python
 
 from __future__ import annotations
 
+import itertools
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ import robot_dynamics as rd
 
 JOINTS = (7, 48)
 ROWS = 20_000
+CLOSED = ("rrr", "five_bar", "delta", "gough_stewart")
+CONFIG = Path(__file__).resolve().parents[1] / "config"
+PATH = np.linspace(0, 2 * np.pi, 2048)
 AGREEMENT = 1e-9
 """Relative to the largest torque"""
 
@@ -31,6 +36,7 @@ def main() -> None:
         results["call"][str(n)] = calls(n)
     for n in JOINTS:
         results["batch"][str(n)] = batches(n, ROWS if n == JOINTS[0] else ROWS // 10)
+    results["closed"] = closed(results["call"][str(JOINTS[0])]["torques"]["typical"])
     keep(options.json, results)
     if options.picture:
         draw(results, options.picture)
@@ -91,6 +97,23 @@ def batches(n: int, rows: int) -> dict[str, Any]:
     return found
 
 
+def closed(seven_joints: float) -> dict[str, Any]:
+    """Seconds a call along a smooth path, the closure solved at each state."""
+    found: dict[str, Any] = {}
+    print(f"\nclosed chains on a path of {len(PATH)} states, one call a state")
+    for name in CLOSED:
+        mechanism = rd.load(CONFIG / f"{name}.yaml")
+        dynamics = rd.InverseDynamics(mechanism)
+        home = np.array([mechanism.home[joint] for joint in dynamics.joint_names])
+        path = home + 0.02 * np.sin(PATH)[:, None]
+        rate = np.ones(len(home))
+        place = itertools.cycle(range(len(path)))
+        found[name] = per_call(lambda d=dynamics, p=path, k=place, r=rate: d(p[next(k)], r, r))
+        time = found[name]["typical"]
+        print(f"  {name:15} {time * 1e6:7.3f} µs, {time / seven_joints:.2f} of a 7-joint call")
+    return found
+
+
 def pinocchio_batch(
     n: int, threads: int, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, expected: np.ndarray
 ) -> float:
@@ -123,11 +146,11 @@ def draw(results: dict[str, Any], path: Any) -> None:
         others = set(LIBRARIES)
         colours = ["tab:grey" if name in others else "tab:blue" for name in names]
         bars = axis.barh(names, values, color=colours)
-        axis.bar_label(bars, fmt="%.3g", padding=3)
+        axis.bar_label(bars, [f"{x:.2f}" if x < 100 else f"{x:,.0f}" for x in values], padding=3)
         axis.set_xscale("log")
-        axis.set_xlim(right=max(values) * 4)
+        axis.set_xlim(right=max(values) * 12)
         axis.set_xlabel("µs a call from Python")
-        axis.set_title(f"{n} joints")
+        axis.set_title(f"{n} joints (blue: robot_dynamics)")
     figure.savefig(path, dpi=120)
     print(f"drawn: {path}")
 

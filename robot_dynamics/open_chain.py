@@ -86,7 +86,7 @@ class OpenChain:
         # D e_j: the torques of unit accelerations
         n = len(self.joint_names)
         rows = self.kernel("inertia")(_beside(q, "q", n), np.eye(n))
-        return np.tril(np.swapaxes(rows, -1, -2)) + np.triu(rows, 1)
+        return (rows + np.swapaxes(rows, -1, -2)) / 2
 
     def gravity(self, q: ArrayLike) -> Floats:
         return self.kernel("gravity").call(q)

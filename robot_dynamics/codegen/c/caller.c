@@ -20,7 +20,7 @@
 #define MOST_VECTORS 8
 #define MOST_AXES 4
 #define MOST_THREADS 256
-#define ROWS_AT_ONCE 16 /* a multiple of every kernel's lanes */
+#define ROWS_AT_ONCE 512 /* a multiple of every kernel's lanes */
 
 typedef void (*single_kernel)(const double *const *x, double *out);
 typedef void (*batch_kernel)(const double *const *x, double *out, long count);
@@ -167,18 +167,32 @@ static PyTypeObject caller_type = {
     .tp_getset = caller_attributes,
 };
 
+/* Rows that are handed out piece by piece: a thread that starts late takes fewer. */
 typedef struct {
     batch_kernel kernel;
+    Py_ssize_t vectors;
     const double *x[MOST_VECTORS + 1];
+    npy_intp widths[MOST_VECTORS];
     double *out;
-    long count;
-} Share;
+    npy_intp width;
+    npy_intp count;
+    npy_intp next;
+} Work;
 
-static void *run_share(void *share)
+static void *do_work(void *object)
 {
-    Share *s = share;
-    s->kernel(s->x, s->out, s->count);
-    return NULL;
+    Work *work = object;
+    const double *x[MOST_VECTORS + 1];
+    x[work->vectors] = work->x[work->vectors];
+    for (;;) {
+        npy_intp from = __atomic_fetch_add(&work->next, ROWS_AT_ONCE, __ATOMIC_RELAXED);
+        if (from >= work->count)
+            return NULL;
+        npy_intp rows = work->count - from < ROWS_AT_ONCE ? work->count - from : ROWS_AT_ONCE;
+        for (Py_ssize_t i = 0; i < work->vectors; i++)
+            x[i] = work->x[i] + from * work->widths[i];
+        work->kernel(x, work->out + from * work->width, rows);
+    }
 }
 
 static PyObject *rows(PyObject *module, PyObject *arguments)
@@ -202,34 +216,24 @@ static PyObject *rows(PyObject *module, PyObject *arguments)
         PyErr_SetString(PyExc_TypeError, "rows: expected contiguous float64 arrays of one length");
         return NULL;
     }
-    threads = threads < 1 ? 1 : threads > MOST_THREADS ? MOST_THREADS : threads;
-    npy_intp each = (count + threads - 1) / threads;
-    each = (each + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE * ROWS_AT_ONCE;
-    Share shares[MOST_THREADS];
-    int used = 0;
-    for (npy_intp from = 0; from < count; from += each, used++) {
-        Share *s = &shares[used];
-        s->kernel = (batch_kernel)(uintptr_t)address;
-        s->count = from + each < count ? each : count - from;
-        for (Py_ssize_t i = 0; i < vectors; i++) {
-            PyArrayObject *x = (PyArrayObject *)PyTuple_GET_ITEM(states, i);
-            s->x[i] = (double *)PyArray_DATA(x) + from * PyArray_DIM(x, 1);
-        }
-        s->x[vectors] = PyArray_DATA((PyArrayObject *)parameters);
-        PyArrayObject *y = (PyArrayObject *)out;
-        s->out = (double *)PyArray_DATA(y) + from * PyArray_DIM(y, 1);
+    Work work = {.kernel = (batch_kernel)(uintptr_t)address, .vectors = vectors, .count = count};
+    for (Py_ssize_t i = 0; i < vectors; i++) {
+        PyArrayObject *x = (PyArrayObject *)PyTuple_GET_ITEM(states, i);
+        work.x[i] = PyArray_DATA(x);
+        work.widths[i] = PyArray_DIM(x, 1);
     }
+    work.x[vectors] = PyArray_DATA((PyArrayObject *)parameters);
+    work.out = PyArray_DATA((PyArrayObject *)out);
+    work.width = PyArray_DIM((PyArrayObject *)out, 1);
+    threads = threads > MOST_THREADS ? MOST_THREADS : threads;
     Py_BEGIN_ALLOW_THREADS
-    pthread_t started[MOST_THREADS];
-    int runs[MOST_THREADS] = {0};
-    for (int k = 1; k < used; k++)
-        runs[k] = pthread_create(&started[k], NULL, run_share, &shares[k]) == 0;
-    for (int k = 0; k < used; k++) /* the first share, and those that got no thread */
-        if (!runs[k])
-            run_share(&shares[k]);
-    for (int k = 1; k < used; k++)
-        if (runs[k])
-            pthread_join(started[k], NULL);
+    pthread_t helpers[MOST_THREADS];
+    int helping = 0;
+    while (helping < threads - 1 && !pthread_create(&helpers[helping], NULL, do_work, &work))
+        helping++;
+    do_work(&work);
+    while (helping)
+        pthread_join(helpers[--helping], NULL);
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }
