@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import robots
 import yaml
+from robots import pin
 
 import robot_dynamics as rd
 from robot_dynamics import closure

@@ -6,13 +6,13 @@ import os
 import warnings
 
 import numpy as np
-import pinocchio as pin
 import pytest
 import yaml
 from robots import (
     CONFIG,
     RELATIVE_TO_PINOCCHIO,
     example_robots,
+    pin,
     pinocchio_torques,
     random_urdf,
     relative,

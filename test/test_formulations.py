@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import pinocchio as pin
 import pytest
 import yaml
 from robots import (
@@ -14,6 +13,7 @@ from robots import (
     RELATIVE_TO_SISTERS,
     dh_to_pinocchio,
     example_robots,
+    pin,
     pinocchio_torques,
     random_dh,
     random_urdf,

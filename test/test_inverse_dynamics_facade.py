@@ -8,7 +8,6 @@ import threading
 from dataclasses import replace
 
 import numpy as np
-import pinocchio as pin
 import pytest
 import yaml
 from robots import (
@@ -16,6 +15,7 @@ from robots import (
     RELATIVE_TO_PINOCCHIO,
     RELATIVE_TO_SISTERS,
     inertia,
+    pin,
     pinocchio_torques,
     random_dh,
     random_urdf,

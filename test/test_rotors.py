@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 
 import numpy as np
-import pinocchio as pin
 import pytest
 import yaml
 from robots import (
@@ -13,6 +12,7 @@ from robots import (
     RELATIVE_TO_PINOCCHIO,
     RELATIVE_TO_SISTERS,
     dh_to_pinocchio,
+    pin,
     pinocchio_torques,
     random_dh,
     relative,
