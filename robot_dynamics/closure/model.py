@@ -120,6 +120,10 @@ class ClosedModel:
         ]
         return array(columns).reshape(self.known, -1).T
 
+    def T(self, q_r: Array) -> Array:
+        """(n_r, n_a): q̇_r = T q̇_a (8)."""
+        return np.vstack([np.eye(self.parts.actuated), _Projection(self, q_r).T_passive])
+
     def coriolis_column(self, q_r: Array, qd: Array, w: Array) -> Array:
         """C w (n_a,).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import sympy
@@ -34,8 +35,10 @@ def derive(
     simplify: bool = True,
     intermediates: bool | None = None,
     progress: Callable[[str], None] = lambda _: None,
-) -> SymbolicModel:
+) -> Any:
     """tau = D qdd + C qd + g + friction as SymPy expressions.
+
+    A `SymbolicModel`; of a mechanism with loops what `closure.symbolic` has for it.
 
     Args:
         mechanism: what `rd.load` gives.
@@ -54,6 +57,18 @@ def derive(
     """
     if parameters not in PARAMETERS:
         raise wrong(InputError, "parameters", parameters, choices(PARAMETERS))
+    if mechanism.loops:
+        from ..closure.symbolic import derive as derive_closed
+
+        return derive_closed(
+            mechanism,
+            formulation,
+            parameters=parameters,
+            rotors=rotors,
+            terms=terms,
+            simplify=simplify,
+            progress=progress,
+        )
     names = mechanism.joint_names
     q = _symbols(plain_names(names, "q"), "")
     qd, qdd = _symbols(plain_names(names, "q"), "_d"), _symbols(plain_names(names, "q"), "_dd")

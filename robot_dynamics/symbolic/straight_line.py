@@ -64,7 +64,7 @@ def straight_line(
         "friction": equations.friction(qd) if "friction" in equations.terms else nothing,
     }
     flat = [entry for part in parts.values() for entry in np.ravel(part)]
-    assignments, outputs = _written(recorder.program(flat), inputs)
+    assignments, outputs = written(recorder.program(flat), inputs)
     matrices = {}
     for name, part in parts.items():
         columns = n if part.ndim == 2 else 1
@@ -72,7 +72,7 @@ def straight_line(
     return assignments, matrices
 
 
-def _written(program: Program, inputs: list[Any]) -> tuple[Assignments, list[sympy.Expr]]:
+def written(program: Program, inputs: list[Any]) -> tuple[Assignments, list[sympy.Expr]]:
     """The program's instructions as assignments, and its outputs."""
     uses = Counter(
         operand

@@ -1,0 +1,511 @@
+"""A closed mechanism in symbols.
+
+A planar one whose platform hangs on one hinge, as the 3RRR does, is written in the paper's own
+coordinates: q_r = [q_a; q_s; …] of the legs and x = (x, y, θ_z) of the platform, all hinges of the
+platform being closures Γ(x, q_r) = 0 in vector form (19). Its matrices are whole expressions.
+Any other mechanism is written in the q_r of `subsystems`, as a list of intermediates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..codegen.recorder import Recorder
+from ..equations import TERMS, Equations
+from ..errors import ClosureError
+from ..mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
+from ..mechanism.transform import standard_form
+from ..scalar import array, rotation_to
+from ..symbolic.parameters import Parameters, plain_names, symbolic_mechanism
+from ..symbolic.simplify import matrix
+from ..symbolic.straight_line import written
+from . import platform
+from .chain import ClosedChain
+from .kinematics import TreeMotion
+
+PLANE = (0, 1, 5)
+"""Of [ṗ; ω]: what a planar platform has"""
+Symbols = tuple[sympy.Symbol, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PaperModel:
+    """A planar closed mechanism as in the paper's section 4; bracketed numbers are its equations.
+
+    Here v = ẋ, so that matrices are 3 where the general ones are 6.
+    """
+
+    title: str
+    q_a: Symbols
+    q_s: Symbols
+    q_p: Symbols
+    """Passive joints of the legs that carry no sensor"""
+    x: Symbols
+    """x, y, theta_z of P, the origin of the platform link's frame"""
+    qd: Symbols
+    """Rates of q_r = [q_a; q_s; q_p]"""
+    xd: Symbols
+    closure: sympy.Matrix
+    """Γ(x, q_r) (19): two rows for each hinge of the platform"""
+    J_x: sympy.Matrix
+    """∂Γ/∂x (25)"""
+    J_q: sympy.Matrix
+    """∂Γ/∂q_r (25)"""
+    D_x: sympy.Matrix
+    """(3, 3) (32)"""
+    C_x: sympy.Matrix
+    """(3, 3): zero where P is the platform's centre of mass"""
+    G_x: sympy.Matrix
+    """(3, 1)"""
+    D_q: sympy.Matrix
+    """(n_r, n_r) (38)"""
+    C_q: sympy.Matrix
+    """(n_r, n_r)"""
+    G_q: sympy.Matrix
+    """(n_r, 1)"""
+    friction: sympy.Matrix
+    """(n_r, 1)"""
+    K: sympy.Matrix
+    """(n_r, 3): q̇_r = K ẋ, -J_q⁻¹ J_x"""
+    parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
+    """The value that the description gives for each parameter's symbol"""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Of q_r."""
+        return tuple(str(symbol) for symbol in (*self.q_a, *self.q_s, *self.q_p))
+
+    @cached_property
+    def J_R(self) -> sympy.Matrix:
+        """(3, n_a): ẋ = J_R q̇_a (24)."""
+        K_a = self.K[: len(self.q_a), :]
+        return K_a.adjugate() / K_a.det(method="berkowitz")
+
+    @cached_property
+    def T(self) -> sympy.Matrix:
+        """(n_r, n_a): q̇_r = T q̇_a (27)."""
+        rest = self.K[len(self.q_a) :, :] * self.J_R
+        return sympy.eye(len(self.q_a)).col_join(rest)
+
+    @cached_property
+    def J_C(self) -> sympy.Matrix:
+        """(3, n_r): ẋ = J_C q̇_r (25), by least squares, as Γ has more rows than x."""
+        normal = matrix(self.J_x.T * self.J_x, True)
+        return -(normal.adjugate() / normal.det(method="berkowitz")) * self.J_x.T * self.J_q
+
+    def rate(self, values: sympy.Matrix) -> sympy.Matrix:
+        """The total derivative by time, in qd and xd."""
+        moving = zip((*self.q_a, *self.q_s, *self.q_p, *self.x), (*self.qd, *self.xd), strict=True)
+        result = sympy.zeros(*values.shape)
+        for symbol, speed in moving:
+            result += values.diff(symbol) * speed
+        return result
+
+    @cached_property
+    def J_R_rate(self) -> sympy.Matrix:
+        """(3, n_a) (28): of K_a J_R = 1."""
+        return -self.J_R * self.rate(self.K[: len(self.q_a), :]) * self.J_R
+
+    @cached_property
+    def T_rate(self) -> sympy.Matrix:
+        """(n_r, n_a) (31): of T = K J_R."""
+        return self.rate(self.K) * self.J_R + self.K * self.J_R_rate
+
+    @cached_property
+    def J_C_rate(self) -> sympy.Matrix:
+        """(3, n_r) (29)."""
+        return self.rate(self.J_C)
+
+    def sensed(self) -> dict[str, sympy.Matrix]:
+        """D, C, G, F_ext of (39): in q_r = q where every passive joint of the legs is sensed.
+
+        F_ext is what stands before Q_x.
+
+        Raises:
+            ClosureError: not every one is.
+        """
+        if self.q_p:
+            raise ClosureError(
+                f"sensed: {', '.join(map(str, self.q_p))} carry no sensor; (39) needs them all",
+                name="sensed",
+                value=[str(symbol) for symbol in self.q_p],
+            )
+        T, J = self.T, self.J_C
+        return {
+            "D": T.T * (self.D_q + J.T * self.D_x * J),
+            "C": T.T * (self.C_q + J.T * (self.D_x * self.J_C_rate + self.C_x * J)),
+            "G": T.T * (self.G_q + J.T * self.G_x),
+            "F_ext": T.T * J.T,
+        }
+
+    def active(self) -> dict[str, sympy.Matrix]:
+        """D, C, G, F_ext of (40): in q_a alone."""
+        T, J = self.T, self.J_R
+        # J_C T is J_R
+        return {
+            "D": T.T * self.D_q * T + J.T * self.D_x * J,
+            "C": T.T * (self.C_q * T + self.D_q * self.T_rate)
+            + J.T * (self.D_x * self.J_R_rate + self.C_x * J),
+            "G": T.T * self.G_q + J.T * self.G_x,
+            "F_ext": J.T,
+        }
+
+    @property
+    def torques(self) -> list[sympy.MatrixExpr]:
+        """τ by (40), in the names of the matrices: one equation for all motors."""
+        a, n = len(self.q_a), len(self.joint_names)
+        shapes = {
+            "D_q": (n, n),
+            "C_q": (n, n),
+            "G_q": (n, 1),
+            "D_x": (3, 3),
+            "C_x": (3, 3),
+            "G_x": (3, 1),
+            "Q_x": (3, 1),
+            "T": (n, a),
+            "dT": (n, a),
+            "J_R": (3, a),
+            "dJ_R": (3, a),
+            "J_C": (3, n),
+            "qd_a": (a, 1),
+            "qdd_a": (a, 1),
+        }
+        s = {name: sympy.MatrixSymbol(name, *shape) for name, shape in shapes.items()}
+        legs = s["D_q"] * (s["T"] * s["qdd_a"] + s["dT"] * s["qd_a"])
+        legs += s["C_q"] * s["T"] * s["qd_a"] + s["G_q"]
+        on_platform = s["D_x"] * (s["J_R"] * s["qdd_a"] + s["dJ_R"] * s["qd_a"])
+        on_platform += s["C_x"] * s["J_R"] * s["qd_a"] + s["G_x"] - s["Q_x"]
+        return [s["T"].T * (legs + s["J_C"].T * on_platform)]
+
+    @property
+    def intermediates(self) -> tuple[tuple[sympy.Symbol, sympy.Expr], ...]:
+        """None: the matrices are whole expressions."""
+        return ()
+
+    def text(self) -> str:
+        """What there is in closed form, entry by entry, and how the model is made of it."""
+        lines = [self.title, "", f"q_r = ({', '.join(self.joint_names)})", "x = (x, y, theta_z)"]
+        for name, values in self._parts():
+            lines += ["", *(_entries(name, values) or [f"{name} = 0"])]
+        lines += ["", *_HOW]
+        if self.parameters:
+            lines += ["", "with"]
+            lines += [f"  {symbol} = {value:.12g}" for symbol, value in self.parameters.items()]
+        return "\n".join(lines)
+
+    def latex(self) -> str:
+        """The same as a LaTeX align environment."""
+        body = [rf"  {name} &= {sympy.latex(values)} \\" for name, values in self._parts()]
+        return "\n".join(["\\begin{align*}", *body, "\\end{align*}"])
+
+    def _parts(self) -> list[tuple[str, sympy.Matrix]]:
+        names = ("closure", "J_x", "J_q", "D_x", "C_x", "G_x", "D_q", "C_q", "G_q", "friction", "K")
+        parts = [(name, getattr(self, name)) for name in names]
+        return [("Gamma" if name == "closure" else name, values) for name, values in parts]
+
+
+_HOW = (
+    "J_R = K_a^-1, K_a the rows of q_a;  T = K J_R;  J_C = -(J_x^T J_x)^-1 J_x^T J_q",
+    "(39)  D = T^T (D_q + J_C^T D_x J_C),  C = T^T (C_q + J_C^T (D_x dJ_C/dt + C_x J_C)),",
+    "      G = T^T (G_q + J_C^T G_x),  F_ext = T^T J_C^T Q_x",
+    "(40)  D = T^T (D_q T + J_C^T D_x J_R),",
+    "      C = T^T (C_q T + D_q dT/dt + J_C^T (D_x dJ_R/dt + C_x J_R)),  G and F_ext as in (39)",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedModel:
+    """Any closed mechanism: τ = D q̈ + C q̇ + G + friction of closed states, in intermediates."""
+
+    title: str
+    joint_names: tuple[str, ...]
+    """The control coordinates: actuated joints"""
+    coordinate_names: tuple[str, ...]
+    """Of q_r"""
+    q: Symbols
+    """q_r, a closed configuration"""
+    qd: Symbols
+    qdd: Symbols
+    intermediates: tuple[tuple[sympy.Symbol, sympy.Expr], ...]
+    closure: sympy.Matrix
+    """φ(q_r), zero where the loops are closed; the independent rows"""
+    T: sympy.Matrix
+    D: sympy.Matrix
+    C: sympy.Matrix
+    g: sympy.Matrix
+    torques: sympy.Matrix
+    parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """The intermediates, then the matrices, entry by entry."""
+        lines = [self.title, "", f"q_r = ({', '.join(self.coordinate_names)})", ""]
+        lines += [f"{symbol} = {expression}" for symbol, expression in self.intermediates]
+        for name in ("closure", "T", "D", "C", "g", "torques"):
+            lines += ["", *_entries(name, getattr(self, name))]
+        return "\n".join(lines)
+
+    def latex(self) -> str:
+        """The same as a LaTeX align environment."""
+        lines = [rf"  {sympy.latex(s)} &= {sympy.latex(e)} \\" for s, e in self.intermediates]
+        lines += [
+            rf"  {name} &= {sympy.latex(getattr(self, name))} \\"
+            for name in ("closure", "T", "D", "C", "g", "torques")
+        ]
+        return "\n".join(["\\begin{align*}", *lines, "\\end{align*}"])
+
+
+def derive(
+    mechanism: Mechanism,
+    formulation: str = "lagrange_euler",
+    *,
+    parameters: str = "symbols",
+    rotors: str = "full",
+    terms: Iterable[str] = TERMS,
+    simplify: bool = True,
+    progress: Callable[[str], None] = lambda _: None,
+) -> PaperModel | ListedModel:
+    """The equations of motion of a mechanism with loops; arguments as in `robot_dynamics.derive`.
+
+    Raises:
+        DescriptionError, ClosureError, InputError: see `ClosedChain`.
+    """
+    chain = ClosedChain(mechanism, rotors=rotors, terms=(), backend="python")
+    if _is_planar(mechanism):
+        known = Parameters(parameters == "symbols")
+        return _paper_model(mechanism, chain, formulation, known, rotors, terms, simplify, progress)
+    progress(f"{formulation}: {len(chain.coordinate_names)} joints as a list of intermediates")
+    return _listed_model(mechanism, formulation, rotors, terms)
+
+
+def _is_planar(mechanism: Mechanism) -> bool:
+    """Do all joints turn about the base's z, and does the platform hang on one of its own?"""
+    if mechanism.platform is None:
+        return False
+    hinge = mechanism.link(mechanism.platform).joint
+    special = {*mechanism.actuated_names, *mechanism.sensed}
+    free = hinge.turns and hinge.coupling is None and hinge.name not in special
+    carries = any(
+        mechanism.platform in mechanism.path(link.parent) and link.joint.moves
+        for link in mechanism.links
+    )
+    geared = any(
+        rotor.mount == mechanism.platform or hinge.name in dict(rotor.ratios)
+        for rotor in mechanism.rotors
+    )
+    tree = standard_form(mechanism)
+    motion = TreeMotion(tree, tree.coordinates(), np.zeros(len(tree.joint_names)))
+    axes = [*motion.z, *(motion.frame(loop.predecessor).rotation[:, 2] for loop in tree.loops)]
+    upright = all(abs(abs(axis[2]) - 1) < 1e-9 for axis in axes)
+    hinges = all(loop.type == "revolute" for loop in mechanism.loops)
+    turning = all(link.joint.turns for link in mechanism.moving)
+    return free and not carries and not geared and upright and hinges and turning
+
+
+def _floating(mechanism: Mechanism) -> Mechanism:
+    """The platform free in the plane by joints x, y, theta_z; its hinge is one more loop."""
+    platform_link = mechanism.link(str(mechanism.platform))
+    hinge = platform_link.joint
+    upright = Pose(rotation_to(hinge.axis))
+    loop = Loop(
+        hinge.name,
+        "revolute",
+        Attachment(platform_link.parent, hinge.origin @ upright),
+        Attachment(platform_link.name, hinge.tail.inverse() @ upright),
+    )
+    X, Y, Z = (array(row) for row in ([1, 0, 0], [0, 1, 0], [0, 0, 1]))
+    carriages = (
+        Link("free x", mechanism.base, Joint("x", "prismatic", axis=X)),
+        Link("free y", "free x", Joint("y", "prismatic", axis=Y)),
+    )
+    free = replace(platform_link, parent="free y", joint=Joint("theta_z", "revolute", axis=Z))
+    links = tuple(free if link.name == free.name else link for link in mechanism.links)
+    return replace(mechanism, links=carriages + links, loops=(loop, *mechanism.loops))
+
+
+def _paper_model(
+    mechanism: Mechanism,
+    chain: ClosedChain,
+    formulation: str,
+    known: Parameters,
+    rotors: str,
+    terms: Iterable[str],
+    simplify: bool,
+    progress: Callable[[str], None],
+) -> PaperModel:
+    model = symbolic_mechanism(_with_symbolic_loops(mechanism, known), known)
+    hinge = mechanism.link(str(mechanism.platform)).joint.name
+    names = tuple(name for name in chain.coordinate_names if name != hinge)
+    plain = plain_names(names, "q")
+    q = tuple(sympy.Symbol(name, real=True) for name in plain)
+    qd = tuple(sympy.Symbol(f"{name}_d", real=True) for name in plain)
+    x = tuple(sympy.Symbol(name, real=True) for name in ("x", "y", "theta_z"))
+    xd = tuple(sympy.Symbol(f"{name}_d", real=True) for name in ("x", "y", "theta_z"))
+
+    progress("closure")
+    tree = standard_form(_floating(model))
+    S, s = tree.coordinates()
+    order = [tree.joint_names.index(name) for name in (*names, "x", "y", "theta_z")]
+    motion = TreeMotion(tree, (S[:, order], s), array([*q, *x]))
+    closure, rows = [], []
+    for loop in tree.loops:
+        before, after = motion.frame(loop.predecessor), motion.frame(loop.successor)
+        for axis in (0, 1):
+            # Γ_i = OP + P C_i - OA_i - A_i B_i - B_i C_i, in base axes (19)
+            closure.append(after.point[axis] - before.point[axis])
+            rows.append(after.V[axis] - before.V[axis])
+    J = matrix(rows, simplify)
+    J_q, J_x = J[:, : len(q)], J[:, len(q) :]
+
+    progress("platform")
+    body, legs = platform.platform_body(model)
+    R = motion.frame(Attachment(str(model.platform))).rotation
+    omega = array([0, 0, xd[2]])
+    plane = list(PLANE)
+    on_platform = {
+        "D_x": platform.inertia_matrix(body, R)[np.ix_(plane, plane)],
+        "C_x": platform.coriolis_matrix(body, R, omega)[np.ix_(plane, plane)],
+        "G_x": platform.gravity_wrench(body, R, model.gravity)[plane],
+    }
+
+    progress(f"legs by {formulation}")
+    legs = replace(
+        legs,
+        links=tuple(x for x in legs.links if x.name not in platform.platform_links(model)),
+        platform=None,
+        loops=(),
+    )
+    equations = Equations.of(legs, formulation, rotors, terms)
+    back = [names.index(name) for name in legs.joint_names]
+    forth = [legs.joint_names.index(name) for name in names]
+    q_, qd_ = array(q)[back], array(qd)[back]
+    on_legs = {
+        "D_q": equations.mass_matrix(q_)[np.ix_(forth, forth)],
+        "C_q": equations.coriolis_matrix(q_, qd_)[np.ix_(forth, forth)],
+        "G_q": equations.gravity(q_)[forth],
+        "friction": equations.friction(qd_)[forth],
+    }
+    a, k = len(mechanism.actuated_names), len(mechanism.actuated_names) + len(mechanism.sensed)
+    parts = {name: matrix(values, simplify) for name, values in (on_platform | on_legs).items()}
+    parts |= {
+        "closure": matrix(closure, simplify),
+        "J_x": J_x,
+        "J_q": J_q,
+        "K": matrix(_solved(J_q, -J_x), simplify),
+    }
+    used = set().union(*(values.free_symbols for values in parts.values()))
+    return PaperModel(
+        mechanism.name,
+        q[:a],
+        q[a:k],
+        q[k:],
+        x,
+        qd,
+        xd,
+        **parts,
+        parameters={symbol: value for symbol, value in known.values.items() if symbol in used},
+    )
+
+
+def _with_symbolic_loops(mechanism: Mechanism, known: Parameters) -> Mechanism:
+    """Where the hinges are on their links: e_x1, e_y1 … on the successor, f_x1 … before."""
+
+    def placed(end: Attachment, kind: str, i: int) -> Attachment:
+        p = [known(f"{kind}_{c}{i}", v) for c, v in zip("xyz", end.pose.translation, strict=True)]
+        return Attachment(end.link, Pose(end.pose.rotation, array(p)))
+
+    loops = tuple(
+        replace(
+            loop,
+            predecessor=placed(loop.predecessor, "f", i),
+            successor=placed(loop.successor, "e", i),
+        )
+        for i, loop in enumerate(mechanism.loops, 2)
+    )
+    return replace(mechanism, loops=loops)
+
+
+def _solved(A: sympy.Matrix, B: sympy.Matrix) -> sympy.Matrix:
+    """A⁻¹ B of a matrix that falls into blocks, one a leg."""
+    solution = sympy.zeros(A.shape[1], B.shape[1])
+    for columns in _blocks(A):
+        rows = [i for i in range(A.shape[0]) if any(A[i, j] != 0 for j in columns)]
+        if len(rows) != len(columns):
+            raise ClosureError(
+                f"derive: a leg with {len(columns)} joints against {len(rows)} closure rows has "
+                "no K in closed form",
+                name="derive",
+            )
+        block = A.extract(rows, columns)
+        # the determinant by itself is short: L l sin q_p of two links
+        inverse = block.adjugate() / matrix([[block.det(method="berkowitz")]], True)[0]
+        part = inverse * B.extract(rows, list(range(B.shape[1])))
+        for i, j in enumerate(columns):
+            solution[j, :] = part[i, :]
+    return solution
+
+
+def _blocks(A: sympy.Matrix) -> list[list[int]]:
+    """Columns that share a row belong together."""
+    groups: list[set[int]] = []
+    for i in range(A.shape[0]):
+        joined = {j for j in range(A.shape[1]) if A[i, j] != 0}
+        apart = [group for group in groups if not group & joined]
+        groups = [*apart, joined.union(*(group for group in groups if group & joined))]
+    return [sorted(group) for group in groups if group]
+
+
+def _listed_model(
+    mechanism: Mechanism, formulation: str, rotors: str, terms: Iterable[str]
+) -> ListedModel:
+    chain = ClosedChain(mechanism, formulation, rotors=rotors, terms=terms, backend="python")
+    names, a = chain.coordinate_names, len(chain.actuated_names)
+    plain = plain_names(names, "q")
+    symbols = [
+        *(sympy.Symbol(name, real=True) for name in plain),
+        *(sympy.Symbol(f"{name}_d", real=True) for name in plain[:a]),
+        *(sympy.Symbol(f"{name}_dd", real=True) for name in plain[:a]),
+    ]
+    recorder, model = Recorder(), chain.model
+    q, qd, qdd = (recorder.inputs(size) for size in (len(names), a, a))
+    parts: dict[str, Any] = {
+        "closure": model.residual(q),
+        "T": model.T(q),
+        "D": model.mass_matrix(q),
+        "C": model.coriolis_matrix(q, qd),
+        "g": model.gravity(q),
+        "torques": model.torques(q, qd, qdd),
+    }
+    flat = [entry for part in parts.values() for entry in np.ravel(part)]
+    assignments, outputs = written(recorder.program(flat), symbols)
+    matrices = {}
+    for name, part in parts.items():
+        shape = part.shape if part.ndim == 2 else (len(part), 1)
+        matrices[name] = sympy.Matrix(*shape, [outputs.pop(0) for _ in range(part.size)])
+    n = len(names)
+    q_s, qd_s, qdd_s = symbols[:n], symbols[n : n + a], symbols[n + a :]
+    return ListedModel(
+        mechanism.name,
+        chain.joint_names,
+        names,
+        tuple(q_s),
+        tuple(qd_s),
+        tuple(qdd_s),
+        assignments,
+        **matrices,
+    )
+
+
+def _entries(name: str, values: sympy.Matrix) -> list[str]:
+    single = values.shape[1] == 1
+    return [
+        f"{name}[{i + 1}]" + ("" if single else f"[{j + 1}]") + f" = {values[i, j]}"
+        for i in range(values.shape[0])
+        for j in range(values.shape[1])
+        if values[i, j] != 0
+    ]

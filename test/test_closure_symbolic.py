@@ -1,0 +1,194 @@
+"""Closed mechanisms in symbols: against the paper's own energies, and against the numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+from closed_robots import ClosedChain
+from robots import CONFIG, relative
+
+import robot_dynamics as rd
+from robot_dynamics.closure.symbolic import derive
+
+SAME = 1e-9
+"""Relative: the same numbers through two long ways"""
+
+
+@pytest.fixture(scope="module")
+def rrr():
+    """(mechanism, its model)"""
+    mechanism = rd.load(CONFIG / "rrr.yaml")
+    return mechanism, derive(mechanism)
+
+
+def numbers(model, values):
+    """A function from matrices of the model to numbers."""
+    known = {**model.parameters, **values}
+    symbols = list(known)
+    arguments = [float(known[symbol]) for symbol in symbols]
+    return lambda m: np.array(
+        sympy.lambdify(symbols, m, modules="numpy", cse=True)(*arguments), dtype=float
+    )
+
+
+def scene(rrr, seed: int = 0):
+    """(chain, q, qd, qdd, state, evaluate) at a closed moving state"""
+    mechanism, model = rrr
+    chain = ClosedChain(mechanism)
+    rng = np.random.default_rng(seed)
+    q = chain.home.q_a + rng.uniform(-0.3, 0.3, 3)
+    qd, qdd = rng.uniform(-1, 1, (2, 3))
+    state = chain.forward(q, qd)
+    pose = state.platform_pose
+    x = [*pose[:2, 3], np.arctan2(pose[1, 0], pose[0, 0])]
+    values = dict(zip((*model.q_a, *model.q_s), state.q_r[:6], strict=True))
+    values |= dict(zip(model.x, x, strict=True))
+    values |= dict(zip(model.qd, state.qd_r[:6], strict=True))
+    values |= dict(zip(model.xd, state.v[[0, 1, 5]], strict=True))
+    return chain, q, qd, qdd, state, numbers(model, values)
+
+
+def test_the_closure_is_closed_and_its_jacobians_are_its_slopes(rrr):
+    _, model = rrr
+    *_, evaluate = scene(rrr)
+    assert np.abs(evaluate(model.closure)).max() < 1e-10
+    q_r = [*model.q_a, *model.q_s]
+    assert sympy.simplify(model.closure.jacobian(q_r) - model.J_q).is_zero_matrix
+    assert sympy.simplify(model.closure.jacobian(list(model.x)) - model.J_x).is_zero_matrix
+
+
+def test_the_legs_are_those_of_the_papers_energy(rrr):
+    """(33) with its misprints mended: m_s at B_i, both gravity terms of one sign."""
+    _, model = rrr
+    g = sympy.Symbol("g", real=True)
+    lagrangian = 0
+    for leg in range(3):
+        q_a, q_p = model.q_a[leg], model.q_s[leg]
+        qd_a, qd_p = model.qd[leg], model.qd[3 + leg]
+        first = {0: 1, 1: 6, 2: 9}[leg]
+        symbol = {
+            name: sympy.Symbol(f"{text}{first + i}", real=True)
+            for name, text, i in (
+                ("L", "a", 0),
+                ("l", "a", 2),
+                ("m_L", "m", 0),
+                ("m_s", "m", 1),
+                ("m_l", "m", 2),
+                ("I_L", "I_zz", 0),
+                ("I_l", "I_zz", 2),
+                ("c_L", "c_x", 0),
+                ("c_l", "c_x", 2),
+            )
+        }
+        L, l, m_L, m_s, m_l = (symbol[name] for name in ("L", "l", "m_L", "m_s", "m_l"))
+        I_L, I_l = symbol["I_L"], symbol["I_l"]
+        # the paper's distances from the joints, the description's from the links' ends
+        l_cL, l_cl = L + symbol["c_L"], l + symbol["c_l"]
+        lagrangian += (
+            (m_L * l_cL**2 + m_l * (L**2 + l_cl**2 + 2 * L * l_cl * sympy.cos(q_p)) + m_s * L**2
+             + I_L + I_l) * qd_a**2 / 2
+            + (m_l * (l_cl**2 + L * l_cl * sympy.cos(q_p)) + I_l) * qd_a * qd_p
+            + (m_l * l_cl**2 + I_l) * qd_p**2 / 2
+            - (m_L * l_cL + m_s * L + m_l * L) * g * sympy.sin(q_a)
+            - m_l * l_cl * g * sympy.sin(q_a + q_p)
+        )  # fmt: skip
+    q, qd = sympy.Matrix([*model.q_a, *model.q_s]), sympy.Matrix(model.qd)
+    momentum = sympy.Matrix([lagrangian]).jacobian(qd)
+    D = momentum.jacobian(qd)
+    assert sympy.simplify(model.D_q - D).is_zero_matrix
+    slope = sympy.Matrix([lagrangian.subs(dict.fromkeys(model.qd, 0))]).jacobian(q).T
+    assert sympy.simplify(model.G_q + slope).is_zero_matrix
+    force = momentum.jacobian(q) * qd - sympy.Matrix([lagrangian]).jacobian(q).T
+    assert sympy.simplify(force - model.C_q * qd - model.G_q).is_zero_matrix
+
+
+def test_the_platform_is_that_of_32_with_the_loads_weight(rrr):
+    _, model = rrr
+    m_p, m_c, I_p, I_c, g = (
+        sympy.Symbol(name, real=True) for name in ("m4", "m5", "I_zz4", "I_zz5", "g")
+    )
+    assert sympy.diag(m_p + m_c, m_p + m_c, I_p + I_c) == model.D_x
+    assert model.C_x.is_zero_matrix
+    assert sympy.Matrix([0, (m_p + m_c) * g, 0]) == sympy.expand(model.G_x).applyfunc(sympy.factor)
+
+
+def test_the_jacobians_and_their_rates_are_those_of_the_numbers(rrr):
+    _, model = rrr
+    *_, state, evaluate = scene(rrr)
+    legs = slice(0, 6)  # the numbers have the platform's hinge among the joints
+    plane = [0, 1, 5]
+    assert relative(evaluate(model.T), state.T[legs]) < SAME
+    assert relative(evaluate(model.J_R), state.J_R[plane]) < SAME
+    assert relative(evaluate(model.T_rate), state.T_rate[legs]) < SAME
+    assert relative(evaluate(model.J_R_rate), state.J_R_rate[plane]) < SAME
+    # any J_C is right on the rates that the loops allow
+    assert relative(evaluate(model.J_C) @ state.T[legs], state.J_R[plane]) < SAME
+
+
+def test_model_40_is_the_model_of_the_numbers(rrr):
+    _, model = rrr
+    chain, q, qd, _, _, evaluate = scene(rrr)
+    T, J = evaluate(model.T), evaluate(model.J_R)
+    T_rate, J_rate = evaluate(model.T_rate), evaluate(model.J_R_rate)
+    D_q, C_q, G_q, D_x, C_x, G_x = (
+        evaluate(getattr(model, name)) for name in ("D_q", "C_q", "G_q", "D_x", "C_x", "G_x")
+    )
+    D = T.T @ D_q @ T + J.T @ D_x @ J
+    C = T.T @ (C_q @ T + D_q @ T_rate) + J.T @ (D_x @ J_rate + C_x @ J)
+    G = T.T @ G_q + J.T @ G_x
+    assert relative(D, chain.mass_matrix(q)) < SAME
+    assert relative(C, chain.coriolis_matrix(q, qd)) < SAME
+    assert relative(G[:, 0], chain.gravity(q)) < SAME
+    # and the products in symbols are these
+    assert relative(evaluate(model.active()["D"]), D) < SAME
+    assert relative(evaluate(model.active()["G"]), G) < SAME
+
+
+def test_model_39_agrees_with_40_on_rates_that_the_loops_allow(rrr):
+    _, model = rrr
+    chain, q, qd, qdd, state, evaluate = scene(rrr)
+    T, J = evaluate(model.T), evaluate(model.J_C)
+    J_rate = evaluate(model.J_C_rate)
+    D_q, C_q, G_q, D_x, G_x = (
+        evaluate(getattr(model, name)) for name in ("D_q", "C_q", "G_q", "D_x", "G_x")
+    )
+    D = T.T @ (D_q + J.T @ D_x @ J)
+    C = T.T @ (C_q + J.T @ D_x @ J_rate)
+    G = T.T @ (G_q + J.T @ G_x)
+    accelerations = (state.T @ qdd + state.T_rate @ qd)[:6]
+    tau = D @ accelerations + C @ state.qd_r[:6] + G[:, 0]
+    assert relative(tau, chain(q, qd, qdd)) < SAME
+    shapes = {name: values.shape for name, values in model.sensed().items()}
+    assert shapes == {"D": (3, 6), "C": (3, 6), "G": (3, 1), "F_ext": (3, 3)}
+
+
+def test_text_and_latex_name_every_matrix(rrr):
+    _, model = rrr
+    text = model.text()
+    for name in ("Gamma[6]", "J_x[6][3]", "J_q[6][6]", "D_x[3][3]", "D_q[6][6]", "K[6][3]", "(40)"):
+        assert name in text
+    assert r"\begin{align*}" in model.latex()
+
+
+def test_other_mechanisms_are_listed():
+    mechanism = rd.load(CONFIG / "delta.yaml")
+    model = derive(mechanism, "newton_euler")
+    chain = ClosedChain(mechanism)
+    rng = np.random.default_rng(0)
+    q = chain.home.q_a + rng.uniform(-0.2, 0.2, 3)
+    qd, qdd = rng.uniform(-1, 1, (2, 3))
+    state = chain.forward(q)
+    known = dict(zip((*model.q, *model.qd, *model.qdd), [*state.q_r, *qd, *qdd], strict=True))
+    compute = sympy.lambdify(
+        list(known),
+        [model.torques, model.D, model.C, model.T],
+        modules="numpy",
+        cse=lambda expressions: (model.intermediates, expressions),
+    )
+    torques, D, C, T = compute(*map(float, known.values()))
+    assert relative(np.ravel(torques), chain(q, qd, qdd)) < SAME
+    assert relative(D, chain.mass_matrix(q)) < SAME
+    assert relative(C, chain.coriolis_matrix(q, qd)) < SAME
+    assert relative(T, state.T) < SAME
+    assert "torques[3] = " in model.text()
