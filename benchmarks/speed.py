@@ -21,7 +21,8 @@ from timing import arguments, keep, per_call
 import robot_dynamics as rd
 
 JOINTS = (7, 48)
-ROWS = 20_000
+BATCHES = ((7, 20_000), (7, 400_000), (48, 2_000))
+"""(joints, states)"""
 CLOSED = ("rrr", "five_bar", "delta", "gough_stewart")
 CONFIG = Path(__file__).resolve().parents[1] / "config"
 PATH = np.linspace(0, 2 * np.pi, 2048)
@@ -34,8 +35,8 @@ def main() -> None:
     results: dict[str, Any] = {"call": {}, "batch": {}}
     for n in JOINTS:
         results["call"][str(n)] = calls(n)
-    for n in JOINTS:
-        results["batch"][str(n)] = batches(n, ROWS if n == JOINTS[0] else ROWS // 10)
+    for n, rows in BATCHES:
+        results["batch"][f"{n} joints, {rows} states"] = batches(n, rows)
     results["closed"] = closed(results["call"][str(JOINTS[0])]["torques"]["typical"])
     keep(options.json, results)
     if options.picture:

@@ -109,9 +109,7 @@ class OpenChain:
         """The kernel of one of the functions; it is built when it is first asked for."""
         if name not in self._kernels:
             function = self.function(name)
-            self._kernels[name] = Kernel(
-                function, self.parameters, self._backend, self._threads
-            )
+            self._kernels[name] = Kernel(function, self.parameters, self._backend, self._threads)
         return self._kernels[name]
 
     def function(self, name: str) -> Function:
@@ -132,8 +130,14 @@ class OpenChain:
         e = self._equations
         content = (self._layout.content, e.method.name, e.terms, e.friction_smoothing)
         return Function(
-            name, arguments, (n,) * len(arguments), shape, self._layout.size,
-            equations, content, self._robot,
+            name,
+            arguments,
+            (n,) * len(arguments),
+            shape,
+            self._layout.size,
+            equations,
+            content,
+            self._robot,
         )
 
 

@@ -50,9 +50,7 @@ class CCode:
         self._prefix = prefix
         self._dialect = dialect
         self._angle_of = _angles(program)
-        self._places = [
-            (i, j) for i, size in enumerate(program.sizes) for j in range(size)
-        ]
+        self._places = [(i, j) for i, size in enumerate(program.sizes) for j in range(size)]
         self._live = self._needed(program.outputs, through_angles=False)
         self._parts = self._divided()
         self._handed_on = self._crossing()

@@ -1,6 +1,6 @@
 """A robot's dynamics as a C99 header and source that need nothing but libm.
 
-    robot_torques(q, qd, qdd, tau);   the robot's numbers are compiled in; no allocation, no state
+robot_torques(q, qd, qdd, tau);   the robot's numbers are compiled in; no allocation, no state
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 BACKENDS = ("auto", "c", "python")
 VARIABLE = "ROBOT_DYNAMICS_BACKEND"
 """The environment variable that chooses where `auto` is asked for"""
-WORTH_A_THREAD = 1_000_000
+WORTH_A_THREAD = 2_000_000
 """Operations below which another thread takes longer to start than to help"""
 
 log = logging.getLogger("robot_dynamics")
@@ -118,7 +118,8 @@ class Kernel:
             log.warning(
                 "%s of %s has too many operations for straight-line code: "
                 "the formulation itself runs at each call, in milliseconds",
-                function.name, function.robot or "the robot",
+                function.name,
+                function.robot or "the robot",
             )
             why = "too many operations for straight-line code"
             return DirectKernel(function, parameters, why, self._any)

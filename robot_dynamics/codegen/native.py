@@ -95,9 +95,7 @@ class NativeKernel:
         return out.reshape(count, *self._function.shape)
 
 
-def _library(
-    function: Function, kind: str, source: Callable[..., str]
-) -> tuple[ctypes.CDLL, int]:
+def _library(function: Function, kind: str, source: Callable[..., str]) -> tuple[ctypes.CDLL, int]:
     """(the library, its number of operations), from the cache or built."""
     cc = compiler.find()
     key = function.key("c", kind, cc.identity)
@@ -108,7 +106,10 @@ def _library(
         if count > QUICK:
             log.warning(
                 "%s of %s: compiling %d operations takes about %.0f s, once",
-                function.name, function.robot or "the robot", count, count / PER_SECOND,
+                function.name,
+                function.robot or "the robot",
+                count,
+                count / PER_SECOND,
             )
         pains = "-O1" if count > OPTIMISED else "-O3" if kind == "batch" else "-O2"
         built = cc.shared_library(source(program), (pains,))

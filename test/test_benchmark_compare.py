@@ -1,0 +1,54 @@
+"""The comparison of two benchmark runs sees what became slower."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMPARE = Path(__file__).resolve().parents[1] / "benchmarks" / "compare.py"
+OLD = {"machine": {"processor": "one"}, "call": {"7": {"typical": 1.0, "p99": 2.0}}, "import": 0.5}
+
+
+@pytest.fixture
+def compare(tmp_path):
+    def run(new, *options):
+        files = []
+        for name, content in (("old", OLD), ("new", new)):
+            files.append(tmp_path / f"{name}.json")
+            files[-1].write_text(content if isinstance(content, str) else json.dumps(content))
+        command = [sys.executable, str(COMPARE), *map(str, files), *options]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    return run
+
+
+def test_the_same_numbers_are_no_change(compare):
+    done = compare(OLD)
+    assert done.returncode == 0
+    assert "nothing changed by more than 10%" in done.stdout
+
+
+def test_what_became_slower_is_named_and_fails(compare):
+    new = {**OLD, "call": {"7": {"typical": 1.3, "p99": 1.0}}}
+    done = compare(new)
+    assert done.returncode == 1
+    assert "call / 7 / typical: 1 -> 1.3 (+30%)" in done.stdout
+    assert "call / 7 / p99: 2 -> 1 (-50%)" in done.stdout
+    assert compare(new, "--tolerance", "0.6").returncode == 0
+
+
+def test_another_machine_and_missing_numbers_are_said(compare):
+    done = compare({"machine": {"processor": "two"}, "import": 0.5})
+    assert "another processor: one before, two now" in done.stdout
+    assert "only before: call / 7 / p99" in done.stdout
+    assert done.returncode == 0
+
+
+def test_no_json_is_refused_in_one_line(compare):
+    done = compare("no json")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
