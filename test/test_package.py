@@ -25,7 +25,9 @@ def test_package_xml_and_setup_py_say_the_same():
     assert f'license="{package.findtext("license")}"' in setup
     email = package.find("maintainer").get("email")
     assert email in setup
-    assert re.fullmatch(r"[-.\w]+@[-\w]+(\.[-\w]+)+", email), "colcon would take it for plain Python"
+    assert re.fullmatch(r"[-.\w]+@[-\w]+(\.[-\w]+)+", email), (
+        "colcon would take it for plain Python"
+    )
 
 
 @pytest.mark.skipif(
@@ -61,7 +63,9 @@ def test_import_pulls_in_neither_sympy_nor_ros():
         "bad = {'sympy', 'rclpy', 'mujoco', 'matplotlib', 'scipy'} & set(sys.modules);"
         "assert not bad, bad"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert result.returncode == 0, result.stderr
 
 

@@ -47,7 +47,9 @@ def test_the_polar_robots_matrices_are_the_books(polar):
     _, d = polar.q
     thetad, dd = polar.qd
     assert same(polar.D, [[m1 * L**2 + m2 * d**2, 0], [0, m2]])
-    assert same(polar.C * sympy.Matrix(polar.qd), [[2 * d * m2 * thetad * dd], [-d * m2 * thetad**2]])
+    assert same(
+        polar.C * sympy.Matrix(polar.qd), [[2 * d * m2 * thetad * dd], [-d * m2 * thetad**2]]
+    )
     assert same(polar.g, [[0], [0]])
 
 
@@ -173,9 +175,12 @@ def test_functions_of_time_serve_as_coordinates():
     # the general operator and the matrices are the same equations
     law = model.D * sympy.Matrix(model.qdd) + model.C * sympy.Matrix(model.qd) + model.g
     assert same(law, model.torques)
-    skew = sum(
-        (model.D.diff(x) * v for x, v in zip(model.q, model.qd, strict=True)), sympy.zeros(2, 2)
-    ) - 2 * model.C
+    skew = (
+        sum(
+            (model.D.diff(x) * v for x, v in zip(model.q, model.qd, strict=True)), sympy.zeros(2, 2)
+        )
+        - 2 * model.C
+    )
     assert same(skew, -skew.T)
 
 
