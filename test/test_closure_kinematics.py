@@ -142,7 +142,7 @@ def test_a_large_jump_ends_where_small_steps_do(name):
         jump.reset()
         target = jump.home.q_a + reached * way
         assert jump.forward(target).q_r == pytest.approx(walk.forward(target).q_r, abs=1e-9)
-        assert state.condition < 1e4
+        assert state.condition < 1e3
 
 
 def test_a_batch_is_its_states(tmp_path):

@@ -20,8 +20,8 @@ from .parameters import Parameters
 from .solver import ClosureSolver
 from .subsystems import Subsystems
 
-CONDITION_LIMIT = 1e4
-"""Condition number of the passive Jacobian beyond which torques may be blown up by as much"""
+CONDITION_LIMIT = 1e3
+"""Of the passive Jacobian: beyond it torques may be a hundred times as large as elsewhere"""
 STRAIGHT_LINE = 50
 """Entries of T_q up to which the Coriolis matrix is one program"""
 STRIDE = 0.1
@@ -316,10 +316,13 @@ class ClosedChain:
         if self._quickly(q):
             return self._last, _VALID
         (q,) = self._arrays(q=q)
+        before = self._memory
         q_r, valid, nearness = self._closed(q)
         if not nearness <= 1.0:
             condition = np.max(self.solver.state(q_r).condition, initial=1.0)
             if not condition <= self.condition_limit:
+                # what is refused is no place to go on from
+                self._memory = before
                 raise ClosureError(
                     "closure: too near a singularity: the passive Jacobian's condition number is "
                     f"{condition:.3g}, the limit {self.condition_limit:.3g}",

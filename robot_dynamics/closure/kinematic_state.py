@@ -78,6 +78,11 @@ class KinematicState:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(values[..., 0] / values[..., -1])
 
+    @property
+    def assembly_mode(self) -> Floats:
+        """1 or -1: the passive Jacobian's determinant changes sign in singularities alone."""
+        return np.asarray(np.linalg.slogdet(self.J[..., self.functions.actuated :])[0])
+
     @cached_property
     def T(self) -> Floats:
         """(n_r, n_a): q̇_r = T q̇_a (8). A stack of 1, J_s and J_p."""
@@ -138,6 +143,12 @@ class KinematicState:
     def J_R_rate(self) -> Floats:
         """(6, n_a): J̇_R in a = J_R q̈_a + J̇_R q̇_a (10)."""
         return self.J_C_rate @ self.T + self.J_C @ self.T_rate
+
+    def accelerations(self, qdd_a: Floats) -> Floats:
+        """(n_r,): q̈_r of q̈_a (n_a,), at the rates q̇_r = T q̇_a."""
+        qd_a = self.qd_r[..., : self.functions.actuated, None]
+        # q̈_r = T q̈_a + Ṫ q̇_a (11)
+        return (self.T @ qdd_a[..., None] + self.T_rate @ qd_a)[..., 0]
 
     def moving(self, qd_r: Floats) -> KinematicState:
         """The same configuration at other rates (n_r,)."""

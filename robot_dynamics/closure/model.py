@@ -25,7 +25,7 @@ LAST_STEP = 1e-7
 """rad, or shares of the mechanism's size"""
 CONTRACTION = 0.25
 """See `position`"""
-MARGIN = 10.0
+MARGIN = 3.0
 """By how much the condition number may be beyond what the pivots say"""
 _ROUNDING = 1e-24
 """The square of an increment that is nothing but rounding"""

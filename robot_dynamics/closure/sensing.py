@@ -156,6 +156,14 @@ class SensorMonitor:
         self._sane = np.zeros(self._k, dtype=int)
         self._last = self._solver.home.q_r
 
+    @property
+    def distrusted(self) -> tuple[str, ...]:
+        """The joints whose readings are left out, until they have been sane for a while."""
+        return tuple(
+            name for name, left_out in zip(self.joint_names, self._distrusted, strict=True)
+            if left_out
+        )  # fmt: skip
+
     def update(self, q: ArrayLike, qd: ArrayLike | None = None) -> Verdict:
         """Judge one set of readings.
 
