@@ -9,6 +9,7 @@ import numpy as np
 
 from .compare import LARGEST_LAGRANGE_EULER
 from .description import load
+from .closure import ClosureSolver, Subsystems
 from .equations import Equations
 from .formulations import FORMULATIONS
 from .mechanism import Mechanism
@@ -38,8 +39,26 @@ def report(source: str, *, strict: bool = False) -> dict[str, Any]:
         "warnings": oddities,
         "disagreement": disagreement(mechanism),
     }
+    if mechanism.loops:
+        result["closure"] = closure(mechanism)
     result["text"] = _text(result, mechanism)
     return result
+
+
+def closure(mechanism: Mechanism) -> dict[str, Any]:
+    """What holds a mechanism with loops together, at home.
+
+    Raises:
+        DescriptionError, ClosureError: it can't be closed or held; see `closure.mobility`.
+    """
+    solver = ClosureSolver(Subsystems.of(mechanism))
+    found, rows = solver.mobility, solver.parts.constraints.rows
+    return {
+        "degrees_of_freedom": found.degrees_of_freedom,
+        "redundant_rows": [str(rows[i]) for i in found.left_out],
+        "miss_at_home": float(np.abs(found.miss).max(initial=0.0)),
+        "condition_at_home": float(solver.home.condition),
+    }
 
 
 def disagreement(mechanism: Mechanism) -> dict[str, float]:
@@ -77,7 +96,14 @@ def _text(result: dict[str, Any], mechanism: Mechanism) -> str:
     if result["rotors"]:
         lines.append(f"rotors: {', '.join(result['rotors'])}")
     if result["loops"]:
-        lines.append(f"loops: {', '.join(result['loops'])}")
+        closed = result["closure"]
+        lines += [
+            f"loops: {', '.join(result['loops'])}",
+            f"degrees of freedom: {closed['degrees_of_freedom']}",
+            f"redundant rows left out: {', '.join(closed['redundant_rows']) or 'none'}",
+            f"home misses closing by {closed['miss_at_home']:.2g}, condition number "
+            f"{closed['condition_at_home']:.3g}",
+        ]
     for name, difference in result["disagreement"].items():
         lines.append(f"{name} agrees with newton_euler to {difference:.1e}")
     if "lagrange_euler" not in result["disagreement"]:

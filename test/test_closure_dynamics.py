@@ -248,8 +248,7 @@ def test_a_batch_is_its_states(case):
         assert relative(G[i], chain.gravity(many[i])) < INVARIANT
 
 
-@pytest.mark.parametrize("name", ["rrr", "delta"])
-@pytest.mark.parametrize("sensed", [False, True])
+@pytest.mark.parametrize(("name", "sensed"), [("rrr", False), ("rrr", True), ("delta", False)])
 def test_c_and_python_agree(name, sensed):
     mechanism = rd.load(CONFIG / f"{name}.yaml")
     try:

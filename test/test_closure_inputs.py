@@ -340,3 +340,13 @@ def test_platform_on_the_base_is_refused(robot, tmp_path):
         DescriptionError, match="platform: found 'ground', expected a link that moves"
     ):
         ClosedChain(replace(mechanism, platform="ground"))
+
+
+def test_check_tells_what_holds_a_robot_together():
+    from robot_dynamics.report import report
+
+    found = report(str(CONFIG / "rrr.yaml"))["closure"]
+    assert found["degrees_of_freedom"] == 3
+    assert "C3: z" in found["redundant_rows"]
+    assert found["miss_at_home"] < 1e-9
+    assert 1 < found["condition_at_home"] < 10
