@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from .closure import ClosureSolver, Subsystems
 from .compare import LARGEST_LAGRANGE_EULER
 from .description import load
-from .closure import ClosureSolver, Subsystems
 from .equations import Equations
 from .formulations import FORMULATIONS
 from .mechanism import Mechanism
