@@ -117,7 +117,7 @@ class Kernel:
         except ProgramTooLarge:
             log.warning(
                 "%s of %s has too many operations for straight-line code: "
-                "the formulation itself runs at each call, in milliseconds",
+                "the formulation itself runs at each call, and slowly",
                 function.name,
                 function.robot or "the robot",
             )

@@ -32,7 +32,7 @@ QUICK = 10_000
 """Operations that are compiled without a word"""
 OPTIMISED = 20_000
 """Operations beyond which the compiler is not asked to take pains"""
-PER_SECOND = 5_000
+PER_SECOND = 8_000
 """Operations compiled in a second, roughly"""
 
 log = logging.getLogger("robot_dynamics")
