@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .closure import ClosedChain
+from .closure import CONDITION_LIMIT, ClosedChain
 from .equations import TERMS
 from .errors import InputError, choices, wrong
 from .mechanism import Friction, Inertial, Mechanism
@@ -39,6 +39,8 @@ class InverseDynamics:
             tanh(qd / rate); 0: the sign itself. At rest it is zero either way.
         sensed: of a mechanism with loops: take q = [q_a, q_s], the passive joints that carry a
             sensor too, instead of q_a alone. D and C are then (n_a, n_a + n_s).
+        condition_limit: of the passive Jacobian of a mechanism with loops: beyond it a state is too
+            near a singularity, and refused.
         backend: auto, c or python. auto takes C where there is a compiler, else it warns once.
         threads: for batches; None: one for each core that this process may use.
 
@@ -63,6 +65,7 @@ class InverseDynamics:
         terms: Iterable[str] = TERMS,
         friction_smoothing: float = 0.0,
         sensed: bool = False,
+        condition_limit: float = CONDITION_LIMIT,
         backend: str = "auto",
         threads: int | None = None,
     ):
@@ -79,6 +82,7 @@ class InverseDynamics:
                 terms=terms,
                 friction_smoothing=friction_smoothing,
                 sensed=sensed,
+                condition_limit=condition_limit,
                 backend=backend,
                 threads=threads,
             )

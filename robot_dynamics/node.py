@@ -183,19 +183,19 @@ class FeedForwardNode(Node):  # type: ignore[misc]
 
     def _adopt(self, model: Model) -> None:
         old = self.controller.model
-        if old is not None and old.joints != model.joints:
+        if old is not None and not old.has_the_joints_of(model):
             self._publish(self.controller.farewell(self._now()))
         self.controller.adopt(model)
         # what is there by now stays: the collector need not look at it between two states
         gc.freeze()
-        n = len(model.joints)
-        self._effort.name = list(model.joints)
+        n = len(model.outputs)
+        self._effort.name = list(model.outputs)
         self._commands.data = self._effort.effort = [0.0] * n
         # windows into the messages: publishing allocates nothing
         self._windows = np.frombuffer(self._commands.data), np.frombuffer(self._effort.effort)
         s = model.wish.settings
         self.get_logger().info(
-            f"{model.name}: torques of {', '.join(model.joints)} by {s.formulation}"
+            f"{model.name}: torques of {', '.join(model.outputs)} by {s.formulation}"
         )
 
     def _finish_build(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import RobotDynamicsError
+from ..errors import ClosureError, RobotDynamicsError
 from . import motion as motions
 from .joint_states import JointStateReader, all_finite
 from .model import Model
@@ -26,7 +26,7 @@ class Torques(NamedTuple):
     """What is published."""
 
     values: Floats
-    """(n,) in the order of the model's joints, N·m or N"""
+    """(m,) in the order of the model's outputs, N·m or N"""
     time: int
     """ns, of the state that they belong to"""
 
@@ -72,13 +72,15 @@ class FeedForward:
     def adopt(self, model: Model) -> None:
         """Compute with this model from now on. A motion of other joints is forgotten."""
         old, self.model = self.model, model
-        if old is not None and (old.joints, old.read) == (model.joints, model.read):
+        if old is not None and old.has_the_joints_of(model):
             return
         self._motion = self._pending = None
         self.phase = "waiting"
         self._forget_state()
         besides = model.read[len(model.joints) :]
-        self._reader = JointStateReader(model.read if self.settings.measured else besides)
+        self._reader = JointStateReader(
+            model.read if self.settings.measured else besides, model.optional
+        )
 
     def state(self, message: Any, now: int) -> Torques | None:
         """A JointState came."""
@@ -92,6 +94,13 @@ class FeedForward:
         except RobotDynamicsError as error:
             self.refuse("joint_states", error)
             return None
+        if self._reader.missing:
+            self._note(
+                "joint_states",
+                "missing sensor",
+                f"no reading of {', '.join(map(repr, self._reader.missing))}: going on with "
+                "solved values",
+            )
         self._state_stamps.accept(time, now)
         self._message, self.state_at = message, now
         self.states += 1
@@ -142,8 +151,11 @@ class FeedForward:
             "feedback lost",
             f"no usable state for {limit:g} s: on_timeout is {action}, and the command is over",
         )
+        return self._stopped(now)
+
+    def _stopped(self, now: int) -> Torques | None:
+        """The robot is left at rest, and nothing sets it in motion again by itself."""
         output = self.farewell(now)
-        # what comes back must not set the robot in motion by itself
         self._end_command(now)
         return output
 
@@ -185,6 +197,10 @@ class FeedForward:
 
     def _output(self, time: int, now: int) -> Torques | None:
         try:
+            if self.model is not None and self.model.sensors is not None:
+                self._q, self._qd = self.model.believed(self._q, self._qd)
+                for event, text in self.model.sensors.news():
+                    self._note("sensors", event, text)
             if self._pending is not None:
                 self._begin(time, now)
             if self._motion is None:
@@ -202,6 +218,10 @@ class FeedForward:
                     "command", "timeout", f"no command for {timeout:g} s: on_timeout is {action}"
                 )
             return self._after_timeout(time, now)
+        except ClosureError as error:
+            # what the controllers behind hold belongs to the way into a singularity
+            self.refuse("torques", error)
+            return self._stopped(now)
         except RobotDynamicsError as error:
             self.refuse("torques", error)
             return None
@@ -240,12 +260,11 @@ class FeedForward:
 
     def _following(self, desired: Desired, now: int) -> Floats:
         assert self.model is not None
-        if self.settings.measured:
-            self._last_q = self._q
-            return self.model(self._q, self._qd, desired.qdd)
-        q, qd = self._commanded(desired, now)
+        q, qd = (self._q, self._qd) if self.settings.measured else self._commanded(desired, now)
+        torques = self.model(q, qd, desired.qdd)
+        # where there are torques is where the robot can be left at rest
         self._last_q = q
-        return self.model(q, qd, desired.qdd)
+        return torques
 
     def _commanded(self, desired: Desired, now: int) -> tuple[Floats, Floats]:
         """q, qd (k,): the wanted ones, and the measured ones of the joints besides."""
@@ -270,26 +289,27 @@ class FeedForward:
         action, measured = self.settings.on_timeout, self.settings.measured
         if action == "stop":
             return self.farewell(now)
-        if measured:
-            self._last_q = self._q
-            if action == "hold":
-                n = len(self.model.joints)
-                return self._published(self.model(self._q, self._qd, np.zeros(n)), time, now)
-        if self._last_q is None:
+        if measured and action == "hold":
+            still = Desired(None, None, np.zeros(len(self.model.joints)))
+            return self._published(self._following(still, now), time, now)
+        q = self._q if measured else self._last_q
+        if q is None:
             return None
-        return self._published(self._resting(), time, now, at_rest=True)
+        torques = self.model.at_rest(q)
+        self._last_q = q
+        return self._published(torques, time, now, at_rest=True)
 
     def _resting(self) -> Floats:
         """Torques that carry the robot at rest where it was last, or zero for `stop`."""
         assert self.model is not None
         if self.settings.on_timeout == "stop" or self._last_q is None:
-            return np.zeros(len(self.model.joints))
+            return np.zeros(len(self.model.outputs))
         return self.model.at_rest(self._last_q)
 
     def _published(self, torques: Floats, time: int, now: int, *, at_rest: bool = False) -> Torques:
         assert self.model is not None
         if not all_finite(torques):
-            by_joint = dict(zip(self.model.joints, torques.tolist(), strict=True))
+            by_joint = dict(zip(self.model.outputs, torques.tolist(), strict=True))
             raise RefusedError(
                 "not finite", f"the torques came out as {by_joint}; none are published"
             )
@@ -299,7 +319,7 @@ class FeedForward:
             self._note(
                 "torques",
                 "limited",
-                f"torque of {self.model.joints[k]!r} cut from {torques[k]:.6g} to "
+                f"torque of {self.model.outputs[k]!r} cut from {torques[k]:.6g} to "
                 f"±{limits[k]:.6g} (effort_limits)",
             )
             torques = np.clip(torques, -limits, limits)
@@ -312,6 +332,8 @@ class FeedForward:
     def refuse(self, source: str, error: RobotDynamicsError) -> None:
         """Count and report something that was dropped."""
         reason = error.reason if isinstance(error, RefusedError) else "impossible"
+        if isinstance(error, ClosureError):
+            reason = "closure"
         what = "not published" if source == "torques" else "dropped"
         text = f"{source} {what}: {error}"
         self._tell(self.tally.rejected, f"{source}: {reason}", text)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .controller import FeedForward
+from .model import Model
 from .stamps import SECOND
 
 OK, WARN, ERROR = range(3)
 """The levels of diagnostic_msgs/DiagnosticStatus"""
+
+NEAR = 0.1
+"""Share of the limit of the condition number from which on it is worth a warning"""
 
 
 class Report(NamedTuple):
@@ -61,6 +65,7 @@ class Diagnosis:
             values |= {
                 "robot": wish.mechanism.name,
                 "joints": ", ".join(controller.model.joints),
+                "side": wish.settings.side,
                 "formulation": wish.settings.formulation,
                 "rotors": wish.settings.rotors,
                 "terms": ", ".join(wish.settings.terms),
@@ -68,7 +73,13 @@ class Diagnosis:
                 "backend": controller.model.dynamics.backend,
                 "building a new model": "yes" if busy else "no",
             }
-        return Report(*self._verdict(controller, rates, new), values)
+        level, message = self._verdict(controller, rates, new)
+        if controller.model is not None:
+            found, warnings = closure(controller.model)
+            values |= found
+            if warnings and level < ERROR:
+                level, message = WARN, "; ".join([*warnings, *([message] if level else [])])
+        return Report(level, message, values)
 
     @staticmethod
     def _verdict(controller: FeedForward, rates: list[float], new: int) -> tuple[int, str]:
@@ -81,6 +92,35 @@ class Diagnosis:
         if controller.phase == "timeout":
             return WARN, f"no command: {controller.settings.on_timeout}"
         return OK, {"waiting": "waiting for a command"}.get(controller.phase, "publishing torques")
+
+
+def closure(model: Model) -> tuple[dict[str, str], list[str]]:
+    """(values, warnings) about the loops of the mechanism, where it has some."""
+    closed, sensors = model.dynamics.closed, model.sensors
+    if closed is None:
+        return {}, []
+    state = closed.last if sensors is None or sensors.verdict is None else sensors.verdict.state
+    condition, limit = float(state.condition), closed.condition_limit
+    residual = float(state.residual)
+    values = {
+        "condition number": f"{condition:.3g}",
+        "condition limit": f"{limit:.3g}",
+        "assembly mode": "home" if state.assembly_mode == closed.home.assembly_mode else "another",
+    }
+    warnings = []
+    if condition > NEAR * limit:
+        warnings.append(f"near a singularity: condition number {condition:.3g}")
+    if sensors is not None:
+        if sensors.verdict is not None:
+            residual = sensors.verdict.closure_residual
+        distrusted = sensors.distrusted
+        values["sensors trusted"] = ", ".join(n for n in model.optional if n not in distrusted)
+        values["sensors not trusted"] = ", ".join(distrusted)
+        if distrusted:
+            warnings.append(
+                f"not trusted: {', '.join(distrusted)} (closure residual {residual:.3g})"
+            )
+    return values | {"closure residual": f"{residual:.3g}"}, warnings
 
 
 def _age(at: int | None, now: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,27 @@ Floats = NDArray[np.float64]
 
 
 class JointStateReader:
-    """Reads by name. The places of the names are kept until a message has others."""
+    """Reads by name. The places of the names are kept until a message has others.
 
-    def __init__(self, joints: Sequence[str]):
+    Args:
+        joints: (k) names in the order of q and qd.
+        optional: those of them that need not be there; they stand at the end.
+
+    Attributes:
+        missing: what the last message lacked of the optional ones; they are NaN then.
+    """
+
+    def __init__(self, joints: Sequence[str], optional: Collection[str] = ()):
         self.joints = tuple(joints)
+        self.missing: tuple[str, ...] = ()
+        self._optional = frozenset(optional)
+        self._needed = len(self.joints) - len(self._optional)
         self._names: list[str] | None = None
         self._places = np.zeros(0, dtype=np.intp)
+        self._columns: tuple[str, ...] = ()
 
     def read(self, message: Any) -> tuple[Floats, Floats]:
-        """q, qd in the order of `joints`.
+        """q, qd (k,) in the order of `joints`.
 
         Raises:
             RefusedError: a joint is missing or named twice, lengths differ, there are no rates,
@@ -31,7 +43,9 @@ class JointStateReader:
         """
         names = message.name
         if names != self._names:
-            self._places = places(names, self.joints, "name")
+            there = set(names) | set(self.joints[: self._needed])
+            self._columns = tuple(name for name in self.joints if name in there)
+            self._places = places(names, self._columns, "name")
             self._names = list(names)
         n = len(names)
         if len(message.position) != n:
@@ -50,13 +64,30 @@ class JointStateReader:
             )
         q = np.frombuffer(message.position)[self._places]
         qd = np.frombuffer(message.velocity)[self._places]
+        if self._optional:
+            return self._with_gaps(q, qd)
         if not (all_finite(q) and all_finite(qd)):
             self._refuse_not_finite(q, qd)
         return q, qd
 
+    def _with_gaps(self, found_q: Floats, found_qd: Floats) -> tuple[Floats, Floats]:
+        """The same for all of `joints`: NaN where an optional one has no position."""
+        q, qd = np.full((2, len(self.joints)), np.nan)
+        columns = [self.joints.index(name) for name in self._columns]
+        q[columns], qd[columns] = found_q, found_qd
+        needed = slice(self._needed)
+        if not (all_finite(q[needed]) and all_finite(qd[needed])):
+            self._refuse_not_finite(q[needed], qd[needed])
+        gaps = ~(np.isfinite(q) & np.isfinite(qd))
+        q[gaps] = qd[gaps] = np.nan
+        self.missing = tuple(
+            name for name, gap in zip(self.joints, gaps.tolist(), strict=True) if gap
+        )
+        return q, qd
+
     def _refuse_not_finite(self, q: Floats, qd: Floats) -> None:
         for what, values in (("position", q), ("velocity", qd)):
-            for name, value in zip(self.joints, values.tolist(), strict=True):
+            for name, value in zip(self.joints, values.tolist(), strict=False):
                 if not np.isfinite(value):
                     raise RefusedError(
                         "not finite", f"{what} of {name!r} is {value}, expected a finite number"

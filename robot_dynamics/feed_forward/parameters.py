@@ -8,10 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from ..closure import CONDITION_LIMIT
+from ..closure.sensing import THRESHOLD
 from ..equations import TERMS
 from ..errors import InputError, choices, wrong
 from ..formulations import FORMULATIONS
 from ..mechanism.transform import ROTOR_MODELS
+
+SIDES = ("joint", "drive", "gear")
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,7 @@ class Parameter:
 
     name: str
     type: str
-    """string, double, string_array or double_array"""
+    """string, bool, double, string_array or double_array"""
     default: Any
     """An empty array stands for: not set"""
     unit: str
@@ -61,6 +65,10 @@ class Parameter:
         if self.type.startswith("string"):
             if not isinstance(value, str):
                 raise wrong(InputError, self.name, value, "a string")
+            return value
+        if self.type == "bool":
+            if not isinstance(value, bool):
+                raise wrong(InputError, self.name, value, "true or false")
             return value
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise wrong(InputError, self.name, value, "a number")
@@ -104,6 +112,16 @@ PARAMETERS = (
         minimum=0.0,
     ),
     Parameter(
+        "side",
+        "string",
+        "joint",
+        "",
+        "whose torques are published: the joints', the motors' (drive), "
+        "or those that enter the gears (gear)",
+        choices=SIDES,
+        read_only=True,
+    ),
+    Parameter(
         "joints",
         "string_array",
         (),
@@ -126,6 +144,33 @@ PARAMETERS = (
         "where q and qd come from: joint_states, or the command",
         choices=("measured", "commanded"),
         read_only=True,
+    ),
+    Parameter(
+        "sensed",
+        "bool",
+        False,
+        "",
+        "of a robot with loops: read the passive joints that carry a sensor too, and watch them",
+        read_only=True,
+    ),
+    Parameter(
+        "sensor_tolerance",
+        "double",
+        THRESHOLD,
+        "rad, or shares of the robot's size",
+        "with sensed: how far readings may be from fitting together until one is not trusted",
+        minimum=1e-6,
+        maximum=1.0,
+    ),
+    Parameter(
+        "condition_limit",
+        "double",
+        CONDITION_LIMIT,
+        "",
+        "of a robot with loops: condition number of the passive joints' Jacobian beyond which no "
+        "torque is published",
+        minimum=1.0,
+        maximum=1e12,
     ),
     Parameter(
         "rate",
@@ -186,7 +231,8 @@ PARAMETERS = (
         "double_array",
         (),
         "N·m or N",
-        "torques are cut off at plus and minus this, in the order of `joints`; not set: no limit",
+        "torques are cut off at plus and minus this, in the order they are published in; "
+        "not set: no limit",
         minimum=0.0,
     ),
 )
@@ -203,9 +249,13 @@ class Settings:
     rotors: str
     terms: tuple[str, ...]
     friction_smoothing: float
+    side: str
     joints: tuple[str, ...]
     locked_joints: tuple[str, ...]
     feedback: str
+    sensed: bool
+    sensor_tolerance: float
+    condition_limit: float
     rate: float
     missing_accelerations: str
     command_timeout: float
@@ -265,6 +315,8 @@ def table() -> str:
     for each in PARAMETERS:
         if each.type.endswith("array"):
             default = ", ".join(map(str, each.default)) or "not set"
+        elif each.type == "bool":
+            default = str(each.default).lower()
         else:
             default = str(each.default) if each.default != "" else "empty"
         allowed = "; ".join(filter(None, (each.range, "set at start" if each.read_only else "")))
