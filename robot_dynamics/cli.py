@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -43,14 +44,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RobotDynamicsError as error:
         _print_error(str(error), options.json)
         return 1
-    except BrokenPipeError:
-        return 1
     except KeyboardInterrupt:
         _print_error("stopped", options.json)
         return 130
     for complaint in complaints:
         print(f"warning: {complaint}", file=sys.stderr)
-    _print_result(result, options)
+    try:
+        _print_result(result, options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has seen enough; nothing more is to be flushed at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return int(result.get("exit_code", 0))
 
 
