@@ -13,17 +13,16 @@ considerando sensórica redundante". The signs are derived in docs/closed_chains
 | position.py        | Newton's method along a path                                             |
 | solver.py          | forward and inverse position                                             |
 | kinematic_state.py | J_R, J_C, T, T_q and their rates by name                                 |
-| chain.py           | `ClosedChain`: torques, D, C, G, F_ext                                   |
+| model.py, linear.py| τ, D, C, G in control coordinates, straight-line                          |
+| kernels.py         | the model compiled; parameters.py: what may change while it runs         |
+| track.py           | one state after another: what a call leaves for the next                 |
+| chain.py           | `ClosedChain`: all of it over floats                                     |
 | sensing.py         | sensors that are fused, and one that lies                                |
-| symbolic.py        | the same in symbols                                                      |
+| symbolic.py        | the same in symbols; symbolic_model.py: what that gives                  |
 
-Scalar-generic (floats, SymPy, the recorder): all of kinematics.py, constraints.py, platform.py
-and subsystems.py. They run in q_r = [q_a; q_s; q_p], of which `Subsystems.names` is the order.
-A compiled kernel needs of them, besides one dense linear solver:
-
-    φ(q_r), ∂φ/∂q_r       Subsystems.constraints.residual, .jacobian (rows: `Mobility.kept`)
-    J̇ q̇_r                 Subsystems.constraints.bias
-    τ_r                    Subsystems.torques(q_r, q̇_r, T q̈, Ṫ q̇)
+Scalar-generic (floats, SymPy, the recorder): kinematics.py, constraints.py, platform.py,
+subsystems.py, linear.py and model.py. They run in q_r = [q_a; q_s; q_p], of which
+`Subsystems.names` is the order.
 """
 
 from .chain import CONDITION_LIMIT, ClosedChain

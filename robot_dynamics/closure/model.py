@@ -52,6 +52,12 @@ class ClosedModel:
         """k: how many of q_r are control coordinates."""
         return self.parts.actuated + (self.parts.sensed if self.sensed else 0)
 
+    @property
+    def memory_size(self) -> int:
+        """The length of what `at_once` gives, and takes back."""
+        n, k = len(self.parts.names), self.known
+        return self.parts.actuated + 1 + n + (n - k) * k
+
     def over(self, parts: Subsystems) -> ClosedModel:
         """The same with other bodies, friction or gravity."""
         return replace(self, parts=parts)

@@ -1,0 +1,83 @@
+"""The functions of a closed model as kernels, with what may change while they run as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..codegen import Function, Kernel
+from ..scalar import Array
+from .model import ClosedModel
+from .parameters import Parameters
+from .subsystems import Subsystems
+
+
+class ModelKernels:
+    """`ClosedModel`'s functions over floats. A kernel is built when it is first asked for."""
+
+    def __init__(self, model: ClosedModel, backend: str, threads: int | None):
+        self.model = model
+        self._layout = Parameters(model.parts)
+        self._values = self._layout.values(model.parts)
+        self._options = (backend, threads)
+        self._built: dict[str, Kernel] = {}
+
+    def __getitem__(self, name: str) -> Kernel:
+        if name not in self._built:
+            kind = QuickKernel if name == "at_once" else Kernel
+            self._built[name] = kind(self.function(name), self._values, *self._options)
+        return self._built[name]
+
+    def update(self, parts: Subsystems) -> None:
+        """Take over gravity, friction and inertias of a mechanism of the same geometry."""
+        self._values = self._layout.values(parts)
+        self.model = self.model.over(parts)
+        for kernel in self._built.values():
+            kernel.parameters = self._values
+
+    def function(self, name: str) -> Function:
+        """One of the model's functions, to compile."""
+        m = self.model
+        a, k, n, memory = m.parts.actuated, m.known, len(m.parts.names), m.memory_size
+        sizes = {"q": k, "qd": k, "qdd": k, "w": k, "q_r": n, "u": n - k, "memory": memory}
+        arguments, shape = {
+            "at_once": (("q", "qd", "qdd", "memory"), (memory,)),
+            "closing": (("q", "u"), (n + 2,)),
+            "torques": (("q_r", "qd", "qdd"), (a,)),
+            "gravity": (("q_r",), (a,)),
+            "mass_matrix": (("q_r",), (a, k)),
+            "coriolis_matrix": (("q_r", "qd"), (a, k)),
+            "coriolis_column": (("q_r", "qd", "w"), (a,)),
+        }[name]
+
+        def equations(*vectors: Array) -> Iterable[Any]:
+            *states, p = vectors
+            return np.ravel(getattr(m.over(self._layout.filled(p)), name)(*states))
+
+        choices = (m.sensed, m.kept, m.row_scale, m.column_scale, m.pivots, m.condition_limit)
+        return Function(
+            name,
+            arguments,
+            tuple(sizes[x] for x in arguments),
+            shape,
+            self._layout.size,
+            equations,
+            (choices, self._layout.content),
+            m.parts.mechanism.name,
+        )
+
+
+class QuickKernel(Kernel):
+    """A kernel of single states; None where it is asked anything else."""
+
+    def _any(self, *states: ArrayLike) -> Any:
+        try:
+            arrays = [np.ascontiguousarray(state, dtype=float) for state in states]
+        except (TypeError, ValueError):
+            return None
+        if any(x.shape != (size,) for x, size in zip(arrays, self.function.sizes, strict=True)):
+            return None
+        return self._machine.one(arrays)
