@@ -249,24 +249,19 @@ class Record:
     """time, brakes off (0 or 1), states so far that one message did not answer in time, q and qd
     of every joint, feedback and efforts of the actuated ones."""
 
-    FLUSH = 100
-    """lines between two flushes"""
-
     def __init__(self, path: Path, robot: TrackedRobot):
-        self._file: TextIO = path.open("w", newline="")
+        self._file: TextIO = path.open(
+            "w", newline="", buffering=1
+        )  # who reads along sees whole lines
         self._csv = csv.writer(self._file)
         joints, actuated = robot.simulation.joint_names, robot.joints
         groups = (("q", joints), ("qd", joints), ("feedback", actuated), ("efforts", actuated))
         header = [f"{group} {name}" for group, names in groups for name in names]
         self._csv.writerow(["time", "moving", "missed", *header])
-        self._lines = 0
 
     def write(self, sample: Sample, moving: bool, missed: int) -> None:
         numbers = np.concatenate([sample.q, sample.qd, sample.feedback, sample.efforts])
         self._csv.writerow([sample.time, int(moving), missed, *numbers.tolist()])
-        self._lines += 1
-        if self._lines % self.FLUSH == 0:
-            self._file.flush()
 
     def close(self) -> None:
         self._file.close()

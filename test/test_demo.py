@@ -11,6 +11,7 @@ import sys
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,9 @@ import pytest
 
 import robot_dynamics as rd
 from robot_dynamics.demo import DEMOS
+from robot_dynamics.demo.bounds import Case, cases, track
 from robot_dynamics.demo.robots import ROBOTS
+from robot_dynamics.demo.subject import Subject
 from robot_dynamics.errors import BackendError, InputError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,18 +77,12 @@ def test_the_six_axis_arms_inertias_are_those_of_the_solids_it_shows():
 
 def worst_ratio(delay: int, rate: float, **changes) -> float:
     """By how much torques of the exact model lower the polar robot's RMS error."""
-    from dataclasses import replace
-
-    from robot_dynamics.demo.bounds import Case, track
-    from robot_dynamics.demo.demonstration import pd_gains
-
     demo = ROBOTS["polar"]
     demo = replace(demo, motion=replace(demo.motion, duration=2.0))
-    mechanism = rd.load(demo.description)
-    gains = pd_gains(mechanism, demo)
+    subject = Subject.of(demo)
     case = Case("", rate, delay, 1e-4, **changes)
-    alone = track(mechanism, demo, gains, case, lambda q, _qd, _qdd: 0.0 * np.asarray(q))
-    helped = track(mechanism, demo, gains, case, rd.InverseDynamics(mechanism))
+    alone = track(subject, case, lambda q, _qd, _qdd: np.zeros(len(q)))
+    helped = track(subject, case, subject.dynamics)
     return float(np.min(alone.rms / helped.rms))
 
 
@@ -101,6 +98,28 @@ def test_torques_asked_for_ahead_of_time_leave_next_to_nothing():
     pytest.importorskip("mujoco")
     late = worst_ratio(1, 500.0)
     assert worst_ratio(1, 500.0, lookahead=1.5, commanded=True) > 5 * late > 5 * GOAL
+
+
+CLOSED = [name for name in DEMOS if rd.load(ROBOTS[name].description).loops]
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_closed_robots_are_tracked_as_open_ones(name):
+    pytest.importorskip("mujoco")
+    demo = ROBOTS[name]
+    subject = Subject.of(replace(demo, motion=replace(demo.motion, duration=2.0)))
+    case = replace(cases(subject.demo)[0], lookahead=1.5, commanded=True)
+    alone = track(subject, case, lambda q, _qd, _qdd: np.zeros(len(q)))
+    assert np.min(alone.rms / track(subject, case, subject.dynamics).rms) > 10 * GOAL
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_the_demos_motions_keep_away_from_singular_poses(name):
+    subject = Subject.of(ROBOTS[name])
+    motion, closed = subject.demo.motion, subject.dynamics.closed
+    states = closed.forward(motion(np.linspace(0.0, motion.duration, 200))[0])
+    assert np.max(states.condition) < 20.0  # the shipped robots have 1 to 12 at home
+    assert np.max(states.residual) < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..inverse_dynamics import InverseDynamics
-from ..mechanism import Mechanism
 from ..tracking import TrackedRobot
 from .record import Floats, Track
 from .robots import Demo
+from .subject import Subject
 
-Gains = tuple[list[float], list[float]]
 Torques = Callable[[Floats, Floats, Floats], Floats]
 
 
@@ -58,17 +56,18 @@ def cases(demo: Demo) -> tuple[Case, ...]:
     )
 
 
-def track(mechanism: Mechanism, demo: Demo, gains: Gains, case: Case, torques: Torques) -> Track:
+def track(subject: Subject, case: Case, torques: Torques) -> Track:
     """The demo's motion under PD and torques(q, qd, qdd)."""
-    motion = demo.motion
+    demo, motion, places = subject.demo, subject.demo.motion, subject.places
     robot = TrackedRobot(
-        mechanism,
+        subject.mechanism,
+        joints=subject.joints,
         period=1 / case.update_rate,
         timestep=case.timestep,
-        p_gains=gains[0],
-        d_gains=gains[1],
+        p_gains=subject.p_gains,
+        d_gains=subject.d_gains,
         delay=case.delay,
-        start=motion.start,
+        start=subject.start,
     )
     ahead = case.lookahead * robot.period
     periods = round((motion.duration + demo.settle) / robot.period)
@@ -80,9 +79,9 @@ def track(mechanism: Mechanism, demo: Demo, gains: Gains, case: Case, torques: T
     for k, time in enumerate(times):
         q, qd, qdd = motion(time + ahead)
         if not case.commanded:
-            q, qd = robot.simulation.q, robot.simulation.qd
+            q, qd = robot.simulation.q[places], robot.simulation.qd[places]
         samples.append(robot.advance((desired[k], rates[k]), torques(q, qd, qdd)))
-    q = np.array([sample.q for sample in samples])
+    q = np.array([sample.q[places] for sample in samples])
     return Track(
         case.label,
         times,
@@ -93,13 +92,13 @@ def track(mechanism: Mechanism, demo: Demo, gains: Gains, case: Case, torques: T
     )
 
 
-def bounds(mechanism: Mechanism, demo: Demo, gains: Gains) -> list[dict[str, object]]:
+def bounds(subject: Subject) -> list[dict[str, object]]:
     """For each case: by how much the RMS error of the worst joint falls."""
-    dynamics = InverseDynamics(mechanism)
-    alone = track(mechanism, demo, gains, cases(demo)[0], lambda q, _qd, _qdd: np.zeros(len(q)))
+    first = cases(subject.demo)[0]
+    alone = track(subject, first, lambda q, _qd, _qdd: np.zeros(len(q)))
     rows: list[dict[str, object]] = []
-    for case in cases(demo):
-        helped = track(mechanism, demo, gains, case, dynamics)
+    for case in cases(subject.demo):
+        helped = track(subject, case, subject.dynamics)
         ratio = float(np.min(alone.rms / helped.rms))
         rows.append({"case": case.label, "age": case.age, "ratio": ratio})
     return rows

@@ -71,13 +71,17 @@ class Processes:
         """
         for module, process in self._running.items():
             if process.poll() is not None:
-                lines = self._log(module).read_text(errors="replace").strip().splitlines()
                 raise BackendError(
                     f"the demo's process {module} ended with exit code {process.returncode}: "
-                    + (lines[-1] if lines else "it said nothing"),
+                    + self.last_words(module),
                     name=module,
                     value=process.returncode,
                 )
+
+    def last_words(self, module: str) -> str:
+        """The last line that the process printed."""
+        lines = self._log(module).read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
 
     def stop(self) -> None:
         """End all processes, kindly at first."""

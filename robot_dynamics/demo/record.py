@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .motion import Motion
+from .subject import Subject
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +32,8 @@ class Track:
     """(t, n), N·m or N, of the feed-forward node"""
     missed: int = 0
     """states that no torques answered in time"""
+    platform_error: Floats | None = None
+    """(t,), m: how far the platform is from where it should be; None: no platform"""
 
     @property
     def rms(self) -> Floats:
@@ -44,36 +46,49 @@ class Track:
         return np.asarray(np.max(np.abs(self.error), axis=0))
 
 
-def progress(path: Path) -> float | None:
-    """How long the robot has moved (s) by a record that is being written; None: not yet."""
+def progress(path: Path) -> tuple[float | None, int]:
+    """By a record that is being written: how long the robot has moved (s; None: not yet), and how
+    many of its states were not answered in time."""
     if not path.exists():
-        return None
+        return None, 0
     with path.open() as file:
-        header = file.readline()
-        first = next((line for line in file if line.split(",", 2)[1] == "1"), None)
-        if not header or first is None:
-            return None
+        file.readline()
+        first = next((line for line in file if line.split(",", 2)[1:2] == ["1"]), None)
+        if first is None:
+            return None, 0
         file.seek(max(0, path.stat().st_size - 10 * len(first)))
         lines = file.read().split("\n")
     # the last line may be half written, and the first one cut
-    whole = [line for line in lines[1:-1] if line]
-    return float(whole[-1].split(",", 1)[0]) - float(first.split(",", 1)[0]) if whole else 0.0
+    whole = [line.split(",", 3) for line in lines[1:-1] if line]
+    if not whole:
+        return 0.0, 0
+    time, _, missed, _ = whole[-1]
+    return float(time) - float(first.split(",", 1)[0]), int(missed)
 
 
-def read(path: Path, label: str, motion: Motion, joints: Sequence[str], end: float) -> Track:
-    """The motion's first `end` seconds."""
+def read(path: Path, label: str, subject: Subject) -> Track:
+    """The motion from its beginning until the robot has settled."""
     with path.open(newline="") as file:
         rows = csv.reader(file)
         header = next(rows)
         moving = header.index("moving")
         numbers = np.array([row for row in rows if row[moving] == "1"], dtype=float)
     time = numbers[:, 0] - numbers[0, 0]
-    seen = time < end - 1e-6  # whole periods, whatever the rounding
+    # whole periods, whatever the rounding
+    seen = time < subject.demo.motion.duration + subject.demo.settle - 1e-6
     time, numbers = time[seen], numbers[seen]
 
-    def columns(group: str) -> Floats:
+    def columns(group: str, joints: Sequence[str] = subject.joints) -> Floats:
         return numbers[:, [header.index(f"{group} {joint}") for joint in joints]]
 
-    q, missed = columns("q"), int(numbers[-1, header.index("missed")])
-    desired, _, _ = motion(time)
-    return Track(label, time, q, q - desired, columns("feedback"), columns("efforts"), missed)
+    q = columns("q")
+    return Track(
+        label,
+        time,
+        q,
+        q - subject.demo.motion(time)[0],
+        columns("feedback"),
+        columns("efforts"),
+        int(numbers[-1, header.index("missed")]),
+        subject.platform_error(time, columns("q", subject.mechanism.joint_names)),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import pi
 from typing import Any
 
 from .motion import Motion
@@ -87,6 +88,40 @@ ROBOTS: dict[str, Demo] = {
         ),
         bandwidth=12.0,
         timestep=5e-5,
+        bounded=False,
+    ),
+    "rrr": Demo(
+        "3RRR, a planar parallel robot closed by MuJoCo: with and without feed-forward torques",
+        f"{SHARE}/config/rrr.yaml",
+        Motion(
+            start=(pi / 2, 7 * pi / 6, -pi / 6),
+            swing=(-0.4, 0.4, -0.4),
+            cycles=(1.5, 1.0, 1.0),
+            duration=3.0,
+        ),
+        bounded=False,
+    ),
+    "five_bar": Demo(
+        "Five-bar with geared motors, closed by MuJoCo: with and without feed-forward torques",
+        f"{SHARE}/config/five_bar.yaml",
+        Motion(start=(2.2, 0.9416), swing=(-0.7, 0.4), cycles=(1.0, 1.5), duration=3.0),
+        bounded=False,
+    ),
+    "gough_stewart": Demo(
+        "Gough–Stewart platform closed by MuJoCo: with and without feed-forward forces",
+        f"{SHARE}/config/gough_stewart.yaml",
+        Motion(
+            start=(0.609747,) * 6,
+            swing=(0.08, -0.06, 0.1, 0.05, -0.07, 0.09),
+            cycles=(1.0, 1.5, 1.0, 2.0, 1.0, 1.5),
+            duration=3.0,
+        ),
+        bounded=False,
+    ),
+    "delta": Demo(
+        "Delta closed by MuJoCo: with and without feed-forward torques",
+        f"{SHARE}/config/delta.yaml",
+        Motion(start=(0.4, 0.4, 0.4), swing=(0.5, 0.35, 0.6), cycles=(1.0, 1.5, 1.0), duration=3.0),
         bounded=False,
     ),
 }

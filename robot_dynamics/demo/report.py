@@ -1,0 +1,117 @@
+"""What a demo measured: as numbers, as a table, as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .record import Track
+from .subject import Subject
+
+
+def picture(robot: str, subject: Subject, tracks: Sequence[Track], folder: Path) -> Path:
+    """Draw the runs; where the picture is."""
+    from .. import plots
+
+    demo = subject.demo
+    return plots.tracking(
+        folder / f"{robot}_demo.png",
+        demo.title,
+        _conditions(demo.update_rate, demo.delay),
+        subject.joints,
+        subject.units,
+        demo.motion(tracks[0].time)[0],
+        tracks,
+    )
+
+
+def _conditions(rate: float, delay: int) -> str:
+    period = "period" if delay == 1 else "periods"
+    return (
+        f"MuJoCo robot over ROS 2 topics, controller at {rate:g} Hz, feed-forward torques used "
+        f"{delay} {period} after the state that they answer"
+    )
+
+
+def numbers(subject: Subject, tracks: Sequence[Track]) -> dict[str, Any]:
+    """What was measured, for a program."""
+    demo, alone = subject.demo, tracks[0]
+    return {
+        "joints": list(subject.joints),
+        "units": subject.units,
+        "update_rate": demo.update_rate,
+        "delay": demo.delay,
+        "bandwidth": demo.bandwidth,
+        "p_gains": subject.p_gains,
+        "d_gains": subject.d_gains,
+        "runs": [
+            {
+                "label": track.label,
+                "rms": track.rms.tolist(),
+                "peak": track.peak.tolist(),
+                "rms_ratio": (alone.rms / track.rms).tolist(),
+                "peak_ratio": (alone.peak / track.peak).tolist(),
+                "missed": track.missed,
+                "platform": _platform(track, alone),
+            }
+            for track in tracks
+        ],
+    }
+
+
+def _platform(track: Track, alone: Track) -> dict[str, float] | None:
+    if track.platform_error is None or alone.platform_error is None:
+        return None
+    found, first = (
+        {"rms": float(np.sqrt(np.mean(each**2))), "peak": float(np.max(each))}
+        for each in (track.platform_error, alone.platform_error)
+    )
+    return {**found, **{f"{key}_ratio": first[key] / found[key] for key in found}}
+
+
+def text(result: dict[str, Any]) -> str:
+    """The same as a table."""
+    lines = [
+        _conditions(result["update_rate"], result["delay"]),
+        f"PD: Kp = w² D_jj, Kd = 2 w D_jj at the start, w = {result['bandwidth']:g} rad/s, "
+        "nothing against gravity",
+        "",
+    ]
+    width = max(len(run["label"]) for run in result["runs"])
+    columns = f"{'RMS error':>14} {'÷':>7} {'peak error':>14} {'÷':>7}"
+    lines.append(f"{'joint':12} {'controller':{width}} {columns}")
+    for name, unit, errors in _rows(result):
+        for k, (run, error) in enumerate(zip(result["runs"], errors, strict=True)):
+            ratios = [f"{error[key]:,.0f}" if k else "" for key in ("rms_ratio", "peak_ratio")]
+            lines.append(
+                f"{'' if k else name:12} {run['label']:{width}} {error['rms']:10.3e} {unit:>3} "
+                f"{ratios[0]:>7} {error['peak']:10.3e} {unit:>3} {ratios[1]:>7}"
+            )
+    lines += [
+        f"{run['label']}: {run['missed']} states were not answered in time (a busy machine)"
+        for run in result["runs"]
+        if run["missed"]
+    ]
+    if result["bounds"]:
+        lines += ["", "What bounds it: the worst joint's RMS error, in one process without ROS"]
+        widest = max(len(row["case"]) for row in result["bounds"])
+        lines += [
+            f"  {row['case']:{widest}}  torques {row['age'] * 1e3:4.1f} ms old on average, "
+            f"error ÷ {row['ratio']:,.0f}"
+            for row in result["bounds"]
+        ]
+    return "\n".join([*lines, "", f"picture: {result['picture']}"])
+
+
+def _rows(result: dict[str, Any]) -> list[tuple[str, str, list[dict[str, float]]]]:
+    """(what, unit, the errors of each run)"""
+    keys = ("rms", "peak", "rms_ratio", "peak_ratio")
+    rows = [
+        (joint, unit, [{key: run[key][j] for key in keys} for run in result["runs"]])
+        for j, (joint, unit) in enumerate(zip(result["joints"], result["units"], strict=True))
+    ]
+    platform = [run["platform"] for run in result["runs"]]
+    return [*rows, ("platform", "m", platform)] if platform[0] else rows
