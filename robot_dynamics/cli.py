@@ -128,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
 
     compare = command("compare", _compare, "One motion by every formulation and rotor model.")
     compare.add_argument("file", help="a .yaml, .urdf or .xacro file, or package://…")
-    for name, default in (("q", "0"), ("qd", "1"), ("qdd", "5")):
+    for name, default in (("q", "0, or home"), ("qd", "1"), ("qdd", "5")):
         compare.add_argument(
             f"--{name}",
             nargs="+",
@@ -242,16 +242,18 @@ def _check(options: argparse.Namespace) -> Result:
 
 def _compare(options: argparse.Namespace) -> Result:
     from . import load
-    from .compare import compare, constant_acceleration, table
+    from .compare import compare, constant_acceleration, coordinates, table
 
     mechanism = load(options.file)
-    n = len(mechanism.joint_names)
+    names = coordinates(mechanism)
+    n = len(names)
+    home = [str(mechanism.home.get(name, 0.0)) for name in names]
     q, qd, qdd = (
-        _vector(given or [default] * n, f"--{name}", n)
-        for name, default, given in (
-            ("q", "0", options.q),
-            ("qd", "1", options.qd),
-            ("qdd", "5", options.qdd),
+        _vector(given or start, f"--{name}", n)
+        for name, start, given in (
+            ("q", home, options.q),
+            ("qd", ["1"] * n, options.qd),
+            ("qdd", ["5"] * n, options.qdd),
         )
     )
     if not (options.step > 0 and 0 < options.duration / options.step < LONGEST):
@@ -268,7 +270,7 @@ def _compare(options: argparse.Namespace) -> Result:
         path = comparison(Path(options.picture), mechanism.name, compared)
         text += f"\npicture: {path}"
     return {
-        "joints": list(mechanism.joint_names),
+        "joints": list(names),
         "disagreement": {name: row.tolist() for name, row in compared.disagreement().items()},
         "model_error": {name: row.tolist() for name, row in compared.model_error().items()},
         "text": text,

@@ -98,8 +98,13 @@ def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floa
         if name != "lagrange_euler" or bodies <= LARGEST_LAGRANGE_EULER
     ]
     return Comparison(
-        mechanism.joint_names,
+        coordinates(mechanism),
         time,
         {name: InverseDynamics(mechanism, name)(q, qd, qdd) for name in names},
         {model: InverseDynamics(mechanism, rotors=model)(q, qd, qdd) for model in ROTOR_MODELS},
     )
+
+
+def coordinates(mechanism: Mechanism) -> tuple[str, ...]:
+    """The joints whose motion is given: all of an open chain, the actuated ones of a closed."""
+    return mechanism.actuated_names if mechanism.loops else mechanism.joint_names

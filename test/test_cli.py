@@ -100,3 +100,28 @@ def test_the_console_script_runs():
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("polar: 2 joints")
+
+
+def test_compare_prints_the_rotor_models_and_draws(tmp_path, capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    picture = tmp_path / "torques.png"
+    arguments = ["compare", str(CONFIG / "three_axis.yaml"), "--json"]
+    assert main([*arguments, "--picture", str(picture)]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert max(max(row) for row in result["disagreement"].values()) < 1e-12
+    # the reflected rotors miss something, no rotors at all miss more
+    assert 1e-6 < max(result["model_error"]["reflected"]) < max(result["model_error"]["none"])
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_compare_moves_the_motors_of_a_closed_chain(capsys):
+    assert main(["compare", str(CONFIG / "five_bar.yaml"), "--duration", "0.05", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert len(result["joints"]) == 2
+    assert max(max(row) for row in result["disagreement"].values()) < 1e-12
+
+
+@pytest.mark.parametrize("times", [["--step", "0"], ["--duration", "-1"], ["--step", "1e-9"]])
+def test_compare_refuses_times_that_are_none(capsys, times):
+    assert main(["compare", POLAR, *times]) == 1
+    assert "--step" in capsys.readouterr().err
