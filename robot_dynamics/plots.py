@@ -102,13 +102,13 @@ def tracking(
         position, error, torque = axes[j]
         for k, track in enumerate(tracks):
             colour = COLOURS[k % len(COLOURS)]
-            position.plot(track.time, track.q[:, j], color=colour)
+            wide = max(0.8, 2.2 - 0.35 * k)  # what lies under another line looks out from it
+            position.plot(track.time, track.q[:, j], color=colour, lw=wide)
             # a zero has no logarithm: it is drawn at the bottom
-            error.semilogy(
-                track.time, np.abs(track.error[:, j]) + np.finfo(float).tiny, color=colour, lw=0.9
-            )
+            shown = np.abs(track.error[:, j]) + np.finfo(float).tiny
+            error.semilogy(track.time, shown, color=colour, lw=0.8 * wide)
             error.axhline(track.rms[j], color=colour, lw=0.9, ls=(0, (4, 2)))
-            torque.plot(track.time, (track.feedback + track.efforts)[:, j], color=colour)
+            torque.plot(track.time, (track.feedback + track.efforts)[:, j], color=colour, lw=wide)
             if k == len(tracks) - 1:
                 torque.plot(track.time, track.efforts[:, j], color=BLACK, lw=1.0, ls=(0, (1, 1.5)))
         position.plot(tracks[0].time, desired[:, j], color=BLACK, lw=1.0, ls=(0, (1, 1.5)))
@@ -119,7 +119,7 @@ def tracking(
         error.set_ylabel(unit)
         torque.set_ylabel("N·m" if unit == "rad" else "N")
     for column, name in enumerate(
-        ("Position", "Tracking error |q − q_d|, RMS dashed", "Torque on the joint")
+        ("Position", "Tracking error |q − q_d|, RMS dashed", "Torque or force on the joint")
     ):
         axes[0, column].set_title(name, loc="left", fontweight="bold")
         axes[-1, column].set_xlabel("time from the motion's beginning  (s)")
@@ -156,8 +156,9 @@ def _legend(drawing: Any, tracks: Sequence[Track]) -> None:
         for k, track in enumerate(tracks)
     ]
     label = f"desired position; feed-forward part of “{tracks[-1].label}”"
+    columns = 5 if sum(len(track.label) for track in tracks) < 60 else 3
     handles.append(Line2D([], [], color=BLACK, lw=1.2, ls=(0, (1, 1.5)), label=label))
-    drawing.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    drawing.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
 @style()

@@ -12,6 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from ..description.files import find
 from ..errors import BackendError, InputError, choices, wrong
 from .bounds import bounds
 from .processes import Processes
@@ -88,7 +91,7 @@ def _run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Track:
             processes.start(
                 "node",
                 {
-                    "description": demo.description,
+                    "description": _model(run, demo.description, scratch),
                     "joints": joints,
                     "use_sim_time": True,
                     # in lock step a busy machine only takes longer: no message is too old
@@ -132,6 +135,19 @@ def _run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Track:
                 )
             show(run.label, 0.0 if seen is None else min(1.0, seen / end))
     return read(record, run.label, subject)
+
+
+def _model(run: Run, description: str, scratch: Path) -> str:
+    """The description that the node gets: the robot's own, or one with other lengths."""
+    if not run.lengths:
+        return description
+    robot = yaml.safe_load(find(description).read_text())
+    for link in robot["links"]:
+        if link["name"] in run.lengths:
+            link["a"] *= run.lengths[link["name"]]
+    file = scratch / "model.yaml"
+    file.write_text(yaml.safe_dump(robot))
+    return str(file)
 
 
 def _check_extras() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import pi
 from typing import Any
 
@@ -19,9 +19,24 @@ class Run:
     label: str
     feed_forward: Mapping[str, Any] | None = None
     """Parameters of the node `feed_forward`; None: it is not there"""
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    """Link to a factor on its DH length `a` in the node's model: a robot that was measured badly"""
 
 
 PD = Run("PD alone")
+
+FRICTION = Run("PD + feed-forward", {"feedback": "commanded"})
+"""Coulomb friction by the wanted rate: the sign of a measured one chatters about rest"""
+
+WRONG = {
+    "proximal1": 1.01,
+    "distal1": 1.01,
+    "proximal2": 1.01,
+    "distal2": 0.99,
+    "proximal3": 0.99,
+    "distal3": 0.99,
+}
+"""Links 1 % longer or shorter, by tosses of a coin: numpy.random.default_rng(0)"""
 
 AHEAD: dict[str, Any] = {"feedback": "commanded", "lookahead": 0.003}
 """Torques of the desired state 3 ms from now: at 500 Hz and a delay of one period they are held
@@ -91,7 +106,7 @@ ROBOTS: dict[str, Demo] = {
         bounded=False,
     ),
     "rrr": Demo(
-        "3RRR, a planar parallel robot closed by MuJoCo: with and without feed-forward torques",
+        "3RRR closed by MuJoCo: models with and without the sensors on its passive joints",
         f"{SHARE}/config/rrr.yaml",
         Motion(
             start=(pi / 2, 7 * pi / 6, -pi / 6),
@@ -99,12 +114,20 @@ ROBOTS: dict[str, Demo] = {
             cycles=(1.5, 1.0, 1.0),
             duration=3.0,
         ),
+        runs=(
+            PD,
+            Run("actuated joints alone", {}),
+            Run("with passive sensors", {"sensed": True}),
+            Run("actuated alone, lengths 1 % wrong", {}, WRONG),
+            Run("with sensors, lengths 1 % wrong", {"sensed": True}, WRONG),
+        ),
         bounded=False,
     ),
     "five_bar": Demo(
         "Five-bar with geared motors, closed by MuJoCo: with and without feed-forward torques",
         f"{SHARE}/config/five_bar.yaml",
         Motion(start=(2.2, 0.9416), swing=(-0.7, 0.4), cycles=(1.0, 1.5), duration=3.0),
+        runs=(PD, FRICTION, Run("PD + feed-forward, 3 ms ahead", AHEAD)),
         bounded=False,
     ),
     "gough_stewart": Demo(
@@ -116,6 +139,7 @@ ROBOTS: dict[str, Demo] = {
             cycles=(1.0, 1.5, 1.0, 2.0, 1.0, 1.5),
             duration=3.0,
         ),
+        runs=(PD, FRICTION, Run("PD + feed-forward, 3 ms ahead", AHEAD)),
         bounded=False,
     ),
     "delta": Demo(
