@@ -26,7 +26,7 @@ ROS = [  # the real rclpy over Fast DDS from wheels; on a ROS machine the distri
     )
 ]
 SIM = [
-    "mujoco>=3.2",  # the simulated robot's physics
+    "mujoco>=3.3.7",  # the simulated robot's physics
     "matplotlib>=3.5",  # the demos' pictures
 ]
 
