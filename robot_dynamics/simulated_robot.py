@@ -36,14 +36,16 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from . import load
-from .errors import InputError, RobotDynamicsError, wrong
+from .errors import InputError, RobotDynamicsError, choices, wrong
 from .executable import run
 from .feed_forward.motion import Desired, Motion, Setpoint
 from .feed_forward.motion import read as read_motion
 from .feed_forward.parameters import Parameter
 from .feed_forward.stamps import SECOND, nanoseconds
+from .inverse_dynamics import InverseDynamics
+from .mechanism import Mechanism
 from .simulated_robot_parameters import PARAMETERS
-from .tracking import Sample, TrackedRobot
+from .tracking import Sample, TrackedRobot, pd_gains
 
 Floats = NDArray[np.float64]
 
@@ -67,14 +69,17 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         if not values["description"]:
             raise wrong(InputError, "description", "", "a path or a package:// URL")
         mechanism = load(values["description"])
+        p_gains, d_gains = values["p_gains"], values["d_gains"]
+        if values["bandwidth"] > 0:
+            p_gains, d_gains = self._gains(mechanism, values)
         self._period = round(SECOND / values["update_rate"])
         self._robot = TrackedRobot(
             mechanism,
             joints=values["joints"],
             period=self._period / SECOND,
             timestep=values["timestep"],
-            p_gains=values["p_gains"],
-            d_gains=values["d_gains"],
+            p_gains=p_gains,
+            d_gains=d_gains,
             delay=values["delay"],
             start=values["start"] or None,
         )
@@ -107,6 +112,20 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             clock=Clock(clock_type=ClockType.STEADY_TIME),
         )
         self.get_logger().info(f"{mechanism.name}: torques of {', '.join(self._robot.joints)}")
+
+    @staticmethod
+    def _gains(mechanism: Mechanism, values: dict[str, Any]) -> tuple[list[float], list[float]]:
+        """Kp, Kd of `joints` from the bandwidth, at the start."""
+        start = TrackedRobot(mechanism, start=values["start"] or None).simulation
+        dynamics = InverseDynamics(mechanism)
+        q = [start.q[start.joint_names.index(name)] for name in dynamics.joint_names]
+        names = dynamics.actuated_names
+        p, d = (dict(zip(names, each.tolist(), strict=True)) for each in
+                pd_gains(dynamics, q, values["bandwidth"]))  # fmt: skip
+        joints = values["joints"] or names
+        if unknown := [name for name in joints if name not in names]:
+            raise wrong(InputError, "joints", unknown[0], choices(names))
+        return [p[name] for name in joints], [d[name] for name in joints]
 
     def close(self) -> None:
         """Finish the record."""

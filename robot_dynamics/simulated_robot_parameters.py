@@ -49,6 +49,16 @@ PARAMETERS = (
         minimum=0.0,
     ),
     Parameter(
+        "bandwidth",
+        "double",
+        0.0,
+        "rad/s",
+        "of the PD loop, with gains that damp each joint critically at the start; "
+        "0: p_gains and d_gains",
+        minimum=0.0,
+        maximum=1e4,
+    ),
+    Parameter(
         "delay",
         "integer",
         0,

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError, wrong
+from .inverse_dynamics import InverseDynamics
 from .mechanism import Mechanism
 from .simulation import Simulation
 
@@ -35,6 +36,18 @@ class Sample:
     """N·m or N, of the PD loop"""
     efforts: Floats
     """N·m or N, from outside"""
+
+
+def pd_gains(dynamics: InverseDynamics, q: ArrayLike, bandwidth: float) -> tuple[Floats, Floats]:
+    """Kp and Kd (n_actuated,) that damp each joint critically on its own at q.
+
+    Args:
+        q: (n,) of the `joint_names` of dynamics, rad or m.
+        bandwidth: rad/s.
+    """
+    # Kp = w² D_jj,  Kd = 2 w D_jj
+    diagonal = np.diag(dynamics.mass_matrix(q))
+    return bandwidth**2 * diagonal, 2 * bandwidth * diagonal
 
 
 class TrackedRobot:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..description import load
 from ..inverse_dynamics import InverseDynamics
 from ..mechanism import Mechanism
+from ..tracking import pd_gains
 from .robots import Demo
 
 Floats = NDArray[np.float64]
@@ -47,10 +48,8 @@ class Subject:
 
     @cached_property
     def _gains(self) -> tuple[list[float], list[float]]:
-        D = self.dynamics.mass_matrix(self.demo.motion.start)
-        # Kp = w² D_jj,  Kd = 2 w D_jj
-        w, diagonal = self.demo.bandwidth, np.diag(D)
-        return (w**2 * diagonal).tolist(), (2 * w * diagonal).tolist()
+        p, d = pd_gains(self.dynamics, self.demo.motion.start, self.demo.bandwidth)
+        return p.tolist(), d.tolist()
 
     @property
     def p_gains(self) -> list[float]:

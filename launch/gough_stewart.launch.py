@@ -1,0 +1,9 @@
+"""The Gough–Stewart platform: robot.launch.py with this robot's description."""
+
+from launch import LaunchDescription
+
+from robot_dynamics.launching import launch_description
+
+
+def generate_launch_description() -> LaunchDescription:
+    return launch_description("gough_stewart", loops=True)

@@ -1,0 +1,9 @@
+"""The planar 3RRR: robot.launch.py with this robot's description."""
+
+from launch import LaunchDescription
+
+from robot_dynamics.launching import launch_description
+
+
+def generate_launch_description() -> LaunchDescription:
+    return launch_description("rrr", loops=True)

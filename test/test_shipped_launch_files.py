@@ -1,0 +1,53 @@
+"""Every shipped robot has a launch file, which knows the robot's description and its sensors."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip(
+    "launch_ros",
+    reason="launch_ros is part of ROS 2 and not on PyPI: on a ROS 2 machine `colcon test` runs "
+    "this test",
+)
+
+from launch import LaunchContext
+from launch.actions import DeclareLaunchArgument
+
+import robot_dynamics as rd
+
+ROOT = Path(__file__).resolve().parents[1]
+ROBOTS = sorted(
+    file.stem for file in (ROOT / "config").glob("*.yaml") if file.stem != "feed_forward"
+)
+
+
+def arguments(robot: str) -> dict[str, str]:
+    """Argument to default of a launch file."""
+    path = ROOT / "launch" / f"{robot}.launch.py"
+    spec = importlib.util.spec_from_file_location(robot, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    declared = [
+        entity
+        for entity in module.generate_launch_description().entities
+        if isinstance(entity, DeclareLaunchArgument)
+    ]
+    context = LaunchContext()
+    for each in declared:
+        each.execute(context)
+    return {each.name: context.launch_configurations[each.name] for each in declared}
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_a_shipped_robot_is_launched_by_its_name(robot):
+    found = arguments(robot)
+    assert found["description"] == f"package://robot_dynamics/config/{robot}.yaml"
+    assert ("sensed" in found) == bool(rd.load(ROOT / "config" / f"{robot}.yaml").sensed)
+    assert found["use_sim_time"] == found["sim"] == "false"
+
+
+def test_any_other_robot_is_launched_by_its_description():
+    assert arguments("robot")["description"] == ""
