@@ -33,7 +33,7 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from . import load
 from .errors import InputError, RobotDynamicsError, choices, wrong
@@ -187,7 +187,8 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             return
         self._desired = motion
         if self._braked:
-            self._release = nanoseconds(message.header.stamp)
+            begin = nanoseconds(message.header.stamp) or self._now
+            self._release = begin + _rest(message.points)
             self._braked = False
 
     def _keep_quiet(self) -> None:
@@ -262,6 +263,16 @@ TYPES = {
     "string_array": rclpy.Parameter.Type.STRING_ARRAY,
     "double_array": rclpy.Parameter.Type.DOUBLE_ARRAY,
 }
+
+
+def _rest(points: Sequence[JointTrajectoryPoint]) -> int:
+    """ns for which a trajectory stays where it begins; a single point is wanted at once."""
+    end = 0
+    for point in points[1:]:
+        if point.positions != points[0].positions:
+            break
+        end = nanoseconds(point.time_from_start)
+    return end
 
 
 class Record:

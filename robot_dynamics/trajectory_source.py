@@ -1,7 +1,7 @@
 """The executable `trajectory_source`: asks once for a smooth motion, as a planner would.
 
 It publishes one JointTrajectory on `joint_trajectory` as soon as joint states come and as many
-subscribers are there as `subscribers` says; it begins `lead` seconds after the newest state.
+subscribers are there as `subscribers` says; it rests for `lead` seconds from the newest state on.
 """
 
 from __future__ import annotations
@@ -60,25 +60,29 @@ class TrajectorySource(Node):  # type: ignore[misc]
         ready = self._publisher.get_subscription_count() >= self._subscribers
         if self._said or self._newest is None or not ready:
             return
-        begin = self._newest + self._lead
         message = JointTrajectory(joint_names=self._joints)
-        message.header.stamp = Time(sec=begin // SECOND, nanosec=begin % SECOND)
+        stamp = self._newest
+        message.header.stamp = Time(sec=stamp // SECOND, nanosec=stamp % SECOND)
         count = max(2, round(self._motion.duration / self._spacing) + 1)
-        for time in np.linspace(0.0, self._motion.duration, count):
-            q, qd, qdd = self._motion(time)
-            after = round(time * SECOND)
-            message.points.append(
-                JointTrajectoryPoint(
-                    positions=q.tolist(),
-                    velocities=qd.tolist(),
-                    accelerations=qdd.tolist(),
-                    time_from_start=Duration(sec=after // SECOND, nanosec=after % SECOND),
-                )
-            )
+        times = np.linspace(0.0, self._motion.duration, count)
+        # at rest from the stamp on: who hears of it late finds a motion that has begun
+        if self._lead:
+            message.points.append(self._point(0.0, 0))
+        message.points += [self._point(time, self._lead + round(time * SECOND)) for time in times]
         self._publisher.publish(message)
         self._said = True
         self.destroy_subscription(self._states)
         self.get_logger().info(f"a motion of {self._motion.duration:g} s is on its way")
+
+    def _point(self, time: float, after: int) -> JointTrajectoryPoint:
+        """The motion at a time (s), to be passed `after` ns from the stamp."""
+        q, qd, qdd = self._motion(time)
+        return JointTrajectoryPoint(
+            positions=q.tolist(),
+            velocities=qd.tolist(),
+            accelerations=qdd.tolist(),
+            time_from_start=Duration(sec=after // SECOND, nanosec=after % SECOND),
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -27,7 +27,7 @@ NEEDED = {"rclpy": "ros", "mujoco": "sim", "matplotlib": "sim"}
 """Module and the extra that brings it"""
 
 LEAD = 0.3
-"""s between the message with the trajectory and its beginning"""
+"""s of rest between the message with the trajectory and the motion"""
 
 COMMAND_WAIT = 2.0
 """s on the wall that the robot waits for the torques of one state, however busy the machine is"""
