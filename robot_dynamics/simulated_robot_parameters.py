@@ -67,7 +67,9 @@ PARAMETERS = (
         minimum=0,
         maximum=1000,
     ),
-    Parameter("brakes", "bool", True, "", "hold the robot still until a trajectory leaves its first point"),
+    Parameter(
+        "brakes", "bool", True, "", "hold the robot still until a trajectory leaves its first point"
+    ),
     Parameter(
         "command_wait",
         "double",

@@ -210,9 +210,12 @@ def until(condition: Callable[[], object], what: str) -> None:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_stopped_demo_leaves_no_process_behind(number, tmp_path):
+    pictures, scratch = tmp_path / "pictures", tmp_path / "scratch"
+    pictures.mkdir()
+    scratch.mkdir()  # whoever is killed leaves it
     with subprocess.Popen(
-        command_line("polar", "--output", str(tmp_path)),
-        env=ENVIRONMENT,
+        command_line("polar", "--output", str(pictures)),
+        env={**ENVIRONMENT, "TMPDIR": str(scratch)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -225,7 +228,8 @@ def test_a_stopped_demo_leaves_no_process_behind(number, tmp_path):
     assert demo.returncode == (-number if number == signal.SIGKILL else 130)
     until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in started), "end of processes")
     assert number == signal.SIGKILL or words.strip().endswith("stopped")
-    assert not list(tmp_path.iterdir())
+    assert not list(pictures.iterdir())
+    assert number == signal.SIGKILL or not list(scratch.iterdir())
 
 
 def simulated_robot(*parameters: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess:
