@@ -80,6 +80,7 @@ setup(
             "robot_dynamics = robot_dynamics.cli:main",
             "feed_forward = robot_dynamics.node:main",
             "simulated_robot = robot_dynamics.simulated_robot:main",
+            "trajectory_source = robot_dynamics.trajectory_source:main",
         ],
     },
 )
