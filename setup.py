@@ -77,10 +77,10 @@ setup(
     tests_require=["pytest"],
     entry_points={
         "console_scripts": [
-            "robot_dynamics = robot_dynamics.cli:main",
-            "feed_forward = robot_dynamics.node:main",
-            "simulated_robot = robot_dynamics.simulated_robot:main",
-            "trajectory_source = robot_dynamics.trajectory_source:main",
+            "robot_dynamics = robot_dynamics.app.cli:main",
+            "feed_forward = robot_dynamics.ros.node:main",
+            "simulated_robot = robot_dynamics.ros.simulated_robot:main",
+            "trajectory_source = robot_dynamics.ros.trajectory_source:main",
         ],
     },
 )

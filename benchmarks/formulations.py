@@ -19,8 +19,8 @@ from timing import arguments, keep, per_call
 
 import robot_dynamics as rd
 from robot_dynamics.codegen.recorder import Program, record
-from robot_dynamics.equations import Equations
 from robot_dynamics.formulations import FORMULATIONS
+from robot_dynamics.formulations.equations import Equations
 from robot_dynamics.mechanism.base_parameters import compact, regrouped, sparse_frames
 
 JOINTS = (2, 3, 4, 6, 7, 9, 12, 24, 48, 96)

@@ -134,7 +134,7 @@ def show(results: dict[str, Any]) -> None:
 
 
 def draw(results: dict[str, Any], path: Path) -> None:
-    from robot_dynamics.plots import COLOURS, figure, save, style
+    from robot_dynamics.app.plots import COLOURS, figure, save, style
 
     with style():
         drawing, axes = figure(1, 2, width=9.0, height=3.2)

@@ -18,8 +18,8 @@ from timing import arguments, in_new_process, keep, per_call
 
 import robot_dynamics as rd
 from robot_dynamics.codegen import c_kernels, compiler
-from robot_dynamics.equations import TERMS
-from robot_dynamics.open_chain import OpenChain
+from robot_dynamics.dynamics.open_chain import OpenChain
+from robot_dynamics.formulations.equations import TERMS
 
 JOINTS = (2, 4, 7, 12, 24, 48, 96)
 FRESH = (7, 48)

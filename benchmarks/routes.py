@@ -20,8 +20,8 @@ from timing import arguments, keep, per_call
 
 import robot_dynamics as rd
 from robot_dynamics.codegen import Kernel, c_kernels, compiler, python_code
-from robot_dynamics.equations import TERMS
-from robot_dynamics.open_chain import OpenChain
+from robot_dynamics.dynamics.open_chain import OpenChain
+from robot_dynamics.formulations.equations import TERMS
 
 N = 7
 AGREEMENT = 1e-12

@@ -2,7 +2,7 @@
 
 from launch import LaunchDescription
 
-from robot_dynamics.launching import launch_description
+from robot_dynamics.ros.launching import launch_description
 
 
 def generate_launch_description() -> LaunchDescription:

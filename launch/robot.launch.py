@@ -7,7 +7,7 @@ With no description the node takes the robot from the topic `robot_description`.
 
 from launch import LaunchDescription
 
-from robot_dynamics.launching import launch_description
+from robot_dynamics.ros.launching import launch_description
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -14,13 +14,13 @@ from .errors import RobotDynamicsError
 
 if TYPE_CHECKING:
     from .description import load
-    from .inverse_dynamics import InverseDynamics
+    from .dynamics import InverseDynamics
     from .mechanism import Mechanism
     from .symbolic import derive, from_energies
 
 _LAZY = {
     "load": "description",
-    "InverseDynamics": "inverse_dynamics",
+    "InverseDynamics": "dynamics",
     "Mechanism": "mechanism",
     "derive": "symbolic",
     "from_energies": "symbolic",

@@ -7,9 +7,9 @@ from builtin_interfaces.msg import Duration, Time
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynamics.feed_forward.builder import build
-from robot_dynamics.feed_forward.controller import FeedForward
-from robot_dynamics.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.builder import build
+from robot_dynamics.ros.feed_forward.controller import FeedForward
+from robot_dynamics.ros.feed_forward.parameters import Settings
 
 ROUNDING = 1e-12
 """Relative: a torque is a few sums and products"""

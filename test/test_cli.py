@@ -11,7 +11,7 @@ import pytest
 from robots import CONFIG, random_urdf
 
 import robot_dynamics as rd
-from robot_dynamics.cli import main
+from robot_dynamics.app.cli import main
 
 POLAR = str(CONFIG / "polar.yaml")
 STATE = ["--q", "0.3", "0.7", "--qd", "1", "-2e0", "--qdd", "-1e-1", "2"]
@@ -93,7 +93,7 @@ def test_a_wrong_command_line_is_exit_code_2(capsys, arguments):
 
 def test_the_console_script_runs():
     result = subprocess.run(
-        [sys.executable, "-m", "robot_dynamics.cli", "check", POLAR],
+        [sys.executable, "-m", "robot_dynamics.app.cli", "check", POLAR],
         capture_output=True,
         text=True,
         check=False,

@@ -11,8 +11,8 @@ from closed_robots import ClosedChain, Oracle
 from robots import CONFIG, RELATIVE_TO_PINOCCHIO, inertia, relative
 
 import robot_dynamics as rd
-from robot_dynamics.equations import TERMS
 from robot_dynamics.formulations import FORMULATIONS
+from robot_dynamics.formulations.equations import TERMS
 from robot_dynamics.mechanism import Friction, Inertial
 from robot_dynamics.mechanism.transform import with_payload
 
@@ -339,7 +339,7 @@ def numeric(value):
 def test_mujoco_gives_the_accelerations_back(name):
     """forward(inverse) = identity with MuJoCo's own equality constraints as the closure."""
     pytest.importorskip("mujoco")
-    from robot_dynamics.simulation import Simulation
+    from robot_dynamics.simulation.physics import Simulation
 
     mechanism = rd.load(CONFIG / f"{name}.yaml")
     # MuJoCo's friction laws are other ones

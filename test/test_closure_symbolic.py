@@ -9,7 +9,7 @@ from closed_robots import ClosedChain
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
-from robot_dynamics.closure.symbolic import derive
+from robot_dynamics.symbolic.closed_chain import derive
 
 SAME = 1e-9
 """Relative: the same numbers through two long ways"""

@@ -12,7 +12,7 @@ import yaml
 from robots import CONFIG, random_dh, random_urdf, relative, state
 
 import robot_dynamics as rd
-from robot_dynamics.codegen.export import export, identifiers
+from robot_dynamics.dynamics.export import export, identifiers
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
 ROUNDING = 1e-12

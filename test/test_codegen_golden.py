@@ -15,9 +15,9 @@ from robots import CONFIG
 
 import robot_dynamics as rd
 from robot_dynamics.codegen import c_kernels, compiler, python_code
-from robot_dynamics.codegen.export import sources
 from robot_dynamics.codegen.recorder import record
-from robot_dynamics.open_chain import OpenChain
+from robot_dynamics.dynamics.export import sources
+from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.scalar import cos, sign, sin, tanh
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import robot_dynamics as rd
-from robot_dynamics.demo import DEMOS
-from robot_dynamics.demo.bounds import Case, cases, track
-from robot_dynamics.demo.robots import ROBOTS
-from robot_dynamics.demo.subject import Subject
+from robot_dynamics.app.demo import DEMOS
+from robot_dynamics.app.demo.bounds import Case, cases, track
+from robot_dynamics.app.demo.robots import ROBOTS
+from robot_dynamics.app.demo.subject import Subject
 from robot_dynamics.errors import BackendError, InputError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -136,7 +136,7 @@ def test_the_demos_motions_keep_away_from_singular_poses(name):
 )
 def test_a_wrong_setting_of_the_loop_is_named(changes, words):
     pytest.importorskip("mujoco")
-    from robot_dynamics.tracking import TrackedRobot
+    from robot_dynamics.simulation.tracking import TrackedRobot
 
     with pytest.raises(InputError, match=re.escape(words)):
         TrackedRobot(rd.load("package://robot_dynamics/config/polar.yaml"), **changes)
@@ -153,7 +153,7 @@ def ros():
 
 
 def command_line(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "robot_dynamics.cli", "demo", *arguments]
+    return [sys.executable, "-m", "robot_dynamics.app.cli", "demo", *arguments]
 
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
@@ -235,7 +235,7 @@ def test_a_stopped_demo_leaves_no_process_behind(number, tmp_path):
 def simulated_robot(*parameters: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess:
     arguments = [part for each in parameters for part in ("-p", each)]
     return subprocess.run(
-        [sys.executable, "-m", "robot_dynamics.simulated_robot", "--ros-args", *arguments],
+        [sys.executable, "-m", "robot_dynamics.ros.simulated_robot", "--ros-args", *arguments],
         env={**ENVIRONMENT, "ROS_DOMAIN_ID": str(1 + os.getpid() % 100)},
         capture_output=True,
         text=True,
@@ -280,7 +280,7 @@ def test_the_simulated_robot_moves_by_the_efforts_that_it_gets():
     description = "package://robot_dynamics/config/cartesian.yaml"
     arguments = ["-p", f"description:={description}", "-p", "brakes:=false"]
     with subprocess.Popen(
-        [sys.executable, "-m", "robot_dynamics.simulated_robot", "--ros-args", *arguments],
+        [sys.executable, "-m", "robot_dynamics.ros.simulated_robot", "--ros-args", *arguments],
         env={**ENVIRONMENT, "ROS_DOMAIN_ID": str(domain)},
         stderr=subprocess.PIPE,
         text=True,
@@ -328,7 +328,7 @@ def test_the_simulated_robot_moves_by_the_efforts_that_it_gets():
 
 
 def test_the_manual_has_the_simulated_robots_parameters():
-    from robot_dynamics.simulated_robot_parameters import PARAMETERS
+    from robot_dynamics.ros.simulated_robot_parameters import PARAMETERS
 
     manual = (ROOT / "docs" / "demo.md").read_text()
     for each in PARAMETERS:
@@ -338,7 +338,7 @@ def test_the_manual_has_the_simulated_robots_parameters():
 
 @pytest.mark.parametrize("module", ["rclpy", "mujoco", "matplotlib"])
 def test_a_missing_extra_is_named_with_its_cure(module, monkeypatch, tmp_path):
-    from robot_dynamics.demo import run
+    from robot_dynamics.app.demo import run
 
     monkeypatch.setitem(sys.modules, module, None)
     extra = "ros" if module == "rclpy" else "sim"
@@ -347,7 +347,7 @@ def test_a_missing_extra_is_named_with_its_cure(module, monkeypatch, tmp_path):
 
 
 def test_an_unknown_robot_and_a_bad_folder_are_refused(tmp_path):
-    from robot_dynamics.demo import run
+    from robot_dynamics.app.demo import run
 
     with pytest.raises(InputError, match="robot: found 'r2d2', expected one of polar, cartesian"):
         run("r2d2")

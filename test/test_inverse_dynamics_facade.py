@@ -25,7 +25,7 @@ from robots import (
 
 import robot_dynamics as rd
 from robot_dynamics.codegen import Function, compiler
-from robot_dynamics.equations import Equations
+from robot_dynamics.formulations.equations import Equations
 from robot_dynamics.mechanism import Inertial, Pose
 from robot_dynamics.mechanism.base_parameters import compact
 from robot_dynamics.mechanism.transform import with_payload

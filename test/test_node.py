@@ -232,7 +232,7 @@ def test_limits_may_come_in_whole_numbers_and_go_again(polar):
 
 
 def test_every_parameter_tells_what_it_is_and_what_it_may_be(polar):
-    from robot_dynamics.feed_forward.parameters import PARAMETERS
+    from robot_dynamics.ros.feed_forward.parameters import PARAMETERS
 
     found = polar.describe_parameters([row.name for row in PARAMETERS])
     for row, descriptor in zip(PARAMETERS, found, strict=True):

@@ -16,8 +16,8 @@ from node_bench import Bench, point
 
 import robot_dynamics as rd
 from robot_dynamics.closure.sensing import PATIENCE
-from robot_dynamics.feed_forward.diagnostics import OK, WARN, Diagnosis
-from robot_dynamics.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.diagnostics import OK, WARN, Diagnosis
+from robot_dynamics.ros.feed_forward.parameters import Settings
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
 TO_SOLVED = 1e-9
@@ -106,7 +106,7 @@ def test_joints_in_another_order_give_torques_in_that_order():
 
 
 def test_a_new_formulation_goes_on_from_where_the_robot_is():
-    from robot_dynamics.feed_forward.builder import build
+    from robot_dynamics.ros.feed_forward.builder import build
 
     bench = ClosedBench("five_bar", command_timeout=0.0)
     wanted, qd = np.array([1.0, 2.0]), np.array([0.1, -0.2])

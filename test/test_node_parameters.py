@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from robot_dynamics.errors import InputError
-from robot_dynamics.feed_forward.parameters import BY_NAME, PARAMETERS, Settings, table
+from robot_dynamics.ros.feed_forward.parameters import BY_NAME, PARAMETERS, Settings, table
 
 ROOT = Path(__file__).resolve().parents[1]
 

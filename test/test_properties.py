@@ -10,8 +10,8 @@ import yaml
 from robots import RELATIVE_TO_SISTERS, random_dh, relative, state
 
 import robot_dynamics as rd
-from robot_dynamics.equations import Equations
 from robot_dynamics.formulations import FORMULATIONS
+from robot_dynamics.formulations.equations import Equations
 from robot_dynamics.mechanism import Inertial
 
 STEP = 1e-4

@@ -20,8 +20,8 @@ from robots import (
 )
 
 import robot_dynamics as rd
-from robot_dynamics.equations import Equations
 from robot_dynamics.formulations import FORMULATIONS
+from robot_dynamics.formulations.equations import Equations
 
 
 def loaded(tmp_path, robot):

@@ -25,7 +25,7 @@ from robot_dynamics.mechanism import (
 pytest.importorskip("mujoco", reason="MuJoCo is not installed here: pip install mujoco")
 
 from robot_dynamics.errors import BackendError, DescriptionError, InputError
-from robot_dynamics.simulation import Simulation
+from robot_dynamics.simulation.physics import Simulation
 
 OPEN = 1e-9
 """Relative, for open trees: rounding times the condition of D, some 1e4"""

@@ -7,7 +7,7 @@ import pytest
 from scipy.interpolate import BPoly
 
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.trajectory import Trajectory, Waypoint
+from robot_dynamics.motion.trajectory import Trajectory, Waypoint
 
 ROUNDING = 1e-10
 """Relative: a polynomial of degree 5 in units of its segment loses a few digits of 16"""

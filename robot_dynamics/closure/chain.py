@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..equations import TERMS
 from ..errors import DescriptionError, InputError, wrong
+from ..formulations.equations import TERMS
 from ..mechanism import Mechanism, Pose
 from .functions import Floats, Mask
 from .kernels import ModelKernels

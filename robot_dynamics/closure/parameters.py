@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..formulations.layout import Layout
 from ..mechanism import Friction
 from ..mechanism.base_parameters import Moments
-from ..open_chain import Layout
 from ..scalar import Array, array
 from .functions import Floats
 from .platform import platform_links

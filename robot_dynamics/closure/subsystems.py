@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..equations import TERMS, Equations
 from ..errors import DescriptionError, wrong
+from ..formulations.equations import TERMS, Equations
+from ..formulations.layout import LINEAR
 from ..mechanism import Attachment, Inertial, Loop, Mechanism, Pose
 from ..mechanism.base_parameters import Moments, compact
 from ..mechanism.transform import standard_form
-from ..open_chain import LINEAR
 from ..scalar import Array, Scalar, array, zeros
 from . import platform
 from .constraints import Constraints

@@ -83,8 +83,8 @@ def _pieces(value: Any) -> Iterable[bytes]:
         raise TypeError(f"{type(value)} cannot be part of a kernel's content")
 
 
-_DECIDE = ("codegen", "mechanism", "formulations", "closure", "equations", "open_chain", "scalar")
-"""The parts of this package on which a kernel depends"""
+_NO_PART = ("app", "ros", "simulation")
+"""The parts of this package that no kernel is made by"""
 
 
 @lru_cache
@@ -93,7 +93,7 @@ def _package() -> str:
     digest = hashlib.sha256()
     root = Path(__file__).resolve().parents[1]
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.[ch]")]):
-        if path.relative_to(root).with_suffix("").parts[0] not in _DECIDE:
+        if path.relative_to(root).parts[0] in _NO_PART:
             continue
         digest.update(str(path.relative_to(root)).encode())
         digest.update(path.read_bytes())

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..equations import TERMS, Equations
 from ..errors import InputError, choices, wrong
 from ..formulations import lagrange_euler
+from ..formulations.equations import TERMS, Equations
 from ..mechanism import Mechanism
 from ..scalar import array
 from .model import SymbolicModel
@@ -58,7 +58,7 @@ def derive(
     if parameters not in PARAMETERS:
         raise wrong(InputError, "parameters", parameters, choices(PARAMETERS))
     if mechanism.loops:
-        from ..closure.symbolic import derive as derive_closed
+        from .closed_chain import derive as derive_closed
 
         return derive_closed(
             mechanism,

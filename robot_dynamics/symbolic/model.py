@@ -11,6 +11,7 @@ import sympy
 from numpy.typing import NDArray
 
 from ..formulations.lagrange_euler import Steps
+from . import show
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +60,8 @@ class SymbolicModel:
 
     def text(self) -> str:
         """The equations as plain text, one torque a line."""
-        from .show import text
-
-        return text(self)
+        return show.text(self)
 
     def latex(self) -> str:
         """The equations as a LaTeX align environment."""
-        from .show import latex
-
-        return latex(self)
+        return show.latex(self)

@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import sympy
 
+from ..formulations.lagrange_euler import Steps
 from ..scalar import array
 from .simplify import simplified
 
-if TYPE_CHECKING:
-    from .model import SymbolicModel
+
+class Derivation(Protocol):
+    """What is shown of a model; see `SymbolicModel`."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def joint_names(self) -> tuple[str, ...]: ...
+    @property
+    def q(self) -> tuple[sympy.Symbol, ...]: ...
+    @property
+    def qd(self) -> tuple[sympy.Symbol, ...]: ...
+    @property
+    def qdd(self) -> tuple[sympy.Symbol, ...]: ...
+    @property
+    def D(self) -> sympy.Matrix: ...
+    @property
+    def C(self) -> sympy.Matrix: ...
+    @property
+    def g(self) -> sympy.Matrix: ...
+    @property
+    def friction(self) -> sympy.Matrix: ...
+    @property
+    def torques(self) -> sympy.Matrix: ...
+    @property
+    def parameters(self) -> Mapping[sympy.Symbol, float]: ...
+    @property
+    def intermediates(self) -> tuple[tuple[sympy.Symbol, sympy.Expr], ...]: ...
+    @property
+    def steps(self) -> Steps | None: ...
 
 
-def text(model: SymbolicModel) -> str:
+def text(model: Derivation) -> str:
     """tau_i = …, then D, C, g and friction, entry by entry where they are not zero."""
     lines = [model.title, ""]
     if model.intermediates:
@@ -31,7 +61,7 @@ def text(model: SymbolicModel) -> str:
     return "\n".join(lines)
 
 
-def steps_text(model: SymbolicModel) -> str:
+def steps_text(model: Derivation) -> str:
     """L-E 2 to L-E 9, every intermediate, counted from 1 as in the book."""
     steps = model.steps
     if steps is None:
@@ -82,7 +112,7 @@ def steps_text(model: SymbolicModel) -> str:
     return "\n".join(lines)
 
 
-def latex(model: SymbolicModel) -> str:
+def latex(model: Derivation) -> str:
     """An align* environment: one torque a line, then the matrices."""
     names = _latex_names(model)
 
@@ -98,7 +128,7 @@ def latex(model: SymbolicModel) -> str:
     return f"\\begin{{align*}}\n{body}\n\\end{{align*}}"
 
 
-def _parts(model: SymbolicModel) -> list[tuple[str, sympy.Matrix]]:
+def _parts(model: Derivation) -> list[tuple[str, sympy.Matrix]]:
     return [("D", model.D), ("C", model.C), ("g", model.g), ("F", model.friction)]
 
 
@@ -112,7 +142,7 @@ def _entries(name: str, values: sympy.Matrix) -> list[str]:
     ]
 
 
-def _latex_names(model: SymbolicModel) -> dict[sympy.Symbol, str]:
+def _latex_names(model: Derivation) -> dict[sympy.Symbol, str]:
     """Rates with dots."""
     names = {}
     for q, qd, qdd in zip(model.q, model.qd, model.qdd, strict=True):

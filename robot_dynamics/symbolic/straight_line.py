@@ -13,7 +13,7 @@ import numpy as np
 import sympy
 
 from ..codegen.recorder import Program, Recorder
-from ..equations import Equations
+from ..formulations.equations import Equations
 from ..mechanism import Mechanism
 from ..scalar import array
 from .parameters import Parameters, exact_number, symbolic_mechanism

@@ -1,0 +1,9 @@
+"""`python -m robot_dynamics`: the command line."""
+
+from __future__ import annotations
+
+import sys
+
+from .app.cli import main
+
+sys.exit(main())

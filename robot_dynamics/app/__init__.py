@@ -1,0 +1,1 @@
+"""What people start: the command line, its reports and pictures, the demos."""

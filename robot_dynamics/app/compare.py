@@ -1,0 +1,110 @@
+"""One motion, every formulation, every rotor model: how far they are apart.
+
+Source: Table 3 of Provenzano, Vergara, Mata (2005), for any robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dynamics import InverseDynamics
+from ..formulations import FORMULATIONS
+from ..mechanism import Mechanism
+from ..mechanism.transform import ROTOR_MODELS
+
+Floats = NDArray[np.float64]
+
+LARGEST_LAGRANGE_EULER = 10
+"""Bodies above which Lagrange–Euler, O(n⁴), is left out of a comparison"""
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Torques along one motion."""
+
+    joint_names: tuple[str, ...]
+    time: Floats
+    """(k,), s"""
+    formulations: dict[str, Floats]
+    """(k, n), N·m or N, with full rotors"""
+    rotor_models: dict[str, Floats]
+    """(k, n), N·m or N, by Newton–Euler"""
+
+    def disagreement(self) -> dict[str, Floats]:
+        """(n,) per formulation: largest difference from Newton–Euler over the largest torque."""
+        reference = self.formulations["newton_euler"]
+        return {
+            name: _worst(tau - reference, reference)
+            for name, tau in self.formulations.items()
+            if name != "newton_euler"
+        }
+
+    def model_error(self) -> dict[str, Floats]:
+        """(n,) per simplified rotor model, likewise from the full one."""
+        full = self.rotor_models["full"]
+        return {
+            name: _worst(tau - full, full)
+            for name, tau in self.rotor_models.items()
+            if name != "full"
+        }
+
+
+def table(compared: Comparison) -> str:
+    """Table 3 of the source, for this robot: per joint and in per cent of the largest torque."""
+    width = max(len(name) for name in (*compared.joint_names, "0.000000"))
+    heads = "  ".join(name.rjust(width) for name in compared.joint_names)
+    lines = [f"{'largest difference [%] from':36}{heads}"]
+    for title, rows in (
+        ("Newton–Euler, full rotors", compared.disagreement()),
+        ("full rotors, Newton–Euler", compared.model_error()),
+    ):
+        lines.append(title)
+        lines += [
+            f"  {name:34}" + "  ".join(f"{100 * x:.2g}".rjust(width) for x in row)
+            for name, row in rows.items()
+        ]
+    return "\n".join(lines)
+
+
+def _worst(difference: Floats, reference: Floats) -> Floats:
+    scale = np.abs(reference).max(axis=0)
+    worst: Floats = np.abs(difference).max(axis=0) / np.where(scale > 0, scale, 1.0)
+    return worst
+
+
+def constant_acceleration(
+    q: Sequence[float], qd: Sequence[float], qdd: Sequence[float], time: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """States (k, n) of the motion with q, qd at time 0 and constant accelerations qdd."""
+    t = time[:, None]
+    start, rate, acceleration = (np.asarray(x, dtype=float) for x in (q, qd, qdd))
+    return (
+        start + rate * t + acceleration * t**2 / 2,
+        rate + acceleration * t,
+        np.broadcast_to(acceleration, (len(time), len(acceleration))),
+    )
+
+
+def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floats) -> Comparison:
+    """The torques along the motion q, qd, qdd (k, n) at the times (k,)."""
+    bodies = len(mechanism.links) + len(mechanism.rotors)
+    names = [
+        name
+        for name in FORMULATIONS
+        if name != "lagrange_euler" or bodies <= LARGEST_LAGRANGE_EULER
+    ]
+    return Comparison(
+        coordinates(mechanism),
+        time,
+        {name: InverseDynamics(mechanism, name)(q, qd, qdd) for name in names},
+        {model: InverseDynamics(mechanism, rotors=model)(q, qd, qdd) for model in ROTOR_MODELS},
+    )
+
+
+def coordinates(mechanism: Mechanism) -> tuple[str, ...]:
+    """The joints whose motion is given: all of an open chain, the actuated ones of a closed."""
+    return mechanism.actuated_names if mechanism.loops else mechanism.joint_names

@@ -1,0 +1,104 @@
+"""What keeps feed-forward from being perfect: the same loop in one process, one thing changed.
+
+No ROS here: torques come straight from `InverseDynamics`, so that what is left is the hold
+between two torques, their delay, and the integrator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...simulation.tracking import TrackedRobot
+from .record import Floats, Track
+from .robots import Demo
+from .subject import Subject
+
+Torques = Callable[[Floats, Floats, Floats], Floats]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to run the loop."""
+
+    label: str
+    update_rate: float
+    """Hz"""
+    delay: int
+    """periods"""
+    timestep: float
+    """s"""
+    lookahead: float = 0.0
+    """periods that the desired state is sampled ahead of the measured one"""
+    commanded: bool = False
+    """the torques of the desired state, instead of the measured one with desired accelerations"""
+
+    @property
+    def age(self) -> float:
+        """s: how old the torques are on average while they are held"""
+        return (self.delay + 0.5 - self.lookahead) / self.update_rate
+
+
+def cases(demo: Demo) -> tuple[Case, ...]:
+    rate, delay, step, ahead = demo.update_rate, demo.delay, demo.timestep, demo.delay + 0.5
+    return (
+        Case("as shown", rate, delay, step),
+        Case("four periods later", rate, delay + 4, step),
+        Case("half the rate", rate / 2, delay, step),
+        Case("without the delay", rate, 0, step),
+        Case("without the delay, four times the rate", 4 * rate, 0, step / 4),
+        Case("integrated four times finer", rate, delay, step / 4),
+        Case("accelerations sampled ahead", rate, delay, step, ahead),
+        Case("all sampled ahead", rate, delay, step, ahead, True),
+        Case("all sampled ahead, integrated finer", rate, delay, step / 4, ahead, True),
+    )
+
+
+def track(subject: Subject, case: Case, torques: Torques) -> Track:
+    """The demo's motion under PD and torques(q, qd, qdd)."""
+    demo, motion, places = subject.demo, subject.demo.motion, subject.places
+    robot = TrackedRobot(
+        subject.mechanism,
+        joints=subject.joints,
+        period=1 / case.update_rate,
+        timestep=case.timestep,
+        p_gains=subject.p_gains,
+        d_gains=subject.d_gains,
+        delay=case.delay,
+        start=subject.start,
+    )
+    ahead = case.lookahead * robot.period
+    periods = round((motion.duration + demo.settle) / robot.period)
+    times = np.array([k * robot.period for k in range(periods)])
+    desired, rates, _ = motion(times)
+    samples = []
+    for _ in range(case.delay):  # the brakes are on until torques have arrived
+        robot.wait(torques(*motion(0.0)))
+    for k, time in enumerate(times):
+        q, qd, qdd = motion(time + ahead)
+        if not case.commanded:
+            q, qd = robot.simulation.q[places], robot.simulation.qd[places]
+        samples.append(robot.advance((desired[k], rates[k]), torques(q, qd, qdd)))
+    q = np.array([sample.q[places] for sample in samples])
+    return Track(
+        case.label,
+        times,
+        q,
+        q - desired,
+        np.array([sample.feedback for sample in samples]),
+        np.array([sample.efforts for sample in samples]),
+    )
+
+
+def bounds(subject: Subject) -> list[dict[str, object]]:
+    """For each case: by how much the RMS error of the worst joint falls."""
+    first = cases(subject.demo)[0]
+    alone = track(subject, first, lambda q, _qd, _qdd: np.zeros(len(q)))
+    rows: list[dict[str, object]] = []
+    for case in cases(subject.demo):
+        helped = track(subject, case, subject.dynamics)
+        ratio = float(np.min(alone.rms / helped.rms))
+        rows.append({"case": case.label, "age": case.age, "ratio": ratio})
+    return rows

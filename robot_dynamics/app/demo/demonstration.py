@@ -1,0 +1,202 @@
+"""One demo from beginning to end: every run in processes of its own, then table and picture."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import tempfile
+import time as wall
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ...description.files import find
+from ...errors import BackendError, InputError, choices, wrong
+from .bounds import bounds
+from .processes import Processes
+from .record import Track, progress, read
+from .report import numbers, picture, text
+from .robots import ROBOTS, Run
+from .subject import Subject
+
+NEEDED = {"rclpy": "ros", "mujoco": "sim", "matplotlib": "sim"}
+"""Module and the extra that brings it"""
+
+LEAD = 0.3
+"""s of rest between the message with the trajectory and the motion"""
+
+COMMAND_WAIT = 2.0
+"""s on the wall that the robot waits for the torques of one state, however busy the machine is"""
+
+UNANSWERED = 10
+"""States that may stay without torques: a busy machine loses one now and then"""
+
+DEADLINE = 60.0
+"""s on the wall without any progress after which a run has failed"""
+
+
+def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
+    """See `robot_dynamics.app.demo.run`."""
+    if robot not in ROBOTS:
+        raise wrong(InputError, "robot", robot, choices(ROBOTS))
+    if folder.exists() and not folder.is_dir():
+        raise wrong(InputError, "output", str(folder), "a folder")
+    _check_extras()
+    show = _Progress(f"demo {robot}")
+    with _terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
+        show("preparation")
+        subject = Subject.of(ROBOTS[robot])
+        tracks = [_run(each, subject, Path(scratch), show) for each in subject.demo.runs]
+        rows = []
+        if subject.demo.bounded:
+            show("what bounds it")
+            rows = bounds(subject)
+        show("picture")
+        drawn = picture(robot, subject, tracks, folder)
+        show.end()
+    result = {"robot": robot, **numbers(subject, tracks), "bounds": rows, "picture": str(drawn)}
+    return result if quiet else {**result, "text": text(result)}
+
+
+def _run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Track:
+    demo, motion, joints = subject.demo, subject.demo.motion, list(subject.joints)
+    record = scratch / f"{run.label}.csv"
+    end = motion.duration + demo.settle
+    helped = run.feed_forward is not None
+    topics = {"command": "feed_forward/command", "commands": "simulated_robot/commands"}
+    with Processes(scratch) as processes:
+        processes.start(
+            "simulated_robot",
+            {
+                "description": demo.description,
+                "joints": joints,
+                "start": subject.start,
+                "update_rate": demo.update_rate,
+                "timestep": demo.timestep,
+                "p_gains": subject.p_gains,
+                "d_gains": subject.d_gains,
+                "delay": demo.delay,
+                "command_wait": COMMAND_WAIT if helped else 0.0,
+                "real_time_factor": 1.0,
+                "publish_clock": True,
+                "record": str(record),
+            },
+            {"~/joint_trajectory": topics["command"]},
+        )
+        if helped:
+            processes.start(
+                "node",
+                {
+                    "description": _model(run, demo.description, scratch),
+                    "joints": joints,
+                    "use_sim_time": True,
+                    # in lock step a busy machine only takes longer: no message is too old
+                    "max_age": 0.0,
+                    **(run.feed_forward or {}),
+                },
+                {"~/commands": topics["commands"]},
+            )
+        processes.start(
+            "trajectory_source",
+            {
+                "joints": joints,
+                "start": list(motion.start),
+                "swing": list(motion.swing),
+                "cycles": list(motion.cycles),
+                "duration": motion.duration,
+                "lead": LEAD,
+                "subscribers": 2 if helped else 1,
+            },
+            {"joint_trajectory": topics["command"]},
+        )
+        seen, deadline = None, wall.monotonic() + DEADLINE
+        while seen is None or seen < end:
+            wall.sleep(0.1)
+            processes.check()
+            before, (seen, missed) = seen, progress(record)
+            if missed > UNANSWERED:
+                raise BackendError(
+                    f"{run.label}: the feed-forward node leaves states without torques; its last "
+                    f"words: {processes.last_words('node')}",
+                    name="node",
+                    value=missed,
+                )
+            if seen != before:
+                deadline = wall.monotonic() + DEADLINE
+            if wall.monotonic() > deadline:
+                raise BackendError(
+                    f"{run.label}: no progress for {DEADLINE:g} s at "
+                    + ("the start" if seen is None else f"{seen:.2f} s of {end:.2f} s"),
+                    name=run.label,
+                )
+            show(run.label, 0.0 if seen is None else min(1.0, seen / end))
+    return read(record, run.label, subject)
+
+
+def _model(run: Run, description: str, scratch: Path) -> str:
+    """The description that the node gets: the robot's own, or one with other lengths."""
+    if not run.lengths:
+        return description
+    robot = yaml.safe_load(find(description).read_text())
+    for link in robot["links"]:
+        if link["name"] in run.lengths:
+            link["a"] *= run.lengths[link["name"]]
+    file = scratch / "model.yaml"
+    file.write_text(yaml.safe_dump(robot))
+    return str(file)
+
+
+def _check_extras() -> None:
+    missing = [module for module in NEEDED if find_spec(module) is None]
+    if missing:
+        extras = ",".join(sorted({NEEDED[module] for module in missing}))
+        raise BackendError(
+            f"the demo needs {', '.join(missing)}: pip install 'robot_dynamics[{extras}]'"
+            + (" (or source the ROS 2 setup file)" if "rclpy" in missing else ""),
+            name=missing[0],
+            expected=f"an installed {missing[0]}",
+        )
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends the demo as Ctrl-C does: with its processes."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class _Progress:
+    """A line on stderr: overwritten on a terminal, one a stage elsewhere."""
+
+    BAR = 24
+
+    def __init__(self, title: str):
+        self._title = title
+        self._stage = ""
+        self._terminal = sys.stderr.isatty()
+
+    def __call__(self, stage: str, done: float | None = None) -> None:
+        if self._terminal:
+            bar = ""
+            if done is not None:
+                filled = round(done * self.BAR)
+                bar = f"[{'#' * filled}{'.' * (self.BAR - filled)}] {done:4.0%}"
+            print(f"\r\x1b[K{self._title}: {stage} {bar}", end="", file=sys.stderr, flush=True)
+        elif stage != self._stage:
+            print(f"{self._title}: {stage} …", file=sys.stderr, flush=True)
+        self._stage = stage
+
+    def end(self) -> None:
+        if self._terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

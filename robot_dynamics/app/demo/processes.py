@@ -1,0 +1,116 @@
+"""The demo's processes: started together, watched, and gone when the demo is."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ...errors import BackendError
+
+PATIENCE = 5.0
+"""s that a process gets to end by itself"""
+
+PR_SET_PDEATHSIG = 1
+
+
+class Processes:
+    """ROS nodes of this package in a DDS domain and a namespace of their own.
+
+    Leaving the `with` block ends them all, whatever the reason. Where the demo itself is killed,
+    the kernel ends them (Linux).
+    """
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._namespace = f"/demo_{secrets.token_hex(4)}"
+        self._environment = {
+            **os.environ,
+            # the domains whose ports no operating system gives to others
+            "ROS_DOMAIN_ID": str(1 + secrets.randbelow(100)),
+            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
+
+    def start(
+        self, module: str, parameters: Mapping[str, Any], remappings: Mapping[str, str]
+    ) -> None:
+        """Start `python -m robot_dynamics.<module>` as a node with these parameters."""
+        # JSON is YAML; a file needs no quoting
+        file = self._folder / f"{module}.yaml"
+        file.write_text(json.dumps({"/**": {"ros__parameters": dict(parameters)}}))
+        command = [sys.executable, "-m", f"robot_dynamics.{module}", "--ros-args"]
+        command += ["--params-file", str(file), "-r", f"__ns:={self._namespace}"]
+        for name, target in {**remappings, "/clock": "clock"}.items():
+            command += ["-r", f"{name}:={target}"]
+        with self._log(module).open("wb") as log:
+            self._running[module] = subprocess.Popen(  # noqa: S603  our own modules
+                command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is the demo's, which then ends them in order
+                preexec_fn=_die_with_parent,
+            )
+
+    def check(self) -> None:
+        """Is every process still there?
+
+        Raises:
+            BackendError: one ended; with its last words.
+        """
+        for module, process in self._running.items():
+            if process.poll() is not None:
+                raise BackendError(
+                    f"the demo's process {module} ended with exit code {process.returncode}: "
+                    + self.last_words(module),
+                    name=module,
+                    value=process.returncode,
+                )
+
+    def last_words(self, module: str) -> str:
+        """The last line that the process printed."""
+        lines = self._log(module).read_text(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+    def stop(self) -> None:
+        """End all processes, kindly at first."""
+        for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            for process in self._running.values():
+                if process.poll() is None:
+                    process.send_signal(kind)
+            for process in self._running.values():
+                try:
+                    process.wait(PATIENCE)
+                except subprocess.TimeoutExpired:
+                    continue
+        self._running.clear()
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def _log(self, module: str) -> Path:
+        return self._folder / f"{module}.log"
+
+
+def _die_with_parent() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

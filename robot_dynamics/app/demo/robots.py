@@ -1,0 +1,151 @@
+"""The demos' robots and motions, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import pi
+from typing import Any
+
+from ...motion.swing import Motion
+
+SHARE = "package://robot_dynamics"
+
+
+@dataclass(frozen=True)
+class Run:
+    """The motion once, under one controller."""
+
+    label: str
+    feed_forward: Mapping[str, Any] | None = None
+    """Parameters of the node `feed_forward`; None: it is not there"""
+    lengths: Mapping[str, float] = field(default_factory=dict)
+    """Link to a factor on its DH length `a` in the node's model: a robot that was measured badly"""
+
+
+PD = Run("PD alone")
+
+FRICTION = Run("PD + feed-forward", {"feedback": "commanded"})
+"""Coulomb friction by the wanted rate: the sign of a measured one chatters about rest"""
+
+WRONG = {
+    "proximal1": 1.01,
+    "distal1": 1.01,
+    "proximal2": 1.01,
+    "distal2": 0.99,
+    "proximal3": 0.99,
+    "distal3": 0.99,
+}
+"""Links 1 % longer or shorter, by tosses of a coin: numpy.random.default_rng(0)"""
+
+AHEAD: dict[str, Any] = {"feedback": "commanded", "lookahead": 0.003}
+"""Torques of the desired state 3 ms from now: at 500 Hz and a delay of one period they are held
+from 2 to 4 ms after they were asked for"""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A robot, a motion, and the controllers to compare. The first run is the yardstick."""
+
+    title: str
+    description: str
+    motion: Motion
+    runs: tuple[Run, ...] = (
+        PD,
+        Run("PD + feed-forward", {}),
+        Run("PD + feed-forward, 3 ms ahead", AHEAD),
+    )
+    update_rate: float = 500.0
+    """Hz, of the controller"""
+    delay: int = 1
+    """periods from a state to the use of its torques: on a ros2_control robot, the next one"""
+    bandwidth: float = 20.0
+    """rad/s: Kp = bandwidth² D_jj, Kd = 2 bandwidth D_jj at the start, which is critical damping
+    of each joint on its own"""
+    timestep: float = 2e-4
+    """s, of the integrator"""
+    settle: float = 0.25
+    """s that are watched after the motion's end"""
+    bounded: bool = True
+    """Is it measured as well what bounds the error?"""
+
+
+ROBOTS: dict[str, Demo] = {
+    "polar": Demo(
+        "Polar robot: one motion with and without feed-forward torques",
+        f"{SHARE}/config/polar.yaml",
+        Motion(start=(0.0, 0.7), swing=(1.5, 0.4), cycles=(1.0, 1.5), duration=4.0),
+    ),
+    "cartesian": Demo(
+        "Cartesian robot: one motion with and without feed-forward torques",
+        f"{SHARE}/config/cartesian.yaml",
+        Motion(start=(0.0, 0.0, 0.0), swing=(0.5, 0.4, 0.6), cycles=(1.0, 1.0, 1.5), duration=4.0),
+    ),
+    "six_axis": Demo(
+        "Six-axis arm: one motion with and without feed-forward torques",
+        f"{SHARE}/urdf/six_axis.urdf",
+        Motion(
+            start=(0.0, -0.4, 1.2, 0.0, 0.6, 0.0),
+            swing=(1.2, 0.9, -0.8, 1.0, -0.9, 1.5),
+            cycles=(1.0, 1.0, 1.5, 1.0, 1.5, 1.0),
+            duration=5.0,
+        ),
+    ),
+    "three_axis": Demo(
+        "Three-axis arm with geared rotors: what each model of the rotors is worth",
+        f"{SHARE}/config/three_axis.yaml",
+        Motion(start=(0.0, 0.4, -0.9), swing=(0.6, 0.5, 0.7), cycles=(1.0, 1.0, 1.5), duration=4.0),
+        runs=(
+            PD,
+            Run("no rotors", {**AHEAD, "rotors": "none"}),
+            Run("reflected rotors", {**AHEAD, "rotors": "reflected"}),
+            Run("full rotors", {**AHEAD, "rotors": "full"}),
+        ),
+        bandwidth=12.0,
+        timestep=5e-5,
+        bounded=False,
+    ),
+    "rrr": Demo(
+        "3RRR closed by MuJoCo: models with and without the sensors on its passive joints",
+        f"{SHARE}/config/rrr.yaml",
+        Motion(
+            start=(pi / 2, 7 * pi / 6, -pi / 6),
+            swing=(-0.4, 0.4, -0.4),
+            cycles=(1.5, 1.0, 1.0),
+            duration=3.0,
+        ),
+        runs=(
+            PD,
+            Run("actuated joints alone", {}),
+            Run("with passive sensors", {"sensed": True}),
+            Run("actuated alone, lengths 1 % wrong", {}, WRONG),
+            Run("with sensors, lengths 1 % wrong", {"sensed": True}, WRONG),
+        ),
+        bounded=False,
+    ),
+    "five_bar": Demo(
+        "Five-bar with geared motors, closed by MuJoCo: with and without feed-forward torques",
+        f"{SHARE}/config/five_bar.yaml",
+        Motion(start=(2.2, 0.9416), swing=(-0.7, 0.4), cycles=(1.0, 1.5), duration=3.0),
+        runs=(PD, FRICTION, Run("PD + feed-forward, 3 ms ahead", AHEAD)),
+        bounded=False,
+    ),
+    "gough_stewart": Demo(
+        "Gough–Stewart platform closed by MuJoCo: with and without feed-forward forces",
+        f"{SHARE}/config/gough_stewart.yaml",
+        Motion(
+            start=(0.609747,) * 6,
+            swing=(0.08, -0.06, 0.1, 0.05, -0.07, 0.09),
+            cycles=(1.0, 1.5, 1.0, 2.0, 1.0, 1.5),
+            duration=3.0,
+        ),
+        runs=(PD, FRICTION, Run("PD + feed-forward, 3 ms ahead", AHEAD)),
+        bounded=False,
+    ),
+    "delta": Demo(
+        "Delta closed by MuJoCo: with and without feed-forward torques",
+        f"{SHARE}/config/delta.yaml",
+        Motion(start=(0.4, 0.4, 0.4), swing=(0.5, 0.35, 0.6), cycles=(1.0, 1.5, 1.0), duration=3.0),
+        bounded=False,
+    ),
+}

@@ -1,0 +1,94 @@
+"""A demo's robot, and what has to be known about it before it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...description import load
+from ...dynamics import InverseDynamics
+from ...mechanism import Mechanism
+from ...simulation.tracking import pd_gains
+from .robots import Demo
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The robot of a demo. q is of its actuated joints, `whole` of all, passive ones included."""
+
+    demo: Demo
+    mechanism: Mechanism
+    dynamics: InverseDynamics
+
+    @classmethod
+    def of(cls, demo: Demo) -> Subject:
+        mechanism = load(demo.description)
+        return cls(demo, mechanism, InverseDynamics(mechanism))
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The actuated joints, in the order of the motion."""
+        return self.dynamics.actuated_names
+
+    @property
+    def units(self) -> list[str]:
+        """rad or m, one a joint"""
+        return ["rad" if self.mechanism.joint(name).turns else "m" for name in self.joints]
+
+    @cached_property
+    def places(self) -> list[int]:
+        """Where the actuated joints are among all."""
+        return [self.mechanism.joint_names.index(name) for name in self.joints]
+
+    @cached_property
+    def _gains(self) -> tuple[list[float], list[float]]:
+        p, d = pd_gains(self.dynamics, self.demo.motion.start, self.demo.bandwidth)
+        return p.tolist(), d.tolist()
+
+    @property
+    def p_gains(self) -> list[float]:
+        """N·m/rad or N/m: each joint on its own is critically damped at the start."""
+        return self._gains[0]
+
+    @property
+    def d_gains(self) -> list[float]:
+        """N·m·s/rad or N·s/m"""
+        return self._gains[1]
+
+    def whole(self, q: ArrayLike) -> Floats:
+        """(…, n_all) of the mechanism's `joint_names`, from q (…, n), loops closed."""
+        closed = self.dynamics.closed
+        if closed is None:
+            return np.asarray(q, dtype=float)
+        order = [closed.coordinate_names.index(name) for name in self.mechanism.joint_names]
+        closed.reset()
+        return np.asarray(closed.forward(q).q_r[..., order])
+
+    @cached_property
+    def start(self) -> list[float]:
+        """Positions of all joints at the motion's beginning."""
+        return self.whole(self.demo.motion.start).tolist()  # type: ignore[no-any-return]
+
+    def platform(self, whole: Floats) -> Floats | None:
+        """(…, 3), m: where the platform is, by the joints; None: there is none."""
+        closed = self.dynamics.closed
+        if closed is None or self.mechanism.platform is None:
+            return None
+        order = [self.mechanism.joint_names.index(name) for name in closed.coordinate_names]
+        pose = closed.solver.state(whole[..., order]).platform_pose
+        return np.asarray(pose[..., :3, 3])
+
+    def platform_error(self, time: Sequence[float] | Floats, whole: Floats) -> Floats | None:
+        """(t,), m: how far the platform is from where it should be, t s after the beginning."""
+        found = self.platform(whole)
+        if found is None:
+            return None
+        wanted = self.platform(self.whole(self.demo.motion(time)[0]))
+        assert wanted is not None
+        return np.asarray(np.linalg.norm(found - wanted, axis=-1))

@@ -1,0 +1,199 @@
+"""The package's pictures. matplotlib is imported when one is drawn; no display is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import BackendError
+
+if TYPE_CHECKING:
+    from .compare import Comparison
+    from .demo.record import Track
+
+BLACK = "#1a1a1a"
+GREY = "#8a8a8a"
+COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Okabe and Ito's, which the colour-blind tell apart"""
+
+STYLE = {
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.labelsize": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.3,
+    "lines.solid_capstyle": "round",
+    "legend.frameon": False,
+    "figure.dpi": 100.0,
+    "savefig.dpi": 150.0,
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The package's style, while a picture is drawn.
+
+    Raises:
+        BackendError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+    except ImportError:
+        raise BackendError(
+            "matplotlib is missing, which draws the pictures: pip install 'robot_dynamics[sim]'",
+            name="matplotlib",
+            expected="an installed matplotlib",
+        ) from None
+    with matplotlib.rc_context(STYLE):
+        yield
+
+
+def figure(rows: int, columns: int, *, width: float, height: float, **options: Any) -> Any:
+    """(figure, axes (rows, columns)), width and height in inches; no display is needed."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    # constrained layout leaves room for what stands outside the axes
+    drawing = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(drawing)
+    return drawing, drawing.subplots(rows, columns, squeeze=False, **options)
+
+
+def save(drawing: Any, path: Path) -> Path:
+    """Write the picture; the folder is made where it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawing.savefig(path, facecolor="white")
+    return path
+
+
+@style()
+def tracking(
+    path: Path,
+    title: str,
+    subtitle: str,
+    joints: Sequence[str],
+    units: Sequence[str],
+    desired: np.ndarray[Any, Any],
+    tracks: Sequence[Track],
+) -> Path:
+    """Position, error and torque of every joint, one row a joint.
+
+    Args:
+        path: the PNG to write.
+        title: what is shown.
+        subtitle: under which conditions.
+        joints: (n,) names.
+        units: (n,) "rad" or "m".
+        desired: (t, n) positions at the first track's times.
+        tracks: the runs; the first one is the yardstick.
+    """
+    n = len(joints)
+    drawing, axes = figure(n, 3, width=12.0, height=1.3 + 1.75 * n, sharex=True)
+    for j, (joint, unit) in enumerate(zip(joints, units, strict=True)):
+        position, error, torque = axes[j]
+        for k, track in enumerate(tracks):
+            colour = COLOURS[k % len(COLOURS)]
+            wide = max(0.8, 2.2 - 0.35 * k)  # what lies under another line looks out from it
+            position.plot(track.time, track.q[:, j], color=colour, lw=wide)
+            # a zero has no logarithm: it is drawn at the bottom
+            shown = np.abs(track.error[:, j]) + np.finfo(float).tiny
+            error.semilogy(track.time, shown, color=colour, lw=0.8 * wide)
+            error.axhline(track.rms[j], color=colour, lw=0.9, ls=(0, (4, 2)))
+            torque.plot(track.time, (track.feedback + track.efforts)[:, j], color=colour, lw=wide)
+            if k == len(tracks) - 1:
+                torque.plot(track.time, track.efforts[:, j], color=BLACK, lw=1.0, ls=(0, (1, 1.5)))
+        position.plot(tracks[0].time, desired[:, j], color=BLACK, lw=1.0, ls=(0, (1, 1.5)))
+        best = min(track.rms[j] for track in tracks)
+        error.set_ylim(best / 10, 2 * max(track.peak[j] for track in tracks))
+        _label_rms(error, [track.rms[j] for track in tracks])
+        position.set_ylabel(f"{joint}  ({unit})", fontweight="bold")
+        error.set_ylabel(unit)
+        torque.set_ylabel("N·m" if unit == "rad" else "N")
+    for column, name in enumerate(
+        ("Position", "Tracking error |q − q_d|, RMS dashed", "Torque or force on the joint")
+    ):
+        axes[0, column].set_title(name, loc="left", fontweight="bold")
+        axes[-1, column].set_xlabel("time from the motion's beginning  (s)")
+        axes[-1, column].set_xlim(0.0, tracks[0].time[-1])
+    _legend(drawing, tracks)
+    drawing.align_ylabels(axes)
+    drawing.suptitle(f"{title}\n", x=0.01, ha="left", fontsize=13.0, fontweight="bold")
+    drawing.text(0.01, 1 - 0.36 / drawing.get_figheight(), subtitle, color=GREY, va="top")
+    return save(drawing, path)
+
+
+def _label_rms(axes: Any, errors: Sequence[float]) -> None:
+    """At the right of each RMS line: by how much it is below the first one; none overlap."""
+    gap = 0.13  # of the height of the axes
+    low, high = np.log(axes.get_ylim())
+    height = float("inf")
+    for k in sorted(range(len(errors)), key=lambda k: -errors[k]):
+        height = min((np.log(errors[k]) - low) / (high - low), height - gap)
+        axes.annotate(
+            f"÷ {errors[0] / errors[k]:,.0f}" if k else "RMS",
+            (1.01, height),
+            xycoords="axes fraction",
+            color=COLOURS[k % len(COLOURS)],
+            va="center",
+            fontweight="bold",
+        )
+
+
+def _legend(drawing: Any, tracks: Sequence[Track]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=COLOURS[k % len(COLOURS)], lw=2.0, label=track.label)
+        for k, track in enumerate(tracks)
+    ]
+    label = f"desired position; feed-forward part of “{tracks[-1].label}”"
+    columns = 5 if sum(len(track.label) for track in tracks) < 60 else 3
+    handles.append(Line2D([], [], color=BLACK, lw=1.2, ls=(0, (1, 1.5)), label=label))
+    drawing.legend(handles=handles, loc="outside lower center", ncols=columns)
+
+
+@style()
+def comparison(path: Path, title: str, compared: Comparison) -> Path:
+    """A panel a joint: the torque with full rotors, and what each simpler model is off by.
+
+    The formulations lie on one another in the upper row; the lower one is logarithmic, so that
+    rounding and the models' errors can be seen together.
+    """
+    n = len(compared.joint_names)
+    drawing, axes = figure(2, n, width=3.4 * n + 1.0, height=5.2, sharex=True)
+    drawing.suptitle(title)
+    full = compared.rotor_models["full"]
+    widths = (5.0, 3.2, 1.6, 0.8)
+    labels = {"reflected": "reflected rotors", "none": "no rotors"}
+    for j, name in enumerate(compared.joint_names):
+        top, bottom = axes[0, j], axes[1, j]
+        top.set_title(name)
+        for k, (method, tau) in enumerate(compared.formulations.items()):
+            label = f"{method.replace('_', ' ')}, full rotors"
+            top.plot(compared.time, tau[:, j], color=COLOURS[k], lw=widths[k % 4], label=label)
+        scale = np.abs(full[:, j]).max() or 1.0
+        for model, dashes in (("reflected", "--"), ("none", ":")):
+            tau = compared.rotor_models[model]
+            top.plot(compared.time, tau[:, j], color=BLACK, ls=dashes, label=labels[model])
+            off = 100 * np.abs(tau[:, j] - full[:, j]) / scale
+            bottom.semilogy(compared.time, off, color=BLACK, ls=dashes)
+        for k, (method, tau) in enumerate(compared.formulations.items()):
+            if method != "newton_euler":
+                off = 100 * np.abs(tau[:, j] - full[:, j]) / scale
+                shown = np.maximum(off, 1e-15)
+                bottom.semilogy(compared.time, shown, color=COLOURS[k], lw=1.0, marker=".", ms=3)
+        bottom.set_ylim(1e-15, 1e2)
+        bottom.set_xlabel("time [s]")
+    axes[0, 0].set_ylabel("torque [N·m] or force [N]")
+    axes[1, 0].set_ylabel("off by [% of the largest]")
+    drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return save(drawing, path)

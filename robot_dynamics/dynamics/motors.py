@@ -1,0 +1,114 @@
+"""Torques on the motors' side of the gears.
+
+The drive torque is what the motor's field must give, the rotor's own motion included; the gear
+torque is what then enters the gear:
+
+    drive:  τ = Γᵀ τ_drive          (power: τ·q̇ = τ_drive·Γ q̇)
+    gear:   τ_gear = τ_drive - n_r  (n_r: what the rotor itself takes about its spin axis)
+
+For one motor a joint the first reads τ_drive = τ_j / Γ_j. Where several motors share a joint,
+the torques of least norm are given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..closure import ClosedChain
+from ..codegen import Function, Kernel
+from ..formulations import newton_euler
+from ..mechanism import Mechanism
+from ..mechanism.transform import rotors_as_links
+from ..scalar import Array, array
+
+Floats = NDArray[np.float64]
+
+
+class MotorTorques(NamedTuple):
+    """(…, m) each, N·m, in the order of `motor_names`."""
+
+    drive: Floats
+    gear: Floats
+
+
+class MotorSide:
+    """The motors of a mechanism: every rotor, also one that is known by its gear ratio alone.
+
+    Args:
+        mechanism: with rotors.
+        model: full, reflected or none, as the joint torques are computed with.
+    """
+
+    def __init__(self, mechanism: Mechanism, model: str, backend: str, threads: int | None):
+        self.names = tuple(rotor.name for rotor in mechanism.rotors)
+        self.gears = gear_matrix(mechanism)
+        n = len(mechanism.joint_names)
+
+        def taken(q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
+            return spin_torques(replace(mechanism, gravity=gravity), model, q, qd, qdd)
+
+        content = (mechanism.links, mechanism.rotors, mechanism.base, model)
+        function = Function(
+            "spin_torques", ("q", "qd", "qdd"), (n, n, n), (len(self.names),), 3,
+            taken, content, mechanism.name,
+        )  # fmt: skip
+        self._taken = Kernel(function, mechanism.gravity, backend, threads)
+
+    def torques(
+        self, actuated: list[int], tau: Floats, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> MotorTorques:
+        """From the torques tau (…, k) of the joints in the columns `actuated` of q, qd, qdd."""
+        # τ = Γᵀ τ_drive
+        drive = tau @ np.linalg.pinv(self.gears[:, actuated], rcond=1e-12)
+        return MotorTorques(drive, drive - self._taken.call(q, qd, qdd))
+
+    def update(self, gravity: Array) -> None:
+        """Another gravity (3,), m/s²: an unbalanced rotor feels it."""
+        self._taken.parameters = gravity
+
+
+def tree_state(
+    closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
+) -> tuple[Floats, Floats, Floats]:
+    """(q, qd, qdd) (…, n) of the tree's joints of these names, from the control coordinates."""
+    state = closed.forward(q, qd)
+    T, T_rate = (state.T_q, state.T_q_rate) if closed.sensed else (state.T, state.T_rate)
+    # q̈_r = T q̈ + Ṫ q̇
+    rate, acceleration = (np.asarray(x, dtype=float)[..., None] for x in (qd, qdd))
+    qdd_r = (T @ acceleration + T_rate @ rate)[..., 0]
+    order = [closed.coordinate_names.index(name) for name in names]
+    return state.q_r[..., order], state.qd_r[..., order], qdd_r[..., order]
+
+
+def gear_matrix(mechanism: Mechanism) -> Floats:
+    """Γ (m, n): rotor rates of joint rates."""
+    names = mechanism.joint_names
+    gears = np.zeros((len(mechanism.rotors), len(names)))
+    for row, rotor in zip(gears, mechanism.rotors, strict=True):
+        for name, ratio in rotor.ratios:
+            row[names.index(name)] += ratio
+    return gears
+
+
+def spin_torques(mechanism: Mechanism, model: str, q: Array, qd: Array, qdd: Array) -> Array:
+    """n_r (m,), N·m: what each rotor takes about its spin axis, at q, qd, qdd (n,)."""
+    rotors = mechanism.rotors
+    if model == "reflected":
+        rates = gear_matrix(mechanism) @ array(qdd)
+        return array(
+            rotor.inertial.inertia[2, 2] * rate for rotor, rate in zip(rotors, rates, strict=True)
+        )
+    if model == "none":
+        return np.zeros(len(rotors))
+    # a rotor's own coordinate in the extended tree has exactly this torque
+    tree = newton_euler.prepare(rotors_as_links(mechanism))
+    S, s = tree.coordinates()
+    x, v, a = (array(each) for each in (q, qd, qdd))
+    tau = newton_euler.torques(tree, S @ x + s, S @ v, S @ a)
+    spins = iter(tau[len(mechanism.moving) :])
+    return array(0.0 if rotor.inertial.is_nothing else next(spins) for rotor in rotors)

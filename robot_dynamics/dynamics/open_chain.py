@@ -1,0 +1,165 @@
+"""The dynamics of an open chain as kernels, with what may change while they run as parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..codegen import Function, Kernel
+from ..codegen.kernel import as_floats
+from ..errors import InputError, wrong
+from ..formulations.equations import Equations
+from ..formulations.layout import LINEAR, Layout
+from ..mechanism import Mechanism
+from ..mechanism.base_parameters import compact
+from ..scalar import Array, zeros
+
+Floats = NDArray[np.float64]
+
+STRAIGHT_LINE = 16
+"""Joints up to which a matrix is one program. Programs grow with the square of the joints; beyond,
+the columns are a batch of torques."""
+
+
+class OpenChain:
+    """The functions of `Equations` over floats.
+
+    Gravity, friction and the links' inertias are parameters of the kernels: `update` changes
+    them and compiles nothing. Geometry, rotors and the choice of terms are compiled in.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        formulation: str,
+        rotors: str,
+        terms: Iterable[str],
+        friction_smoothing: float = 0.0,
+        backend: str = "auto",
+        threads: int | None = None,
+    ):
+        choices = (formulation, rotors, frozenset(terms), friction_smoothing)
+        self._brought = lambda mechanism: Equations.of(mechanism, *choices)
+        equations = self._brought(mechanism)
+        self.joint_names = mechanism.joint_names
+        self.actuated_names = mechanism.actuated_names
+        self._backend, self._threads = backend, threads
+        self._is_linear = equations.method.name in LINEAR
+        self._layout = Layout(self._shaped(equations), {link.name for link in mechanism.links})
+        self._equations = equations
+        self._robot = mechanism.name
+        self._kernels: dict[str, Kernel] = {}
+        self.parameters = self._layout.values(self._shaped(equations))
+        """What the kernels get beside the state, as `function` takes it"""
+
+    @property
+    def torques(self) -> Callable[..., Floats]:
+        """(q, qd, qdd) -> tau, with nothing in between."""
+        return self.kernel("torques").call
+
+    def _shaped(self, equations: Equations) -> Mechanism:
+        return compact(equations.mechanism) if self._is_linear else equations.mechanism
+
+    def update(self, mechanism: Mechanism) -> None:
+        """Take over gravity, friction and inertias of a mechanism of the same geometry."""
+        equations = self._brought(mechanism)
+        self.parameters = self._layout.values(self._shaped(equations))
+        self._equations = equations
+        for kernel in self._kernels.values():
+            kernel.parameters = self.parameters
+
+    @property
+    def backend(self) -> str:
+        """Which backend runs the torques, and why where it is not the first choice."""
+        return self.kernel("torques").description
+
+    def mass_matrix(self, q: ArrayLike) -> Floats:
+        if self._is_short:
+            return self.kernel("mass_matrix").call(q)
+        # D e_j: the torques of unit accelerations
+        n = len(self.joint_names)
+        rows = self.kernel("inertia")(_beside(q, "q", n), np.eye(n))
+        return (rows + np.swapaxes(rows, -1, -2)) / 2
+
+    def gravity(self, q: ArrayLike) -> Floats:
+        return self.kernel("gravity").call(q)
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        if self._is_short:
+            return self.kernel("coriolis_matrix").call(q, qd)
+        # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)]  (see Equations)
+        n = len(self.joint_names)
+        bias, units = self.kernel("bias"), np.eye(n)
+        q, qd = _beside(q, "q", n), _beside(qd, "qd", n)
+        rows = (bias(q, qd + units) - bias(q, qd - units)) / 4
+        return np.ascontiguousarray(np.swapaxes(rows, -1, -2))
+
+    @property
+    def _is_short(self) -> bool:
+        return len(self.joint_names) <= STRAIGHT_LINE
+
+    def kernel(self, name: str) -> Kernel:
+        """The kernel of one of the functions; it is built when it is first asked for."""
+        if name not in self._kernels:
+            function = self.function(name)
+            self._kernels[name] = Kernel(function, self.parameters, self._backend, self._threads)
+        return self._kernels[name]
+
+    def function(self, name: str) -> Function:
+        """One of the functions of `Equations`, or `inertia`, D(q) qdd, as a function to compile."""
+        n = len(self.joint_names)
+        arguments = _ARGUMENTS[name]
+        shape = (n, n) if name.endswith("matrix") else (n,)
+        pick = _PICKS.get(name, np.ravel)
+
+        def equations(*vectors: Array) -> Iterable[Any]:
+            *states, p = vectors
+            bound = replace(self._equations, mechanism=self._layout.filled(p))
+            if name == "inertia":
+                bound = replace(bound, terms=frozenset({"inertia"}))
+                return bound.torques(states[0], zeros(n), states[1])
+            return pick(getattr(bound, name)(*states))
+
+        e = self._equations
+        content = (self._layout.content, e.method.name, e.terms, e.friction_smoothing)
+        return Function(
+            name,
+            arguments,
+            (n,) * len(arguments),
+            shape,
+            self._layout.size,
+            equations,
+            content,
+            self._robot,
+        )
+
+
+_ARGUMENTS = {
+    "torques": ("q", "qd", "qdd"),
+    "inertia": ("q", "qdd"),
+    "bias": ("q", "qd"),
+    "coriolis_matrix": ("q", "qd"),
+    "mass_matrix": ("q",),
+    "gravity": ("q",),
+}
+
+
+def _beside(state: ArrayLike, name: str, n: int) -> Floats:
+    """(…, 1, n), to go with the rows of a matrix (n, n)."""
+    array = as_floats(name, state)
+    if array.ndim == 0 or array.shape[-1] != n:
+        raise wrong(InputError, name, array.shape, f"shape (…, {n}): one entry a joint")
+    return array[..., None, :]
+
+
+def _symmetric(D: Array) -> list[Any]:
+    """D from its lower triangle alone: joints behind the one that is accelerated."""
+    n = len(D)
+    return [D[max(i, j), min(i, j)] for i in range(n) for j in range(n)]
+
+
+_PICKS: dict[str, Callable[[Array], Any]] = {"mass_matrix": _symmetric}

@@ -1,0 +1,98 @@
+"""What may change while a kernel runs: gravity, friction and inertias as one vector of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mechanism import Friction, Inertial, Link, Mechanism
+from ..mechanism.base_parameters import Moments
+from ..scalar import Array, array
+
+Floats = NDArray[np.float64]
+
+LINEAR = frozenset({"newton_euler"})
+"""Formulations that read a body's moments alone, so that they may be regrouped"""
+
+
+class Layout:
+    """Where gravity, friction and inertias are in the vector of parameters.
+
+    gravity (3,); then for each link that has them its joint's viscous and Coulomb friction and
+    its inertial numbers, in the form that the formulation reads.
+    """
+
+    def __init__(self, mechanism: Mechanism, links: set[str]):
+        self._mechanism = mechanism
+        self._links = [link for link in mechanism.links if link.name in links]
+        self.size = 3 + sum(2 + len(_entries(link)) for link in self._links)
+
+    @cached_property
+    def content(self) -> Any:
+        """What is compiled in: the mechanism without the values of its parameters."""
+        variable = {link.name for link in self._links}
+        links = [
+            (link.name, link.parent, link.joint.coupling, _entries(link))
+            if link.name in variable
+            else link
+            for link in self._mechanism.links
+        ]
+        joints = [replace(link.joint, friction=Friction()) for link in self._mechanism.links]
+        m = self._mechanism
+        return (links, joints, m.base, m.rotors, m.armatures)
+
+    def values(self, mechanism: Mechanism) -> Floats:
+        """The parameters of a mechanism of this geometry."""
+        values = [*mechanism.gravity]
+        for link in self._links:
+            same = mechanism.link(link.name)
+            values += [same.joint.friction.viscous, same.joint.friction.coulomb]
+            values += [_numbers(same.inertial)[k] for k in _entries(link)]
+        return np.array(values, dtype=float)
+
+    def filled(self, p: Array) -> Mechanism:
+        """The mechanism with these parameters (size,), of any scalar."""
+        rest = iter(p)
+        gravity = array([next(rest) for _ in range(3)])
+        new: dict[str, Link] = {}
+        for link in self._links:
+            friction = Friction(next(rest), next(rest))
+            numbers: list[Any] = [0.0] * 10
+            for k in _entries(link):
+                numbers[k] = next(rest)
+            new[link.name] = replace(
+                link,
+                joint=replace(link.joint, friction=friction),
+                inertial=_body(type(link.inertial), numbers),
+            )
+        links = tuple(new.get(link.name, link) for link in self._mechanism.links)
+        return replace(self._mechanism, links=links, gravity=gravity)
+
+
+def _entries(link: Link) -> tuple[int, ...]:
+    """Which of a body's ten numbers may be other than zero.
+
+    mass 0; first moment (or centre of mass) 1, 2, 3; inertia xx yy zz xy xz yz 4 … 9
+    """
+    if not isinstance(link.inertial, Moments):
+        return tuple(range(10))
+    # what regrouping leaves (see base_parameters)
+    return (1, 2, 4, 6, 7, 8, 9) if link.joint.turns else (0, 1, 2, 3)
+
+
+def _numbers(body: Inertial | Moments) -> list[Any]:
+    if isinstance(body, Moments):
+        point, I = body.first_moment, body.inertia_about_origin
+    else:
+        point, I = body.center_of_mass, body.inertia
+    return [body.mass, *point, I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]]
+
+
+def _body(kind: type, numbers: list[Any]) -> Inertial:
+    m, x, y, z, xx, yy, zz, xy, xz, yz = numbers
+    inertia = array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return cast(Inertial, kind(m, array([x, y, z]), inertia))

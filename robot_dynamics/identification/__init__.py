@@ -1,0 +1,1 @@
+"""From recordings of a moving robot to its model."""

@@ -1,0 +1,1 @@
+"""Motions in time: trajectories through waypoints, and smooth ones in closed form."""

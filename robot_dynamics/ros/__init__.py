@@ -1,0 +1,1 @@
+"""Everything that knows ROS: the nodes, their parameters, what launch files share."""

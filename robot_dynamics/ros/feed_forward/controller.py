@@ -1,0 +1,347 @@
+"""From states and commands to torques: the node's behaviour, in one thread, without ROS."""
+
+from __future__ import annotations
+
+import time as steady
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ClosureError, RobotDynamicsError
+from . import motion as motions
+from .joint_states import JointStateReader, all_finite
+from .model import Model
+from .motion import Desired, Motion, Setpoint
+from .parameters import Settings
+from .refusal import RefusedError, Tally
+from .stamps import SECOND, Stamps, nanoseconds
+
+Floats = NDArray[np.float64]
+
+
+class Torques(NamedTuple):
+    """What is published."""
+
+    values: Floats
+    """(m,) in the order of the model's outputs, N·m or N"""
+    time: int
+    """ns, of the state that they belong to"""
+
+
+class FeedForward:
+    """Takes states and commands, gives torques or None, where nothing is to be published.
+
+    Times are ns of the node's clock. A bad message is counted, reported through `log`, and
+    changes nothing.
+
+    Attributes:
+        model: what computes, or None until there is a robot.
+        settings: may be replaced while it runs.
+        phase: waiting (for a first command), following, or timeout.
+    """
+
+    def __init__(self, settings: Settings, log: Callable[[str], None]):
+        self.settings = settings
+        self.model: Model | None = None
+        self.phase = "waiting"
+        self.tally = Tally()
+        self.states = self.commands = self.outputs = 0
+        self.state_at: int | None = None
+        self.command_at: int | None = None
+        self._log = log
+        self._state_stamps, self._command_stamps = Stamps(), Stamps()
+        self._motion: Motion | None = None
+        self._pending: Motion | None = None
+        self._ticked = 0
+        self._output_at: int | None = None
+        self._at_rest = True
+        self._forget_state()
+
+    def _forget_state(self) -> None:
+        self._reader = JointStateReader(())
+        self._q = self._qd = np.zeros(0)
+        self._message: Any = None
+        self._last_q: Floats | None = None
+        self.state_at = None
+
+    # What comes in
+
+    def adopt(self, model: Model) -> None:
+        """Compute with this model from now on. A motion of other joints is forgotten."""
+        old, self.model = self.model, model
+        if old is not None and old.has_the_joints_of(model):
+            return
+        self._motion = self._pending = None
+        self.phase = "waiting"
+        self._forget_state()
+        besides = model.read[len(model.joints) :]
+        self._reader = JointStateReader(
+            model.read if self.settings.measured else besides, model.optional
+        )
+
+    def state(self, message: Any, now: int) -> Torques | None:
+        """A JointState came."""
+        try:
+            if self.model is None:
+                raise RefusedError("no robot", "there is no robot description yet")
+            stamp = nanoseconds(message.header.stamp)
+            time = self._state_stamps.checked(stamp, now, self.settings.max_age)
+            if self._reader.joints:
+                self._q, self._qd = self._reader.read(message)
+        except RobotDynamicsError as error:
+            self.refuse("joint_states", error)
+            return None
+        if self._reader.missing:
+            self._note(
+                "joint_states",
+                "missing sensor",
+                f"no reading of {', '.join(map(repr, self._reader.missing))}: going on with "
+                "solved values",
+            )
+        self._state_stamps.accept(time, now)
+        self._message, self.state_at = message, now
+        self.states += 1
+        return self._output(time, now)
+
+    def command(self, message: Any, now: int) -> None:
+        """A JointTrajectory came. It takes over with the next state."""
+        try:
+            if self.model is None:
+                raise RefusedError("no robot", "there is no robot description yet")
+            settings = self.settings
+            stamp = nanoseconds(message.header.stamp)
+            if len(message.points) == 1:
+                self._command_stamps.checked(stamp, now, settings.max_age)
+            self._pending = motions.read(
+                message,
+                self.model.joints,
+                self.model.periodic,
+                now=now,
+                measured=settings.measured,
+                zero_accelerations=settings.missing_accelerations == "zero",
+            )
+        except RobotDynamicsError as error:
+            self.refuse("command", error)
+            return
+        if len(message.points) == 1 and stamp:
+            self._command_stamps.accept(stamp, now)
+        self.command_at = now
+        self.commands += 1
+
+    def tick(self, now: int) -> Torques | None:
+        """Time has passed, with feedback commanded: go on where no states drive the output."""
+        driven, self._ticked = self.outputs > self._ticked, self.outputs
+        if driven or self.model is None:
+            return None
+        output = self._output(now, now)
+        self._ticked = self.outputs
+        return output
+
+    def watch(self, now: int) -> Torques | None:
+        """Feedback that stays out: a torque that belongs to a motion must not stay for good."""
+        age, limit = self._output_at, self.settings.max_age
+        if age is None or self._at_rest or limit == 0 or (now - age) / SECOND <= limit:
+            return None
+        action = self.settings.on_timeout
+        self._note(
+            "torques",
+            "feedback lost",
+            f"no usable state for {limit:g} s: on_timeout is {action}, and the command is over",
+        )
+        return self._stopped(now)
+
+    def _stopped(self, now: int) -> Torques | None:
+        """The robot is left at rest, and nothing sets it in motion again by itself."""
+        output = self.farewell(now)
+        self._end_command(now)
+        return output
+
+    def farewell(self, now: int) -> Torques | None:
+        """The last torques before silence: the controllers behind keep what they got last.
+
+        At rest where the robot was seen last, or zero where on_timeout is stop.
+        """
+        if self._at_rest or self.model is None:
+            return None
+        try:
+            return self._published(self._resting(), now, now, at_rest=True)
+        except RobotDynamicsError as error:
+            self.refuse("torques", error)
+            return None
+
+    def clock_jumped_back(self, now: int) -> None:
+        """A simulator was reset: stamps and times of before mean nothing, the command is over."""
+        self._state_stamps.forget()
+        self._command_stamps.forget()
+        self._end_command(now)
+        self._output_at = now
+        self._note("clock", "jumped back", "the clock jumped back: the command is over")
+
+    def _end_command(self, now: int) -> None:
+        """Whatever was wanted is over: on_timeout follows (where a timeout is set; else a rest)."""
+        self._pending = None
+        if self._motion is None:
+            return
+        if self.model is None or (self._last_q is None and not self.settings.measured):
+            self._motion = None
+            return
+        n = len(self.model.joints)
+        q = None if self._last_q is None else self._last_q[:n]
+        since = now - int((self.settings.command_timeout + 1) * SECOND)
+        self._motion = Setpoint(Desired(q, np.zeros(n), np.zeros(n)), since)
+
+    # What goes out
+
+    def _output(self, time: int, now: int) -> Torques | None:
+        try:
+            if self.model is not None and self.model.sensors is not None:
+                self._q, self._qd = self.model.believed(self._q, self._qd)
+                for event, text in self.model.sensors.news():
+                    self._note("sensors", event, text)
+            if self._pending is not None:
+                self._begin(time, now)
+            if self._motion is None:
+                return None
+            timeout = self.settings.command_timeout
+            over = self._motion.over_for(time, now)
+            if timeout == 0 or over <= timeout:
+                self.phase = "following"
+                desired = self._motion.at(time + int(self.settings.lookahead * SECOND))
+                return self._published(self._following(desired, now), time, now)
+            if self.phase != "timeout":
+                self.phase = "timeout"
+                action = self.settings.on_timeout
+                self._note(
+                    "command", "timeout", f"no command for {timeout:g} s: on_timeout is {action}"
+                )
+            return self._after_timeout(time, now)
+        except ClosureError as error:
+            # what the controllers behind hold belongs to the way into a singularity
+            self.refuse("torques", error)
+            return self._stopped(now)
+        except RobotDynamicsError as error:
+            self.refuse("torques", error)
+            return None
+
+    def _begin(self, time: int, now: int) -> None:
+        pending, self._pending = self._pending, None
+        assert pending is not None
+        assert self.command_at is not None
+        waited, limit = (now - self.command_at) / SECOND, self.settings.max_age
+        try:
+            if 0 < limit < waited:
+                raise RefusedError(
+                    "waited too long",
+                    f"it waited {waited:.3f} s for joint_states, expected at most max_age = "
+                    f"{limit:g} s; send it again",
+                )
+            self._motion = pending.begun(time, *self._start(time))
+        except RefusedError as error:
+            self.refuse("command", error)
+
+    def _start(self, time: int) -> tuple[Floats | None, Floats | None]:
+        """q, qd (n,) from which a trajectory sets out: where the robot is, or is wanted."""
+        assert self.model is not None
+        n = len(self.model.joints)
+        if self.settings.measured:
+            return self._q[:n], self._qd[:n]
+        if self._motion is not None:
+            desired = self._motion.at(time)
+            return desired.q, desired.qd
+        if self._message is not None:
+            try:
+                return JointStateReader(self.model.joints).read(self._message)
+            except RefusedError:
+                pass
+        return None, None
+
+    def _following(self, desired: Desired, now: int) -> Floats:
+        assert self.model is not None
+        q, qd = (self._q, self._qd) if self.settings.measured else self._commanded(desired, now)
+        torques = self.model(q, qd, desired.qdd)
+        # where there are torques is where the robot can be left at rest
+        self._last_q = q
+        return torques
+
+    def _commanded(self, desired: Desired, now: int) -> tuple[Floats, Floats]:
+        """q, qd (k,): the wanted ones, and the measured ones of the joints besides."""
+        assert desired.q is not None
+        assert desired.qd is not None
+        besides = self._reader.joints
+        if not besides:
+            return desired.q, desired.qd
+        limit = self.settings.max_age
+        age = None if self.state_at is None else (now - self.state_at) / SECOND
+        if age is None or (limit > 0 and age > limit):
+            raise RefusedError(
+                "no joint states",
+                f"no recent joint_states with {', '.join(besides)}; publish them, or name them "
+                "in locked_joints",
+            )
+        return np.concatenate([desired.q, self._q]), np.concatenate([desired.qd, self._qd])
+
+    def _after_timeout(self, time: int, now: int) -> Torques | None:
+        assert self.model is not None
+        assert self._motion is not None
+        action, measured = self.settings.on_timeout, self.settings.measured
+        if action == "stop":
+            return self.farewell(now)
+        if measured and action == "hold":
+            still = Desired(None, None, np.zeros(len(self.model.joints)))
+            return self._published(self._following(still, now), time, now)
+        q = self._q if measured else self._last_q
+        if q is None:
+            return None
+        torques = self.model.at_rest(q)
+        self._last_q = q
+        return self._published(torques, time, now, at_rest=True)
+
+    def _resting(self) -> Floats:
+        """Torques that carry the robot at rest where it was last, or zero for `stop`."""
+        assert self.model is not None
+        if self.settings.on_timeout == "stop" or self._last_q is None:
+            return np.zeros(len(self.model.outputs))
+        return self.model.at_rest(self._last_q)
+
+    def _published(self, torques: Floats, time: int, now: int, *, at_rest: bool = False) -> Torques:
+        assert self.model is not None
+        if not all_finite(torques):
+            by_joint = dict(zip(self.model.outputs, torques.tolist(), strict=True))
+            raise RefusedError(
+                "not finite", f"the torques came out as {by_joint}; none are published"
+            )
+        limits = self.model.limits
+        if limits is not None and (np.abs(torques) > limits).any():
+            k = int(np.argmax(np.abs(torques) - limits))
+            self._note(
+                "torques",
+                "limited",
+                f"torque of {self.model.outputs[k]!r} cut from {torques[k]:.6g} to "
+                f"±{limits[k]:.6g} (effort_limits)",
+            )
+            torques = np.clip(torques, -limits, limits)
+        self.outputs += 1
+        self._output_at, self._at_rest = now, at_rest
+        return Torques(torques, time)
+
+    # What is told
+
+    def refuse(self, source: str, error: RobotDynamicsError) -> None:
+        """Count and report something that was dropped."""
+        reason = error.reason if isinstance(error, RefusedError) else "impossible"
+        if isinstance(error, ClosureError):
+            reason = "closure"
+        what = "not published" if source == "torques" else "dropped"
+        text = f"{source} {what}: {error}"
+        self._tell(self.tally.rejected, f"{source}: {reason}", text)
+
+    def _note(self, source: str, reason: str, text: str) -> None:
+        self._tell(self.tally.events, f"{source}: {reason}", text)
+
+    def _tell(self, counter: Counter[str], key: str, text: str) -> None:
+        line = self.tally.add(counter, key, text, steady.monotonic())
+        if line is not None:
+            self._log(line)

@@ -1,0 +1,226 @@
+"""A robot, a formulation and a list of joints: what turns states into torques."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...dynamics import InverseDynamics
+from ...dynamics.motors import gear_matrix
+from ...errors import InputError, choices, wrong
+from ...mechanism import Inertial, Mechanism
+from .parameters import Settings
+from .sensors import Sensors
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """All that a model is built from."""
+
+    mechanism: Mechanism
+    settings: Settings
+    payloads: Mapping[str, Inertial] = field(default_factory=dict)
+    """By link"""
+
+    @property
+    def dynamics_key(self) -> tuple[object, ...]:
+        """What the dynamics are built for; payloads change while they run, the rest is wiring."""
+        s = self.settings
+        mechanism, terms = id(self.mechanism), frozenset(s.terms)
+        closure = s.sensed, s.condition_limit
+        return mechanism, s.formulation, s.rotors, terms, s.friction_smoothing, closure
+
+
+class Model:
+    """Torques of the joints that are driven, from the joints that are read.
+
+    Attributes:
+        joints: (n) names in the order of qdd.
+        outputs: (m) names in the order of the torques: `joints`, or the motors.
+        read: (k) names in the order of q and qd: `joints` first, then those that move besides,
+            the sensed ones last.
+        optional: the sensed ones.
+        sensors: what is read of these; None where they are solved.
+        periodic: (n,) which of the joints may turn forever.
+        limits: (m,) largest magnitudes of the torques, or None.
+
+    Raises:
+        InputError: the settings name joints that the robot does not have, or not in this way.
+        RobotDynamicsError: see `InverseDynamics`.
+    """
+
+    def __init__(self, wish: Wish, previous: Model | None = None):
+        self.wish = wish
+        mechanism, settings = wish.mechanism, wish.settings
+        if previous is not None and previous.wish.mechanism is not mechanism:
+            previous = None
+        if previous is not None and previous.wish.dynamics_key == wish.dynamics_key:
+            self.dynamics: InverseDynamics = previous.dynamics
+            carried = previous.wish.payloads
+        else:
+            carried = {}
+            self.dynamics = InverseDynamics(
+                mechanism,
+                settings.formulation,
+                rotors=settings.rotors,
+                terms=settings.terms,
+                friction_smoothing=settings.friction_smoothing,
+                sensed=settings.sensed,
+                condition_limit=settings.condition_limit,
+            )
+        for link in {**carried, **wish.payloads}:
+            if carried.get(link) is not wish.payloads.get(link):
+                self.dynamics.set_payload(link, wish.payloads.get(link))
+        names, locked = self.dynamics.joint_names, settings.locked
+        self.joints, self.outputs, self.limits = self.fitted(settings)
+        besides = (name for name in names if name not in self.joints and name not in locked)
+        self.read = (*self.joints, *besides)
+        self.periodic = np.array(
+            [mechanism.joint(name).type == "continuous" for name in self.joints], dtype=bool
+        )
+
+        column = {name: k for k, name in enumerate(names)}
+        self._read = np.array([column[name] for name in self.read], dtype=np.intp)
+        self._driven = np.array([column[name] for name in self.joints], dtype=np.intp)
+        actuated = self.dynamics.actuated_names
+        self.optional = names[len(actuated) :]
+        self._actuated = slice(len(actuated))
+        self._passive = slice(len(actuated), len(names))
+        self._out = np.array([actuated.index(name) for name in self.joints], dtype=np.intp)
+        self._q, self._qd, self._qdd = np.zeros((3, len(names)))
+        self.sensors = self._watched(previous)
+        if previous is None or previous.dynamics is not self.dynamics:
+            self._warm_up()
+            if previous is not None and self.dynamics.closed and previous.dynamics.closed:
+                self.dynamics.closed.reset(previous.dynamics.closed.last)
+        for name, position in locked.items():
+            self._q[column[name]] = position
+
+    def _watched(self, previous: Model | None) -> Sensors | None:
+        settings = self.wish.settings
+        if not settings.sensed:
+            return None
+        sensors = previous.sensors if previous else None
+        if sensors is None:
+            return Sensors(self.wish.mechanism, settings.sensor_tolerance)
+        sensors.tolerance = settings.sensor_tolerance
+        return sensors
+
+    def _warm_up(self) -> None:
+        """Build all that is built with the first call, and see that there are torques at home."""
+        closed = self.dynamics.closed
+        q = np.zeros(len(self._q)) if closed is None else closed.home.q_r[: len(self._q)]
+        self._torques(q, np.zeros_like(q), np.zeros_like(q))
+
+    def fitted(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...], Floats | None]:
+        """The joints to drive, the names of their torques and the limits of these.
+
+        Raises:
+            InputError: the settings do not fit this robot.
+        """
+        actuated = self.dynamics.actuated_names
+        locked = settings.locked
+        if settings.sensed and not settings.measured:
+            raise wrong(InputError, "sensed", True, "false: feedback commanded reads no sensors")
+        for name in locked:
+            if name not in actuated:
+                raise wrong(InputError, "locked_joints", name, choices(actuated))
+        joints = settings.joints or tuple(name for name in actuated if name not in locked)
+        if not joints:
+            raise wrong(InputError, "joints", joints, "at least one joint that is not locked")
+        for k, name in enumerate(joints):
+            if name not in actuated:
+                raise wrong(InputError, "joints", name, choices(actuated))
+            if name in joints[:k]:
+                raise wrong(InputError, "joints", name, "every joint once")
+            if name in locked:
+                raise wrong(InputError, "joints", name, "a joint that is not in locked_joints")
+        outputs = joints if settings.side == "joint" else self._motors(settings.side, joints)
+        limits = settings.effort_limits
+        if limits and len(limits) != len(outputs):
+            raise wrong(
+                InputError,
+                "effort_limits",
+                list(limits),
+                f"{len(outputs)} numbers, one each for {', '.join(outputs)}",
+            )
+        return joints, outputs, np.array(limits) if limits else None
+
+    def _motors(self, side: str, joints: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of the motors, which have to drive all of these joints."""
+        actuated = self.dynamics.actuated_names
+        if missing := [name for name in actuated if name not in joints]:
+            raise wrong(
+                InputError,
+                "joints",
+                list(joints),
+                f"{', '.join(missing)} as well: with side {side} all joints are driven",
+            )
+        mechanism = self.wish.mechanism
+        columns = [mechanism.joint_names.index(name) for name in actuated]
+        gears = gear_matrix(mechanism)[:, columns]
+        # τ = Γᵀ τ_drive has a solution for every τ
+        if np.linalg.matrix_rank(gears) < len(actuated):
+            idle = [name for name, column in zip(actuated, gears.T, strict=True) if not any(column)]
+            raise wrong(
+                InputError,
+                "side",
+                side,
+                f"joint: the description has no motor (`rotor`) for {', '.join(idle or actuated)}",
+            )
+        return self.dynamics.motor_names
+
+    @property
+    def name(self) -> str:
+        return self.wish.mechanism.name
+
+    def has_the_joints_of(self, other: Model) -> bool:
+        """Do commands and states for one fit the other?"""
+        return (self.joints, self.outputs, self.read) == (other.joints, other.outputs, other.read)
+
+    def believed(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
+        """q, qd (k,) of `read`, with solved values for what is missing (NaN) or not trusted.
+
+        Raises:
+            ClosureError: the readings belong to no configuration of the mechanism.
+        """
+        if self.sensors is None:
+            return q, qd
+        self._q[self._read], self._qd[self._read] = q, qd
+        q, qd = self.sensors.believed(self._q, self._qd)
+        return q[self._read], qd[self._read]
+
+    def __call__(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """Torques (m,) of `outputs` at q, qd (k,) of `read` and qdd (n,) of `joints`.
+
+        Joints that are read but not driven are taken with zero acceleration; the sensed ones
+        follow the others.
+
+        Raises:
+            RobotDynamicsError: the state is none that the mechanism can have.
+        """
+        self._q[self._read] = q
+        self._qd[self._read] = qd
+        self._qdd[self._driven] = qdd
+        if self.sensors is not None:
+            self._qdd[self._passive] = self.sensors.accelerations(
+                self._qd[self._actuated], self._qdd[self._actuated]
+            )
+        return self._torques(self._q, self._qd, self._qdd)
+
+    def _torques(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        side = self.wish.settings.side
+        if side == "joint":
+            torques: Floats = self.dynamics(q, qd, qdd)[self._out]
+            return torques
+        motors = self.dynamics.motor_torques(q, qd, qdd)
+        return motors.drive if side == "drive" else motors.gear
+
+    def at_rest(self, q: Floats) -> Floats:
+        """Torques (m,) that carry the robot where it is: of the chosen terms, gravity alone."""
+        return self(q, np.zeros_like(q), np.zeros(len(self.joints)))

@@ -1,0 +1,325 @@
+"""The node's parameters: one table, from which declarations, checks and the manual come."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ...closure import CONDITION_LIMIT
+from ...closure.sensing import THRESHOLD
+from ...errors import InputError, choices, wrong
+from ...formulations import FORMULATIONS
+from ...formulations.equations import TERMS
+from ...mechanism.transform import ROTOR_MODELS
+
+SIDES = ("joint", "drive", "gear")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One row of the table."""
+
+    name: str
+    type: str
+    """string, bool, double, string_array or double_array"""
+    default: Any
+    """An empty array stands for: not set"""
+    unit: str
+    meaning: str
+    choices: tuple[str, ...] = ()
+    minimum: float = -math.inf
+    maximum: float = math.inf
+    read_only: bool = False
+
+    @property
+    def range(self) -> str:
+        """What the value may be, in words."""
+        if self.choices:
+            return ("any of " if self.type.endswith("array") else "one of ") + ", ".join(
+                self.choices
+            )
+        if self.minimum > -math.inf:
+            upper = f" to {self.maximum:g}" if self.maximum < math.inf else " or more"
+            return f"{self.minimum:g}{upper}"
+        return ""
+
+    def checked(self, value: Any) -> Any:
+        """The value as the settings keep it.
+
+        Raises:
+            InputError: it has another type, is none of the choices, or is outside the range.
+        """
+        if not self.type.endswith("array"):
+            return self._checked_one(value)
+        if isinstance(value, str) or not isinstance(value, (Sequence, array)):
+            kind = "strings" if self.type.startswith("string") else "numbers"
+            raise wrong(InputError, self.name, value, f"a list of {kind}")
+        return tuple(self._checked_one(each) for each in value)
+
+    def _checked_one(self, value: Any) -> Any:
+        if self.choices and value not in self.choices:
+            raise wrong(InputError, self.name, value, choices(self.choices))
+        if self.type.startswith("string"):
+            if not isinstance(value, str):
+                raise wrong(InputError, self.name, value, "a string")
+            return value
+        if self.type == "bool":
+            if not isinstance(value, bool):
+                raise wrong(InputError, self.name, value, "true or false")
+            return value
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise wrong(InputError, self.name, value, "a number")
+        if not self.minimum <= value <= self.maximum:
+            raise wrong(InputError, self.name, value, f"a number, {self.range}")
+        return float(value)
+
+
+PARAMETERS = (
+    Parameter(
+        "description",
+        "string",
+        "",
+        "",
+        "path, package:// URL or URDF text of the robot; empty: taken from `robot_description`",
+        read_only=True,
+    ),
+    Parameter(
+        "formulation",
+        "string",
+        "newton_euler",
+        "",
+        "formulation of the inverse dynamics",
+        choices=tuple(FORMULATIONS),
+    ),
+    Parameter("rotors", "string", "full", "", "model of the motors' rotors", choices=ROTOR_MODELS),
+    Parameter(
+        "terms",
+        "string_array",
+        tuple(TERMS),
+        "",
+        "what the torques contain; leave out what the controller or the drive adds itself",
+        choices=tuple(TERMS),
+    ),
+    Parameter(
+        "friction_smoothing",
+        "double",
+        0.0,
+        "rad/s or m/s",
+        "rate within which Coulomb friction fades to zero; 0: its full sign at any rate",
+        minimum=0.0,
+    ),
+    Parameter(
+        "side",
+        "string",
+        "joint",
+        "",
+        "whose torques are published: the joints', the motors' (drive), "
+        "or those that enter the gears (gear)",
+        choices=SIDES,
+        read_only=True,
+    ),
+    Parameter(
+        "joints",
+        "string_array",
+        (),
+        "",
+        "joints whose torques are published, in this order; not set: all actuated ones",
+        read_only=True,
+    ),
+    Parameter(
+        "locked_joints",
+        "string_array",
+        (),
+        "rad or m",
+        "joints that nobody publishes, held at a value, as in `finger:0.02`",
+    ),
+    Parameter(
+        "feedback",
+        "string",
+        "measured",
+        "",
+        "where q and qd come from: joint_states, or the command",
+        choices=("measured", "commanded"),
+        read_only=True,
+    ),
+    Parameter(
+        "sensed",
+        "bool",
+        False,
+        "",
+        "of a robot with loops: read the passive joints that carry a sensor too, and watch them",
+        read_only=True,
+    ),
+    Parameter(
+        "sensor_tolerance",
+        "double",
+        THRESHOLD,
+        "rad, or shares of the robot's size",
+        "with sensed: how far readings may be from fitting together until one is not trusted",
+        minimum=1e-6,
+        maximum=1.0,
+    ),
+    Parameter(
+        "condition_limit",
+        "double",
+        CONDITION_LIMIT,
+        "",
+        "of a robot with loops: condition number of the passive joints' Jacobian beyond which no "
+        "torque is published",
+        minimum=1.0,
+        maximum=1e12,
+    ),
+    Parameter(
+        "rate",
+        "double",
+        100.0,
+        "Hz",
+        "with feedback commanded: how often torques go out while no joint_states come",
+        minimum=1.0,
+        maximum=2000.0,
+        read_only=True,
+    ),
+    Parameter(
+        "missing_accelerations",
+        "string",
+        "refuse",
+        "",
+        "what a single point without accelerations is: refused, or taken as zero",
+        choices=("refuse", "zero"),
+    ),
+    Parameter(
+        "command_timeout",
+        "double",
+        0.5,
+        "s",
+        "a command that ended this long ago is over; 0: never",
+        minimum=0.0,
+        maximum=3600.0,
+    ),
+    Parameter(
+        "on_timeout",
+        "string",
+        "gravity",
+        "",
+        "what follows a command that is over",
+        choices=("hold", "gravity", "stop"),
+    ),
+    Parameter(
+        "max_age",
+        "double",
+        0.5,
+        "s",
+        "a stamp further than this from the clock is refused; "
+        "feedback that stays out this long is lost; 0: no check",
+        minimum=0.0,
+        maximum=3600.0,
+    ),
+    Parameter(
+        "lookahead",
+        "double",
+        0.0,
+        "s",
+        "trajectories are sampled this much ahead of the state, to make up for delays",
+        minimum=0.0,
+        maximum=1.0,
+    ),
+    Parameter(
+        "effort_limits",
+        "double_array",
+        (),
+        "N·m or N",
+        "torques are cut off at plus and minus this, in the order they are published in; "
+        "not set: no limit",
+        minimum=0.0,
+    ),
+)
+
+BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The values of the parameters, checked."""
+
+    description: str
+    formulation: str
+    rotors: str
+    terms: tuple[str, ...]
+    friction_smoothing: float
+    side: str
+    joints: tuple[str, ...]
+    locked_joints: tuple[str, ...]
+    feedback: str
+    sensed: bool
+    sensor_tolerance: float
+    condition_limit: float
+    rate: float
+    missing_accelerations: str
+    command_timeout: float
+    on_timeout: str
+    max_age: float
+    lookahead: float
+    effort_limits: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Settings:
+        """Settings from values by name; what is not among them has its default.
+
+        Raises:
+            InputError: a value that the table does not allow.
+        """
+        return cls(
+            **{
+                field.name: BY_NAME[field.name].checked(
+                    values.get(field.name, BY_NAME[field.name].default)
+                )
+                for field in fields(cls)
+            }
+        )
+
+    @property
+    def measured(self) -> bool:
+        return self.feedback == "measured"
+
+    @property
+    def locked(self) -> dict[str, float]:
+        """Joint to its fixed position.
+
+        Raises:
+            InputError: an entry that is not `joint:number`.
+        """
+        positions: dict[str, float] = {}
+        for entry in self.locked_joints:
+            name, _, text = entry.rpartition(":")
+            try:
+                position = float(text)
+            except ValueError:
+                position = math.nan
+            if not name or not math.isfinite(position):
+                raise wrong(InputError, "locked_joints", entry, "joint:position, as in finger:0.02")
+            if name in positions:
+                raise wrong(InputError, "locked_joints", entry, "every joint once")
+            positions[name] = position
+        return positions
+
+
+def table() -> str:
+    """The parameters as a Markdown table, for the manual."""
+    rows = [
+        "| parameter | type | default | unit | meaning | allowed |",
+        "|---|---|---|---|---|---|",
+    ]
+    for each in PARAMETERS:
+        if each.type.endswith("array"):
+            default = ", ".join(map(str, each.default)) or "not set"
+        elif each.type == "bool":
+            default = str(each.default).lower()
+        else:
+            default = str(each.default) if each.default != "" else "empty"
+        allowed = "; ".join(filter(None, (each.range, "set at start" if each.read_only else "")))
+        cells = (f"`{each.name}`", each.type, default, each.unit, each.meaning, allowed)
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)

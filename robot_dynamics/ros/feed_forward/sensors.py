@@ -1,0 +1,82 @@
+"""Sensors on the passive joints of a closed mechanism: watched, and done without where they lie."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...closure import SensorMonitor, Verdict
+from ...mechanism import Mechanism
+
+Floats = NDArray[np.float64]
+
+
+class Sensors:
+    """What the readings of a mechanism's encoders are taken for.
+
+    q and qd (n_a + n_s,) are those of the actuated joints, then of the sensed ones.
+
+    Attributes:
+        verdict: on the last readings; None: there were none yet.
+    """
+
+    def __init__(self, mechanism: Mechanism, tolerance: float):
+        self._monitor = SensorMonitor(mechanism, threshold=tolerance)
+        self.verdict: Verdict | None = None
+        self._told: tuple[str, ...] = ()
+
+    @property
+    def tolerance(self) -> float:
+        """rad, or shares of the robot's size. May be assigned."""
+        return self._monitor.threshold
+
+    @tolerance.setter
+    def tolerance(self, value: float) -> None:
+        self._monitor.threshold = value
+
+    @property
+    def distrusted(self) -> tuple[str, ...]:
+        """The joints whose readings are left out."""
+        return self._monitor.distrusted
+
+    def believed(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
+        """q, qd with solved values where a reading is missing (NaN) or not trusted.
+
+        Raises:
+            ClosureError: the readings belong to no configuration of the mechanism.
+        """
+        self.verdict = self._monitor.update(q, qd)
+        return self.verdict.q, self.verdict.qd
+
+    def accelerations(self, qd_a: Floats, qdd_a: Floats) -> Floats:
+        """q̈_s (n_s,) of the sensed joints that go with q̇_a, q̈_a (n_a,), where the robot is."""
+        a, k = len(qd_a), len(self._monitor.joint_names)
+        if self.verdict is None or not (qd_a.any() or qdd_a.any()):
+            return np.zeros(k - a)
+        state = self.verdict.state
+        # q̇_r = T q̇_a
+        moving = state.moving(state.T @ qd_a)
+        return moving.accelerations(qdd_a)[a:k]
+
+    def news(self) -> list[tuple[str, str]]:
+        """(event, line) of every change since the last time."""
+        before, self._told = self._told, self.distrusted
+        lines = []
+        verdict = self.verdict
+        if lost := [name for name in self._told if name not in before]:
+            assert verdict is not None
+            why = (
+                f"the reading of {lost[0]!r} doesn't fit the others"
+                if verdict.suspect
+                else "the readings don't fit together, and it can't be told which is wrong"
+            )
+            lines.append(
+                (
+                    "not trusted",
+                    f"{why} (closure residual {verdict.closure_residual:.3g}): going on with "
+                    f"solved values of {', '.join(lost)}",
+                )
+            )
+        if back := [name for name in before if name not in self._told]:
+            lines.append(("trusted again", f"the readings of {', '.join(back)} fit again"))
+        return lines

@@ -1,0 +1,306 @@
+"""The executable `simulated_robot`: a robot in MuJoCo that stands where a ros2_control robot would.
+
+| | name | type | what |
+|---|---|---|---|
+| in | `~/commands` | std_msgs/Float64MultiArray | joint torques in the order of `joints`, added to those of the PD loop |
+| in | `~/joint_trajectory` | trajectory_msgs/JointTrajectory | what the PD loop follows |
+| out | `joint_states` | sensor_msgs/JointState | all joints, once a period, stamped in simulated time |
+| out | `/clock` | rosgraph_msgs/Clock | simulated time, when asked |
+
+Two ways to run:
+- in real time (default): a period of the simulation takes as long on the wall; the newest
+  torques that have come are used.
+- in lock step (`command_wait` > 0): once the motion has begun, a period is over when the torques
+  that answer its state have come. The result does not depend on the load of the machine.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic_ns
+from typing import Any, TextIO
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from ..description import load
+from ..dynamics import InverseDynamics
+from ..errors import InputError, RobotDynamicsError, choices, wrong
+from ..mechanism import Mechanism
+from ..simulation.tracking import Sample, TrackedRobot, pd_gains
+from .executable import run
+from .feed_forward.motion import Desired, Motion, Setpoint
+from .feed_forward.motion import read as read_motion
+from .feed_forward.parameters import Parameter
+from .feed_forward.stamps import SECOND, nanoseconds
+from .simulated_robot_parameters import PARAMETERS
+
+Floats = NDArray[np.float64]
+
+CLOCK_PERIOD = SECOND // 100
+"""ns between two messages on /clock"""
+
+QUIET = SECOND // 5
+"""ns on the wall in which torques for earlier states are taken to arrive"""
+
+
+class SimulatedRobot(Node):  # type: ignore[misc]
+    """Steps a TrackedRobot by a wall timer, or by the torques that come.
+
+    Raises:
+        RobotDynamicsError: a parameter or a description that it cannot take.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("simulated_robot")
+        values = {each.name: self._declare(each) for each in PARAMETERS}
+        if not values["description"]:
+            raise wrong(InputError, "description", "", "a path or a package:// URL")
+        mechanism = load(values["description"])
+        p_gains, d_gains = values["p_gains"], values["d_gains"]
+        if values["bandwidth"] > 0:
+            p_gains, d_gains = self._gains(mechanism, values)
+        self._period = round(SECOND / values["update_rate"])
+        self._robot = TrackedRobot(
+            mechanism,
+            joints=values["joints"],
+            period=self._period / SECOND,
+            timestep=values["timestep"],
+            p_gains=p_gains,
+            d_gains=d_gains,
+            delay=values["delay"],
+            start=values["start"] or None,
+        )
+        self._wait = round(values["command_wait"] * SECOND)
+        self._braked: bool = values["brakes"]
+        self._ticks = 0
+        self._asked: int | None = None  # when, on the wall, torques were asked for
+        self._quiet_until = 0
+        self._missed = 0
+        n = len(self._robot.joints)
+        self._periodic = np.array(
+            [mechanism.joint(j).type == "continuous" for j in self._robot.joints]
+        )
+        self._desired: Motion = Setpoint(Desired(self._state()[0], np.zeros(n), np.zeros(n)), 0)
+        self._release = 0
+        self._efforts = np.zeros(n)
+        self._record = Record(Path(values["record"]), self._robot) if values["record"] else None
+
+        self._states = self.create_publisher(JointState, "joint_states", 10)
+        self._ticker = (
+            self.create_publisher(ClockMessage, "/clock", 10) if values["publish_clock"] else None
+        )
+        self.create_subscription(Float64MultiArray, "~/commands", self._on_commands, 10)
+        self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 10)
+        factor = values["real_time_factor"]
+        self.create_timer(
+            self._period / SECOND / factor if factor > 0 else 0.0,
+            self._on_timer,
+            # the wall's own, whatever time the node is on
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
+        self.get_logger().info(f"{mechanism.name}: torques of {', '.join(self._robot.joints)}")
+
+    @staticmethod
+    def _gains(mechanism: Mechanism, values: dict[str, Any]) -> tuple[list[float], list[float]]:
+        """Kp, Kd of `joints` from the bandwidth, at the start."""
+        start = TrackedRobot(mechanism, start=values["start"] or None).simulation
+        dynamics = InverseDynamics(mechanism)
+        q = [start.q[start.joint_names.index(name)] for name in dynamics.joint_names]
+        names = dynamics.actuated_names
+        p, d = (dict(zip(names, each.tolist(), strict=True)) for each in
+                pd_gains(dynamics, q, values["bandwidth"]))  # fmt: skip
+        joints = values["joints"] or names
+        if unknown := [name for name in joints if name not in names]:
+            raise wrong(InputError, "joints", unknown[0], choices(names))
+        return [p[name] for name in joints], [d[name] for name in joints]
+
+    def close(self) -> None:
+        """Finish the record."""
+        if self._record is not None:
+            self._record.close()
+        if self._missed:
+            self.get_logger().warning(
+                f"{self._missed} states were not answered by one message in time"
+            )
+
+    @property
+    def _now(self) -> int:
+        """Simulated time, ns."""
+        return self._ticks * self._period
+
+    def _on_timer(self) -> None:
+        now = monotonic_ns()
+        if now < self._quiet_until:
+            return
+        if self._asked is not None:
+            if now - self._asked < self._wait:
+                return
+            self._missed += 1
+            self._keep_quiet()
+            self._finish()
+            return
+        self._begin()
+
+    def _on_commands(self, message: Float64MultiArray) -> None:
+        efforts = np.array(message.data)
+        if efforts.shape != self._efforts.shape or not np.all(np.isfinite(efforts)):
+            self.get_logger().warning(
+                f"~/commands: found {list(message.data)}, expected {len(self._efforts)} finite "
+                "numbers; not used",
+                throttle_duration_sec=5.0,
+            )
+            return
+        self._efforts = efforts
+        if self._asked is not None:
+            self._finish()
+            self._begin()
+        elif self._wait and self._moving and monotonic_ns() > self._quiet_until:
+            # nobody asked: one that came late, or a second publisher
+            self._missed += 1
+            self._keep_quiet()
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        try:
+            motion = read_motion(
+                message,
+                self._robot.joints,
+                self._periodic,
+                now=self._now,
+                measured=False,
+                zero_accelerations=True,
+            ).begun(self._now, *self._state())
+        except RobotDynamicsError as error:
+            self.get_logger().warning(f"~/joint_trajectory: {error}; not used")
+            return
+        self._desired = motion
+        if self._braked:
+            begin = nanoseconds(message.header.stamp) or self._now
+            self._release = begin + _rest(message.points)
+            self._braked = False
+
+    def _keep_quiet(self) -> None:
+        """Let the torques that are still on their way come in: the next ones are an answer."""
+        self._quiet_until = monotonic_ns() + QUIET
+
+    def _begin(self) -> None:
+        """A period begins: tell the state."""
+        if self._ticker is not None and self._now % CLOCK_PERIOD < self._period:
+            self._ticker.publish(ClockMessage(clock=self._stamp()))
+        simulation = self._robot.simulation
+        message = JointState(name=list(simulation.joint_names))
+        message.header.stamp = self._stamp()
+        message.position = simulation.q.tolist()
+        message.velocity = simulation.qd.tolist()
+        self._states.publish(message)
+        if self._moving and self._wait:
+            self._asked = monotonic_ns()
+        else:
+            self._finish()
+
+    def _finish(self) -> None:
+        """The period's torques are known, or as good as they get."""
+        self._asked = None
+        moving = self._moving
+        if moving:
+            desired = self._desired.at(self._now)
+            assert desired.q is not None
+            assert desired.qd is not None
+            sample = self._robot.advance((desired.q, desired.qd), self._efforts)
+        else:
+            sample = self._robot.wait(self._efforts)
+        if self._record is not None:
+            self._record.write(sample, moving, self._missed)
+        self._ticks += 1
+        if self._moving and not moving and self._wait:
+            self._keep_quiet()
+
+    @property
+    def _moving(self) -> bool:
+        return not self._braked and self._now >= self._release
+
+    def _state(self) -> tuple[Floats, Floats]:
+        """q, qd of `joints`."""
+        simulation = self._robot.simulation
+        places = [simulation.joint_names.index(name) for name in self._robot.joints]
+        return simulation.q[places], simulation.qd[places]
+
+    def _stamp(self) -> Time:
+        return Time(sec=self._now // SECOND, nanosec=self._now % SECOND)
+
+    def _declare(self, parameter: Parameter) -> Any:
+        descriptor = ParameterDescriptor(description=parameter.meaning, read_only=True)
+        default = parameter.default
+        if parameter.type == "double" and parameter.range:
+            descriptor.floating_point_range = [
+                FloatingPointRange(from_value=parameter.minimum, to_value=parameter.maximum)
+            ]
+        if parameter.type == "integer":
+            descriptor.integer_range = [
+                IntegerRange(from_value=int(parameter.minimum), to_value=int(parameter.maximum))
+            ]
+        if isinstance(default, tuple):
+            default = list(default) or TYPES[parameter.type]
+        value = self.declare_parameter(parameter.name, default, descriptor).value
+        if parameter.type.endswith("array"):
+            return tuple(value or ())
+        return value
+
+
+TYPES = {
+    "string_array": rclpy.Parameter.Type.STRING_ARRAY,
+    "double_array": rclpy.Parameter.Type.DOUBLE_ARRAY,
+}
+
+
+def _rest(points: Sequence[JointTrajectoryPoint]) -> int:
+    """ns for which a trajectory stays where it begins; a single point is wanted at once."""
+    end = 0
+    for point in points[1:]:
+        if point.positions != points[0].positions:
+            break
+        end = nanoseconds(point.time_from_start)
+    return end
+
+
+class Record:
+    """time, brakes off (0 or 1), states so far that one message did not answer in time, q and qd
+    of every joint, feedback and efforts of the actuated ones."""
+
+    def __init__(self, path: Path, robot: TrackedRobot):
+        self._file: TextIO = path.open(
+            "w", newline="", buffering=1
+        )  # who reads along sees whole lines
+        self._csv = csv.writer(self._file)
+        joints, actuated = robot.simulation.joint_names, robot.joints
+        groups = (("q", joints), ("qd", joints), ("feedback", actuated), ("efforts", actuated))
+        header = [f"{group} {name}" for group, names in groups for name in names]
+        self._csv.writerow(["time", "moving", "missed", *header])
+
+    def write(self, sample: Sample, moving: bool, missed: int) -> None:
+        numbers = np.concatenate([sample.q, sample.qd, sample.feedback, sample.efforts])
+        self._csv.writerow([sample.time, int(moving), missed, *numbers.tolist()])
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until SIGINT or SIGTERM; returns the exit code."""
+    return run("simulated_robot", SimulatedRobot, arguments, SimulatedRobot.close)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""A simulated robot, closed by a PD loop: MuJoCo as the physics."""

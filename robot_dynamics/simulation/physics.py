@@ -1,0 +1,421 @@
+"""A mechanism in MuJoCo: the same robot, moved by an engine that shares no code with ours.
+
+The model is built with MuJoCo's own model API: a body a link, a body a rotor. What follows
+other joints (mimic joints, geared rotors) is a joint of its own that an equality constraint on
+a tendon ties to its masters; a loop is closed by equality constraints between its two links.
+
+MuJoCo softens every constraint: at its stiffest setting an equality still gives way by about
+one part in ten thousand of the acceleration, where gears and hinges should be rigid. The softness
+is a number in a row of the solver's table, so `Simulation` runs MuJoCo's pipeline stage by stage
+and puts `SOFTNESS` into the rows of equalities before the solver sees them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import BackendError, DescriptionError, InputError, wrong
+from ..mechanism import Coupling, Inertial, Joint, Loop, Mechanism, Pose
+
+Floats = NDArray[np.float64]
+Vector = tuple[float, float, float]
+
+SOFTNESS = 1e-10
+"""How much an equality gives way, as a share of the acceleration that it stops. Less would be
+lost in the rounding of the solver's factorisation."""
+
+DIFFERENCE = 1e-5
+"""rad or m: the cube root of rounding, at which a central difference is good to its square"""
+
+STIFFEST = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+"""solimp: the most that MuJoCo allows"""
+
+X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+O = (0.0, 0.0, 0.0)
+
+CLOSURES: dict[str, tuple[bool, tuple[tuple[Vector, Vector], ...]]] = {
+    "spherical": (True, ()),
+    "universal": (True, ((Y, X),)),
+    "revolute": (True, ((Z, X), (Z, Y))),
+    "fixed": (True, ((Z, X), (Z, Y), (X, Y))),
+    "prismatic": (False, ((O, X), (O, Y), (Z, X), (Z, Y), (X, Y))),
+}
+"""What a loop of this type holds: do the two frames' origins meet, and which points (m) of the
+successor's frame stay in the planes through the predecessor's origin with these normals"""
+
+BALL = (1.0, (1.0, 1.0, 1.0))
+"""kg, kg m²: what the compiler is shown for every body"""
+
+
+def mujoco() -> Any:
+    """The engine, imported when it is first needed.
+
+    Raises:
+        BackendError: it is not installed.
+    """
+    try:
+        import mujoco as engine
+    except ImportError:
+        raise BackendError(
+            "MuJoCo is missing, which the simulated robot needs: pip install 'robot_dynamics[sim]'",
+            name="mujoco",
+            expected="an installed mujoco",
+        ) from None
+    # its own handler writes a file into the working directory
+    engine.set_mju_user_warning(lambda text: warnings.warn(f"MuJoCo: {text}", stacklevel=2))
+    return engine
+
+
+class Simulation:
+    """The robot in MuJoCo, with its state.
+
+    Arrays are float64 in SI units, in the order of `joint_names`: the independent joints, passive
+    ones included.
+
+    Args:
+        mechanism: what `rd.load` gives.
+        timestep: s, of the integrator (semi-implicit Euler).
+
+    Raises:
+        BackendError: MuJoCo is not installed.
+        DescriptionError: MuJoCo does not take this robot.
+    """
+
+    def __init__(self, mechanism: Mechanism, *, timestep: float = 2e-4):
+        if not (np.isfinite(timestep) and timestep > 0):
+            raise wrong(InputError, "timestep", timestep, "a positive number of seconds")
+        self.mechanism = mechanism
+        self.joint_names = mechanism.joint_names
+        self.timestep = float(timestep)
+        self._engine = mujoco()
+        self._model, self._coordinates, self._offsets = _build(mechanism, self.timestep)
+        self._data = self._engine.MjData(self._model)
+        self._other = self._engine.MjData(self._model)
+        self._own = [self._model.joint(_joint(name)).dofadr[0] for name in self.joint_names]
+        self.reset()
+
+    @property
+    def time(self) -> float:
+        """s"""
+        return float(self._data.time)
+
+    @property
+    def q(self) -> Floats:
+        """(n,), rad or m"""
+        return self._data.qpos[self._own].copy()
+
+    @property
+    def qd(self) -> Floats:
+        """(n,), rad/s or m/s"""
+        return self._data.qvel[self._own].copy()
+
+    def reset(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
+        """Put the robot into this state, q (n,) and qd (n,), at time zero.
+
+        Without q: into the mechanism's `home` (zero where it says nothing); without qd: at rest.
+        Whatever follows other joints is put where they want it; loops are left to the caller.
+        """
+        home = [float(self.mechanism.home.get(name, 0.0)) for name in self.joint_names]
+        position = self._vector("q", home if q is None else q)
+        velocity = self._vector("qd", np.zeros(len(home)) if qd is None else qd)
+        self._engine.mj_resetData(self._model, self._data)
+        self._data.qpos[:] = self._coordinates @ position + self._offsets
+        self._data.qvel[:] = self._coordinates @ velocity
+
+    def accelerations(self, tau: ArrayLike) -> Floats:
+        """qdd (n,) in the present state under the joint torques tau (n,)."""
+        self._data.qfrc_applied[self._own] = self._vector("tau", tau)
+        self._forward()
+        return self._data.qacc[self._own].copy()
+
+    def advance(self, tau: ArrayLike, steps: int = 1) -> None:
+        """Hold the joint torques tau (n,) for this many time steps.
+
+        Raises:
+            InputError: a wrong shape, or torques under which the motion is lost.
+        """
+        self._data.qfrc_applied[self._own] = self._vector("tau", tau)
+        for _ in range(steps):
+            self._forward()
+            self._engine.mj_Euler(self._model, self._data)
+        if not np.all(np.isfinite(self._data.qpos)):
+            raise InputError(
+                f"the simulated motion is lost at {self.time:.4f} s: smaller gains or a smaller "
+                "time step are needed",
+                name="tau",
+                value=tau,
+            )
+
+    def closure_residual(self) -> float:
+        """The largest violation of an equality constraint in the present state (m or rad)."""
+        self._engine.mj_fwdPosition(self._model, self._data)
+        violations = self._data.efc_pos[: self._data.ne]
+        return float(np.max(np.abs(violations), initial=0.0))
+
+    def _forward(self) -> None:
+        """mj_forward with hard equalities."""
+        engine, model, data = self._engine, self._model, self._data
+        engine.mj_fwdPosition(model, data)
+        engine.mj_fwdVelocity(model, data)
+        if data.ne:
+            self._harden()
+        if self.mechanism.loops:
+            self._refer()
+        engine.mj_fwdActuation(model, data)
+        engine.mj_fwdAcceleration(model, data)
+        engine.mj_fwdConstraint(model, data)
+
+    def _harden(self) -> None:
+        """R = softness · diag(J M⁻¹ Jᵀ) for the equalities.
+
+        MuJoCo takes that diagonal at joint zero, where a loop may be stretched out and seem
+        weightless.
+        """
+        data, model = self._data, self._model
+        J = data.efc_J.reshape(-1, model.nv)[: data.ne]
+        solved = np.empty_like(J)
+        self._engine.mj_solveM(model, data, solved, np.ascontiguousarray(J))
+        diagonal = np.sum(J * solved, axis=1)
+        # a row that no motion can break (out of a planar robot's plane) needs some softness too
+        R = SOFTNESS * np.maximum(diagonal, SOFTNESS * np.max(diagonal))
+        data.efc_R[: data.ne] = R
+        data.efc_D[: data.ne] = 1.0 / R
+
+    def _refer(self) -> None:
+        """J q̈ + J̇ q̇ = -b J q̇ - k r for all equalities; for some MuJoCo leaves J̇ q̇ out."""
+        data = self._data
+        equalities = slice(data.ne)
+        k, b, impedance, _ = data.efc_KBIP[equalities].T
+        restoring = b * data.efc_vel[equalities] + k * impedance * data.efc_pos[equalities]
+        data.efc_aref[equalities] = -restoring - self._centripetal()
+
+    def _centripetal(self) -> Floats:
+        """J̇ q̇ of the equalities: a central difference of J along q̇, on a copy of the state."""
+        engine, model, data, other = self._engine, self._model, self._data, self._other
+        speed = float(np.max(np.abs(data.qvel)))
+        if speed == 0.0:
+            return np.zeros(data.ne)
+        h = DIFFERENCE / speed
+        sides = []
+        for step in (h, -h):
+            other.qpos[:] = data.qpos + step * data.qvel
+            engine.mj_fwdPosition(model, other)
+            rows = other.efc_J.reshape(-1, model.nv)[: data.ne]
+            sides.append(rows @ data.qvel)
+        return np.asarray((sides[0] - sides[1]) / (2 * h))
+
+    def _vector(self, name: str, values: ArrayLike) -> Floats:
+        array = np.asarray(values, dtype=float)
+        if array.shape != (len(self.joint_names),) or not np.all(np.isfinite(array)):
+            raise wrong(InputError, name, values, f"{len(self.joint_names)} finite numbers")
+        return array
+
+
+def _joint(name: str) -> str:
+    return f"joint {name}"
+
+
+def _link(mechanism: Mechanism, name: str) -> str:
+    return "world" if name == mechanism.base else f"link {name}"
+
+
+def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
+    """The compiled model, and (S, s) with q_mujoco = S q + s."""
+    engine = mujoco()
+    spec = engine.MjSpec()
+    spec.compiler.degree = False
+    spec.option.timestep = timestep
+    spec.option.gravity = mechanism.gravity
+    # with equalities alone Newton's method is there after one step and exact after the next;
+    # the others are for Coulomb friction's corners
+    spec.option.tolerance = 0.0
+    spec.option.jacobian = engine.mjtJacobian.mjJAC_DENSE
+    spec.option.iterations = 10
+    # the solver's table is copied island by island, out of reach of the hardening
+    spec.option.disableflags |= engine.mjtDisableBit.mjDSBL_ISLAND
+
+    bodies: dict[str, tuple[float, Floats]] = {}
+    followers: dict[str, Coupling] = {}
+    for link in mechanism.links:
+        body = spec.body(_link(mechanism, link.parent)).add_body(name=_link(mechanism, link.name))
+        # the link's frame at q = 0: origin · tail
+        _place(body, link.joint.origin @ link.joint.tail)
+        bodies[body.name] = _weigh(body, link.inertial)
+        if link.joint.moves:
+            _hang(body, link.joint, **_rigid(timestep))
+        if link.joint.coupling is not None:
+            followers[_joint(link.joint.name)] = link.joint.coupling
+    for number, rotor in enumerate(mechanism.rotors):
+        if rotor.inertial.is_nothing:  # known by its gear ratio alone
+            continue
+        name = f"rotor {number} {rotor.name}"
+        body = spec.body(_link(mechanism, rotor.mount)).add_body(name=name)
+        _place(body, rotor.origin)
+        bodies[body.name] = _weigh(body, rotor.inertial)
+        body.add_joint(name=name, axis=(0.0, 0.0, 1.0))
+        followers[name] = Coupling(rotor.ratios)
+    for name, coupling in followers.items():
+        # q_follower - Σ ratio q_master = offset
+        tendon = spec.add_tendon(name=name)
+        tendon.wrap_joint(name, 1.0)
+        for master, ratio in coupling.ratios:
+            tendon.wrap_joint(_joint(master), -float(ratio))
+        _equate(spec, "tendon", name, offset=float(coupling.offset))
+    for number, armature in enumerate(mechanism.armatures):
+        tendon = spec.add_tendon(name=f"armature {number}", armature=float(armature.inertia))
+        for master, ratio in armature.ratios:
+            tendon.wrap_joint(_joint(master), float(ratio))
+    for number, loop in enumerate(mechanism.loops):
+        _close(spec, mechanism, loop, f"loop {number} {loop.name}")
+
+    try:
+        model = spec.compile()
+    except ValueError as error:
+        reason = " ".join(str(error).split())
+        raise DescriptionError(
+            f"{mechanism.name}: MuJoCo does not take it: {reason}", name=mechanism.name
+        ) from None
+    for name, (mass, moments) in bodies.items():
+        model.body(name).mass[:] = mass
+        model.body(name).inertia[:] = moments
+    _check_masses(mechanism, model)
+    engine.mj_setConst(model, engine.MjData(model))
+    model.tendon_length0[:] = 0.0  # equalities are about lengths, not about changes of them
+    return model, *_coordinates(model, mechanism.joint_names, followers)
+
+
+def _check_masses(mechanism: Mechanism, model: Any) -> None:
+    """Does every joint move something?"""
+    nothing = [
+        not (mass or np.any(inertia))
+        for mass, inertia in zip(model.body_mass, model.body_inertia, strict=True)
+    ]
+    for body in range(model.nbody - 1, 0, -1):  # children come after their parents
+        nothing[model.body_parentid[body]] &= nothing[body]
+    for link in mechanism.moving:
+        if nothing[model.body(_link(mechanism, link.name)).id]:
+            raise DescriptionError(
+                f"{link.joint.name}: it moves neither mass nor inertia, so that no torque has an "
+                f"answer; give {link.name} a mass, or fix the joint",
+                name=link.joint.name,
+                expected="a mass",
+            )
+
+
+def _coordinates(
+    model: Any, joint_names: Iterable[str], followers: Mapping[str, Coupling]
+) -> tuple[Floats, Floats]:
+    column = {name: j for j, name in enumerate(joint_names)}
+    matrix, offsets = np.zeros((model.nq, len(column))), np.zeros(model.nq)
+    for name, j in column.items():
+        matrix[model.joint(_joint(name)).qposadr[0], j] = 1.0
+    for name, coupling in followers.items():
+        row = model.joint(name).qposadr[0]
+        offsets[row] = coupling.offset
+        for master, ratio in coupling.ratios:
+            matrix[row, column[master]] += ratio
+    return matrix, offsets
+
+
+def _quaternion(rotation: Floats) -> Floats:
+    quaternion = np.zeros(4)
+    mujoco().mju_mat2Quat(quaternion, np.ascontiguousarray(rotation, dtype=float).ravel())
+    return quaternion
+
+
+def _place(body: Any, pose: Pose) -> None:
+    body.pos = np.asarray(pose.translation, dtype=float)
+    body.quat = _quaternion(pose.rotation)
+
+
+def _weigh(body: Any, inertial: Inertial) -> tuple[float, Floats]:
+    """Place the body's principal axes; its mass and moments (3,), to be put in after compilation.
+
+    The compiler wants some mass and inertia in every moving body and refuses the inertias that no
+    body can have, with those of thin plates by their rounding. The engine itself takes them all.
+    """
+    moments, axes = np.linalg.eigh(np.asarray(inertial.inertia, dtype=float))
+    axes[:, 0] *= np.sign(np.linalg.det(axes))
+    body.explicitinertial = True
+    body.mass, body.inertia = BALL
+    body.ipos = np.asarray(inertial.center_of_mass, dtype=float)
+    body.iquat = _quaternion(axes)
+    return float(inertial.mass), moments
+
+
+def _rigid(timestep: float) -> dict[str, Any]:
+    """How fast and how hard constraints are held: as much as MuJoCo allows."""
+    return {"solref": (2.0 * timestep, 1.0), "solimp": STIFFEST}
+
+
+def _hang(body: Any, joint: Joint, solref: Any, solimp: Any) -> None:
+    """The joint moves the body about or along its axis, both given in the body's frame."""
+    kinds = mujoco().mjtJoint
+    tail = joint.tail.inverse()
+    body.add_joint(
+        name=_joint(joint.name),
+        type=kinds.mjJNT_HINGE if joint.turns else kinds.mjJNT_SLIDE,
+        pos=np.asarray(tail.translation, dtype=float),
+        axis=np.asarray(tail.rotation @ joint.axis, dtype=float),
+        damping=float(joint.friction.viscous),
+        frictionloss=float(joint.friction.coulomb),
+        solref_friction=solref,
+        solimp_friction=solimp,
+    )
+
+
+def _equate(spec: Any, kind: str, first: str, second: str = "", *, offset: float = 0.0) -> None:
+    """tendon: length of the first - of the second = offset; connect: two sites in one place."""
+    engine = mujoco()
+    kinds = {
+        "tendon": (engine.mjtEq.mjEQ_TENDON, engine.mjtObj.mjOBJ_TENDON),
+        "connect": (engine.mjtEq.mjEQ_CONNECT, engine.mjtObj.mjOBJ_SITE),
+    }
+    equality = spec.add_equality(
+        type=kinds[kind][0],
+        objtype=kinds[kind][1],
+        name1=first,
+        name2=second,
+        **_rigid(spec.option.timestep),
+    )
+    equality.data[:] = 0.0
+    equality.data[:2] = (offset, 1.0)
+
+
+def _close(spec: Any, mechanism: Mechanism, loop: Loop, name: str) -> None:
+    """Tie the loop's two links to each other."""
+    points, planes = CLOSURES[loop.type]
+    before = spec.body(_link(mechanism, loop.predecessor.link))
+    after = spec.body(_link(mechanism, loop.successor.link))
+
+    def site(body: Any, label: str, pose: Pose, point: ArrayLike) -> str:
+        marker = body.add_site(name=f"{name} {label}")
+        marker.pos = np.asarray(pose.apply(np.asarray(point, dtype=float)), dtype=float)
+        return str(marker.name)
+
+    if points:
+        ends = [
+            site(body, label, end.pose, (0.0, 0.0, 0.0))
+            for body, label, end in (
+                (before, "before", loop.predecessor),
+                (after, "after", loop.successor),
+            )
+        ]
+        _equate(spec, "connect", *ends)
+    for row, (point, normal) in enumerate(planes):
+        # a point is in a plane where it is as far from n as from -n
+        tip = site(after, f"point {row}", loop.successor.pose, point)
+        strings = []
+        for side in (1.0, -1.0):
+            label = f"row {row} side {side:+.0f}"
+            end = site(before, label, loop.predecessor.pose, side * np.asarray(normal))
+            string = spec.add_tendon(name=f"{name} {label}")
+            string.wrap_site(end)
+            string.wrap_site(tip)
+            strings.append(str(string.name))
+        _equate(spec, "tendon", *strings)

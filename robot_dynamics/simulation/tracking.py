@@ -1,0 +1,146 @@
+"""A simulated robot under a joint controller: PD, torques from outside, a hold, brakes. No ROS.
+
+    tau = Kp (q_d - q) + Kd (qd_d - qd) + efforts
+
+computed once a period and held, as a ros2_control effort controller does it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..dynamics import InverseDynamics
+from ..errors import InputError, wrong
+from ..mechanism import Mechanism
+from .physics import Simulation
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One period: state at its start, torques (n_actuated,) held over it."""
+
+    time: float
+    """s"""
+    q: Floats
+    """(n,), rad or m, in the order of the simulation's `joint_names`"""
+    qd: Floats
+    """(n,), rad/s or m/s"""
+    feedback: Floats
+    """N·m or N, of the PD loop"""
+    efforts: Floats
+    """N·m or N, from outside"""
+
+
+def pd_gains(dynamics: InverseDynamics, q: ArrayLike, bandwidth: float) -> tuple[Floats, Floats]:
+    """Kp and Kd (n_actuated,) that damp each joint critically on its own at q.
+
+    Args:
+        q: (n,) of the `joint_names` of dynamics, rad or m.
+        bandwidth: rad/s.
+    """
+    # Kp = w² D_jj,  Kd = 2 w D_jj
+    diagonal = np.diag(dynamics.mass_matrix(q))
+    return bandwidth**2 * diagonal, 2 * bandwidth * diagonal
+
+
+class TrackedRobot:
+    """A simulation with a PD loop of its own on the actuated joints.
+
+    Args:
+        mechanism: what `rd.load` gives.
+        joints: the actuated joints in the order of gains, efforts and desired states; empty:
+            `mechanism.actuated_names`.
+        period: s, of the controller.
+        timestep: s, of the integrator at most: a whole number of steps makes a period.
+        p_gains: N·m/rad or N/m, one a joint, or one for all.
+        d_gains: N·m·s/rad or N·s/m, likewise.
+        delay: periods from a state to the first use of the torques that answer it.
+        start: (n,) initial position of `joint_names`; None: the mechanism's `home`.
+
+    Raises:
+        InputError: an unknown joint, a wrong count, a negative gain, delay or period.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        *,
+        joints: Sequence[str] = (),
+        period: float = 2e-3,
+        timestep: float = 2e-4,
+        p_gains: Sequence[float] = (0.0,),
+        d_gains: Sequence[float] = (0.0,),
+        delay: int = 0,
+        start: ArrayLike | None = None,
+    ):
+        for name, value in (("period", period), ("timestep", timestep)):
+            if not (np.isfinite(value) and value > 0):
+                raise wrong(InputError, name, value, "a positive number of seconds")
+        if delay < 0:
+            raise wrong(InputError, "delay", delay, "0, 1, 2 … periods")
+        self.joints = tuple(joints) or mechanism.actuated_names
+        for joint in self.joints:
+            if joint not in mechanism.joint_names:
+                expected = "any of " + ", ".join(mechanism.joint_names)
+                raise wrong(InputError, "joints", joint, expected)
+        if len(set(self.joints)) != len(self.joints):
+            raise wrong(InputError, "joints", list(self.joints), "every joint once")
+        self.period = period
+        self._steps = max(1, int(np.ceil(period / timestep - 1e-9)))
+        self.simulation = Simulation(mechanism, timestep=period / self._steps)
+        self.simulation.reset(start)
+        self._places = [mechanism.joint_names.index(joint) for joint in self.joints]
+        self._p = self._gains("p_gains", p_gains)
+        self._d = self._gains("d_gains", d_gains)
+        # the torques that answered the last states, oldest first
+        self._answers = deque([np.zeros(len(self.joints))] * (delay + 1), maxlen=delay + 1)
+        self._periods = 0
+
+    @property
+    def time(self) -> float:
+        """s, of whole periods"""
+        return self._periods * self.period
+
+    def wait(self, efforts: ArrayLike) -> Sample:
+        """A period with the brakes on: the torques from outside are only taken note of."""
+        nothing = np.zeros(len(self.joints))
+        self._answers.append(np.asarray(efforts, dtype=float))
+        sample = Sample(self.time, self.simulation.q, self.simulation.qd, nothing, nothing)
+        self._periods += 1
+        return sample
+
+    def advance(self, desired: tuple[Floats, Floats], efforts: ArrayLike) -> Sample:
+        """A period of motion.
+
+        Args:
+            desired: position and velocity of `joints` at the period's start.
+            efforts: (n_actuated,) torques from outside that answer the state at its start (or
+                the newest there are); they are used `delay` periods later.
+        """
+        q, qd = self.simulation.q, self.simulation.qd
+        # Kp (q_d - q) + Kd (qd_d - qd)
+        feedback = self._p * (desired[0] - q[self._places])
+        feedback += self._d * (desired[1] - qd[self._places])
+        self._answers.append(np.asarray(efforts, dtype=float))
+        sample = Sample(self.time, q, qd, feedback, self._answers[0])
+        tau = np.zeros(len(q))
+        tau[self._places] = sample.feedback + sample.efforts
+        self.simulation.advance(tau, self._steps)
+        self._periods += 1
+        return sample
+
+    def _gains(self, name: str, gains: Sequence[float]) -> Floats:
+        n = len(self.joints)
+        array = np.asarray(gains, dtype=float)
+        if array.shape == (1,):
+            array = np.repeat(array, n)
+        if array.shape != (n,) or not np.all(np.isfinite(array)) or np.any(array < 0):
+            raise wrong(InputError, name, list(gains), f"{n} numbers that are not negative, or one")
+        return array

@@ -1,0 +1,250 @@
+"""What deriving a closed mechanism gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import sympy
+
+from ..errors import ClosureError
+from .simplify import matrix
+
+Symbols = tuple[sympy.Symbol, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PaperModel:
+    """A planar closed mechanism as in the paper's section 4; bracketed numbers are its equations.
+
+    Here v = ẋ, so that matrices are 3 where the general ones are 6.
+    """
+
+    title: str
+    q_a: Symbols
+    q_s: Symbols
+    q_p: Symbols
+    """Passive joints of the legs that carry no sensor"""
+    x: Symbols
+    """x, y, theta_z of P, the origin of the platform link's frame"""
+    qd: Symbols
+    """Rates of q_r = [q_a; q_s; q_p]"""
+    xd: Symbols
+    closure: sympy.Matrix
+    """Γ(x, q_r) (19): two rows for each hinge of the platform"""
+    J_x: sympy.Matrix
+    """∂Γ/∂x (25)"""
+    J_q: sympy.Matrix
+    """∂Γ/∂q_r (25)"""
+    D_x: sympy.Matrix
+    """(3, 3) (32)"""
+    C_x: sympy.Matrix
+    """(3, 3): zero where P is the platform's centre of mass"""
+    G_x: sympy.Matrix
+    """(3, 1)"""
+    D_q: sympy.Matrix
+    """(n_r, n_r) (38)"""
+    C_q: sympy.Matrix
+    """(n_r, n_r)"""
+    G_q: sympy.Matrix
+    """(n_r, 1)"""
+    friction: sympy.Matrix
+    """(n_r, 1)"""
+    K: sympy.Matrix
+    """(n_r, 3): q̇_r = K ẋ, -J_q⁻¹ J_x"""
+    parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
+    """The value that the description gives for each parameter's symbol"""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Of q_r."""
+        return tuple(str(symbol) for symbol in (*self.q_a, *self.q_s, *self.q_p))
+
+    @cached_property
+    def J_R(self) -> sympy.Matrix:
+        """(3, n_a): ẋ = J_R q̇_a (24)."""
+        K_a = self.K[: len(self.q_a), :]
+        return K_a.adjugate() / K_a.det(method="berkowitz")
+
+    @cached_property
+    def T(self) -> sympy.Matrix:
+        """(n_r, n_a): q̇_r = T q̇_a (27)."""
+        rest = self.K[len(self.q_a) :, :] * self.J_R
+        return sympy.eye(len(self.q_a)).col_join(rest)
+
+    @cached_property
+    def J_C(self) -> sympy.Matrix:
+        """(3, n_r): ẋ = J_C q̇_r (25), by least squares, as Γ has more rows than x."""
+        normal = matrix(self.J_x.T * self.J_x, True)
+        return -(normal.adjugate() / normal.det(method="berkowitz")) * self.J_x.T * self.J_q
+
+    def rate(self, values: sympy.Matrix) -> sympy.Matrix:
+        """The total derivative by time, in qd and xd."""
+        moving = zip((*self.q_a, *self.q_s, *self.q_p, *self.x), (*self.qd, *self.xd), strict=True)
+        result = sympy.zeros(*values.shape)
+        for symbol, speed in moving:
+            result += values.diff(symbol) * speed
+        return result
+
+    @cached_property
+    def J_R_rate(self) -> sympy.Matrix:
+        """(3, n_a) (28): of K_a J_R = 1."""
+        return -self.J_R * self.rate(self.K[: len(self.q_a), :]) * self.J_R
+
+    @cached_property
+    def T_rate(self) -> sympy.Matrix:
+        """(n_r, n_a) (31): of T = K J_R."""
+        return self.rate(self.K) * self.J_R + self.K * self.J_R_rate
+
+    @cached_property
+    def J_C_rate(self) -> sympy.Matrix:
+        """(3, n_r) (29)."""
+        return self.rate(self.J_C)
+
+    def sensed(self) -> dict[str, sympy.Matrix]:
+        """D, C, G, F_ext of (39): in q_r = q where every passive joint of the legs is sensed.
+
+        F_ext is what stands before Q_x.
+
+        Raises:
+            ClosureError: not every one is.
+        """
+        if self.q_p:
+            raise ClosureError(
+                f"sensed: {', '.join(map(str, self.q_p))} carry no sensor; (39) needs them all",
+                name="sensed",
+                value=[str(symbol) for symbol in self.q_p],
+            )
+        T, J = self.T, self.J_C
+        return {
+            "D": T.T * (self.D_q + J.T * self.D_x * J),
+            "C": T.T * (self.C_q + J.T * (self.D_x * self.J_C_rate + self.C_x * J)),
+            "G": T.T * (self.G_q + J.T * self.G_x),
+            "F_ext": T.T * J.T,
+        }
+
+    def active(self) -> dict[str, sympy.Matrix]:
+        """D, C, G, F_ext of (40): in q_a alone."""
+        T, J = self.T, self.J_R
+        # J_C T is J_R
+        return {
+            "D": T.T * self.D_q * T + J.T * self.D_x * J,
+            "C": T.T * (self.C_q * T + self.D_q * self.T_rate)
+            + J.T * (self.D_x * self.J_R_rate + self.C_x * J),
+            "G": T.T * self.G_q + J.T * self.G_x,
+            "F_ext": J.T,
+        }
+
+    @property
+    def torques(self) -> list[sympy.MatrixExpr]:
+        """τ by (40), in the names of the matrices: one equation for all motors."""
+        a, n = len(self.q_a), len(self.joint_names)
+        shapes = {
+            "D_q": (n, n),
+            "C_q": (n, n),
+            "G_q": (n, 1),
+            "D_x": (3, 3),
+            "C_x": (3, 3),
+            "G_x": (3, 1),
+            "Q_x": (3, 1),
+            "T": (n, a),
+            "dT": (n, a),
+            "J_R": (3, a),
+            "dJ_R": (3, a),
+            "J_C": (3, n),
+            "qd_a": (a, 1),
+            "qdd_a": (a, 1),
+        }
+        s = {name: sympy.MatrixSymbol(name, *shape) for name, shape in shapes.items()}
+        legs = s["D_q"] * (s["T"] * s["qdd_a"] + s["dT"] * s["qd_a"])
+        legs += s["C_q"] * s["T"] * s["qd_a"] + s["G_q"]
+        on_platform = s["D_x"] * (s["J_R"] * s["qdd_a"] + s["dJ_R"] * s["qd_a"])
+        on_platform += s["C_x"] * s["J_R"] * s["qd_a"] + s["G_x"] - s["Q_x"]
+        return [s["T"].T * (legs + s["J_C"].T * on_platform)]
+
+    @property
+    def intermediates(self) -> tuple[tuple[sympy.Symbol, sympy.Expr], ...]:
+        """None: the matrices are whole expressions."""
+        return ()
+
+    def text(self) -> str:
+        """What there is in closed form, entry by entry, and how the model is made of it."""
+        lines = [self.title, "", f"q_r = ({', '.join(self.joint_names)})", "x = (x, y, theta_z)"]
+        for name, values in self._parts():
+            lines += ["", *(_entries(name, values) or [f"{name} = 0"])]
+        lines += ["", *_HOW]
+        if self.parameters:
+            lines += ["", "with"]
+            lines += [f"  {symbol} = {value:.12g}" for symbol, value in self.parameters.items()]
+        return "\n".join(lines)
+
+    def latex(self) -> str:
+        """The same as a LaTeX align environment."""
+        body = [rf"  {name} &= {sympy.latex(values)} \\" for name, values in self._parts()]
+        return "\n".join(["\\begin{align*}", *body, "\\end{align*}"])
+
+    def _parts(self) -> list[tuple[str, sympy.Matrix]]:
+        names = ("closure", "J_x", "J_q", "D_x", "C_x", "G_x", "D_q", "C_q", "G_q", "friction", "K")
+        parts = [(name, getattr(self, name)) for name in names]
+        return [("Gamma" if name == "closure" else name, values) for name, values in parts]
+
+
+_HOW = (
+    "J_R = K_a^-1, K_a the rows of q_a;  T = K J_R;  J_C = -(J_x^T J_x)^-1 J_x^T J_q",
+    "(39)  D = T^T (D_q + J_C^T D_x J_C),  C = T^T (C_q + J_C^T (D_x dJ_C/dt + C_x J_C)),",
+    "      G = T^T (G_q + J_C^T G_x),  F_ext = T^T J_C^T Q_x",
+    "(40)  D = T^T (D_q T + J_C^T D_x J_R),",
+    "      C = T^T (C_q T + D_q dT/dt + J_C^T (D_x dJ_R/dt + C_x J_R)),  G and F_ext as in (39)",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedModel:
+    """Any closed mechanism: τ = D q̈ + C q̇ + G + friction of closed states, in intermediates."""
+
+    title: str
+    joint_names: tuple[str, ...]
+    """The control coordinates: actuated joints"""
+    coordinate_names: tuple[str, ...]
+    """Of q_r"""
+    q: Symbols
+    """q_r, a closed configuration"""
+    qd: Symbols
+    qdd: Symbols
+    intermediates: tuple[tuple[sympy.Symbol, sympy.Expr], ...]
+    closure: sympy.Matrix
+    """φ(q_r), zero where the loops are closed; the independent rows"""
+    T: sympy.Matrix
+    D: sympy.Matrix
+    C: sympy.Matrix
+    g: sympy.Matrix
+    torques: sympy.Matrix
+    parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """The intermediates, then the matrices, entry by entry."""
+        lines = [self.title, "", f"q_r = ({', '.join(self.coordinate_names)})", ""]
+        lines += [f"{symbol} = {expression}" for symbol, expression in self.intermediates]
+        for name in ("closure", "T", "D", "C", "g", "torques"):
+            lines += ["", *_entries(name, getattr(self, name))]
+        return "\n".join(lines)
+
+    def latex(self) -> str:
+        """The same as a LaTeX align environment."""
+        lines = [rf"  {sympy.latex(s)} &= {sympy.latex(e)} \\" for s, e in self.intermediates]
+        lines += [
+            rf"  {name} &= {sympy.latex(getattr(self, name))} \\"
+            for name in ("closure", "T", "D", "C", "g", "torques")
+        ]
+        return "\n".join(["\\begin{align*}", *lines, "\\end{align*}"])
+
+
+def _entries(name: str, values: sympy.Matrix) -> list[str]:
+    single = values.shape[1] == 1
+    return [
+        f"{name}[{i + 1}]" + ("" if single else f"[{j + 1}]") + f" = {values[i, j]}"
+        for i in range(values.shape[0])
+        for j in range(values.shape[1])
+        if values[i, j] != 0
+    ]
