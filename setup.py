@@ -58,6 +58,7 @@ setup(
         "dev": [
             "pytest>=7",
             "pytest-timeout>=2",
+            "hypothesis>=6",  # inputs that nobody thought of
             "scipy>=1.8",  # the splines that trajectories are tested against
             "ruff>=0.9",
             "mypy>=1.10",
