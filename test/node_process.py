@@ -41,7 +41,7 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 
 
 def command_line(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "robot_dynamics.ros.node", *arguments]
+    return [sys.executable, "-m", "robot_dynamics.node", *arguments]
 
 
 def parameters_on_command_line(parameters: dict[str, Any]) -> list[str]:

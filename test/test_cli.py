@@ -93,7 +93,7 @@ def test_a_wrong_command_line_is_exit_code_2(capsys, arguments):
 
 def test_the_console_script_runs():
     result = subprocess.run(
-        [sys.executable, "-m", "robot_dynamics.app.cli", "check", POLAR],
+        [sys.executable, "-m", "robot_dynamics", "check", POLAR],
         capture_output=True,
         text=True,
         check=False,

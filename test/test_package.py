@@ -67,15 +67,3 @@ def test_import_pulls_in_neither_sympy_nor_ros():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
-
-
-def test_only_the_executables_import_rclpy():
-    package = ROOT / "robot_dynamics"
-    importers = {
-        path.relative_to(package).as_posix()
-        for path in package.rglob("*.py")
-        if re.search(r"^\s*(import|from) rclpy", path.read_text(), re.MULTILINE)
-    }
-    executables = {"node.py", "simulated_robot.py", "trajectory_source.py"}
-    # executable.py is what these three share
-    assert executables <= importers <= executables | {"executable.py"}

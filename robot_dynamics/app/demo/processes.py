@@ -44,11 +44,11 @@ class Processes:
     def start(
         self, module: str, parameters: Mapping[str, Any], remappings: Mapping[str, str]
     ) -> None:
-        """Start `python -m robot_dynamics.<module>` as a node with these parameters."""
+        """Start `python -m robot_dynamics.ros.<module>` as a node with these parameters."""
         # JSON is YAML; a file needs no quoting
         file = self._folder / f"{module}.yaml"
         file.write_text(json.dumps({"/**": {"ros__parameters": dict(parameters)}}))
-        command = [sys.executable, "-m", f"robot_dynamics.{module}", "--ros-args"]
+        command = [sys.executable, "-m", f"robot_dynamics.ros.{module}", "--ros-args"]
         command += ["--params-file", str(file), "-r", f"__ns:={self._namespace}"]
         for name, target in {**remappings, "/clock": "clock"}.items():
             command += ["-r", f"{name}:={target}"]
