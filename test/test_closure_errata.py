@@ -11,7 +11,7 @@ from robots import CONFIG, relative
 from test_closure_dynamics import motion, numeric
 
 import robot_dynamics as rd
-from robot_dynamics.closure import platform
+from robot_dynamics.closure.dynamics import platform
 
 BY_FAR = 0.05
 """Relative: a wrong sign is nothing that rounding explains"""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..closure import ClosureSolver, Subsystems
+from ..closure import ClosureSolver, LoopGeometry
 from ..description import load
 from ..formulations import FORMULATIONS
 from ..formulations.equations import Equations
@@ -49,10 +49,10 @@ def closure(mechanism: Mechanism) -> dict[str, Any]:
     """What holds a mechanism with loops together, at home.
 
     Raises:
-        DescriptionError, ClosureError: it can't be closed or held; see `closure.mobility`.
+        DescriptionError, ClosureError: it can't be closed or held; see `closure.geometry.mobility`.
     """
-    solver = ClosureSolver(Subsystems.of(mechanism))
-    found, rows = solver.mobility, solver.parts.constraints.rows
+    solver = ClosureSolver(LoopGeometry.of(mechanism))
+    found, rows = solver.mobility, solver.geometry.constraints.rows
     return {
         "degrees_of_freedom": found.degrees_of_freedom,
         "redundant_rows": [str(rows[i]) for i in found.left_out],

@@ -3,34 +3,22 @@
 Source: Zubizarreta, Cabanes, Portillo, Orive, Marcos, "Modelado dinámico de robots paralelos
 considerando sensórica redundante". The signs are derived in docs/closed_chains.md.
 
-| file               | what                                                                     |
-|--------------------|--------------------------------------------------------------------------|
-| kinematics.py      | frames of the cut-open tree, Jacobians and their rates                   |
-| constraints.py     | what each loop demands: residual, Jacobian, its rate                     |
-| platform.py        | the platform's own Newton–Euler equations                                |
-| subsystems.py      | legs and platform joined by internal forces, in q_r                      |
-| mobility.py        | degrees of freedom, redundant rows, home                                 |
-| position.py        | Newton's method along a path                                             |
-| solver.py          | forward and inverse position                                             |
-| kinematic_state.py | J_R, J_C, T, T_q and their rates by name                                 |
-| model.py, linear.py| τ, D, C, G in control coordinates, straight-line                          |
-| kernels.py         | the model compiled; parameters.py: what may change while it runs         |
-| track.py           | one state after another: what a call leaves for the next                 |
-| chain.py           | `ClosedChain`: all of it over floats                                     |
-| sensing.py         | sensors that are fused, and one that lies                                |
-| symbolic.py        | the same in symbols; symbolic_model.py: what that gives                  |
+    geometry/    where it can be and how it moves, over any scalar and over floats
+    dynamics/    what moves it; `ClosedChain`
+    sensing.py   sensors that are fused, and one that lies
 
-Scalar-generic (floats, SymPy, the recorder): kinematics.py, constraints.py, platform.py,
-subsystems.py, linear.py and model.py. They run in q_r = [q_a; q_s; q_p], of which
-`Subsystems.names` is the order.
+Scalar-generic (floats, SymPy, the recorder): kinematics, constraints, loop_geometry, linear,
+platform, subsystems and control_model. They run in q_r = [q_a; q_s; q_p], of which
+`LoopGeometry.names` is the order. The same in symbols is in `robot_dynamics.symbolic`.
 """
 
-from .chain import CONDITION_LIMIT, ClosedChain
-from .kinematic_state import KinematicState
-from .mobility import Mobility
+from .dynamics.chain import CONDITION_LIMIT, ClosedChain
+from .dynamics.subsystems import Subsystems
+from .geometry.kinematic_state import KinematicState
+from .geometry.loop_geometry import LoopGeometry
+from .geometry.mobility import Mobility
+from .geometry.solver import ClosureSolver
 from .sensing import Fit, SensorMonitor, Verdict, fit
-from .solver import ClosureSolver
-from .subsystems import Subsystems
 
 __all__ = [
     "CONDITION_LIMIT",
@@ -38,6 +26,7 @@ __all__ = [
     "ClosureSolver",
     "Fit",
     "KinematicState",
+    "LoopGeometry",
     "Mobility",
     "SensorMonitor",
     "Subsystems",

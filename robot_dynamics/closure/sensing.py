@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from ..errors import ClosureError, InputError, wrong
 from ..mechanism import Mechanism
-from .chain import ClosedChain
-from .functions import Floats, Mask
-from .kinematic_state import KinematicState
-from .solver import ClosureSolver
+from .dynamics.chain import ClosedChain
+from .geometry.functions import Floats, Mask
+from .geometry.kinematic_state import KinematicState
+from .geometry.solver import ClosureSolver
 
 THRESHOLD = 0.02
 """rad, or shares of the mechanism's size: what encoders and a rough calibration may differ by"""

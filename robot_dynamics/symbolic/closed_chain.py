@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..closure import platform
-from ..closure.chain import ClosedChain
-from ..closure.kinematics import TreeMotion
+from ..closure import ClosedChain
+from ..closure.dynamics import platform
+from ..closure.geometry.kinematics import TreeMotion
 from ..codegen.recorder import Recorder
 from ..errors import ClosureError
 from ..formulations.equations import TERMS, Equations

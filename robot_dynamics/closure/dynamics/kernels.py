@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen import Function, Kernel
-from ..scalar import Array
-from .model import ClosedModel
-from .parameters import Parameters
+from ...codegen import Function, Kernel
+from ...scalar import Array
+from .control_model import ClosedModel
+from .parameter_vector import ParameterVector
 from .subsystems import Subsystems
 
 
@@ -20,7 +20,7 @@ class ModelKernels:
 
     def __init__(self, model: ClosedModel, backend: str, threads: int | None):
         self.model = model
-        self._layout = Parameters(model.parts)
+        self._layout = ParameterVector(model.parts)
         self._values = self._layout.values(model.parts)
         self._options = (backend, threads)
         self._built: dict[str, Kernel] = {}
@@ -41,7 +41,7 @@ class ModelKernels:
     def function(self, name: str) -> Function:
         """One of the model's functions, to compile."""
         m = self.model
-        a, k, n, memory = m.parts.actuated, m.known, len(m.parts.names), m.memory_size
+        a, k, n, memory = m.geometry.actuated, m.known, len(m.geometry.names), m.memory_size
         sizes = {"q": k, "qd": k, "qdd": k, "w": k, "q_r": n, "u": n - k, "memory": memory}
         arguments, shape = {
             "at_once": (("q", "qd", "qdd", "memory"), (memory,)),
@@ -66,7 +66,7 @@ class ModelKernels:
             self._layout.size,
             equations,
             (choices, self._layout.content),
-            m.parts.mechanism.name,
+            m.geometry.mechanism.name,
         )
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..scalar import Array, Scalar, array, zeros
-from .linear import Eliminated, Orthogonalised, Pivots
+from ...scalar import Array, Scalar, array, zeros
+from ..geometry.linear import Eliminated, Orthogonalised, Pivots
+from ..geometry.loop_geometry import LoopGeometry
 from .subsystems import Subsystems
 
 STEPS = 2
@@ -48,15 +49,19 @@ class ClosedModel:
     condition_limit: float
 
     @property
+    def geometry(self) -> LoopGeometry:
+        return self.parts.geometry
+
+    @property
     def known(self) -> int:
         """k: how many of q_r are control coordinates."""
-        return self.parts.actuated + (self.parts.sensed if self.sensed else 0)
+        return self.geometry.actuated + (self.geometry.sensed if self.sensed else 0)
 
     @property
     def memory_size(self) -> int:
         """The length of what `at_once` gives, and takes back."""
-        n, k = len(self.parts.names), self.known
-        return self.parts.actuated + 1 + n + (n - k) * k
+        n, k = len(self.geometry.names), self.known
+        return self.geometry.actuated + 1 + n + (n - k) * k
 
     def over(self, parts: Subsystems) -> ClosedModel:
         """The same with other bodies, friction or gravity."""
@@ -66,12 +71,12 @@ class ClosedModel:
 
     def jacobian(self, q_r: Array) -> Array:
         """∂φ/∂q_r of the kept rows, scaled."""
-        J = self.parts.constraints.jacobian(q_r)[list(self.kept)]
+        J = self.geometry.constraints.jacobian(q_r)[list(self.kept)]
         return array(self.row_scale[:, None] * J * self.column_scale)
 
     def residual(self, q_r: Array) -> Array:
         """φ of the kept rows, scaled."""
-        return self.row_scale * self.parts.constraints.residual(q_r)[list(self.kept)]
+        return self.row_scale * self.geometry.constraints.residual(q_r)[list(self.kept)]
 
     def closed(self, q: Array, u: Array, steps: int) -> tuple[Array, Scalar]:
         """(q_r, guard) from q and a guess u of the other joints.
@@ -118,7 +123,7 @@ class ClosedModel:
 
     def mass_matrix(self, q_r: Array) -> Array:
         """D (n_a, k)."""
-        projection, still = _Projection(self, q_r), zeros(len(self.parts.names))
+        projection, still = _Projection(self, q_r), zeros(len(self.geometry.names))
         # D = Tᵀ D' T_q, column by column
         columns = [
             projection.on_motors(self.parts.rigid(q_r, still, projection.rates(unit)))
@@ -128,14 +133,14 @@ class ClosedModel:
 
     def T(self, q_r: Array) -> Array:
         """(n_r, n_a): q̇_r = T q̇_a (8)."""
-        return np.vstack([np.eye(self.parts.actuated), _Projection(self, q_r).T_passive])
+        return np.vstack([np.eye(self.geometry.actuated), _Projection(self, q_r).T_passive])
 
     def coriolis_column(self, q_r: Array, qd: Array, w: Array) -> Array:
         """C w (n_a,).
 
         For the actuated joints alone C consists of Christoffel symbols: dD/dt - 2C is skew.
         """
-        projection, still = _Projection(self, q_r), zeros(len(self.parts.names))
+        projection, still = _Projection(self, q_r), zeros(len(self.geometry.names))
         rates, way = projection.rates(qd), projection.rates(w)
         # C = Tᵀ (C' T_q + D' Ṫ_q); the bias b is a quadratic form whose Christoffel matrix is
         # C', so that C' w = ¼ [b(q̇ + w) - b(q̇ - w)]
@@ -155,7 +160,7 @@ class ClosedModel:
 
         [τ (n_a,); guard; q (k,); u (n_r - k,), the other joints; the rows of T_q that give u̇]
         """
-        a, k, n = self.parts.actuated, self.known, len(self.parts.names)
+        a, k, n = self.geometry.actuated, self.known, len(self.geometry.names)
         q_before = memory[a + 1 : a + 1 + k]
         u_before = memory[a + 1 + k : a + 1 + n]
         T_before = memory[a + 1 + n :].reshape(n - k, k)
@@ -167,7 +172,7 @@ class ClosedModel:
 
     def memory(self, q_r: Array, T_u: Array) -> Array:
         """What `at_once` takes for its first call, from a closed q_r and its T_q."""
-        return array([*zeros(self.parts.actuated + 1), *q_r, *np.ravel(T_u)])
+        return array([*zeros(self.geometry.actuated + 1), *q_r, *np.ravel(T_u)])
 
 
 class _Projection:
@@ -175,7 +180,7 @@ class _Projection:
 
     def __init__(self, model: ClosedModel, q_r: Array):
         self.model, self.q_r = model, q_r
-        self.a, self.k = a, k = model.parts.actuated, model.known
+        self.a, self.k = a, k = model.geometry.actuated, model.known
         scale = model.column_scale
         self.J = model.jacobian(q_r)
         passive = Eliminated(self.J[:, a:], model.pivots)
@@ -204,7 +209,7 @@ class _Projection:
         scale = model.column_scale
         J_rate = (
             model.row_scale[:, None]
-            * model.parts.constraints.jacobian_rate(self.q_r, rates)[list(model.kept)]
+            * model.geometry.constraints.jacobian_rate(self.q_r, rates)[list(model.kept)]
         )
         # A Ẋ w = -J̇ T_q w
         rest = self.solver.solve(-(J_rate @ way))

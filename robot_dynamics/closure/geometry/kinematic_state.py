@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import ClosureError
+from ...errors import ClosureError
 from .functions import Floats
 
 

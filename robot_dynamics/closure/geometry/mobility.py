@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ClosureError, DescriptionError
+from ...errors import ClosureError, DescriptionError
 from .constraints import Row
 from .functions import Floats, Mask
 from .linear import pivots
-from .subsystems import Subsystems
+from .loop_geometry import LoopGeometry
 
 RANK_TOLERANCE = 1e-4
 """Singular values below this share of the largest are no constraint. Generous, so that an angle
@@ -47,26 +47,26 @@ class Mobility:
     """(row, column) of the passive Jacobian's kept rows, in the order of elimination"""
 
 
-def given_home(subsystems: Subsystems) -> Floats:
+def given_home(geometry: LoopGeometry) -> Floats:
     """(n_r,) of the description.
 
     Raises:
         DescriptionError: joints that home leaves out.
     """
-    home = subsystems.mechanism.home
-    if missing := [name for name in subsystems.names if name not in home]:
+    home = geometry.mechanism.home
+    if missing := [name for name in geometry.names if name not in home]:
         raise DescriptionError(
             f"home: leaves out {', '.join(missing)}; give one closed configuration with the "
             "position of every joint: it picks the assembly mode",
             name="home",
             value=dict(home),
-            expected=", ".join(subsystems.names),
+            expected=", ".join(geometry.names),
         )
-    return np.array([float(home[name]) for name in subsystems.names])
+    return np.array([float(home[name]) for name in geometry.names])
 
 
 def explore(
-    subsystems: Subsystems,
+    geometry: LoopGeometry,
     residual: Callable[[Floats], Floats],
     jacobian: Callable[[Floats], Floats],
 ) -> Mobility:
@@ -77,9 +77,9 @@ def explore(
             too few, too many, or don't hold the mechanism.
         ClosureError: home is a singular configuration.
     """
-    start = given_home(subsystems)
-    rows = subsystems.constraints.rows
-    row_scale, column_scale = _scales(subsystems, rows, jacobian(start))
+    start = given_home(geometry)
+    rows = geometry.constraints.rows
+    row_scale, column_scale = _scales(geometry, rows, jacobian(start))
 
     def scaled(q: Floats) -> Floats:
         return row_scale[:, None] * jacobian(q) * column_scale
@@ -88,8 +88,8 @@ def explore(
         return row_scale * residual(q)
 
     miss = residual(start)
-    _refuse_far(subsystems, start, rows, miss, error(start))
-    motors = np.arange(len(start)) < subsystems.actuated
+    _refuse_far(geometry, start, rows, miss, error(start))
+    motors = np.arange(len(start)) < geometry.actuated
     # the motors stay where home puts them; where that can't close, all joints give way
     home = _closed(start, error, scaled, column_scale, ~motors)
     if home is None:
@@ -107,18 +107,18 @@ def explore(
     places = [home, *_neighbours(home, error, scaled, column_scale)]
     ranks = [_rank(scaled(q)) for q in places]
     n, rank = len(home), max(ranks)
-    _check_actuation(subsystems, n - rank)
-    passive = [scaled(q)[:, subsystems.actuated :] for q in places]
-    _check_hold(subsystems, ranks, [_rank(J) for J in passive], passive[0])
-    kept = _independent(passive, n - subsystems.actuated)
+    _check_actuation(geometry, n - rank)
+    passive = [scaled(q)[:, geometry.actuated :] for q in places]
+    _check_hold(geometry, ranks, [_rank(J) for J in passive], passive[0])
+    kept = _independent(passive, n - geometry.actuated)
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
     order = pivots([J[list(kept)] for J in passive])
     return Mobility(home, miss, n - rank, kept, left_out, row_scale, column_scale, order)
 
 
-def _scales(subsystems: Subsystems, rows: tuple[Row, ...], J: Floats) -> tuple[Floats, Floats]:
+def _scales(geometry: LoopGeometry, rows: tuple[Row, ...], J: Floats) -> tuple[Floats, Floats]:
     """Measure lengths by the mechanism's size: the typical lever arm of a turning joint."""
-    tree, names = subsystems.constraints.tree, subsystems.names
+    tree, names = geometry.constraints.tree, geometry.names
     turns = np.array([tree.joint(name).turns for name in names], dtype=bool)
     lengths = np.array([row.is_length for row in rows], dtype=bool)
     levers = abs(J[np.ix_(lengths, turns)]).ravel()
@@ -152,8 +152,11 @@ def _closed(
     return q if max(abs(error(q)), default=0.0) < LEFT_OUT_TOLERANCE else None
 
 
-def _neighbours(  # type: ignore[no-untyped-def]
-    home: Floats, error, scaled, column_scale: Floats
+def _neighbours(
+    home: Floats,
+    error: Callable[[Floats], Floats],
+    scaled: Callable[[Floats], Floats],
+    column_scale: Floats,
 ) -> list[Floats]:
     """Closed configurations around home: what is redundant there too is so for good."""
     generator = np.random.default_rng(0)
@@ -185,11 +188,11 @@ def _independent(jacobians: list[Floats], count: int) -> tuple[int, ...]:
     return tuple(sorted(kept))
 
 
-def _refuse_far(  # type: ignore[no-untyped-def]
-    subsystems: Subsystems, start: Floats, rows, miss: Floats, error: Floats
+def _refuse_far(
+    geometry: LoopGeometry, start: Floats, rows: tuple[Row, ...], miss: Floats, error: Floats
 ) -> None:
-    motion = subsystems.constraints.frames(start)
-    for loop, (p, s) in zip(subsystems.constraints.loops, motion, strict=True):
+    motion = geometry.constraints.frames(start)
+    for loop, (p, s) in zip(geometry.constraints.loops, motion, strict=True):
         relative = p.rotation.T @ s.rotation
         # the cosines of the rows vanish for frames turned by half a turn, too
         if loop.type in ("fixed", "prismatic") and np.trace(relative) < 2.0:
@@ -218,8 +221,8 @@ def _amount(row: Row, value: float) -> str:
     return f"{value:.4g} m" if row.is_length else f"{value:.4g} (the cosine of a right angle)"
 
 
-def _check_actuation(subsystems: Subsystems, freedom: int) -> None:
-    motors = subsystems.names[: subsystems.actuated]
+def _check_actuation(geometry: LoopGeometry, freedom: int) -> None:
+    motors = geometry.names[: geometry.actuated]
     if len(motors) == freedom:
         return
     state, mend = (
@@ -227,7 +230,7 @@ def _check_actuation(subsystems: Subsystems, freedom: int) -> None:
         if len(motors) < freedom
         else ("over-actuated", f"{len(motors) - freedom} fewer")
     )
-    said = "" if subsystems.mechanism.actuated else " (no `actuated` is given: every joint counts)"
+    said = "" if geometry.mechanism.actuated else " (no `actuated` is given: every joint counts)"
     raise DescriptionError(
         f"actuated: {state}: {len(motors)} motors{said} on {freedom} degrees of freedom: "
         f"{', '.join(motors)}; name {mend}",
@@ -238,7 +241,7 @@ def _check_actuation(subsystems: Subsystems, freedom: int) -> None:
 
 
 def _check_hold(
-    subsystems: Subsystems, ranks: list[int], passive_ranks: list[int], J: Floats
+    geometry: LoopGeometry, ranks: list[int], passive_ranks: list[int], J: Floats
 ) -> None:
     """With the motors held nothing may move."""
     n_passive = J.shape[1]
@@ -254,10 +257,10 @@ def _check_hold(
             expected=f"a passive Jacobian of rank {n_passive}",
         )
     loose = abs(np.linalg.svd(J)[2][-1])
-    names = subsystems.names[subsystems.actuated :]
+    names = geometry.names[geometry.actuated :]
     moving = [name for name, x in zip(names, loose, strict=True) if x > 0.1 * max(loose)]
     raise DescriptionError(
-        f"actuated: with {', '.join(subsystems.names[: subsystems.actuated])} held, "
+        f"actuated: with {', '.join(geometry.names[: geometry.actuated])} held, "
         f"{', '.join(moving)} can still move; choose other joints",
         name="actuated",
         value=moving,

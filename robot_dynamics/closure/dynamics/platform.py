@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..mechanism import Inertial, Mechanism, Pose
-from ..mechanism.base_parameters import Moments
-from ..scalar import Array, array, cross, skew, zeros
+from ...mechanism import Inertial, Mechanism, Pose
+from ...mechanism.base_parameters import Moments
+from ...scalar import Array, array, cross, skew, zeros
 
 
 def platform_body(mechanism: Mechanism) -> tuple[Inertial, Mechanism]:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import DescriptionError, InputError, wrong
-from ..formulations.equations import TERMS
-from ..mechanism import Mechanism, Pose
-from .functions import Floats, Mask
+from ...errors import DescriptionError, InputError, wrong
+from ...formulations.equations import TERMS
+from ...mechanism import Mechanism, Pose
+from ..geometry.functions import Floats, Mask
+from ..geometry.kinematic_state import KinematicState
+from ..geometry.solver import ClosureSolver
+from .continuation import Continuation
+from .control_model import ClosedModel
 from .kernels import ModelKernels
-from .kinematic_state import KinematicState
-from .model import ClosedModel
-from .solver import ClosureSolver
 from .subsystems import Subsystems
-from .track import Track
 
 CONDITION_LIMIT = 1e3
 """Of the passive Jacobian: beyond it torques may be a hundred times as large as elsewhere"""
@@ -71,7 +71,7 @@ class ClosedChain:
         self.mechanism = mechanism
         self.sensed = sensed
         self.condition_limit = condition_limit
-        self.solver = ClosureSolver(parts)
+        self.solver = ClosureSolver(parts.geometry)
         found = self.solver.mobility
         kept = list(found.kept)
         model = ClosedModel(
@@ -84,12 +84,13 @@ class ClosedChain:
             float(condition_limit),
         )
         self._kernels = ModelKernels(model, backend, threads)
-        self._track = Track(self.solver, self._kernels)
+        self._continuation = Continuation(self.solver, self._kernels)
         self._k = model.known
-        self.coordinate_names: tuple[str, ...] = parts.names
+        names = parts.geometry.names
+        self.coordinate_names: tuple[str, ...] = names
         """The order of q_r: actuated, sensed, other passive joints"""
-        self.actuated_names: tuple[str, ...] = parts.names[: parts.actuated]
-        self.joint_names: tuple[str, ...] = parts.names[: model.known]
+        self.actuated_names: tuple[str, ...] = names[: parts.geometry.actuated]
+        self.joint_names: tuple[str, ...] = names[: model.known]
 
     # --- what was found out -----------------------------------------------------------------
 
@@ -110,7 +111,7 @@ class ClosedChain:
     @property
     def redundant_rows(self) -> tuple[str, ...]:
         """The closure's rows that say nothing new, by name; they are left out."""
-        rows = self.model.parts.constraints.rows
+        rows = self.model.geometry.constraints.rows
         return tuple(str(rows[i]) for i in self.solver.mobility.left_out)
 
     @property
@@ -121,7 +122,7 @@ class ClosedChain:
     @property
     def last(self) -> KinematicState:
         """What was solved last, at rest: its `residual` and `condition` are for diagnostics."""
-        return self.solver.state(self._track.last)
+        return self.solver.state(self._continuation.last)
 
     @property
     def backend(self) -> str:
@@ -138,7 +139,7 @@ class ClosedChain:
             InputError: a wrong shape.
         """
         arrays = self._arrays(q=q) if qd is None else self._arrays(q=q, qd=qd)
-        q_r, valid, _ = self._track.closed(arrays[0])
+        q_r, valid, _ = self._continuation.closed(arrays[0])
         state = self.solver.state(q_r)
         if qd is not None:
             # q̇_r = T_q q̇
@@ -157,7 +158,7 @@ class ClosedChain:
 
     def reset(self, start: KinematicState | None = None) -> None:
         """Solve the next state from start (home if None) on."""
-        self._track.restart((start or self.home).q_r)
+        self._continuation.restart((start or self.home).q_r)
 
     # --- dynamics ---------------------------------------------------------------------------
 
@@ -182,7 +183,7 @@ class ClosedChain:
         """
         if wrench is None:
             # one state, near the one before: what nearly every call is
-            tau = self._track.torques(q, qd, qdd)
+            tau = self._continuation.torques(q, qd, qdd)
             if tau is not None:
                 return tau
         return self._carefully(q, qd, qdd, wrench)
@@ -233,9 +234,9 @@ class ClosedChain:
     ) -> Floats:
         """The torques where the state is far from the last, singular, a batch or no state."""
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
-        q_r, valid = self._track.sound(q)
+        q_r, valid = self._continuation.sound(q)
         if q.ndim == 1:
-            tau = self._track.torques_here(q, qd, qdd)
+            tau = self._continuation.torques_here(q, qd, qdd)
         else:
             tau = self._kernels["torques"](q_r, qd, qdd)
         if wrench is not None:
@@ -243,7 +244,7 @@ class ClosedChain:
         return _finished(tau, valid)
 
     def _sound(self, q: ArrayLike) -> tuple[Floats, Mask]:
-        return self._track.sound(*self._arrays(q=q))
+        return self._continuation.sound(*self._arrays(q=q))
 
     def _arrays(self, **states: ArrayLike) -> list[Floats]:
         """Floats of one shape (…, k)."""

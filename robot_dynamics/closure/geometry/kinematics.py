@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..mechanism import Attachment, Mechanism
-from ..scalar import Array, array, cross, rotation_z, zeros
+from ...mechanism import Attachment, Mechanism
+from ...scalar import Array, array, cross, rotation_z, zeros
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ClosureError
-from .functions import Floats, Mask
+from ...errors import ClosureError
+from ..geometry.functions import Floats, Mask
+from ..geometry.solver import ClosureSolver
 from .kernels import ModelKernels
-from .solver import ClosureSolver
 
 STRIDE = 0.1
 """rad, or shares of the size: how far batches go at a time, from home to where they are"""
 _VALID = np.asarray(True)
 
 
-class Track:
+class Continuation:
     """Closes control coordinates q (…, k), each state from the one before.
 
     Near the last state this is one call of a kernel. Else it is solved along a path from there,
@@ -25,7 +25,7 @@ class Track:
     def __init__(self, solver: ClosureSolver, kernels: ModelKernels):
         self._solver, self._kernels = solver, kernels
         model = kernels.model
-        self._a, self._k, self._n = model.parts.actuated, model.known, len(model.parts.names)
+        self._a, self._k, self._n = model.geometry.actuated, model.known, len(model.geometry.names)
         self._limit = model.condition_limit
         self._rest = np.zeros(self._k)
         self._memory: Floats = np.zeros(0)

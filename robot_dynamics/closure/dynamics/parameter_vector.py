@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..formulations.layout import Layout
-from ..mechanism import Friction
-from ..mechanism.base_parameters import Moments
-from ..scalar import Array, array
-from .functions import Floats
+from ...formulations.layout import Layout
+from ...mechanism import Friction
+from ...mechanism.base_parameters import Moments
+from ...scalar import Array, array
+from ..geometry.functions import Floats
 from .platform import platform_links
 from .subsystems import Subsystems
 
 
-class Parameters:
+class ParameterVector:
     """A vector: gravity (3,), the platform's moments (10,), its joint's friction (2,), the legs'.
 
     In the legs the platform's link has no body, so that it needs no numbers there.
@@ -24,7 +24,7 @@ class Parameters:
 
     def __init__(self, parts: Subsystems):
         self._parts = parts
-        mechanism, tree = parts.mechanism, parts.legs.mechanism
+        mechanism, tree = parts.geometry.mechanism, parts.legs.mechanism
         self._ends = [link.name for link in tree.links if link.name in platform_links(mechanism)]
         self._legs = Layout(tree, {link.name for link in mechanism.links} - set(self._ends))
         self._before = 13 + 2 * len(self._ends)
@@ -33,13 +33,14 @@ class Parameters:
     @property
     def content(self) -> Any:
         """What is compiled in."""
-        p = self._parts
-        tree = p.constraints.tree
-        shapes = [(link.name, link.parent, link.joint) for link in tree.links]
-        target = p.pose_constraints.loops if p.pose_constraints else ()
-        loops = (p.constraints.loops, target, p.constraints.coordinates)
-        legs = (p.legs.method.name, p.legs.terms, p.legs.friction_smoothing, self._legs.content)
-        return (p.names, p.actuated, p.sensed, p.order, tree.base, shapes, loops, legs)
+        shape, legs = self._parts.geometry, self._parts.legs
+        tree = shape.constraints.tree
+        joints = [(link.name, link.parent, link.joint) for link in tree.links]
+        target = shape.pose_constraints.loops if shape.pose_constraints else ()
+        loops = (shape.constraints.loops, target, shape.constraints.coordinates)
+        coordinates = (shape.names, shape.actuated, shape.sensed, shape.order)
+        choices = (legs.method.name, legs.terms, legs.friction_smoothing, self._legs.content)
+        return (coordinates, tree.base, joints, loops, choices)
 
     def values(self, parts: Subsystems) -> Floats:
         """The vector of a mechanism of the same geometry."""
@@ -49,7 +50,7 @@ class Parameters:
         laws = [tree.link(name).joint.friction for name in self._ends]
         rubbing = [x for law in laws for x in (law.viscous, law.coulomb)]
         legs = self._legs.values(tree)
-        return np.array([*parts.mechanism.gravity, *body, *rubbing, *legs], dtype=float)
+        return np.array([*parts.gravity_vector, *body, *rubbing, *legs], dtype=float)
 
     def filled(self, p: Array) -> Subsystems:
         """The subsystems with these parameters (size,), of any scalar."""
@@ -63,7 +64,7 @@ class Parameters:
         )
         return replace(
             self._parts,
-            mechanism=replace(self._parts.mechanism, gravity=p[:3]),
+            gravity_vector=p[:3],
             body=Moments(m, array([hx, hy, hz]), inertia),
             legs=replace(self._parts.legs, mechanism=replace(tree, links=links)),
         )

@@ -7,12 +7,13 @@ predecessor stays normal to an axis b of the successor: a · b = 0).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..mechanism import Attachment, Loop, Mechanism
-from ..scalar import Array, array, cross, skew
+from ...mechanism import Loop, Mechanism
+from ...scalar import Array, array, cross, skew
 from .kinematics import FrameMotion, TreeMotion
 
 X, Y, Z = 0, 1, 2
@@ -79,22 +80,12 @@ class Constraints:
         """d/dt ∂φ/∂q (m, n)."""
         return self._stacked(self._each(_rate, q, qd))
 
-    def bias(self, q: Array, qd: Array) -> Array:
-        """J̇ q̇ (m,): the part of φ's second derivative that needs no acceleration."""
-        return self.jacobian_rate(q, qd) @ array(qd)
-
-    def placed(self, pose_rotation: Array, pose_point: Array) -> Constraints:
-        """The same with every predecessor's frame put there in its link: a movable target."""
-        from ..mechanism import Pose
-
-        pose = Pose(pose_rotation, pose_point)
-        moved = tuple(
-            replace(loop, predecessor=Attachment(loop.predecessor.link, pose))
-            for loop in self.loops
-        )
-        return replace(self, loops=moved)
-
-    def _each(self, rows_of, q: Array, qd: Array | None = None) -> list[Array]:  # type: ignore[no-untyped-def]
+    def _each(
+        self,
+        rows_of: Callable[[str, FrameMotion, FrameMotion], list[Array]],
+        q: Array,
+        qd: Array | None = None,
+    ) -> list[Array]:
         pairs = zip(self.loops, self.frames(q, qd), strict=True)
         return [row for loop, (p, s) in pairs for row in rows_of(loop.type, p, s)]
 

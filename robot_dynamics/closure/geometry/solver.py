@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ClosureError, InputError, wrong
-from ..mechanism import Pose
+from ...errors import ClosureError, InputError, wrong
+from ...mechanism import Pose
 from .functions import Floats, fast
 from .kinematic_state import ClosureFunctions, KinematicState
+from .loop_geometry import LoopGeometry
 from .mobility import LEFT_OUT_TOLERANCE, explore
 from .position import follow, rotation_vector, turned
-from .subsystems import Subsystems
 
 POSE_TOLERANCE = 1e-9
 """How exactly the inverse problem puts the platform, in shares of the mechanism's size or rad"""
@@ -26,35 +26,35 @@ class ClosureSolver:
         DescriptionError, ClosureError: see `mobility.explore`.
     """
 
-    def __init__(self, parts: Subsystems):
-        self.parts = parts
-        closure, n = parts.constraints, len(parts.names)
+    def __init__(self, geometry: LoopGeometry):
+        self.geometry = geometry
+        closure, n = geometry.constraints, len(geometry.names)
         m = len(closure.rows)
         self._residual = fast(closure.residual, [n], (m,))
-        self.mobility = explore(parts, self._residual, fast(closure.jacobian, [n], (m, n)))
+        self.mobility = explore(geometry, self._residual, fast(closure.jacobian, [n], (m, n)))
         kept = list(self.mobility.kept)
         self._row_scale = self.mobility.row_scale
         weights = self._row_scale[kept, None]
         self._kept = kept
         self.scale = self.mobility.column_scale
         r = len(kept)
-        platform = parts.pose_constraints is not None
+        platform = geometry.pose_constraints is not None
         self.functions = ClosureFunctions(
-            actuated=parts.actuated,
-            known=parts.actuated + parts.sensed,
+            actuated=geometry.actuated,
+            known=geometry.actuated + geometry.sensed,
             jacobian=fast(lambda q: weights * closure.jacobian(q)[kept], [n], (r, n)),
             jacobian_rate=fast(
                 lambda q, qd: weights * closure.jacobian_rate(q, qd)[kept], [n, n], (r, n)
             ),
-            J_C=fast(parts.constraint_jacobian, [n], (6, n)) if platform else None,
-            J_C_rate=fast(parts.constraint_jacobian_rate, [n, n], (6, n)) if platform else None,
-            platform_pose=fast(parts.platform_pose, [n], (4, 4)) if platform else None,
+            J_C=fast(geometry.constraint_jacobian, [n], (6, n)) if platform else None,
+            J_C_rate=fast(geometry.constraint_jacobian_rate, [n, n], (6, n)) if platform else None,
+            platform_pose=fast(geometry.platform_pose, [n], (4, 4)) if platform else None,
             column_scale=self.scale,
         )
-        joints = [parts.mechanism.joint(name) for name in parts.names]
+        joints = [geometry.mechanism.joint(name) for name in geometry.names]
         followed = {
             master
-            for link in parts.mechanism.links
+            for link in geometry.mechanism.links
             if link.joint.coupling
             for master, _ in link.joint.coupling.ratios
         }
@@ -177,7 +177,7 @@ class ClosureSolver:
     @property
     def _size(self) -> float:
         """The mechanism's, m: what lengths are measured by."""
-        rows = zip(self._row_scale, self.parts.constraints.rows, strict=True)
+        rows = zip(self._row_scale, self.geometry.constraints.rows, strict=True)
         return next((float(1 / scale) for scale, row in rows if row.is_length), 1.0)
 
     def _check_left_out(self, q_r: Floats) -> None:
@@ -186,16 +186,16 @@ class ClosureSolver:
         if max(rows, default=0.0) > LEFT_OUT_TOLERANCE:
             worst = int(np.argmax(rows))
             raise ClosureError(
-                f"closure: {self.parts.constraints.rows[worst]} is redundant at home, but "
+                f"closure: {self.geometry.constraints.rows[worst]} is redundant at home, but "
                 f"violated by {rows[worst]:.3g} at {self._named(q_r[: self.functions.actuated])}",
-                name=str(self.parts.constraints.rows[worst]),
+                name=str(self.geometry.constraints.rows[worst]),
                 value=float(rows[worst]),
                 expected=f"at most {LEFT_OUT_TOLERANCE:g}",
             )
 
     def _named(self, values: Floats) -> str:
         return ", ".join(
-            f"{name}={value:.6g}" for name, value in zip(self.parts.names, values, strict=False)
+            f"{name}={value:.6g}" for name, value in zip(self.geometry.names, values, strict=False)
         )
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..codegen import python_code
-from ..codegen.recorder import record
-from ..scalar import Array
+from ...codegen import python_code
+from ...codegen.recorder import record
+from ...scalar import Array
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..scalar import Array, Scalar, array, is_zero
+from ...scalar import Array, Scalar, array, is_zero
 
 Pivots = Sequence[tuple[int, int]]
 
@@ -80,20 +80,6 @@ class Eliminated:
             x[j] = entry * self.inverses[t]
         return array(x)
 
-    def solve_transposed(self, b: Array) -> Array:
-        """x with Aᵀ x = b."""
-        x = [0.0] * len(b)
-        for t, (i, j) in enumerate(self.order):
-            entry = b[j]
-            for s, _ in self.order[:t]:
-                entry = entry - self.U[s][j] * x[s]
-            x[i] = entry * self.inverses[t]
-        for t in reversed(range(len(x))):
-            i = self.order[t][0]
-            for r, share in self.L[t].items():
-                x[i] = x[i] - share * x[r]
-        return array(x)
-
     @property
     def spread(self) -> Scalar:
         """Σ a² · Σ 1/pivot²: large near a singularity, and where the pivots are badly chosen."""
@@ -107,9 +93,8 @@ class Orthogonalised:
     """
 
     def __init__(self, A: Array):
-        m, n = A.shape
+        n = A.shape[1]
         columns = [A[:, j] for j in range(n)]
-        self.rows = m
         self.Q: list[Array] = []
         self.inverses: list[Scalar] = []
         self.R: list[list[Scalar]] = [[0.0] * n for _ in range(n)]

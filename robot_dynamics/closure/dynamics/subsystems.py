@@ -1,0 +1,120 @@
+"""Legs and platform as the paper's two subsystems, joined by internal forces, over any scalar.
+
+Everything is in the paper's generalised coordinates q_r = [q_a; q_s; q_p]: actuated, passive
+and sensed, passive and not sensed. The legs are the cut-open tree without the platform's body.
+
+    D_r q̈_r + C_r q̇_r + G_r = τ_r + J_Cᵀ f_c        legs
+    D_x a + C_x v + G_x      = -f_c + Q_x             platform (f_c acts on the legs)
+    v = J_C q̇_r,  a = J_C q̈_r + J̇_C q̇_r
+
+Eliminating f_c, the platform's terms add:
+
+    τ_r = D' q̈_r + C' q̇_r + G' - J_Cᵀ Q_x
+    D' = D_r + J_Cᵀ D_x J_C,  C' = C_r + J_Cᵀ (D_x J̇_C + C_x J_C),  G' = G_r + J_Cᵀ G_x
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from ...formulations.equations import TERMS, Equations
+from ...formulations.layout import LINEAR
+from ...mechanism import Inertial, Mechanism
+from ...mechanism.base_parameters import Moments, compact
+from ...scalar import Array, Scalar, array, zeros
+from ..geometry.loop_geometry import LoopGeometry
+from . import platform
+
+
+@dataclass(frozen=True, eq=False)
+class Subsystems:
+    """A mechanism with loops, taken apart. No state, no caches; see the module for the equations.
+
+    Every method takes q, qd, qdd (n_r,) in the order of `geometry.names`, of any scalar.
+    """
+
+    geometry: LoopGeometry
+    gravity_vector: Array
+    """(3,), m/s², in the base frame"""
+    legs: Equations
+    body: Inertial | Moments
+    """The platform's, in its own link's frame; nothing where there is no platform"""
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: Mechanism,
+        formulation: str = "newton_euler",
+        rotors: str = "full",
+        terms: Iterable[str] = TERMS,
+        friction_smoothing: Scalar = 0.0,
+    ) -> Subsystems:
+        """Check the choices, cut the platform off the tree.
+
+        Raises:
+            InputError: an unknown formulation, rotor model or term.
+            DescriptionError: a platform that can't move.
+        """
+        body, tree = platform.platform_body(mechanism)
+        legs = Equations.of(tree, formulation, rotors, terms, friction_smoothing)
+        if legs.method.name in LINEAR:
+            legs = replace(legs, mechanism=compact(legs.mechanism))
+        return cls(LoopGeometry.of(mechanism), mechanism.gravity, legs, body)
+
+    # --- forces on q_r ---------------------------------------------------------------------
+
+    def rigid(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """D' q̈_r + C' q̇_r (n_r,): no gravity, no friction."""
+        legs = replace(self.legs, terms=frozenset({"inertia", "coriolis"}))
+        tau = self._legs(legs.torques, q, qd, qdd)
+        if self.geometry.pose_constraints is None:
+            return tau
+        frame = self.geometry.platform_frame(q, qd)
+        # a = J_C q̈_r + J̇_C q̇_r
+        linear = frame.V @ array(qdd) + frame.V_rate @ array(qd)
+        angular = frame.W @ array(qdd) + frame.W_rate @ array(qd)
+        wrench = platform.motion_wrench(
+            self.body, frame.rotation, frame.omega, array([*linear, *angular])
+        )
+        # J_Cᵀ (D_x a + C_x v)
+        return tau + frame.V.T @ wrench[:3] + frame.W.T @ wrench[3:]
+
+    def gravity(self, q: Array) -> Array:
+        """G' (n_r,)."""
+        tau = self._legs(self.legs.gravity, q)
+        if self.geometry.pose_constraints is None:
+            return tau
+        frame = self.geometry.platform_frame(q)
+        wrench = platform.gravity_wrench(self.body, frame.rotation, self.gravity_vector)
+        return tau + frame.V.T @ wrench[:3] + frame.W.T @ wrench[3:]
+
+    def friction(self, qd: Array) -> Array:
+        """Friction of all joints, the passive ones too (n_r,)."""
+        return self._legs(self.legs.friction, qd)
+
+    def torques(self, q: Array, qd: Array, qdd: Array, qdd_free: Array) -> Array:
+        """τ_r (n_r,) of the chosen terms, for q̈_r = qdd + qdd_free.
+
+        qdd_free is what the joints accelerate by at q̈_a = 0, Ṫ q̇_a: it belongs to the Coriolis
+        terms, as q̇_r does.
+        """
+        terms = self.legs.terms
+        tau = zeros(len(self.geometry.names))
+        moving = "coriolis" in terms
+        acceleration = array(qdd) if "inertia" in terms else zeros(len(qdd))
+        if moving:
+            acceleration = acceleration + array(qdd_free)
+        if moving or "inertia" in terms:
+            tau = tau + self.rigid(q, qd if moving else zeros(len(qd)), acceleration)
+        if "gravity" in terms:
+            tau = tau + self.gravity(q)
+        if "friction" in terms:
+            tau = tau + self.friction(qd)
+        return tau
+
+    def _legs(self, function: Callable[..., Array], *vectors: Array) -> Array:
+        """A function of the tree in the mechanism's order, in the order of q_r."""
+        order = self.geometry.order
+        back = [order.index(j) for j in range(len(order))]
+        return array(function(*(array(x)[back] for x in vectors)))[list(order)]

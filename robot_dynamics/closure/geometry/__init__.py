@@ -1,0 +1,14 @@
+"""Where a closed mechanism can be, and how it moves there: no bodies, no forces.
+
+| file               | what                                                                     |
+|--------------------|--------------------------------------------------------------------------|
+| loop_geometry.py   | the shape of a mechanism with loops, in q_r                              |
+| kinematics.py      | frames of the cut-open tree, Jacobians and their rates                   |
+| constraints.py     | what each loop demands: residual, Jacobian, its rate                     |
+| mobility.py        | degrees of freedom, redundant rows, home                                 |
+| position.py        | Newton's method along a path                                             |
+| solver.py          | forward and inverse position                                             |
+| kinematic_state.py | J_R, J_C, T, T_q and their rates by name                                 |
+| linear.py          | linear equations, straight-line                                          |
+| functions.py       | functions over any scalar, made fast over floats                         |
+"""

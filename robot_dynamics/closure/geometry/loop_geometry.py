@@ -1,0 +1,97 @@
+"""Where a mechanism with loops can be: its closures and its platform, without bodies.
+
+Everything is in the paper's generalised coordinates q_r = [q_a; q_s; q_p]: actuated, passive
+and sensed, passive and not sensed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...errors import DescriptionError, wrong
+from ...mechanism import Attachment, Inertial, Loop, Mechanism, Pose
+from ...mechanism.transform import standard_form
+from ...scalar import Array
+from .constraints import Constraints
+from .kinematics import FrameMotion, TreeMotion
+
+_POSE = "platform pose"
+
+
+@dataclass(frozen=True, eq=False)
+class LoopGeometry:
+    """The shape of a mechanism with loops, over any scalar. No state, no caches.
+
+    Every method takes q, qd (n_r,) in the order of `names`.
+    """
+
+    mechanism: Mechanism
+    names: tuple[str, ...]
+    """The order of q_r: actuated, sensed, other passive joints"""
+    actuated: int
+    sensed: int
+    constraints: Constraints
+    pose_constraints: Constraints | None
+    """The platform's frame welded to a target in the base frame; None without platform"""
+    order: tuple[int, ...]
+    """q_r[i] is the mechanism's q[order[i]]"""
+
+    @classmethod
+    def of(cls, mechanism: Mechanism) -> LoopGeometry:
+        """Raises:
+        DescriptionError: a platform that can't move.
+        """
+        independent = mechanism.joint_names
+        driven = (*mechanism.actuated_names, *mechanism.sensed)
+        names = driven + tuple(name for name in independent if name not in driven)
+        order = tuple(independent.index(name) for name in names)
+
+        weld: tuple[Loop, ...] = ()
+        if mechanism.platform is not None:
+            weld = (
+                Loop(_POSE, "fixed", Attachment(mechanism.base), Attachment(mechanism.platform)),
+            )
+        # bodies play no part in the closure
+        shapes = tuple(replace(link, inertial=Inertial()) for link in mechanism.links)
+        bare = standard_form(
+            replace(mechanism, links=shapes, rotors=(), armatures=(), loops=mechanism.loops + weld)
+        )
+        if weld and bare.loops[-1].successor.link == bare.base:
+            raise wrong(DescriptionError, "platform", mechanism.platform, "a link that moves")
+        S, s = bare.coordinates()
+        coordinates = (S[:, list(order)], s)
+        closures = Constraints(bare, bare.loops[: len(mechanism.loops)], coordinates)
+        target = Constraints(bare, bare.loops[-1:], coordinates) if weld else None
+        return cls(
+            mechanism,
+            names,
+            len(mechanism.actuated_names),
+            len(mechanism.sensed),
+            closures,
+            target,
+            order,
+        )
+
+    def platform_frame(self, q: Array, qd: Array | None = None) -> FrameMotion:
+        """Where the platform is, with [V; W] = J_C and the rates of both."""
+        assert self.pose_constraints is not None
+        target = self.pose_constraints
+        motion = TreeMotion(target.tree, target.coordinates, q, qd)
+        return motion.frame(target.loops[0].successor)
+
+    def platform_pose(self, q: Array) -> Array:
+        """(4, 4): the platform link's frame in the base frame."""
+        frame = self.platform_frame(q)
+        return Pose(frame.rotation, frame.point).homogeneous()
+
+    def constraint_jacobian(self, q: Array) -> Array:
+        """J_C (6, n_r): v = [ṗ; ω] = J_C q̇_r (equation 7)."""
+        frame = self.platform_frame(q)
+        return np.vstack([frame.V, frame.W])
+
+    def constraint_jacobian_rate(self, q: Array, qd: Array) -> Array:
+        """J̇_C (6, n_r)."""
+        frame = self.platform_frame(q, qd)
+        return np.vstack([frame.V_rate, frame.W_rate])
