@@ -52,9 +52,6 @@ Floats = NDArray[np.float64]
 CLOCK_PERIOD = SECOND // 100
 """ns between two messages on /clock"""
 
-QUIET = SECOND // 5
-"""ns on the wall in which torques for earlier states are taken to arrive"""
-
 
 class SimulatedRobot(Node):  # type: ignore[misc]
     """Steps a TrackedRobot by a wall timer, or by the torques that come.
@@ -83,11 +80,10 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             delay=values["delay"],
             start=values["start"] or None,
         )
-        self._wait = round(values["command_wait"] * SECOND)
+        self._wait = round(values["command_wait"] * SECOND)  # 0: real time; else lock step
         self._braked: bool = values["brakes"]
         self._ticks = 0
         self._asked: int | None = None  # when, on the wall, torques were asked for
-        self._quiet_until = 0
         self._missed = 0
         n = len(self._robot.joints)
         self._periodic = np.array(
@@ -102,7 +98,10 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         self._ticker = (
             self.create_publisher(ClockMessage, "/clock", 10) if values["publish_clock"] else None
         )
-        self.create_subscription(Float64MultiArray, "~/commands", self._on_commands, 10)
+        if self._wait:
+            self.create_subscription(JointState, "~/stamped_commands", self._on_answer, 10)
+        else:
+            self.create_subscription(Float64MultiArray, "~/commands", self._on_commands, 10)
         self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 10)
         factor = values["real_time_factor"]
         self.create_timer(
@@ -132,9 +131,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         if self._record is not None:
             self._record.close()
         if self._missed:
-            self.get_logger().warning(
-                f"{self._missed} states were not answered by one message in time"
-            )
+            self.get_logger().warning(f"{self._missed} states got no torques in time")
 
     @property
     def _now(self) -> int:
@@ -142,35 +139,36 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         return self._ticks * self._period
 
     def _on_timer(self) -> None:
-        now = monotonic_ns()
-        if now < self._quiet_until:
-            return
-        if self._asked is not None:
-            if now - self._asked < self._wait:
-                return
-            self._missed += 1
-            self._keep_quiet()
+        if self._asked is None:
+            self._begin()
+        elif monotonic_ns() - self._asked >= self._wait:
+            self._missed += self._moving
             self._finish()
-            return
-        self._begin()
 
     def _on_commands(self, message: Float64MultiArray) -> None:
-        efforts = np.array(message.data)
+        """In real time: the newest torques that came are used."""
+        self._take(message.data, "~/commands")
+
+    def _on_answer(self, message: JointState) -> None:
+        """In lock step: the torques that belong to the state that was told last, and no others."""
+        if self._asked is None or nanoseconds(message.header.stamp) != self._now:
+            return
+        efforts = dict(zip(message.name, message.effort, strict=False))
+        if self._take([efforts.get(name, np.nan) for name in self._robot.joints], "effort"):
+            self._finish()
+            self._begin()
+
+    def _take(self, values: Sequence[float], topic: str) -> bool:
+        efforts = np.array(values, dtype=float)
         if efforts.shape != self._efforts.shape or not np.all(np.isfinite(efforts)):
             self.get_logger().warning(
-                f"~/commands: found {list(message.data)}, expected {len(self._efforts)} finite "
+                f"{topic}: found {list(values)}, expected {len(self._efforts)} finite "
                 "numbers; not used",
                 throttle_duration_sec=5.0,
             )
-            return
+            return False
         self._efforts = efforts
-        if self._asked is not None:
-            self._finish()
-            self._begin()
-        elif self._wait and self._moving and monotonic_ns() > self._quiet_until:
-            # nobody asked: one that came late, or a second publisher
-            self._missed += 1
-            self._keep_quiet()
+        return True
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         try:
@@ -191,10 +189,6 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             self._release = begin + _rest(message.points)
             self._braked = False
 
-    def _keep_quiet(self) -> None:
-        """Let the torques that are still on their way come in: the next ones are an answer."""
-        self._quiet_until = monotonic_ns() + QUIET
-
     def _begin(self) -> None:
         """A period begins: tell the state."""
         if self._ticker is not None and self._now % CLOCK_PERIOD < self._period:
@@ -205,7 +199,9 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         message.position = simulation.q.tolist()
         message.velocity = simulation.qd.tolist()
         self._states.publish(message)
-        if self._moving and self._wait:
+        # asked from the trajectory's arrival on: whoever has it too late has the rest before the
+        # motion to get it
+        if self._wait and not self._braked:
             self._asked = monotonic_ns()
         else:
             self._finish()
@@ -222,10 +218,8 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         else:
             sample = self._robot.wait(self._efforts)
         if self._record is not None:
-            self._record.write(sample, moving, self._missed)
+            self._record.write(sample, moving, self._missed, self._release / SECOND)
         self._ticks += 1
-        if self._moving and not moving and self._wait:
-            self._keep_quiet()
 
     @property
     def _moving(self) -> bool:
@@ -276,8 +270,8 @@ def _rest(points: Sequence[JointTrajectoryPoint]) -> int:
 
 
 class Record:
-    """time, brakes off (0 or 1), states so far that one message did not answer in time, q and qd
-    of every joint, feedback and efforts of the actuated ones."""
+    """time, brakes off (0 or 1), states so far that got no torques in time, when the motion was to
+    begin, q and qd of every joint, feedback and efforts of the actuated ones."""
 
     def __init__(self, path: Path, robot: TrackedRobot):
         self._file: TextIO = path.open(
@@ -287,11 +281,11 @@ class Record:
         joints, actuated = robot.simulation.joint_names, robot.joints
         groups = (("q", joints), ("qd", joints), ("feedback", actuated), ("efforts", actuated))
         header = [f"{group} {name}" for group, names in groups for name in names]
-        self._csv.writerow(["time", "moving", "missed", *header])
+        self._csv.writerow(["time", "moving", "missed", "begin", *header])
 
-    def write(self, sample: Sample, moving: bool, missed: int) -> None:
+    def write(self, sample: Sample, moving: bool, missed: int, begin: float) -> None:
         numbers = np.concatenate([sample.q, sample.qd, sample.feedback, sample.efforts])
-        self._csv.writerow([sample.time, int(moving), missed, *numbers.tolist()])
+        self._csv.writerow([sample.time, int(moving), missed, begin, *numbers.tolist()])
 
     def close(self) -> None:
         self._file.close()

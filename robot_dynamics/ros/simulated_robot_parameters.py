@@ -75,7 +75,7 @@ PARAMETERS = (
         "double",
         0.0,
         "s",
-        "how long, on the wall, to wait for the torques of a state; 0: real time",
+        "lock step: how long, on the wall, to wait for the torques of a state; 0: real time",
         minimum=0.0,
         maximum=60.0,
     ),

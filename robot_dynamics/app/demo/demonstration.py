@@ -26,14 +26,14 @@ from .subject import Subject
 NEEDED = {"rclpy": "ros", "mujoco": "sim", "matplotlib": "sim"}
 """Module and the extra that brings it"""
 
-LEAD = 0.3
+LEAD = 1.0
 """s of rest between the message with the trajectory and the motion"""
 
-COMMAND_WAIT = 2.0
+COMMAND_WAIT = 20.0
 """s on the wall that the robot waits for the torques of one state, however busy the machine is"""
 
-UNANSWERED = 10
-"""States that may stay without torques: a busy machine loses one now and then"""
+ATTEMPTS = 3
+"""Runs of one controller, of which the first that was in lock step throughout counts"""
 
 DEADLINE = 60.0
 """s on the wall without any progress after which a run has failed"""
@@ -50,7 +50,7 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
     with _terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
         show("preparation")
         subject = Subject.of(ROBOTS[robot])
-        tracks = [_run(each, subject, Path(scratch), show) for each in subject.demo.runs]
+        tracks = [_sound_run(each, subject, Path(scratch), show) for each in subject.demo.runs]
         rows = []
         if subject.demo.bounded:
             show("what bounds it")
@@ -62,12 +62,27 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
     return result if quiet else {**result, "text": text(result)}
 
 
+def _sound_run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Track:
+    """A run in which every torque belonged to its state, from the motion's first moment on."""
+    for attempt in range(ATTEMPTS):
+        track = _run(run, subject, scratch, show)
+        if not track.problem:
+            return track
+        show(f"{run.label}: {track.problem}; attempt {attempt + 2}")
+    raise BackendError(
+        f"{run.label}: {track.problem}, in each of {ATTEMPTS} attempts; the machine is too busy",
+        name=run.label,
+        value=track.problem,
+    )
+
+
 def _run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Track:
     demo, motion, joints = subject.demo, subject.demo.motion, list(subject.joints)
     record = scratch / f"{run.label}.csv"
+    record.unlink(missing_ok=True)  # of an attempt before
     end = motion.duration + demo.settle
     helped = run.feed_forward is not None
-    topics = {"command": "feed_forward/command", "commands": "simulated_robot/commands"}
+    topics = {"command": "feed_forward/command", "answers": "simulated_robot/stamped_commands"}
     with Processes(scratch) as processes:
         processes.start(
             "simulated_robot",
@@ -96,9 +111,13 @@ def _run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Track:
                     "use_sim_time": True,
                     # in lock step a busy machine only takes longer: no message is too old
                     "max_age": 0.0,
+                    # a state that is lost would never be answered
+                    f"qos_overrides.{processes.namespace}/joint_states.subscription.reliability": (
+                        "reliable"
+                    ),
                     **(run.feed_forward or {}),
                 },
-                {"~/commands": topics["commands"]},
+                {"~/effort": topics["answers"]},
             )
         processes.start(
             "trajectory_source",
@@ -118,19 +137,17 @@ def _run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Track:
             wall.sleep(0.1)
             processes.check()
             before, (seen, missed) = seen, progress(record)
-            if missed > UNANSWERED:
-                raise BackendError(
-                    f"{run.label}: the feed-forward node leaves states without torques; its last "
-                    f"words: {processes.last_words('node')}",
-                    name="node",
-                    value=missed,
-                )
+            if missed:
+                break
             if seen != before:
                 deadline = wall.monotonic() + DEADLINE
             if wall.monotonic() > deadline:
                 raise BackendError(
                     f"{run.label}: no progress for {DEADLINE:g} s at "
-                    + ("the start" if seen is None else f"{seen:.2f} s of {end:.2f} s"),
+                    + ("the start" if seen is None else f"{seen:.2f} s of {end:.2f} s")
+                    + (
+                        f"; the node's last words: {processes.last_words('node')}" if helped else ""
+                    ),
                     name=run.label,
                 )
             show(run.label, 0.0 if seen is None else min(1.0, seen / end))

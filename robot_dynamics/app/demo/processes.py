@@ -27,12 +27,15 @@ class Processes:
 
     Leaving the `with` block ends them all, whatever the reason. Where the demo itself is killed,
     the kernel ends them (Linux).
+
+    Attributes:
+        namespace: of all its nodes.
     """
 
     def __init__(self, folder: Path):
         self._folder = folder
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self._namespace = f"/demo_{secrets.token_hex(4)}"
+        self.namespace = f"/demo_{secrets.token_hex(4)}"
         self._environment = {
             **os.environ,
             # the domains whose ports no operating system gives to others
@@ -49,7 +52,7 @@ class Processes:
         file = self._folder / f"{module}.yaml"
         file.write_text(json.dumps({"/**": {"ros__parameters": dict(parameters)}}))
         command = [sys.executable, "-m", f"robot_dynamics.ros.{module}", "--ros-args"]
-        command += ["--params-file", str(file), "-r", f"__ns:={self._namespace}"]
+        command += ["--params-file", str(file), "-r", f"__ns:={self.namespace}"]
         for name, target in {**remappings, "/clock": "clock"}.items():
             command += ["-r", f"{name}:={target}"]
         with self._log(module).open("wb") as log:

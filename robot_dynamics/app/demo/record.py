@@ -21,7 +21,7 @@ class Track:
 
     label: str
     time: Floats
-    """(t,), s from the motion's beginning"""
+    """(t,), s from the moment for which the motion was asked"""
     q: Floats
     """(t, n), rad or m, of the demo's joints"""
     error: Floats
@@ -30,8 +30,8 @@ class Track:
     """(t, n), N·m or N, of the PD loop"""
     efforts: Floats
     """(t, n), N·m or N, of the feed-forward node"""
-    missed: int = 0
-    """states that no torques answered in time"""
+    problem: str = ""
+    """why the run says nothing about the controller; empty: it does"""
     platform_error: Floats | None = None
     """(t,), m: how far the platform is from where it should be; None: no platform"""
 
@@ -73,7 +73,8 @@ def read(path: Path, label: str, subject: Subject) -> Track:
         header = next(rows)
         moving = header.index("moving")
         numbers = np.array([row for row in rows if row[moving] == "1"], dtype=float)
-    time = numbers[:, 0] - numbers[0, 0]
+    missed, begin = int(numbers[-1, header.index("missed")]), numbers[0, header.index("begin")]
+    time = numbers[:, 0] - begin
     # whole periods, whatever the rounding
     seen = time < subject.demo.motion.duration + subject.demo.settle - 1e-6
     time, numbers = time[seen], numbers[seen]
@@ -82,6 +83,11 @@ def read(path: Path, label: str, subject: Subject) -> Track:
         return numbers[:, [header.index(f"{group} {joint}") for joint in joints]]
 
     q = columns("q")
+    problem = ""
+    if missed:
+        problem = f"{missed} states got no torques in time"
+    elif not abs(time[0]) < 1e-6:  # whole periods
+        problem = f"the robot heard of the motion {time[0]:.3f} s after it had begun"
     return Track(
         label,
         time,
@@ -89,6 +95,6 @@ def read(path: Path, label: str, subject: Subject) -> Track:
         q - subject.demo.motion(time)[0],
         columns("feedback"),
         columns("efforts"),
-        int(numbers[-1, header.index("missed")]),
+        problem,
         subject.platform_error(time, columns("q", subject.mechanism.joint_names)),
     )

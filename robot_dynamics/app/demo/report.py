@@ -54,7 +54,6 @@ def numbers(subject: Subject, tracks: Sequence[Track]) -> dict[str, Any]:
                 "peak": track.peak.tolist(),
                 "rms_ratio": (alone.rms / track.rms).tolist(),
                 "peak_ratio": (alone.peak / track.peak).tolist(),
-                "missed": track.missed,
                 "platform": _platform(track, alone),
             }
             for track in tracks
@@ -90,11 +89,6 @@ def text(result: dict[str, Any]) -> str:
                 f"{'' if k else name:12} {run['label']:{width}} {error['rms']:10.3e} {unit:>3} "
                 f"{ratios[0]:>7} {error['peak']:10.3e} {unit:>3} {ratios[1]:>7}"
             )
-    lines += [
-        f"{run['label']}: {run['missed']} states were not answered in time (a busy machine)"
-        for run in result["runs"]
-        if run["missed"]
-    ]
     if result["bounds"]:
         lines += ["", "What bounds it: the worst joint's RMS error, in one process without ROS"]
         widest = max(len(row["case"]) for row in result["bounds"])

@@ -25,6 +25,9 @@ class Run:
 
 PD = Run("PD alone")
 
+GRAVITY = Run("PD + gravity", {"terms": ["gravity"]})
+"""What many robots have without a model of their inertia"""
+
 FRICTION = Run("PD + feed-forward", {"feedback": "commanded"})
 """Coulomb friction by the wanted rate: the sign of a measured one chatters about rest"""
 
@@ -52,6 +55,7 @@ class Demo:
     motion: Motion
     runs: tuple[Run, ...] = (
         PD,
+        GRAVITY,
         Run("PD + feed-forward", {}),
         Run("PD + feed-forward, 3 ms ahead", AHEAD),
     )
@@ -97,6 +101,7 @@ ROBOTS: dict[str, Demo] = {
         Motion(start=(0.0, 0.4, -0.9), swing=(0.6, 0.5, 0.7), cycles=(1.0, 1.0, 1.5), duration=4.0),
         runs=(
             PD,
+            GRAVITY,
             Run("no rotors", {**AHEAD, "rotors": "none"}),
             Run("reflected rotors", {**AHEAD, "rotors": "reflected"}),
             Run("full rotors", {**AHEAD, "rotors": "full"}),
@@ -116,6 +121,7 @@ ROBOTS: dict[str, Demo] = {
         ),
         runs=(
             PD,
+            GRAVITY,
             Run("actuated joints alone", {}),
             Run("with passive sensors", {"sensed": True}),
             Run("actuated alone, lengths 1 % wrong", {}, WRONG),
@@ -127,7 +133,7 @@ ROBOTS: dict[str, Demo] = {
         "Five-bar with geared motors, closed by MuJoCo: with and without feed-forward torques",
         f"{SHARE}/config/five_bar.yaml",
         Motion(start=(2.2, 0.9416), swing=(-0.7, 0.4), cycles=(1.0, 1.5), duration=3.0),
-        runs=(PD, FRICTION, Run("PD + feed-forward, 3 ms ahead", AHEAD)),
+        runs=(PD, GRAVITY, FRICTION, Run("PD + feed-forward, 3 ms ahead", AHEAD)),
         bounded=False,
     ),
     "gough_stewart": Demo(
@@ -139,7 +145,7 @@ ROBOTS: dict[str, Demo] = {
             cycles=(1.0, 1.5, 1.0, 2.0, 1.0, 1.5),
             duration=3.0,
         ),
-        runs=(PD, FRICTION, Run("PD + feed-forward, 3 ms ahead", AHEAD)),
+        runs=(PD, GRAVITY, FRICTION, Run("PD + feed-forward, 3 ms ahead", AHEAD)),
         bounded=False,
     ),
     "delta": Demo(
