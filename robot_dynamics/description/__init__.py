@@ -1,5 +1,5 @@
 """From a file or a text to a `Mechanism`."""
 
-from .load import load
+from .load import load, load_urdf_text
 
-__all__ = ["load"]
+__all__ = ["load", "load_urdf_text"]

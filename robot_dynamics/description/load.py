@@ -9,7 +9,7 @@ from ..mechanism import Mechanism
 from . import urdf, yaml_file
 from .check import check
 from .fields import tolerate
-from .files import find
+from .files import find, shortened
 
 
 def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
@@ -49,6 +49,44 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
                 suffix,
                 ".yaml, .urdf or .xacro",
             )
+
+
+MOST_BYTES = 10_000_000
+"""Of a text that comes from elsewhere: what is larger is refused unread"""
+
+MOST_TAGS = 10_000
+"""Of `<link` and of `<joint` in such a text"""
+
+
+def load_urdf_text(text: str) -> Mechanism:
+    """The mechanism of a text that anybody may have sent.
+
+    URDF or nothing: it is never taken for a path or for YAML, xacro in it is never evaluated, and
+    no file is opened whatever it contains.
+
+    Raises:
+        DescriptionError: it is no URDF, it is too large, or `load` would refuse it.
+
+    Warns:
+        DescriptionWarning: as `load`.
+    """
+    where = "the URDF text"
+    if not isinstance(text, str):
+        raise wrong(DescriptionError, where, type(text).__name__, "text")
+    # an XML declaration may only stand at the very start
+    text = text.lstrip("\ufeff \t\r\n")
+    if not text.startswith("<"):
+        raise wrong(DescriptionError, where, shortened(text), "XML: it begins with <")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise DescriptionError(f"{where}: it has half a character (a surrogate)") from None
+    if size > MOST_BYTES:
+        raise wrong(DescriptionError, f"{where}: bytes", size, f"at most {MOST_BYTES}")
+    for tag in ("<link", "<joint"):
+        if (count := text.count(tag)) > MOST_TAGS:
+            raise wrong(DescriptionError, f"{where}: {tag}>", count, f"at most {MOST_TAGS}")
+    return _finished(urdf.parse(text, where), where, strict=False)
 
 
 def _finished(mechanism: Mechanism, where: str, strict: bool) -> Mechanism:

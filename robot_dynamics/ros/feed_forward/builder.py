@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...description import load
+from ...description import load, load_urdf_text
 from ...errors import RobotDynamicsError
-from ...mechanism import Inertial
+from ...mechanism import Inertial, Mechanism
 from .model import Model, Wish
 from .parameters import Settings
 
@@ -26,7 +26,13 @@ class Built(NamedTuple):
     error: RobotDynamicsError | None
 
 
-def build(current: Model | None, change: str, value: Any, settings: Settings) -> Model:
+def build(
+    current: Model | None,
+    change: str,
+    value: Any,
+    settings: Settings,
+    read: Callable[[str], Mechanism] = load,
+) -> Model:
     """The model after one change.
 
     Args:
@@ -34,12 +40,13 @@ def build(current: Model | None, change: str, value: Any, settings: Settings) ->
         change: description, parameters or payload.
         value: a description's path or text; settings; or (link, Inertial).
         settings: those to start from while there is no model.
+        read: what makes a mechanism of a description; `load_urdf_text` where it comes by topic.
 
     Raises:
         RobotDynamicsError: the change makes no robot; nothing has changed.
     """
     if change == "description":
-        mechanism = load(value)
+        mechanism = read(value)
         payloads = {} if current is None else dict(current.wish.payloads)
         links = {link.name for link in mechanism.links}
         payloads = {link: payload for link, payload in payloads.items() if link in links}
@@ -104,7 +111,8 @@ class Builder:
             usual = sys.getswitchinterval()
             sys.setswitchinterval(SWITCH_INTERVAL)
             try:
-                self._result = Built(change, build(current, change, value, self.settings), None)
+                model = build(current, change, value, self.settings, load_urdf_text)
+                self._result = Built(change, model, None)
             except RobotDynamicsError as error:
                 self._result = Built(change, None, error)
             finally:
