@@ -1,13 +1,60 @@
-"""The errors that a caller can cause, under one base class."""
+"""The errors that a caller can cause, under one base class, and the words that they are told in.
+
+Names and values come from others. What is told of them is one line that can be printed, and not a
+long one: no control character reaches a terminal or a log, no list of 100,000 names fills it.
+"""
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
+from itertools import islice
 from typing import TypeVar
+
+LONGEST = 1000
+"""Characters of a message"""
+
+MOST_NAMES = 20
+"""of a list that a message repeats"""
+
+
+def one_line(text: object, most: int = LONGEST) -> str:
+    """The text in one line of printable characters, the others escaped; at most so many."""
+    found = str(text)
+    # nobody reads on: what is left out need not be looked at either
+    line = " ".join(found[: 2 * most].split())
+    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
+    if len(line) <= most and len(found) <= 2 * most:
+        return line
+    more = f"… ({len(found)} characters)"
+    return line[: most - len(more)] + more
+
+
+def listed(names: Iterable[object], most: int = MOST_NAMES) -> str:
+    """`a, b, c and 5 more`, for messages; `none` where there are none."""
+    known = list(names)
+    shown = ", ".join(one_line(name, 100) for name in islice(known, most))
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return shown + more or "none"
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 200
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = MOST_NAMES
+_SHORT.maxlong = 60
+
+
+def shown(value: object) -> str:
+    """`repr`, and not a long one."""
+    try:
+        return _SHORT.repr(value)
+    # whatever the value's own repr does, as with a number of 5,000 digits
+    except Exception:  # noqa: BLE001
+        return f"a {type(value).__name__} that can't be shown"
 
 
 class RobotDynamicsError(ValueError):
-    """Base of every failure that a caller can cause.
+    """Base of every failure that a caller can cause. Its message is one line.
 
     Attributes:
         name: what was wrong (a file, a key, a link, a joint, a parameter).
@@ -16,7 +63,7 @@ class RobotDynamicsError(ValueError):
     """
 
     def __init__(self, message: str, *, name: str = "", value: object = None, expected: str = ""):
-        super().__init__(message)
+        super().__init__(one_line(message))
         self.name = name
         self.value = value
         self.expected = expected
@@ -48,10 +95,13 @@ _Error = TypeVar("_Error", bound=RobotDynamicsError)
 def wrong(error: type[_Error], name: str, value: object, expected: str) -> _Error:
     """The one sentence every complaint is: what it is about, what was found, what is right."""
     return error(
-        f"{name}: found {value!r}, expected {expected}", name=name, value=value, expected=expected
+        f"{name}: found {shown(value)}, expected {expected}",
+        name=name,
+        value=value,
+        expected=expected,
     )
 
 
 def choices(names: Iterable[str]) -> str:
     """`one of a, b, c`, for the end of a message."""
-    return "one of " + ", ".join(names)
+    return "one of " + listed(names)

@@ -12,7 +12,7 @@ from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
-from ..errors import RobotDynamicsError
+from ..errors import RobotDynamicsError, one_line
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -74,8 +74,3 @@ def run(
             node.destroy_node()
         rclpy.try_shutdown()
     return 0
-
-
-def one_line(text: object) -> str:
-    """A text without line breaks."""
-    return " ".join(str(text).split())

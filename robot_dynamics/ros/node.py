@@ -24,8 +24,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from ..errors import InputError, RobotDynamicsError
-from .executable import one_line, run
+from ..errors import InputError, RobotDynamicsError, one_line
+from .executable import run
 from .feed_forward import payload
 from .feed_forward.builder import Builder, build
 from .feed_forward.controller import FeedForward, Torques

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import listed
 from .refusal import RefusedError
 
 Floats = NDArray[np.float64]
@@ -116,7 +117,6 @@ def places(names: Sequence[str], wanted: Sequence[str], field: str) -> NDArray[n
     if missing:
         raise RefusedError(
             "missing joint",
-            f"no joint {', '.join(map(repr, missing))} in {field}, found "
-            + (", ".join(map(repr, names)) or "none"),
+            f"no joint {listed(map(repr, missing))} in {field}, found {listed(map(repr, names))}",
         )
     return np.array([place[name] for name in wanted], dtype=np.intp)

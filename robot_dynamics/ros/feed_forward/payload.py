@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...description.check import body
+from ...errors import listed
 from ...mechanism import Inertial, Mechanism
 from .refusal import RefusedError
 
@@ -24,9 +25,9 @@ def read(message: Any, mechanism: Mechanism) -> tuple[str, Inertial]:
     links = [each.name for each in mechanism.links]
     if link not in links:
         raise RefusedError(
-            "unknown link", f"header.frame_id {link!r} is no moving link, expected one of "
-            + ", ".join(links)
-        )  # fmt: skip
+            "unknown link",
+            f"header.frame_id {link!r} is no moving link, expected one of {listed(links)}",
+        )
     i = inertia
     mass, center = i.m, np.array([i.com.x, i.com.y, i.com.z])
     tensor = np.array([[i.ixx, i.ixy, i.ixz], [i.ixy, i.iyy, i.iyz], [i.ixz, i.iyz, i.izz]])
