@@ -292,8 +292,8 @@ class Record:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until SIGINT or SIGTERM; returns the exit code."""
-    return run("simulated_robot", SimulatedRobot, arguments, SimulatedRobot.close)
+    """Run until it is told to stop; returns the exit code."""
+    return run("simulated_robot", lambda: SimulatedRobot, arguments, SimulatedRobot.close)
 
 
 if __name__ == "__main__":

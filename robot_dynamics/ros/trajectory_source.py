@@ -86,8 +86,8 @@ class TrajectorySource(Node):  # type: ignore[misc]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until SIGINT or SIGTERM; returns the exit code."""
-    return run("trajectory_source", TrajectorySource, arguments)
+    """Run until it is told to stop; returns the exit code."""
+    return run("trajectory_source", lambda: TrajectorySource, arguments)
 
 
 if __name__ == "__main__":
