@@ -13,12 +13,14 @@ from typing import cast
 
 import numpy as np
 
-from ..scalar import Array, Scalar, array, exact, rotation_x, rotation_z, skew, zeros
+from ..scalar import Array, Scalar, array, exact, rotation_x, rotation_z, zeros
 from .model import Inertial, Link, Mechanism, Pose
 from .transform import reframed
 
-_PARALLEL = 1e-12
-"""sin² of the angle between two axes below which they count as parallel: any frames will do"""
+FARTHEST = 32.0
+"""How far a frame may be shifted, in distances of its origin from the axis before it. Products of
+lengths are then 1e3 times what the robot itself makes them at most: 2e-13 of rounding. Axes more
+than 1.8° apart are always within it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,26 +33,6 @@ class Moments:
     """(3,), kg m"""
     inertia_about_origin: Array
     """(3, 3), kg m², about the link frame's origin"""
-
-    @classmethod
-    def of(cls, body: Inertial) -> Moments:
-        return cls(body.mass, body.first_moment, body.inertia_about_origin)
-
-    def __add__(self, other: Moments) -> Moments:
-        return Moments(
-            self.mass + other.mass,
-            self.first_moment + other.first_moment,
-            self.inertia_about_origin + other.inertia_about_origin,
-        )
-
-    def seen_from(self, pose: Pose) -> Moments:
-        """The same in the frame in which its own frame has this pose."""
-        R, p, m = pose.rotation, pose.translation, self.mass
-        h = R @ self.first_moment
-        # I' = R I Rᵀ - [p]×[h]× - [h]×[p]× - m [p]×²
-        P, H = skew(p), skew(h)
-        I = R @ self.inertia_about_origin @ R.T - P @ H - H @ P - m * P @ P
-        return Moments(m, h + m * p, I)
 
 
 def compact(mechanism: Mechanism) -> Mechanism:
@@ -66,23 +48,36 @@ def sparse_frames(mechanism: Mechanism) -> Mechanism:
     """Turn each frame about its z axis, and shift it along, so that the next is easy to reach.
 
     x points along the common normal to the next axis, and the next origin is where that normal
-    meets that axis: origin = Tx(a) Tz(c) Rx(alpha) Rz(beta). Where a link carries several, this
-    holds for the one that carries most. The base takes the frame of its first joint.
+    meets that axis: origin = Tx(a) Tz(c) Rx(alpha) Rz(beta). Where axes are so nearly parallel
+    that this is far away, the next origin is in the plane z = 0: Tx(a) Ty(b) Rx(alpha) Rz(beta).
+    Where a link carries several, this holds for the one that carries most. The base takes the
+    frame of its first joint.
+
+    Exact for all angles: any turn and any shift give the same robot, since a turn about z and a
+    shift along z commute with the joint's own motion. What rounding leaves is bounded, since turns
+    keep lengths and FARTHEST bounds the shifts. An entry is put to zero only where it is zero
+    but for that rounding: x · z' = 0 by the choice of the turn, whatever the tilt; p_y = 0 or
+    p_z = 0 by the choice of the shift. Parallel axes are those whose tilt is below that of a pose's
+    own rounding (`exact`), 1e-15 rad.
     """
     heirs = _heirs(mechanism)
     turn = dict.fromkeys(mechanism.index(), 0.0)
     shift = dict(turn)
+    zero: dict[str, list[int]] = {}  # which coordinates of the next origin vanish
     for link in mechanism.links:
         if heirs.get(link.parent) != link.name or link.parent == mechanism.base:
             continue
         d, p = link.joint.origin.rotation[:, 2], link.joint.origin.translation
-        across = d[0] ** 2 + d[1] ** 2
-        if across > _PARALLEL:
-            turn[link.parent] = np.arctan2(d[0], -d[1])
-            shift[link.name] = -(p[0] * d[0] + p[1] * d[1]) / across
+        tilt = np.hypot(d[0], d[1])
+        # x along z × z', or along p where that is nothing
+        turn[link.parent] = np.arctan2(d[0], -d[1]) if tilt else np.arctan2(p[1], p[0])
+        # the foot of the common normal, p + s z', is across the tilt: (p + s z')·(d_x, d_y) = 0
+        along = p[0] * d[0] + p[1] * d[1]
+        if tilt and abs(along) <= FARTHEST * tilt**2 * np.hypot(p[0], p[1]):
+            shift[link.name], zero[link.name] = -along / tilt**2, [1]
         else:
-            turn[link.parent] = np.arctan2(p[1], p[0])
-            shift[link.name] = (shift[link.parent] - p[2]) * d[2]
+            shift[link.name] = (shift[link.parent] - p[2]) / d[2]
+            zero[link.name] = [2] if tilt else [1, 2]
     frames = {name: Pose(rotation_z(turn[name]), array([0.0, 0.0, shift[name]])) for name in turn}
     first = heirs.get(mechanism.base)
     if first is not None:
@@ -93,18 +88,19 @@ def sparse_frames(mechanism: Mechanism) -> Mechanism:
         # motion commutes with a turn about its own axis: motion · tail = tail · motion
         origin = link.joint.origin @ link.joint.tail
         if heirs[link.parent] == link.name:
-            origin = _without_rounding(origin)
+            origin = _without_rounding(origin, zero.get(link.name, []))
         return replace(link, joint=replace(link.joint, origin=origin, tail=Pose()))
 
     gravity = frames[mechanism.base].rotation.T @ mechanism.gravity
     return replace(tree, links=tuple(map(without_tail, tree.links)), gravity=gravity)
 
 
-def _without_rounding(pose: Pose) -> Pose:
-    """Tx(a) Tz(c) Rx(alpha) Rz(beta) with its zeros exactly zero."""
-    R, p = pose.rotation, pose.translation
+def _without_rounding(pose: Pose, zero: list[int]) -> Pose:
+    """T(p) Rx(alpha) Rz(beta) with its zeros exactly zero."""
+    R, p = pose.rotation, pose.translation.copy()
     alpha, beta = np.arctan2(-R[1, 2], R[2, 2]), np.arctan2(-R[0, 1], R[0, 0])
-    return Pose(exact(rotation_x(alpha)) @ exact(rotation_z(beta)), array([p[0], 0.0, p[2]]))
+    p[zero] = 0.0
+    return Pose(exact(rotation_x(alpha)) @ exact(rotation_z(beta)), p)
 
 
 def _heirs(mechanism: Mechanism) -> Mapping[str, str]:
@@ -122,30 +118,52 @@ def _heirs(mechanism: Mechanism) -> Mapping[str, str]:
 def regrouped(mechanism: Mechanism) -> Mechanism:
     """Move to the parents whatever does not feel that a joint moves.
 
-    Mass on a turning joint's axis does not feel it turn: the mass, the first moment along the
-    axis and equal I_xx and I_yy go; they leave mass, h_z and I_yy at zero. A sliding joint does
-    not turn its link: the whole inertia goes.
+    Mass on a turning joint's axis does not feel it turn: all of the mass goes, the first moment
+    along the axis, and as much inertia as a rod on the axis has, I_xx = I_yy; they leave mass, h_z
+    and I_yy at zero. A sliding joint does not turn its link: the whole inertia goes.
+
+    Bodies are pseudo-inertias J = ∫ x xᵀ dm (4, 4) over homogeneous points x: in another frame
+    J' = T J Tᵀ. There, distances along an axis never mix with those across it, which is all that
+    the joint itself feels: I_zz = J_xx + J_yy and I_xx - I_yy = J_yy - J_xx lose no digit to
+    m z², however far along the axis the frame or the mass may be.
     """
-    moments = {link.name: Moments.of(link.inertial) for link in mechanism.links}
+    bodies = {link.name: _pseudo_inertia(link.inertial) for link in mechanism.links}
+    stays: dict[str, Moments] = {}
     for link in reversed(mechanism.links):
-        body = moments[link.name]
-        stays, goes = _parted(link, body)
-        moments[link.name] = stays
+        stays[link.name], goes = _parted(link, bodies[link.name])
         if link.parent != mechanism.base:
-            moments[link.parent] += goes.seen_from(link.joint.pose(0.0))
+            T = link.joint.pose(0.0).homogeneous()
+            bodies[link.parent] = bodies[link.parent] + T @ goes @ T.T
     links = tuple(
-        replace(link, inertial=cast(Inertial, moments[link.name])) for link in mechanism.links
+        replace(link, inertial=cast(Inertial, stays[link.name])) for link in mechanism.links
     )
     return replace(mechanism, links=links)
 
 
-def _parted(link: Link, body: Moments) -> tuple[Moments, Moments]:
-    """(what stays, what goes to the parent)"""
-    m, h, I = body.mass, body.first_moment, body.inertia_about_origin
+def _pseudo_inertia(body: Inertial) -> Array:
+    """∫ x xᵀ dm (4, 4) about the link frame's origin."""
+    I, x = body.inertia, array([*body.center_of_mass, 1.0])
+    # about the centre of mass ½ tr(I) 1 - I, and m x xᵀ for the way there
+    central = zeros(4, 4).astype(I.dtype)
+    central[:3, :3] = (I[0, 0] + I[1, 1] + I[2, 2]) / 2 * np.eye(3) - I
+    return central + body.mass * np.outer(x, x)
+
+
+def _parted(link: Link, J: Array) -> tuple[Moments, Array]:
+    """(what stays, the pseudo-inertia that goes to the parent)"""
+    m, h = J[3, 3], J[:3, 3]
+    goes = np.zeros_like(J)
     if link.joint.turns:
-        goes = Moments(m, np.array([0.0, 0.0, h[2]]), np.diag([I[1, 1], I[1, 1], 0.0]))
-        # written out, so that what leaves nothing leaves exactly nothing
-        kept = I.copy()
-        kept[0, 0], kept[1, 1] = I[0, 0] - I[1, 1], 0.0
-        return Moments(0.0, np.array([h[0], h[1], 0.0]), kept), goes
-    return Moments(m, h, zeros(3, 3)), Moments(0.0, zeros(3), I)
+        goes[2:, 2:] = J[2:, 2:]
+        goes[2, 2] = J[2, 2] + J[0, 0]  # I_yy = J_zz + J_xx
+        # I - diag(I_yy, I_yy, 0)
+        kept = array(
+            [
+                [J[1, 1] - J[0, 0], -J[0, 1], -J[0, 2]],
+                [-J[0, 1], 0.0, -J[1, 2]],
+                [-J[0, 2], -J[1, 2], J[0, 0] + J[1, 1]],
+            ]
+        )
+        return Moments(0.0, array([h[0], h[1], 0.0]), kept), goes
+    goes[:3, :3] = J[:3, :3]
+    return Moments(m, h, zeros(3, 3)), goes
