@@ -21,6 +21,10 @@ _ROUNDING = 1e-15
 """Below this an entry of a rotation matrix is the rounding of an exact 0 or ±1."""
 
 
+MOST_EXP = 709.782712893384
+"""The largest x whose exp(x) is a float"""
+
+
 def _function(name: str, x: Scalar) -> Scalar:
     if isinstance(x, (int, float, np.floating)):
         return getattr(math, name)(x)
@@ -42,6 +46,13 @@ def sin(x: Scalar) -> Scalar:
 
 def tanh(x: Scalar) -> Scalar:
     return _function("tanh", x)
+
+
+def exp(x: Scalar) -> Scalar:
+    """inf, not an error, where it is beyond all floats."""
+    if isinstance(x, (int, float, np.floating)) and x > MOST_EXP:
+        return math.inf
+    return _function("exp", x)
 
 
 def sign(x: Scalar) -> Scalar:

@@ -90,6 +90,9 @@ def test_the_robots_of_the_package(name, tmp_path):
 def test_friction_is_exported(robot, tmp_path):
     description = random_dh(2, joints=3)
     description["links"][0]["friction"] = {"viscous": 0.3, "coulomb": 2.0}
+    check(robot(description), tmp_path / "plain")
+    description["links"][0]["friction"] |= {"offset": 0.1, "coulomb_negative": 1.0}
+    description["links"][0]["friction"]["stribeck"] = {"torque": 0.5, "rate": 0.3}
     check(robot(description), tmp_path / "out")
 
 

@@ -12,7 +12,7 @@ from robots import random_urdf, relative, state
 
 import robot_dynamics as rd
 from robot_dynamics.codegen import BackendWarning, Function, Kernel, compiler, kernel, native
-from robot_dynamics.scalar import cos, sign, sin, tanh
+from robot_dynamics.scalar import cos, exp, sign, sin, tanh
 
 ROUNDING = 1e-13
 """Relative: the backends do the same operations, C fusing some products into sums"""
@@ -48,6 +48,19 @@ def wave(x, y, p):
         sin(sin(x[0])),
         7.0,
     ]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_exponential_is_good_to_its_last_place_at_any_number(backend):
+    function = Function("e", ("x",), (1,), (1,), 0, lambda x, p: [exp(x[0])], "e")
+    run = Kernel(function, [], backend)
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(-750, 750, 300), [0.0, 709.7, 710.0, 1e300, -1e300]])
+    x = np.concatenate([x, rng.uniform(-1, 1, 100), [np.inf, -np.inf, np.nan]])
+    with np.errstate(over="ignore"):
+        expected = np.exp(x)
+    for found in (run(x[:, None])[:, 0], np.array([run([each])[0] for each in x])):
+        np.testing.assert_allclose(found, expected, rtol=4e-16, atol=5e-324)
 
 
 def wave_kernel(backend, **options):

@@ -10,7 +10,7 @@ import pytest
 from robot_dynamics.codegen import python_code
 from robot_dynamics.codegen.guard import guarded
 from robot_dynamics.codegen.recorder import ProgramTooLarge, record
-from robot_dynamics.scalar import array, cos, cross, sign, sin, tanh
+from robot_dynamics.scalar import array, cos, cross, exp, sign, sin, tanh
 
 ROUNDING = 1e-14
 """A few roundings of 1e-16 on values of about one"""
@@ -29,7 +29,7 @@ def run(program, *entries):
 
 def random_function(rng):
     """A function of two vectors (3,) by seed, over any scalar."""
-    picks = rng.integers(0, 9, 40).tolist()
+    picks = rng.integers(0, 10, 40).tolist()
     spots = rng.integers(0, 1000, (40, 2)).tolist()
     numbers = rng.choice([0.0, 1.0, -1.0, 2.0, -0.7, 0.3], 40).tolist()
 
@@ -48,6 +48,7 @@ def random_function(rng):
                     lambda a, b, c: -a,
                     lambda a, b, c: sin(a) + tanh(b),
                     lambda a, b, c: cos(a) * sign(b),
+                    lambda a, b, c: exp(-(a * a)) - b,
                 ][pick](a, b, number)
             )
         return values[-12:]

@@ -20,6 +20,7 @@ from robots import (
 )
 
 import robot_dynamics as rd
+from robot_dynamics.mechanism import Friction, Limits
 
 ONE_LINK = """
 robot: one
@@ -253,3 +254,89 @@ def test_every_shipped_robot_is_sound(file):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rd.load(file, strict=True)
+
+
+def with_limit(attributes: str, kind: str = "revolute") -> str:
+    return (
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="j" '
+        f'type="{kind}"><parent link="a"/><child link="b"/>{attributes}</joint></robot>'
+    )
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics.description.fields.DescriptionWarning")
+@pytest.mark.parametrize(
+    ("kind", "attributes", "expected"),
+    [
+        (
+            "revolute",
+            '<limit lower="-1" upper="2" velocity="3" effort="4"/>',
+            Limits(-1.0, 2.0, 3.0, 4.0),
+        ),
+        ("prismatic", '<limit effort="4" velocity="3"/>', Limits(None, None, 3.0, 4.0)),
+        ("prismatic", '<limit upper="4"/>', Limits(0.0, 4.0)),
+        ("continuous", '<limit lower="0" upper="0" effort="4"/>', Limits(effort=4.0)),
+        ("continuous", '<limit lower="-1" upper="1"/>', None),
+        ("revolute", '<limit lower="0" upper="0" velocity="0" effort="0"/>', None),
+        ("revolute", '<limit lower="-inf" upper="1" velocity="inf"/>', Limits(upper=1.0)),
+        ("revolute", "", None),
+    ],
+)
+def test_a_urdfs_limits_are_read_and_what_stands_for_unknown_is_unknown(kind, attributes, expected):
+    mechanism = rd.load(with_limit(attributes, kind))
+    assert mechanism.joint("j").limits == expected
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ('<limit lower="2" upper="1"/>', ("joint 'j'", "limit.lower", "found 2.0", "at most", "1")),
+        ('<limit effort="-1"/>', ("joint 'j'", "limit.effort", "found -1.0", "at least 0")),
+        ('<limit velocity="-0.5"/>', ("joint 'j'", "limit.velocity", "at least 0")),
+        ('<limit upper="nan"/>', ("joint 'j'", "limit.upper", "a finite number")),
+        ('<limit lower="a"/>', ("joint 'j'", "limit.lower", "'a'")),
+    ],
+)
+def test_impossible_limits_are_refused(attributes, words, file):
+    refused(with_limit(attributes), *words)
+    as_yaml = attributes.replace("<limit ", "").replace("/>", "").replace("=", ": ")
+    limits = "{" + as_yaml.replace('" ', '", ') + "}"
+    new = "type: revolute, limits: " + limits.replace('"', "")
+    changed(file, "type: revolute", new)
+    refused(file, "link 'link1': joint.limits", words[1].split(".")[1], *words[2:])
+
+
+def test_limits_and_friction_in_our_own_description(file):
+    changed(file, "type: revolute", "type: revolute, limits: {lower: -pi/2, upper: 1, effort: 0}")
+    file.write_text(
+        file.read_text() + "    friction: {viscous: 1, coulomb: 2, offset: -3, "
+        "coulomb_negative: 4, stribeck: {torque: 5, rate: 6}}\n"
+    )
+    joint = rd.load(file).joint("q1")
+    assert joint.limits == Limits(-np.pi / 2, 1.0)
+    assert joint.friction == Friction(1.0, 2.0, -3.0, 4.0, 5.0, 6.0)
+
+
+@pytest.mark.parametrize(
+    ("friction", "words"),
+    [
+        ("{viscous: -1}", ("joint 'q1'", "viscous friction", "found -1.0", "at least 0")),
+        ("{coulomb: -1}", ("joint 'q1'", "coulomb friction", "found -1.0", "at least 0")),
+        ("{stribeck: {torque: 1}}", ("link1", "friction.stribeck.rate", "found None")),
+        ("{stribeck: {torque: 1, rate: -1}}", ("joint 'q1'", "stribeck rate", "above 0")),
+        (
+            "{stribeck: {torque: -1, rate: 1}}",
+            ("joint 'q1'", "stribeck torque", "so that no friction drives"),
+        ),
+        ("{stribek: {torque: -1, rate: 1}}", ("unknown key 'stribek'", "did you mean 'stribeck'")),
+        ("{coulomb_negative: -2}", ("joint 'q1'", "coulomb negative friction", "at least 0")),
+        ("{offset: .nan}", ("friction.offset", "a finite number")),
+    ],
+)
+def test_friction_that_drives_is_refused(friction, words, file):
+    file.write_text(ONE_LINK + f"    friction: {friction}\n")
+    refused(file, *words)
+
+
+def test_a_urdfs_friction_that_drives_is_refused():
+    refused(with_limit('<dynamics damping="-0.1"/>'), "joint 'j'", "viscous friction", "-0.1")
+    refused(with_limit('<dynamics friction="-0.1"/>'), "joint 'j'", "coulomb friction", "-0.1")

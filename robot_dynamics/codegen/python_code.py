@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..scalar import exp
 from .recorder import Operand, Program
 
 FORMS = {
@@ -23,6 +24,7 @@ FORMS = {
     "sin": "sin({})",
     "cos": "cos({})",
     "tanh": "tanh({})",
+    "exp": "exp({})",
     "sign": "sign({})",
 }
 
@@ -59,8 +61,8 @@ def compile_text(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     code = compile(text, "<robot_dynamics>", "exec")
     functions = []
     for names in (
-        {"sin": _sin, "cos": _cos, "tanh": math.tanh, "sign": _sign},
-        {"sin": np.sin, "cos": np.cos, "tanh": np.tanh, "sign": np.sign},
+        {"sin": _sin, "cos": _cos, "tanh": math.tanh, "exp": exp, "sign": _sign},
+        {"sin": np.sin, "cos": np.cos, "tanh": np.tanh, "exp": np.exp, "sign": np.sign},
     ):
         space: dict[str, Any] = {"__builtins__": {}, **names}
         exec(code, space)  # noqa: S102  text made from numbers alone

@@ -20,6 +20,7 @@ UNARY: dict[str, Callable[[float], float]] = {
     "sin": math.sin,
     "cos": math.cos,
     "tanh": math.tanh,
+    "exp": math.exp,
     "sign": lambda x: math.copysign(1.0, x) if x else x,
 }
 BINARY: dict[str, Callable[[float, float], float]] = {
@@ -233,6 +234,9 @@ class Recorded:
 
     def tanh(self) -> Any:
         return self.recorder.unary("tanh", self)
+
+    def exp(self) -> Any:
+        return self.recorder.unary("exp", self)
 
     def sign(self) -> Any:
         return self.recorder.unary("sign", self)

@@ -24,12 +24,8 @@ def check(mechanism: Mechanism, where: str) -> Iterator[DescriptionError]:
     structure(mechanism, where)
     for link in mechanism.links:
         yield from body(link.inertial, f"{where}: link {link.name!r}")
-        friction = link.joint.friction
-        for kind, value in (("viscous", friction.viscous), ("coulomb", friction.coulomb)):
-            if value < 0:
-                yield _bad(
-                    f"{where}: joint {link.joint.name!r}: {kind} friction", value, "at least 0"
-                )
+        for what, value, expected in link.joint.friction.faults():
+            raise _bad(f"{where}: joint {link.joint.name!r}: {what}", value, expected)
     for rotor in mechanism.rotors:
         yield from body(rotor.inertial, f"{where}: rotor {rotor.name!r}")
 

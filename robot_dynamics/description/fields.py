@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import DescriptionError, choices, wrong
-from ..mechanism import Inertial, Pose
+from ..mechanism import Friction, Inertial, Limits, Pose
 from ..scalar import Array, array
 
 
@@ -99,6 +99,60 @@ def pose(value: Any, where: str) -> Pose:
         numbers(entries.get("rpy", [0, 0, 0]), 3, f"{where}.rpy"),
     )
 
+
+FRICTION_KEYS = ("viscous", "coulomb", "offset", "coulomb_negative", "stribeck")
+
+
+def friction(value: Any, where: str) -> Friction:
+    """{viscous, coulomb, offset, coulomb_negative, stribeck: {torque, rate}}, all optional."""
+    entries = mapping(value, FRICTION_KEYS, where)
+    hump = mapping(entries.get("stribeck"), ("torque", "rate"), f"{where}.stribeck")
+    if hump and "rate" not in hump:
+        raise wrong(DescriptionError, f"{where}.stribeck.rate", None, "a rate, rad/s or m/s")
+    numbers = {
+        key: number(entries[key], f"{where}.{key}")
+        for key in FRICTION_KEYS
+        if key != "stribeck" and key in entries
+    }
+    numbers |= {
+        f"stribeck_{key}": number(each, f"{where}.stribeck.{key}") for key, each in hump.items()
+    }
+    return Friction(**numbers)
+
+
+LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
+
+
+def limits(value: Any, where: str) -> Limits | None:
+    """{lower, upper, velocity, effort}, all optional; None where nothing is said.
+
+    What many programs write for a joint of which they know nothing is no limit: a velocity or an
+    effort of 0 or inf, positions from 0 to 0, a position that is infinite.
+    """
+    found: dict[str, float] = {}
+    for key, each in mapping(value, LIMIT_KEYS, where).items():
+        if isinstance(each, (int, float, str)) and str(each).strip() in _INFINITE:
+            continue
+        found[key] = number(each, f"{where}.{key}")
+    for key in ("velocity", "effort"):
+        if found.get(key, 1.0) < 0:
+            raise wrong(DescriptionError, f"{where}.{key}", found[key], "at least 0")
+        if found.get(key) == 0:
+            del found[key]
+    if "lower" in found and "upper" in found:
+        if found["lower"] > found["upper"]:
+            raise wrong(
+                DescriptionError,
+                f"{where}.lower",
+                found["lower"],
+                f"at most the upper limit, {found['upper']:g}",
+            )
+        if found["lower"] == found["upper"] == 0:
+            del found["lower"], found["upper"]
+    return Limits(**found) if found else None
+
+
+_INFINITE = ("inf", "+inf", "-inf", ".inf", "+.inf", "-.inf", "Infinity", "-Infinity")
 
 INERTIA_KEYS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 

@@ -20,18 +20,19 @@ from ..mechanism import (
     Friction,
     Inertial,
     Joint,
+    Limits,
     Link,
     Mechanism,
     Pose,
     Rotor,
 )
 from ..scalar import array
-from .fields import inertia_matrix, number, numbers, tolerate
+from .fields import LIMIT_KEYS, inertia_matrix, limits, number, numbers, tolerate
 from .files import read_text
 from .order import no_name_twice, parents_first
 from .transmissions import gear_ratios
 
-# limits are not part of the dynamics and are often incomplete
+# limits are read beside: they are often incomplete, which the parser does not take
 KEPT = {
     "link": ("inertial",),
     "joint": ("parent", "child", "origin", "axis", "mimic", "dynamics"),
@@ -84,6 +85,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
             if strict).
     """
     root = _xml(text, where)
+    bounds = _limits(root, where)
     ratios = gear_ratios(root, where)
     robot = _parsed(_kept(root), where)
 
@@ -107,7 +109,8 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
                 "close chains with `loops` in a YAML beside the URDF",
             )
         carried[joint.child] = joint.name
-        links.append(Link(joint.child, joint.parent, _joint(joint, at), inertials[joint.child]))
+        made = _joint(joint, bounds.get(joint.name), at)
+        links.append(Link(joint.child, joint.parent, made, inertials[joint.child]))
     if len(roots) != 1:
         found = ", ".join(repr(name) for name in sorted(roots)) or "none"
         raise wrong(DescriptionError, f"{where}: root link", found, "one link without a parent")
@@ -146,6 +149,21 @@ def _xml(text: str, where: str) -> etree._Element:
     if root.tag != "robot":
         raise wrong(DescriptionError, f"{where}: root element", root.tag, "<robot>")
     return root
+
+
+def _limits(root: etree._Element, where: str) -> dict[str, Limits | None]:
+    """What the joints' <limit> elements say; a joint that turns for ever has no end."""
+    found = {}
+    for joint in root.iterfind("joint"):
+        for element in joint.iterfind("limit"):
+            said = {key: element.get(key) for key in LIMIT_KEYS if element.get(key) is not None}
+            if joint.get("type") == "continuous":
+                said.pop("lower", None), said.pop("upper", None)
+            elif "lower" in said or "upper" in said:
+                said = {"lower": "0", "upper": "0"} | said
+            name = joint.get("name")
+            found[name] = limits(said, f"{where}: joint {name!r}: limit")
+    return found
 
 
 def _kept(root: etree._Element) -> etree._Element:
@@ -224,7 +242,7 @@ def _pose(origin, at: str) -> Pose:  # type: ignore[no-untyped-def]
     )
 
 
-def _joint(joint, at: str) -> Joint:  # type: ignore[no-untyped-def]
+def _joint(joint, bounds: Limits | None, at: str) -> Joint:  # type: ignore[no-untyped-def]
     if joint.type not in SUPPORTED:
         raise wrong(
             DescriptionError,
@@ -257,6 +275,7 @@ def _joint(joint, at: str) -> Joint:  # type: ignore[no-untyped-def]
     return Joint(
         joint.name,
         joint.type,
+        limits=bounds,
         origin=_pose(joint.origin, at),
         axis=axis / length if length else axis,
         friction=friction,

@@ -14,7 +14,6 @@ from ..mechanism import (
     BASE,
     JOINT_TYPES,
     Attachment,
-    Friction,
     Joint,
     Link,
     Loop,
@@ -24,7 +23,7 @@ from ..mechanism import (
 )
 from ..scalar import array, exact, rotation_x, rotation_z
 from . import urdf
-from .fields import inertial, mapping, number, numbers, pose, sequence, text
+from .fields import friction, inertial, limits, mapping, number, numbers, pose, sequence, text
 from .files import find, read_text
 from .order import parents_first
 
@@ -34,6 +33,7 @@ URDF_KEYS = (*COMMON_KEYS, "urdf")
 BODY_KEYS = ("mass", "center_of_mass", "inertia")
 DH_KEYS = ("theta", "d", "a", "alpha")
 LINK_KEYS = ("name", "parent", "origin", "joint", *DH_KEYS, *BODY_KEYS, "friction", "rotor")
+JOINT_KEYS = ("name", "type", "limits")
 ROTOR_KEYS = ("mount", "origin", "gear_ratio", *BODY_KEYS)
 DH_CONVENTIONS = ("standard", "modified")
 
@@ -105,7 +105,7 @@ def _tree(entries: Mapping[str, Any], where: str, fallback: str) -> Mechanism:
 
 
 def _joint(entries: Mapping[str, Any], convention: str, at: str) -> Joint:
-    joint = mapping(entries.get("joint"), ("name", "type"), f"{at}: joint")
+    joint = mapping(entries.get("joint"), JOINT_KEYS, f"{at}: joint")
     kind = joint.get("type")
     if kind not in JOINT_TYPES:
         raise wrong(DescriptionError, f"{at}: joint.type", kind, choices(JOINT_TYPES))
@@ -121,16 +121,13 @@ def _joint(entries: Mapping[str, Any], convention: str, at: str) -> Joint:
         before, tail = before @ about_z, about_x
     else:
         before, tail = before @ about_x @ about_z, Pose()
-    friction = mapping(entries.get("friction"), ("viscous", "coulomb"), f"{at}: friction")
     return Joint(
         name,
         kind,
         origin=before,
         tail=tail,
-        friction=Friction(
-            number(friction.get("viscous", 0.0), f"{at}: friction.viscous"),
-            number(friction.get("coulomb", 0.0), f"{at}: friction.coulomb"),
-        ),
+        friction=friction(entries.get("friction"), f"{at}: friction"),
+        limits=limits(joint.get("limits"), f"{at}: joint.limits"),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..closure import CONDITION_LIMIT, ClosedChain
 from ..errors import InputError, choices, wrong
 from ..formulations.equations import TERMS
+from ..formulations.layout import Recompile
 from ..mechanism import Friction, Inertial, Mechanism
 from ..mechanism.transform import with_payload
 from ..scalar import Array
@@ -74,26 +76,22 @@ class InverseDynamics:
         self._payloads: dict[str, Inertial] = {}
         self.mechanism = mechanism
         self.closed: ClosedChain | None = None
-        if mechanism.loops:
-            self.closed = ClosedChain(
-                mechanism,
-                formulation,
-                rotors=rotors,
-                terms=terms,
-                friction_smoothing=friction_smoothing,
-                sensed=sensed,
-                condition_limit=condition_limit,
-                backend=backend,
-                threads=threads,
-            )
-        elif sensed:
+        if sensed and not mechanism.loops:
             raise wrong(InputError, "sensed", sensed, "False: the mechanism has no loops")
-        self._model = self.closed or OpenChain(
-            mechanism, formulation, rotors, terms, friction_smoothing, backend, threads
-        )
+        options: dict[str, Any] = {
+            "formulation": formulation,
+            "rotors": rotors,
+            "terms": terms,
+            "friction_smoothing": friction_smoothing,
+            "backend": backend,
+            "threads": threads,
+        }
+        if mechanism.loops:
+            options |= {"sensed": sensed, "condition_limit": condition_limit}
+        self._options = options
+        self._take(self._compiled(mechanism))
         self.joint_names: tuple[str, ...] = self._model.joint_names
         self.actuated_names: tuple[str, ...] = self._model.actuated_names
-        self._torques = self._model.torques
         self._motors: MotorSide | None = None
         self._motor_options = (rotors if "rotors" in terms else "none", backend, threads)
 
@@ -185,19 +183,31 @@ class InverseDynamics:
             self._payloads[link] = payload
         self._adopt(self._bare)
 
-    def set_friction(self, joint: str, viscous: float, coulomb: float) -> None:
-        """Other friction at a joint: N·m·s/rad and N·m (N·s/m and N), at least 0.
+    def set_friction(
+        self,
+        joint: str,
+        viscous: float,
+        coulomb: float,
+        *,
+        offset: float = 0.0,
+        coulomb_negative: float | None = None,
+        stribeck_torque: float = 0.0,
+        stribeck_rate: float = 1.0,
+    ) -> None:
+        """Another law of friction at a joint: see `mechanism.Friction` for its terms and units.
+
+        The first law of its kind at a joint (with an offset, say, where there was none) compiles
+        the kernels anew; any other compiles nothing.
 
         Raises:
-            InputError: no such joint, or a number that is negative or not finite.
+            InputError: no such joint, a number that is not finite, or a law that drives the joint.
         """
         names = self._bare.tree_names
         if joint not in names:
             raise wrong(InputError, "friction: joint", joint, choices(names))
-        for what, value in (("viscous", viscous), ("coulomb", coulomb)):
-            if not (np.isfinite(value) and value >= 0):
-                raise wrong(InputError, f"{what} friction of {joint}", value, "at least 0")
-        law = Friction(float(viscous), float(coulomb))
+        law = Friction(viscous, coulomb, offset, coulomb_negative, stribeck_torque, stribeck_rate)
+        for what, value, expected in law.faults():
+            raise wrong(InputError, f"{what} of {joint}", value, expected)
         links = tuple(
             replace(link, joint=replace(link.joint, friction=law))
             if link.joint.name == joint
@@ -210,7 +220,23 @@ class InverseDynamics:
         loaded = bare
         for link, payload in self._payloads.items():
             loaded = with_payload(loaded, link, payload)
-        self._model.update(loaded)
+        try:
+            self._model.update(loaded)
+        except Recompile:
+            self._take(self._compiled(loaded))
         if self._motors is not None:
             self._motors.update(loaded.gravity)
         self._bare, self.mechanism = bare, loaded
+
+    def _compiled(self, mechanism: Mechanism) -> OpenChain | ClosedChain:
+        kind = ClosedChain if mechanism.loops else OpenChain
+        return kind(mechanism, **self._options)
+
+    def _take(self, model: OpenChain | ClosedChain) -> None:
+        """Compute with this model from now on, a closed one from where the last one was."""
+        torques = model.torques
+        if isinstance(model, ClosedChain):
+            if self.closed is not None:
+                model.reset(self.closed.last)
+            self.closed = model
+        self._model, self._torques = model, torques

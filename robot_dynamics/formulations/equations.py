@@ -10,7 +10,7 @@ selected terms, friction. Closed chains are in `closure`.
 | inertia    | D(q) qdd                                                          |
 | coriolis   | C(q, qd) qd                                                       |
 | gravity    | g(q)                                                              |
-| friction   | viscous·qd + coulomb·sign(qd)                                     |
+| friction   | viscous·qd + coulomb·sign(qd), and more (see `Friction`)          |
 | rotors     | the motors' rotors in the three terms above; without it: no rotor |
 """
 
@@ -102,7 +102,7 @@ class Equations:
         return self._rigid(q, zeros(n), zeros(n), gravity=True)
 
     def friction(self, qd: Array) -> Array:
-        """viscous·qd + coulomb·sign(qd) (n,)."""
+        """(n,): each joint's law at its rate; what a follower feels is its master's, by Sᵀ."""
         S, _ = self.mechanism.coordinates()
         rates = S @ array(qd)
         forces = []
@@ -110,7 +110,7 @@ class Equations:
             law = link.joint.friction
             smooth = self.friction_smoothing
             direction = tanh(rate / smooth) if smooth else sign(rate)
-            forces.append(law.viscous * rate + law.coulomb * direction)
+            forces.append(law.torque(rate, direction))
         return S.T @ array(forces)
 
     def _rigid(self, q: Array, qd: Array, qdd: Array, *, gravity: bool) -> Array:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -22,26 +23,26 @@ LINEAR = frozenset({"newton_euler"})
 class Layout:
     """Where gravity, friction and inertias are in the vector of parameters.
 
-    gravity (3,); then for each link that has them its joint's viscous and Coulomb friction and
-    its inertial numbers, in the form that the formulation reads.
+    gravity (3,); then for each link that has them the numbers of its joint's friction and its
+    inertial numbers, in the form that the formulation reads.
     """
 
     def __init__(self, mechanism: Mechanism, links: set[str]):
         self._mechanism = mechanism
         self._links = [link for link in mechanism.links if link.name in links]
-        self.size = 3 + sum(2 + len(_entries(link)) for link in self._links)
+        self.size = 3 + sum(len(rubbing(link)) + len(_entries(link)) for link in self._links)
 
     @cached_property
     def content(self) -> Any:
         """What is compiled in: the mechanism without the values of its parameters."""
         variable = {link.name for link in self._links}
         links = [
-            (link.name, link.parent, link.joint.coupling, _entries(link))
+            (link.name, link.parent, link.joint.coupling, rubbing(link), _entries(link))
             if link.name in variable
             else link
             for link in self._mechanism.links
         ]
-        joints = [replace(link.joint, friction=Friction()) for link in self._mechanism.links]
+        joints = [link.joint.geometry for link in self._mechanism.links]
         m = self._mechanism
         return (links, joints, m.base, m.rotors, m.armatures)
 
@@ -50,7 +51,7 @@ class Layout:
         values = [*mechanism.gravity]
         for link in self._links:
             same = mechanism.link(link.name)
-            values += [same.joint.friction.viscous, same.joint.friction.coulomb]
+            values += law_values(same.joint.friction, rubbing(link))
             values += [_numbers(same.inertial)[k] for k in _entries(link)]
         return np.array(values, dtype=float)
 
@@ -60,7 +61,7 @@ class Layout:
         gravity = array([next(rest) for _ in range(3)])
         new: dict[str, Link] = {}
         for link in self._links:
-            friction = Friction(next(rest), next(rest))
+            friction = Friction(**{name: next(rest) for name in rubbing(link)})
             numbers: list[Any] = [0.0] * 10
             for k in _entries(link):
                 numbers[k] = next(rest)
@@ -71,6 +72,27 @@ class Layout:
             )
         links = tuple(new.get(link.name, link) for link in self._mechanism.links)
         return replace(self._mechanism, links=links, gravity=gravity)
+
+
+def rubbing(link: Link) -> tuple[str, ...]:
+    """The fields of the joint's friction that are not compiled in as nothing."""
+    return tuple(link.joint.friction.numbers)
+
+
+def law_values(law: Friction, names: Iterable[str]) -> list[Any]:
+    """These numbers of a law of friction.
+
+    Raises:
+        Recompile: it has one that is not among them.
+    """
+    if not set(law.numbers) <= set(names):
+        raise Recompile
+    own = {**asdict(law), "coulomb_negative": law.coulomb_backwards}
+    return [own[name] for name in names]
+
+
+class Recompile(Exception):  # noqa: N818  no error: another way is taken
+    """A mechanism has a kind of friction that the kernel has not."""
 
 
 def _entries(link: Link) -> tuple[int, ...]:

@@ -5,12 +5,14 @@ Every number may be a float, a SymPy expression or a recorder's scalar.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
-from ..scalar import Array, Scalar, array, exact, is_zero, rotation_about, rotation_rpy, zeros
+from ..scalar import Array, Scalar, array, exact, exp, is_zero, rotation_about, rotation_rpy, zeros
 
 BASE = "base"
 """The default name of the link that does not move."""
@@ -121,10 +123,88 @@ def point_inertia(mass: Scalar, arm: Array) -> Array:
 
 @dataclass(frozen=True)
 class Friction:
-    """viscous·qd + coulomb·sign(qd) at the joint: N·m·s/rad and N·m (N·s/m and N)."""
+    """viscous·qd + (coulomb + stribeck_torque·exp(-(qd/stribeck_rate)²))·sign(qd) + offset.
+
+    At the joint, in N·m·s/rad, N·m and rad/s (N·s/m, N and m/s). The offset is a constant bias and
+    acts at every rate, at rest too; everything else is nothing at rest.
+    """
 
     viscous: Scalar = 0.0
     coulomb: Scalar = 0.0
+    offset: Scalar = 0.0
+    coulomb_negative: Scalar | None = None
+    """Takes the place of `coulomb` at negative rates; None: it is the same"""
+    stribeck_torque: Scalar = 0.0
+    """What is added near rest, and gone a few stribeck_rate away from it"""
+    stribeck_rate: Scalar = 1.0
+
+    @property
+    def coulomb_backwards(self) -> Scalar:
+        """The Coulomb torque at negative rates."""
+        return self.coulomb if self.coulomb_negative is None else self.coulomb_negative
+
+    @property
+    def numbers(self) -> dict[str, Scalar]:
+        """The numbers that this law is made of, by field: of a plain one viscous and coulomb."""
+        found = {"viscous": self.viscous, "coulomb": self.coulomb}
+        if not is_zero(self.offset):
+            found["offset"] = self.offset
+        if self.coulomb_negative is not None:
+            found["coulomb_negative"] = self.coulomb_negative
+        if not is_zero(self.stribeck_torque):
+            found["stribeck_torque"] = self.stribeck_torque
+            found["stribeck_rate"] = self.stribeck_rate
+        return found
+
+    def faults(self) -> Iterator[tuple[str, Any, str]]:
+        """(name, value, what was expected) of what no law of friction has; first what is none."""
+        for key, value in self.numbers.items():
+            name = key.replace("_", " ") + ("" if "stribeck" in key else " friction")
+            if not isinstance(value, (int, float, np.number)) or not math.isfinite(value):
+                yield name, value, "a finite number"
+                return
+            if key == "stribeck_rate" and not value > 0:
+                yield name, value, "above 0"
+            elif value < 0 and key not in ("offset", "stribeck_torque"):
+                yield name, value, "at least 0"
+        least = max(0.0, min(self.coulomb, self.coulomb_backwards))
+        if self.stribeck_torque < -least:
+            yield (
+                "stribeck torque",
+                self.stribeck_torque,
+                f"at least {0.0 - least:g}, so that no friction drives the joint",
+            )
+
+    def torque(self, rate: Scalar, direction: Scalar) -> Scalar:
+        """At this joint rate; direction is sign(rate) or what stands in for it, 0 at rest."""
+        if self.coulomb_negative is None:
+            # coulomb·sign(qd)
+            dry = self.coulomb * direction
+        else:
+            # sign² + sign is 2 forwards, sign² - sign is 2 backwards, both are 0 at rest
+            forwards = (direction * direction + direction) / 2
+            backwards = (direction * direction - direction) / 2
+            dry = self.coulomb * forwards - self.coulomb_negative * backwards
+        if not is_zero(self.stribeck_torque):
+            # stribeck_torque·exp(-(qd/stribeck_rate)²)·sign(qd)
+            slow = rate / self.stribeck_rate
+            dry = dry + self.stribeck_torque * exp(-(slow * slow)) * direction
+        torque = self.viscous * rate + dry
+        return torque if is_zero(self.offset) else torque + self.offset
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a joint can do; None where nothing is known."""
+
+    lower: float | None = None
+    """rad or m"""
+    upper: float | None = None
+    """rad or m"""
+    velocity: float | None = None
+    """Largest rate in both directions, rad/s or m/s"""
+    effort: float | None = None
+    """Largest torque or force in both directions, N·m or N"""
 
 
 @dataclass(frozen=True)
@@ -149,6 +229,8 @@ class Joint:
     tail: Pose = field(default_factory=Pose)
     """The link's frame in the joint's moved frame (standard DH puts a and alpha here)"""
     friction: Friction = field(default_factory=Friction)
+    limits: Limits | None = None
+    """None: nothing is known. No torque depends on them"""
     coupling: Coupling | None = None
     """Set where the joint follows others (mimic, or a geared rotor)"""
     carries_frame: bool = True
@@ -168,6 +250,11 @@ class Joint:
     @property
     def moves(self) -> bool:
         return self.type != "fixed"
+
+    @property
+    def geometry(self) -> Joint:
+        """The same joint without friction and limits."""
+        return replace(self, friction=Friction(), limits=None)
 
     def pose(self, q: Scalar) -> Pose:
         """The link's frame in its parent's at joint position q (rad or m)."""

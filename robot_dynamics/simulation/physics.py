@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import BackendError, DescriptionError, InputError, wrong
 from ..mechanism import Coupling, Inertial, Joint, Loop, Mechanism, Pose
+from ..scalar import sign
 
 Floats = NDArray[np.float64]
 Vector = tuple[float, float, float]
@@ -47,6 +48,9 @@ CLOSURES: dict[str, tuple[bool, tuple[tuple[Vector, Vector], ...]]] = {
 }
 """What a loop of this type holds: do the two frames' origins meet, and which points (m) of the
 successor's frame stay in the planes through the predecessor's origin with these normals"""
+
+PLAIN_FRICTION = {"viscous", "coulomb"}
+"""The numbers of a law of friction that MuJoCo has"""
 
 BALL = (1.0, (1.0, 1.0, 1.0))
 """kg, kg m²: what the compiler is shown for every body"""
@@ -96,6 +100,11 @@ class Simulation:
         self._model, self._coordinates, self._offsets = _build(mechanism, self.timestep)
         self._data = self._engine.MjData(self._model)
         self._other = self._engine.MjData(self._model)
+        moving = [(link.joint, _joint(link.joint.name)) for link in mechanism.moving]
+        dofs = {name: self._model.joint(name).dofadr[0] for _, name in moving}
+        laws = [(dofs[name], joint.friction) for joint, name in moving]
+        # of plain ones MuJoCo itself takes care
+        self._laws = [(dof, law) for dof, law in laws if set(law.numbers) - PLAIN_FRICTION]
         self._own = [self._model.joint(_joint(name)).dofadr[0] for name in self.joint_names]
         self.reset()
 
@@ -129,7 +138,7 @@ class Simulation:
 
     def accelerations(self, tau: ArrayLike) -> Floats:
         """qdd (n,) in the present state under the joint torques tau (n,)."""
-        self._data.qfrc_applied[self._own] = self._vector("tau", tau)
+        self._apply(tau)
         self._forward()
         return self._data.qacc[self._own].copy()
 
@@ -139,7 +148,7 @@ class Simulation:
         Raises:
             InputError: a wrong shape, or torques under which the motion is lost.
         """
-        self._data.qfrc_applied[self._own] = self._vector("tau", tau)
+        self._apply(tau)
         for _ in range(steps):
             self._forward()
             self._engine.mj_Euler(self._model, self._data)
@@ -157,9 +166,28 @@ class Simulation:
         violations = self._data.efc_pos[: self._data.ne]
         return float(np.max(np.abs(violations), initial=0.0))
 
+    def _apply(self, tau: ArrayLike) -> None:
+        """The joint torques, and the offsets of friction against them."""
+        self._data.qfrc_applied[:] = 0.0
+        self._data.qfrc_applied[self._own] = self._vector("tau", tau)
+        for dof, law in self._laws:
+            self._data.qfrc_applied[dof] -= law.offset
+
+    def _rub(self) -> None:
+        """Each joint's dry friction at its rate, and at rest what holds it in both directions.
+
+        MuJoCo takes one number a joint, which it holds against any motion.
+        """
+        for dof, law in self._laws:
+            rate = float(self._data.qvel[dof])
+            dry = law.torque(rate, sign(rate)) - law.viscous * rate - law.offset
+            at_rest = min(law.coulomb, law.coulomb_backwards) + law.stribeck_torque
+            self._model.dof_frictionloss[dof] = abs(dry) if rate else at_rest
+
     def _forward(self) -> None:
         """mj_forward with hard equalities."""
         engine, model, data = self._engine, self._model, self._data
+        self._rub()
         engine.mj_fwdPosition(model, data)
         engine.mj_fwdVelocity(model, data)
         if data.ne:

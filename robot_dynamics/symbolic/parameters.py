@@ -67,6 +67,16 @@ def plain_names(names: Sequence[str], prefix: str) -> list[str]:
     ]
 
 
+FRICTION = {
+    "viscous": "bv",
+    "coulomb": "bc",
+    "coulomb_negative": "bn",
+    "offset": "bo",
+    "stribeck_torque": "bs",
+    "stribeck_rate": "ws",
+}
+"""The symbols of a law of friction, without the joint's number"""
+
 Naming = Callable[[str, Any], Any]
 """(name, value) to what stands for it in the equations"""
 
@@ -78,7 +88,8 @@ def symbolic_mechanism(
 
     Symbols count the moving links from 1: m1, centre of mass c_x1 c_y1 c_z1, inertia I_xx1 …,
     a1, b1 and d1 along x, y and z after the joint (DH's a and d), ox1 oy1 oz1 before it,
-    viscous friction bv1, Coulomb friction bc1; rotors likewise with an r: mr1 …, ratio Gamma1.
+    viscous friction bv1, Coulomb friction bc1 (its other numbers: FRICTION); rotors likewise with
+    an r: mr1 …, ratio Gamma1.
     Rotations and axes become exact numbers, or stay floats if not `exact`.
     """
     tidy = exact_rotation if exact else np.asarray
@@ -112,8 +123,10 @@ def _link(link: Link, i: str, parameters: Naming, tidy: Callable[[Array], Array]
             axis=tidy(joint.axis.reshape(1, 3)).reshape(3),
             tail=_pose(joint.tail, ("a", "b", "d"), i, parameters, tidy),
             friction=Friction(
-                parameters(f"bv{i}", joint.friction.viscous),
-                parameters(f"bc{i}", joint.friction.coulomb),
+                **{
+                    field: parameters(FRICTION[field] + i, value)
+                    for field, value in joint.friction.numbers.items()
+                }
             ),
         ),
         inertial=_inertial(link.inertial, "", i, parameters),

@@ -51,6 +51,7 @@ ALWAYS lanes sign_lanes(lanes x)
 ONE_BY_ONE(sin)
 ONE_BY_ONE(cos)
 ONE_BY_ONE(tanh)
+ONE_BY_ONE(exp)
 
 static __attribute__((noinline, unused)) void sincos_far(lanes x, masks near, lanes *s, lanes *c)
 {

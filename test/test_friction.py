@@ -1,0 +1,227 @@
+"""The law of friction: viscous, Coulomb by direction, Stribeck's hump, an offset."""
+
+from __future__ import annotations
+
+import closed_robots
+import numpy as np
+import pytest
+from robots import CONFIG, RELATIVE_TO_SISTERS, relative
+
+import robot_dynamics as rd
+from robot_dynamics.closure import ClosedChain
+from robot_dynamics.codegen import Function, compiler
+from robot_dynamics.mechanism import Coupling, Friction, Inertial, Joint, Link, Mechanism
+from robot_dynamics.simulation.physics import Simulation
+
+LAWS = {
+    "plain": Friction(0.3, 1.5),
+    "offset": Friction(0.3, 1.5, offset=-0.4),
+    "by direction": Friction(0.3, 1.5, coulomb_negative=0.6),
+    "one way": Friction(0.0, 0.0, coulomb_negative=2.0),
+    "Stribeck": Friction(0.3, 1.5, stribeck_torque=0.8, stribeck_rate=0.7),
+    "Stribeck dips": Friction(0.3, 1.5, stribeck_torque=-1.0, stribeck_rate=0.7),
+    "all": Friction(0.3, 1.5, 0.25, 0.6, 0.8, 0.7),
+}
+RATES = np.array([-40.0, -3.0, -0.7, -0.1, -1e-9, 0.0, 1e-9, 0.1, 0.7, 3.0, 40.0])
+
+
+def by_hand(law, rate):
+    """The law as it is printed, with a branch for the direction."""
+    backwards = law.coulomb if law.coulomb_negative is None else law.coulomb_negative
+    dry = np.where(rate < 0, backwards, law.coulomb)
+    dry = dry + law.stribeck_torque * np.exp(-((rate / law.stribeck_rate) ** 2))
+    return law.viscous * rate + np.where(rate == 0, 0, dry * np.sign(rate)) + law.offset
+
+
+def robot(*laws, couplings=()):
+    """A chain of revolute joints a, b, … with these laws."""
+    links, parent = [], "base"
+    for name, law in zip("abcdef", laws, strict=False):
+        joint = Joint(name, "revolute", friction=law, coupling=dict(couplings).get(name))
+        body = Inertial(1.0, np.array([0.1, 0.2, 0.3]), np.diag([0.1, 0.2, 0.25]))
+        links.append(Link(f"link {name}", parent, joint, body))
+        parent = f"link {name}"
+    return Mechanism("chain", tuple(links))
+
+
+def rubbing(mechanism, rates, **options):
+    zero = np.zeros_like(rates)
+    return rd.InverseDynamics(mechanism, terms=["friction"], **options)(zero, rates, zero)
+
+
+@pytest.fixture
+def nothing_is_built(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("something was built")
+
+    def switch():
+        monkeypatch.setattr(Function, "record", refuse)
+        monkeypatch.setattr(compiler.Compiler, "shared_library", refuse)
+
+    return switch
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@pytest.mark.parametrize("backend", ["auto", "python"])
+def test_the_law_is_what_it_says_state_by_state_and_in_a_batch(law, backend):
+    mechanism = robot(law)
+    dynamics = rd.InverseDynamics(mechanism, terms=["friction"], backend=backend)
+    expected = by_hand(law, RATES)
+    batch = dynamics(*(RATES[:, None] * k for k in (0.0, 1.0, 0.0)))[:, 0]
+    single = [dynamics([0.0], [rate], [0.0])[0] for rate in RATES]
+    assert batch == pytest.approx(expected, rel=1e-14, abs=1e-15)
+    assert single == pytest.approx(expected, rel=1e-14, abs=1e-15)
+    assert single[5] == law.offset  # at rest: exactly
+
+
+@pytest.mark.parametrize("backend", ["auto", "python"])
+def test_at_rest_there_is_the_offset_alone_smoothed_or_not_and_nan_stays_nan(backend):
+    mechanism = robot(LAWS["all"], LAWS["by direction"])
+    for smoothing in (0.0, 0.05):
+        found = rubbing(mechanism, np.zeros(2), backend=backend, friction_smoothing=smoothing)
+        assert found.tolist() == [0.25, 0.0]
+        rates = np.array([np.nan, 1.0])
+        tau = rubbing(mechanism, rates, backend=backend, friction_smoothing=smoothing)
+        assert np.isnan(tau[0])
+
+
+def test_smoothed_friction_takes_power_at_every_rate_and_is_the_law_itself_beyond():
+    law = Friction(0.3, 9.0, coulomb_negative=0.6, stribeck_torque=0.8, stribeck_rate=0.7)
+    rates = np.linspace(-2, 2, 4001)[:, None]
+    found = rubbing(robot(law), rates, friction_smoothing=0.05)
+    assert (found[:, 0] * rates[:, 0] >= 0).all()
+    assert np.abs(np.diff(found[:, 0])).max() < 0.3  # no jump
+    far = np.abs(rates[:, 0]) > 1
+    assert found[far, 0] == pytest.approx(by_hand(law, rates[far, 0]), rel=1e-12)
+
+
+def test_rates_beyond_all_floats_are_no_errors_of_the_exponential():
+    law = Friction(0.0, 1.0, stribeck_torque=1.0, stribeck_rate=1e-3)
+    for backend in ("auto", "python"):
+        assert rubbing(robot(law), np.array([1e200]), backend=backend).tolist() == [1.0]
+
+
+def test_a_follower_hands_its_friction_to_its_master():
+    ratio = -2.5
+    laws = LAWS["all"], LAWS["by direction"]
+    mechanism = robot(*laws, couplings={"b": Coupling((("a", ratio),), 0.1)})
+    for rate in RATES:
+        # power: tau_a qd_a = f_a qd_a + f_b (ratio qd_a)
+        expected = by_hand(laws[0], rate) + ratio * by_hand(laws[1], ratio * rate)
+        assert rubbing(mechanism, np.array([rate]))[0] == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("formulation", ["newton_euler", "gibbs_appell", "lagrange_euler"])
+@pytest.mark.parametrize("before", ["plain", "all"])
+def test_a_law_that_is_set_is_as_if_it_had_been_so(formulation, before, nothing_is_built):
+    q, qd, qdd = np.array([0.3, -0.2]), np.array([-0.5, 0.4]), np.array([1.0, 2.0])
+    dynamics = rd.InverseDynamics(robot(LAWS[before], LAWS["plain"]), formulation)
+    dynamics(q, qd, qdd), dynamics.gravity(q)
+    for i, law in enumerate(LAWS.values()):
+        dynamics.set_friction(
+            "a",
+            law.viscous,
+            law.coulomb,
+            offset=law.offset,
+            coulomb_negative=law.coulomb_negative,
+            stribeck_torque=law.stribeck_torque,
+            stribeck_rate=law.stribeck_rate,
+        )
+        assert dynamics.mechanism.joint("a").friction == law
+        fresh = rd.InverseDynamics(robot(law, LAWS["plain"]), formulation, backend="python")
+        assert relative(dynamics(q, qd, qdd), fresh(q, qd, qdd)) < RELATIVE_TO_SISTERS
+        assert relative(dynamics.gravity(q), fresh.gravity(q)) < RELATIVE_TO_SISTERS
+        if before == "all" and i == len(LAWS) - 1:
+            # every number of the law is a parameter of the kernel already
+            nothing_is_built()
+            for other in LAWS.values():
+                dynamics.set_friction("a", other.viscous, other.coulomb, offset=other.offset)
+                dynamics(q, qd, qdd)
+
+
+def test_friction_in_loops_is_what_all_joints_feel_by_virtual_work(tmp_path):
+    description = closed_robots.random_rrr(3)
+    laws = {}
+    for i, link in enumerate(description["links"]):
+        law = list(LAWS.values())[i % len(LAWS)]
+        laws[link["joint"].get("name")] = law
+        link["friction"] = {
+            "viscous": law.viscous,
+            "coulomb": law.coulomb,
+            "offset": law.offset,
+            "coulomb_negative": law.coulomb_backwards,
+            "stribeck": {"torque": law.stribeck_torque, "rate": law.stribeck_rate},
+        }
+    mechanism = closed_robots.load(description, tmp_path)
+    chain = ClosedChain(mechanism, terms=["friction"])
+    rng = np.random.default_rng(0)
+    k = len(chain.joint_names)
+    q = chain.home.q_r[:k] + rng.uniform(-0.02, 0.02, k)
+    qd = rng.uniform(-1, 1, k)
+    T = np.column_stack([chain.forward(q, unit).qd_r for unit in np.eye(k)])
+    felt = [by_hand(laws[n], r) for n, r in zip(chain.coordinate_names, T @ qd, strict=True)]
+    # δW = τᵀ δq_a = fᵀ T δq_a
+    expected = T.T @ np.array(felt)
+    assert relative(chain(q, qd, np.zeros(k)), expected) < 1e-9
+
+
+def test_a_closed_robot_goes_on_where_it_was_with_a_new_kind_of_friction():
+    mechanism = rd.load(CONFIG / "five_bar.yaml")
+    dynamics = rd.InverseDynamics(mechanism, backend="python")
+    q = np.array([mechanism.home[name] for name in dynamics.joint_names])
+    for step in np.linspace(0, 0.3, 10):
+        dynamics(q + step, [0.1, 0.2], [0.0, 0.0])
+    last = dynamics.closed.last.q_r
+    dynamics.set_friction(mechanism.tree_names[-1], 0.1, 0.2, offset=0.3)
+    assert np.array_equal(dynamics.closed.last.q_r, last)
+    fresh = rd.InverseDynamics(dynamics.mechanism, backend="python")
+    states = q + 0.3, [0.1, 0.2], [0.0, 0.0]
+    assert relative(dynamics(*states), fresh(*states)) < 1e-9
+
+
+@pytest.mark.parametrize("intermediates", [False, True])
+def test_symbols_say_the_same(intermediates):
+    mechanism = robot(LAWS["all"], LAWS["by direction"])
+    model = rd.derive(mechanism, terms=["friction"], simplify=False, intermediates=intermediates)
+    names = {str(symbol) for symbol in model.parameters}
+    assert names >= {"bv1", "bc1", "bn1", "bo1", "bs1", "ws1", "bv2", "bc2", "bn2"}
+    compute, zero = model.function(), [0.0, 0.0]
+    for rates in ([0.4, -0.3], [-0.4, 0.3], zero):
+        expected = [by_hand(LAWS["all"], rates[0]), by_hand(LAWS["by direction"], rates[1])]
+        assert compute(zero, rates, zero) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_mujoco_rubs_as_the_law_says(law):
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed: extra `sim`")
+    laws, couplings = (law, LAWS["plain"]), {"b": Coupling((("a", -1.5),), 0.1)}
+    for mechanism in (robot(*laws), robot(LAWS["plain"], law, couplings=couplings)):
+        n = len(mechanism.joint_names)
+        dynamics = rd.InverseDynamics(mechanism, backend="python")
+        for sign in (-1.0, 1.0):
+            q, qd, qdd = np.full(n, 0.3), sign * np.linspace(0.5, 0.8, n), np.linspace(2, 3, n)
+            moving = Simulation(mechanism)
+            moving.reset(q, qd)
+            for _ in range(2):  # nothing is left behind by a call
+                found = moving.accelerations(dynamics(q, qd, qdd))
+            assert relative(found, qdd) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ({"viscous": -1}, "viscous friction of a: found -1, expected at least 0"),
+        ({"coulomb": np.nan}, "coulomb friction of a: found nan, expected a finite number"),
+        ({"coulomb": "much"}, "coulomb friction of a: found 'much', expected a finite number"),
+        ({"offset": np.inf}, "offset friction of a: found inf, expected a finite number"),
+        ({"coulomb_negative": -0.5}, "coulomb negative friction of a: found -0.5, expected at"),
+        ({"stribeck_torque": 1, "stribeck_rate": 0}, "stribeck rate of a: found 0, expected above"),
+        ({"stribeck_torque": -1.5}, "stribeck torque of a: found -1.5, expected at least -1, so"),
+    ],
+)
+def test_a_law_that_drives_is_refused_and_leaves_the_old_one(numbers, words):
+    mechanism = robot(Friction(0.1, 1.0))
+    dynamics = rd.InverseDynamics(mechanism, backend="python")
+    with pytest.raises(rd.RobotDynamicsError, match=words):
+        dynamics.set_friction("a", **{"viscous": 0.1, "coulomb": 1.0, **numbers})
+    assert dynamics.mechanism.joint("a").friction == Friction(0.1, 1.0)
