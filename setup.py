@@ -59,6 +59,8 @@ setup(
             "pytest>=7",
             "pytest-timeout>=2",
             "hypothesis>=6",  # inputs that nobody thought of
+            "cosmic-ray>=8.3",  # would the tests notice a mutation?
+            "pytest-cov>=5",  # which tests run a line
             "scipy>=1.8",  # the splines that trajectories are tested against
             "ruff>=0.9",
             "mypy>=1.10",
