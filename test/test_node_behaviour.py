@@ -296,7 +296,6 @@ def test_a_torque_that_is_no_number_is_not_published():
 # Refusals
 
 BAD_STATES = {
-    "missing joint": JointState(name=["other"], position=[0.0], velocity=[0.0]),
     "duplicate names": JointState(name=["swing"] * 2, position=[0.0] * 2, velocity=[0.0] * 2),
     "wrong length": JointState(name=["swing"], position=[0.0, 1.0], velocity=[0.0]),
     "no velocities": JointState(name=["swing"], position=[0.0]),

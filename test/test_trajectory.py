@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.interpolate import BPoly
 
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.motion.trajectory import Trajectory, Waypoint
+from robot_dynamics.motion import trajectory as trajectories
+from robot_dynamics.motion.trajectory import Waypoints
 
 ROUNDING = 1e-10
 """Relative: a polynomial of degree 5 in units of its segment loses a few digits of 16"""
@@ -15,6 +19,39 @@ ROUNDING = 1e-10
 TIMES = (0.0, 0.4, 0.5, 2.0)
 INSTANTS = np.linspace(0.0, 1.999, 41)
 NEVER = np.zeros(3, dtype=bool)
+
+
+@dataclass
+class Waypoint:
+    time: float
+    q: np.ndarray
+    qd: np.ndarray | None = None
+    qdd: np.ndarray | None = None
+
+    @property
+    def carries(self) -> int:
+        return 1 if self.qd is None else 2 if self.qdd is None else 3
+
+    def derivatives(self, count: int) -> list[np.ndarray]:
+        return [self.q, self.qd, self.qdd][:count]
+
+
+def Trajectory(points: list[Waypoint]) -> trajectories.Trajectory:
+    def column(what: str) -> np.ndarray:
+        rows = [getattr(point, what) for point in points]
+        # what a point leaves open is nobody's business
+        return np.array([np.full_like(p.q, 99.0) if r is None else r
+                         for p, r in zip(points, rows, strict=True)])  # fmt: skip
+
+    return trajectories.Trajectory(
+        Waypoints(
+            times=np.array([point.time for point in points]),
+            q=column("q"),
+            qd=column("qd"),
+            qdd=column("qdd"),
+            carries=np.array([point.carries for point in points]),
+        )
+    )
 
 
 def waypoints(rng: np.random.Generator, carries: int, times=TIMES) -> list[Waypoint]:
@@ -83,27 +120,25 @@ def test_outside_its_time_the_robot_rests_at_the_nearest_waypoint(time):
 
 
 @pytest.mark.parametrize("carries", [1, 2, 3])
-def test_a_lead_in_sets_out_from_the_state_and_leaves_the_rest_alone(carries):
+def test_a_lead_in_runs_from_the_state_to_the_first_waypoint(carries):
     rng = np.random.default_rng(11)
     points = waypoints(rng, carries)
     q, qd = rng.normal(size=(2, 3))
-    trajectory = Trajectory(points)
-    led_in = trajectory.led_in(-0.5, q, qd, NEVER)
+    led_in = Trajectory(points).lead_in(-0.5, q, qd, NEVER)
     here = Waypoint(-0.5, q, *(qd, np.zeros(3))[: carries - 1])
     expected = hermite([here, points[0]], carries)
     for time in np.linspace(-0.5, 0.0, 9)[:-1]:
         for order, value in enumerate(led_in.sample(time)):
             wanted = expected(time, nu=order) if order < 2 * carries else np.zeros(3)
             np.testing.assert_allclose(value, wanted, rtol=ROUNDING, atol=ROUNDING)
-    for time in INSTANTS:
-        np.testing.assert_array_equal(led_in.sample(time), trajectory.sample(time))
+    assert (led_in.start, led_in.end) == (-0.5, 0.0)
 
 
 def test_a_joint_that_turns_forever_is_led_in_the_short_way_round():
     points = [Waypoint(0.0, np.full(3, 0.1)), Waypoint(1.0, np.zeros(3))]
     periodic = np.array([True, True, False])
     q = np.array([0.1 + 6 * np.pi, 6.2, 6.2])
-    led_in = Trajectory(points).led_in(-1.0, q, np.zeros(3), periodic)
+    led_in = Trajectory(points).lead_in(-1.0, q, np.zeros(3), periodic)
     rates = led_in.sample(-0.5)[1]
     np.testing.assert_allclose(rates, [0.0, 0.1 - (6.2 - 2 * np.pi), 0.1 - 6.2], atol=ROUNDING)
 
@@ -117,3 +152,41 @@ def test_times_that_do_not_rise_are_refused(times):
 def test_one_waypoint_is_no_trajectory():
     with pytest.raises(TrajectoryError, match="at least two"):
         Trajectory([Waypoint(0.0, np.zeros(2))])
+
+
+@pytest.mark.parametrize("carries", [1, 2, 3])
+def test_peaks_are_those_of_the_polynomials(carries):
+    for seed in range(20):
+        points = waypoints(np.random.default_rng(100 * carries + seed), carries)
+        trajectory, expected = Trajectory(points), hermite(points, carries)
+        # the last instant belongs to the polynomial, not to the rest after it
+        for h, peak, tolerance in (
+            (1, trajectory.peak_rates, 0.03),
+            (2, trajectory.peak_accelerations, 1e-5),
+        ):
+            if h >= 2 * carries:
+                assert not peak.any()
+                continue
+            found = [
+                np.abs(expected(np.linspace(a + 1e-12, b - 1e-12, 2001), nu=h)).max(axis=0)
+                for a, b in pairwise(TIMES)
+            ]
+            np.testing.assert_allclose(peak, np.max(found, axis=0), rtol=tolerance)
+
+
+def test_the_rate_in_the_midst_of_a_cubic_is_found():
+    still = np.zeros(2)
+    points = [
+        Waypoint(0.0, np.array([0.0, 1.0]), still),
+        Waypoint(2.0, np.array([1.0, -3.0]), still),
+    ]
+    # 6 u (1 - u) Δ / h
+    np.testing.assert_allclose(Trajectory(points).peak_rates, [0.75, 3.0])
+
+
+@pytest.mark.parametrize("value", [1e308, np.inf, np.nan])
+def test_numbers_beyond_all_bounds_are_refused(value):
+    far = np.array([value, 0.0])
+    points = [Waypoint(0.0, -far, far), Waypoint(1e-3, far, far)]
+    with pytest.raises(TrajectoryError, match="beyond all numbers"):
+        Trajectory(points)

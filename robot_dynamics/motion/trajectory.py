@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import pairwise
 from math import factorial, perm
 
 import numpy as np
@@ -22,72 +21,102 @@ Floats = NDArray[np.float64]
 _ORDER = 6
 """Coefficients of a quintic; lower degrees are filled up with zeros"""
 
+_BETWEEN = np.linspace(0.0, 1.0, 9)
+"""Where a segment's rates are looked at, as shares of it: the middle is the peak of a cubic from
+rest to rest"""
+
 
 @dataclass(frozen=True, eq=False)
-class Waypoint:
-    """A state to pass at a time (s). Rates and accelerations may be left open."""
+class Waypoints:
+    """States to pass, one after the other."""
 
-    time: float
+    times: Floats
+    """(m,), s"""
     q: Floats
-    """(n,), rad or m"""
-    qd: Floats | None = None
-    qdd: Floats | None = None
+    """(m, n), rad or m"""
+    qd: Floats
+    """(m, n), rad/s or m/s; zero where a waypoint leaves it open"""
+    qdd: Floats
+    """(m, n), rad/s² or m/s²; zero where a waypoint leaves it open"""
+    carries: NDArray[np.intp]
+    """(m,), how many derivatives a waypoint gives, the position counted: 1, 2 or 3"""
 
-    @property
-    def carries(self) -> int:
-        """How many derivatives, the position counted: 1, 2 or 3. Accelerations without rates
-        count for nothing."""
-        if self.qd is None:
-            return 1
-        return 2 if self.qdd is None else 3
+    def __len__(self) -> int:
+        return len(self.times)
 
-    def derivatives(self, count: int) -> list[Floats]:
-        return [x for x in (self.q, self.qd, self.qdd)[:count] if x is not None]
+    def derivatives(self, count: int, chosen: NDArray[np.intp]) -> Floats:
+        """(count, chosen, n)"""
+        return np.stack([each[chosen] for each in (self.q, self.qd, self.qdd)[:count]])
 
 
 class Trajectory:
     """A motion through waypoints, in seconds from its own start.
 
+    Attributes:
+        peak_rates: (n,) the largest magnitudes on the way, at nine instants of each segment.
+        peak_accelerations: (n,) the largest magnitudes on the way.
+
     Raises:
-        TrajectoryError: fewer than two waypoints, or times that do not rise.
+        TrajectoryError: fewer than two waypoints, times that do not rise, or numbers too large.
     """
 
-    def __init__(self, waypoints: list[Waypoint]):
+    def __init__(self, waypoints: Waypoints):
         if len(waypoints) < 2:
             raise wrong(TrajectoryError, "waypoints", len(waypoints), "at least two")
-        self._times = [waypoint.time for waypoint in waypoints]
-        for k, (before, after) in enumerate(pairwise(self._times)):
-            if not after > before:
-                raise wrong(
-                    TrajectoryError, f"time of point {k + 1}", after, f"later than {before}"
-                )
-        self._first, self._last = waypoints[0], waypoints[-1]
-        self._segments = _segments(waypoints)
+        self._times = waypoints.times.tolist()
+        rises = np.diff(waypoints.times) > 0
+        if not rises.all():
+            k = int(np.argmin(rises))
+            raise wrong(
+                TrajectoryError,
+                f"time of point {k + 1}",
+                self._times[k + 1],
+                f"later than {self._times[k]}",
+            )
+        self._waypoints = waypoints
+        with np.errstate(all="ignore"):
+            self._segments = _segments(waypoints)
+            self.peak_rates, self.peak_accelerations = _peaks(
+                self._segments, np.diff(waypoints.times)
+            )
+        if not np.isfinite([self.peak_rates, self.peak_accelerations]).all():
+            raise wrong(
+                TrajectoryError, "trajectory", "rates or accelerations beyond all numbers",
+                "positions, times and rates that fit together",
+            )  # fmt: skip
 
     @property
     def start(self) -> float:
         """When the first waypoint is passed, s."""
-        return self._times[0]
+        return float(self._times[0])
 
     @property
     def end(self) -> float:
         """When the last waypoint is passed, s."""
-        return self._times[-1]
+        return float(self._times[-1])
 
-    def led_in(self, time: float, q: Floats, qd: Floats, periodic: NDArray[np.bool_]) -> Trajectory:
-        """The same trajectory, reached from a state that is there already at an earlier time.
+    def lead_in(
+        self, time: float, q: Floats, qd: Floats, periodic: NDArray[np.bool_]
+    ) -> Trajectory:
+        """The way to the first waypoint from a state that is there already at an earlier time.
 
-        The lead-in has the degree that the first waypoint asks for; the acceleration that it
-        starts with is zero, for no sensor tells it. A periodic joint ((n,) mask) takes the
-        short way round.
+        It has the degree that the first waypoint asks for; the acceleration that it starts with
+        is zero, for no sensor tells it. A periodic joint ((n,) mask) takes the short way round.
+
+        Raises:
+            TrajectoryError: it would have to be quicker than can be told in numbers.
         """
-        turns = np.where(periodic, np.round((self._first.q - q) / (2 * np.pi)), 0.0)
-        here = Waypoint(time, q + 2 * np.pi * turns, qd, np.zeros_like(q))
-        longer = object.__new__(Trajectory)
-        longer._times = [time, *self._times]
-        longer._first, longer._last = here, self._last
-        longer._segments = np.concatenate([_segments([here, self._first]), self._segments])
-        return longer
+        first = self._waypoints
+        turns = np.where(periodic, np.round((first.q[0] - q) / (2 * np.pi)), 0.0)
+        return Trajectory(
+            Waypoints(
+                times=np.array([time, first.times[0]]),
+                q=np.array([q + 2 * np.pi * turns, first.q[0]]),
+                qd=np.array([qd, first.qd[0]]),
+                qdd=np.array([np.zeros_like(q), first.qdd[0]]),
+                carries=np.array([3, first.carries[0]]),
+            )
+        )
 
     def sample(self, time: float) -> tuple[Floats, Floats, Floats]:
         """q, qd, qdd (n,) at a time (s).
@@ -95,40 +124,67 @@ class Trajectory:
         Before the first waypoint and from the last one on the robot rests there: no rate and
         no acceleration outlives the points that carry it.
         """
-        if time >= self._times[-1] or time < self._times[0]:
-            edge = self._last if time >= self._times[-1] else self._first
-            rest = np.zeros_like(edge.q)
-            return edge.q, rest, rest
-        k = bisect_right(self._times, time) - 1
-        u = (time - self._times[k]) / (self._times[k + 1] - self._times[k])
+        times = self._times
+        if time >= times[-1] or time < times[0]:
+            edge = self._waypoints.q[-1 if time >= times[-1] else 0]
+            rest = np.zeros_like(edge)
+            return edge, rest, rest
+        k = bisect_right(times, time) - 1
+        h = times[k + 1] - times[k]
+        u = (time - times[k]) / h
         u2 = u * u
-        powers = np.array((1.0, u, u2, u2 * u, u2 * u2, u2 * u2 * u))
-        q, qd, qdd = (powers @ self._segments[k]).reshape(3, -1)
+        u3, h2 = u * u2, h * h
+        # x = Σ c_i u^i, dx/dt = Σ i c_i u^(i-1) / h, and once more
+        powers = np.array(
+            (
+                (1.0, u, u2, u3, u2 * u2, u2 * u3),
+                (0.0, 1 / h, 2 * u / h, 3 * u2 / h, 4 * u3 / h, 5 * u2 * u2 / h),
+                (0.0, 0.0, 2 / h2, 6 * u / h2, 12 * u2 / h2, 20 * u3 / h2),
+            )
+        )
+        q, qd, qdd = powers @ self._segments[:, k]
         return q, qd, qdd
 
 
-def _segments(waypoints: list[Waypoint]) -> Floats:
-    """(segments, 6, 3n): powers of u = (t - t_k) / h_k times this give q, qd and qdd."""
-    n = len(waypoints[0].q)
-    pairs = list(pairwise(waypoints))
-    c = np.zeros((len(pairs), _ORDER, n))
-    h = np.array([after.time - before.time for before, after in pairs])
-    degree = np.array([min(before.carries, after.carries) for before, after in pairs])
-    for count in set(degree.tolist()):
+def _segments(waypoints: Waypoints) -> Floats:
+    """(6, segments, n): the coefficients c_i of powers of u = (t - t_k) / h_k."""
+    h = np.diff(waypoints.times)
+    c = np.zeros((_ORDER, len(h), waypoints.q.shape[1]))
+    degree = np.minimum(waypoints.carries[:-1], waypoints.carries[1:])
+    for count in (1, 2, 3):
         chosen = np.flatnonzero(degree == count)
+        if not len(chosen):
+            continue
         # what the polynomial has to meet, in units of u: d^j x/du^j = h^j d^j x/dt^j
-        scale = h[chosen, None] ** np.arange(count)
-        ends = [
-            np.array([pairs[k][side].derivatives(count) for k in chosen]) * scale[:, :, None]
-            for side in (0, 1)
+        scale = h[chosen] ** np.arange(count)[:, None]
+        ends = np.concatenate(
+            [waypoints.derivatives(count, chosen + side) * scale[:, :, None] for side in (0, 1)]
+        )
+        found = _HERMITE[count] @ ends.reshape(2 * count, -1)
+        c[: 2 * count, chosen] = found.reshape(2 * count, len(chosen), -1)
+    return c
+
+
+def _peaks(c: Floats, h: Floats) -> tuple[Floats, Floats]:
+    """(n,) twice: the largest |dx/dt| at some instants of each segment, the largest |d²x/dt²|."""
+    n = c.shape[2]
+    i = np.arange(1, _ORDER)
+    # dx/du = Σ i c_i u^(i-1)
+    rates = (i * _BETWEEN[:, None] ** (i - 1)) @ c[1:].reshape(_ORDER - 1, -1)
+    rates = np.abs(rates).max(axis=0).reshape(-1, n) / h[:, None]
+    # d²x/du² = 2 c_2 + 6 c_3 u + 12 c_4 u² + 20 c_5 u³ is largest at an end or where
+    # its slope, 6 (c_3 + 4 c_4 u + 10 c_5 u²), is zero
+    half = 2 * c[4] + np.copysign(np.sqrt(np.maximum(4 * c[4] ** 2 - 10 * c[5] * c[3], 0)), c[4])
+    instants = [np.zeros_like(half), np.ones_like(half)]
+    if c[4:].any():
+        instants += [
+            np.clip(np.nan_to_num(u), 0.0, 1.0) for u in (-half / (10 * c[5]), -c[3] / half)
         ]
-        c[chosen, : 2 * count] = _HERMITE[count] @ np.concatenate(ends, axis=1)
-    # x = Σ c_i u^i, dx/dt = Σ i c_i u^(i-1) / h
-    rate, acceleration = np.zeros_like(c), np.zeros_like(c)
-    i = np.arange(1, _ORDER)[:, None]
-    rate[:, :-1] = i * c[:, 1:] / h[:, None, None]
-    acceleration[:, :-1] = i * rate[:, 1:] / h[:, None, None]
-    return np.concatenate([c, rate, acceleration], axis=2)
+    accelerations = np.zeros_like(half)
+    for u in instants:
+        found = np.abs(2 * c[2] + u * (6 * c[3] + u * (12 * c[4] + u * 20 * c[5])))
+        accelerations = np.maximum(accelerations, found)
+    return rates.max(axis=0), (accelerations / h[:, None] ** 2).max(axis=0)
 
 
 def _hermite(count: int) -> Floats:

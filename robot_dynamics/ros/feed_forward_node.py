@@ -13,7 +13,7 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import InertiaStamped
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
-from rclpy.clock import Clock, ClockType, JumpThreshold
+from rclpy.clock import Clock, ClockChange, ClockType, JumpThreshold, TimeJump
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
@@ -41,7 +41,15 @@ WATCH_PERIOD = 0.1
 DIAGNOSTICS_PERIOD = 0.95
 """s, of the watch's timer: once a second"""
 
-AT_ONCE = ("command_timeout", "on_timeout", "max_age", "lookahead", "missing_accelerations")
+AT_ONCE = (
+    "command_timeout",
+    "on_timeout",
+    "max_age",
+    "lookahead",
+    "missing_accelerations",
+    "max_acceleration",
+    "lead_in_acceleration",
+)
 """Parameters that no model is built from"""
 
 NEWEST = QoSProfile(depth=1)
@@ -112,9 +120,9 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         self._diagnosis, self._diagnosed = Diagnosis(steady.monotonic()), steady.monotonic()
         self._jumps = self._clock.create_jump_callback(
             JumpThreshold(
-                min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False
+                min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=True
             ),
-            post_callback=lambda _: self.controller.clock_jumped_back(self._now()),
+            post_callback=self._on_jump,
         )
 
     # Parameters
@@ -235,6 +243,13 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         self._finish_build()
         if steady.monotonic() - self._diagnosed >= DIAGNOSTICS_PERIOD:
             self._publish_diagnostics()
+
+    def _on_jump(self, jump: TimeJump) -> None:
+        """The clock was set back, or is another one from now on."""
+        if jump.clock_change == ClockChange.ROS_TIME_NO_CHANGE:
+            self._publish(self.controller.clock_jumped_back(self._now()))
+        else:
+            self._publish(self.controller.clock_changed(self._now()))
 
     def _publish(self, torques: Torques | None) -> None:
         if torques is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 import rclpy
@@ -20,7 +21,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from ..errors import InputError, wrong
 from ..motion.swing import Motion
 from .executable import run
-from .feed_forward.stamps import SECOND, nanoseconds
+from .feed_forward.refusal import RefusedError
+from .feed_forward.stamps import SECOND, stamped
 
 PERIOD = 0.05
 """s between two looks whether all are there"""
@@ -54,7 +56,8 @@ class TrajectorySource(Node):  # type: ignore[misc]
         self._said = False
 
     def _on_state(self, state: JointState) -> None:
-        self._newest = nanoseconds(state.header.stamp)
+        with suppress(RefusedError):
+            self._newest = stamped(state.header)
 
     def _on_timer(self) -> None:
         ready = self._publisher.get_subscription_count() >= self._subscribers

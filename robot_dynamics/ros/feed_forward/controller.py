@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from ...errors import ClosureError, RobotDynamicsError
 from . import motion as motions
 from .joint_states import JointStateReader, all_finite
+from .limits import CommandLimits, check_torques
 from .model import Model
 from .motion import Desired, Motion, Setpoint
 from .parameters import Settings
 from .refusal import RefusedError, Tally
-from .stamps import SECOND, Stamps, nanoseconds
+from .stamps import SECOND, Stamps, stamped
 
 Floats = NDArray[np.float64]
 
@@ -41,27 +42,36 @@ class FeedForward:
         model: what computes, or None until there is a robot.
         settings: may be replaced while it runs.
         phase: waiting (for a first command), following, or timeout.
+        foreign: how many states told of other joints alone, and were ignored.
     """
 
-    def __init__(self, settings: Settings, log: Callable[[str], None]):
+    def __init__(
+        self,
+        settings: Settings,
+        log: Callable[[str], None],
+        steady: Callable[[], float] = steady.monotonic,
+    ):
         self.settings = settings
         self.model: Model | None = None
         self.phase = "waiting"
         self.tally = Tally()
-        self.states = self.commands = self.outputs = 0
+        self.states = self.commands = self.outputs = self.foreign = 0
         self.state_at: int | None = None
         self.command_at: int | None = None
         self._log = log
+        self._steady = steady
         self._state_stamps, self._command_stamps = Stamps(), Stamps()
         self._motion: Motion | None = None
         self._pending: Motion | None = None
         self._ticked = 0
         self._output_at: int | None = None
+        self._output_on_the_wall = 0.0
         self._at_rest = True
         self._forget_state()
 
     def _forget_state(self) -> None:
         self._reader = JointStateReader(())
+        self._known: frozenset[str] = frozenset()
         self._q = self._qd = np.zeros(0)
         self._message: Any = None
         self._last_q: Floats | None = None
@@ -77,6 +87,7 @@ class FeedForward:
         self._motion = self._pending = None
         self.phase = "waiting"
         self._forget_state()
+        self._known = frozenset(model.read)
         besides = model.read[len(model.joints) :]
         self._reader = JointStateReader(
             model.read if self.settings.measured else besides, model.optional
@@ -87,7 +98,10 @@ class FeedForward:
         try:
             if self.model is None:
                 raise RefusedError("no robot", "there is no robot description yet")
-            stamp = nanoseconds(message.header.stamp)
+            if message.name and self._known.isdisjoint(message.name):
+                self.foreign += 1
+                return None
+            stamp = stamped(message.header)
             time = self._state_stamps.checked(stamp, now, self.settings.max_age)
             if self._reader.joints:
                 self._q, self._qd = self._reader.read(message)
@@ -112,7 +126,7 @@ class FeedForward:
             if self.model is None:
                 raise RefusedError("no robot", "there is no robot description yet")
             settings = self.settings
-            stamp = nanoseconds(message.header.stamp)
+            stamp = stamped(message.header)
             if len(message.points) == 1:
                 self._command_stamps.checked(stamp, now, settings.max_age)
             self._pending = motions.read(
@@ -122,6 +136,7 @@ class FeedForward:
                 now=now,
                 measured=settings.measured,
                 zero_accelerations=settings.missing_accelerations == "zero",
+                limits=CommandLimits.of(settings, self.model),
             )
         except RobotDynamicsError as error:
             self.refuse("command", error)
@@ -142,8 +157,12 @@ class FeedForward:
 
     def watch(self, now: int) -> Torques | None:
         """Feedback that stays out: a torque that belongs to a motion must not stay for good."""
-        age, limit = self._output_at, self.settings.max_age
-        if age is None or self._at_rest or limit == 0 or (now - age) / SECOND <= limit:
+        at, limit = self._output_at, self.settings.max_age
+        if at is None or self._at_rest or limit == 0:
+            return None
+        # simulated time may stand still for good
+        on_the_wall = self._steady() - self._output_on_the_wall
+        if (now - at) / SECOND <= limit and on_the_wall <= limit:
             return None
         action = self.settings.on_timeout
         self._note(
@@ -172,13 +191,22 @@ class FeedForward:
             self.refuse("torques", error)
             return None
 
-    def clock_jumped_back(self, now: int) -> None:
-        """A simulator was reset: stamps and times of before mean nothing, the command is over."""
+    def clock_jumped_back(self, now: int) -> Torques | None:
+        """A simulator was reset."""
+        return self._clock_broke("jumped back", now)
+
+    def clock_changed(self, now: int) -> Torques | None:
+        """Simulated time took over from the wall's, or gave way to it."""
+        return self._clock_broke("changed", now)
+
+    def _clock_broke(self, what: str, now: int) -> Torques | None:
+        """Stamps and times of before mean nothing any more: the command is over."""
         self._state_stamps.forget()
         self._command_stamps.forget()
-        self._end_command(now)
+        self._note("clock", what, f"the clock {what}: the command is over")
+        output = self._stopped(now)
         self._output_at = now
-        self._note("clock", "jumped back", "the clock jumped back: the command is over")
+        return output
 
     def _end_command(self, now: int) -> None:
         """Whatever was wanted is over: on_timeout follows (where a timeout is set; else a rest)."""
@@ -196,6 +224,7 @@ class FeedForward:
     # What goes out
 
     def _output(self, time: int, now: int) -> Torques | None:
+        before = self._motion, self._pending
         try:
             if self.model is not None and self.model.sensors is not None:
                 self._q, self._qd = self.model.believed(self._q, self._qd)
@@ -223,6 +252,9 @@ class FeedForward:
             self.refuse("torques", error)
             return self._stopped(now)
         except RobotDynamicsError as error:
+            if self._motion is not before[0]:
+                # it began from a state that is worth nothing
+                self._motion, self._pending = before
             self.refuse("torques", error)
             return None
 
@@ -238,11 +270,13 @@ class FeedForward:
                     f"it waited {waited:.3f} s for joint_states, expected at most max_age = "
                     f"{limit:g} s; send it again",
                 )
-            self._motion = pending.begun(time, *self._start(time))
+            self._motion = pending.begun(time, *self._start(time, now))
+            if self._motion.remark:
+                self._note("command", "no lead-in", self._motion.remark)
         except RefusedError as error:
             self.refuse("command", error)
 
-    def _start(self, time: int) -> tuple[Floats | None, Floats | None]:
+    def _start(self, time: int, now: int) -> tuple[Floats | None, Floats | None]:
         """q, qd (n,) from which a trajectory sets out: where the robot is, or is wanted."""
         assert self.model is not None
         n = len(self.model.joints)
@@ -251,7 +285,7 @@ class FeedForward:
         if self._motion is not None:
             desired = self._motion.at(time)
             return desired.q, desired.qd
-        if self._message is not None:
+        if self._message is not None and not self._is_old(now):
             try:
                 return JointStateReader(self.model.joints).read(self._message)
             except RefusedError:
@@ -262,6 +296,8 @@ class FeedForward:
         assert self.model is not None
         q, qd = (self._q, self._qd) if self.settings.measured else self._commanded(desired, now)
         torques = self.model(q, qd, desired.qdd)
+        if self.settings.max_acceleration and all_finite(torques):
+            check_torques(self.model, self.settings.max_acceleration, q, qd, torques)
         # where there are torques is where the robot can be left at rest
         self._last_q = q
         return torques
@@ -273,15 +309,18 @@ class FeedForward:
         besides = self._reader.joints
         if not besides:
             return desired.q, desired.qd
-        limit = self.settings.max_age
-        age = None if self.state_at is None else (now - self.state_at) / SECOND
-        if age is None or (limit > 0 and age > limit):
+        if self._is_old(now):
             raise RefusedError(
                 "no joint states",
                 f"no recent joint_states with {', '.join(besides)}; publish them, or name them "
                 "in locked_joints",
             )
         return np.concatenate([desired.q, self._q]), np.concatenate([desired.qd, self._qd])
+
+    def _is_old(self, now: int) -> bool:
+        """Is there no state that may still be used?"""
+        limit = self.settings.max_age
+        return self.state_at is None or 0 < limit < (now - self.state_at) / SECOND
 
     def _after_timeout(self, time: int, now: int) -> Torques | None:
         assert self.model is not None
@@ -325,6 +364,7 @@ class FeedForward:
             torques = np.clip(torques, -limits, limits)
         self.outputs += 1
         self._output_at, self._at_rest = now, at_rest
+        self._output_on_the_wall = self._steady()
         return Torques(torques, time)
 
     # What is told
@@ -342,6 +382,6 @@ class FeedForward:
         self._tell(self.tally.events, f"{source}: {reason}", text)
 
     def _tell(self, counter: Counter[str], key: str, text: str) -> None:
-        line = self.tally.add(counter, key, text, steady.monotonic())
+        line = self.tally.add(counter, key, text, self._steady())
         if line is not None:
             self._log(line)

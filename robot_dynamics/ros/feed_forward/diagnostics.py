@@ -56,6 +56,7 @@ class Diagnosis:
             "states": str(counts[0]),
             "commands": str(counts[1]),
             "torques": str(counts[2]),
+            "states of other joints": str(controller.foreign),
             "rejected": str(sum(tally.rejected.values())),
         }
         values |= {f"rejected: {key}": str(n) for key, n in sorted(tally.rejected.items())}

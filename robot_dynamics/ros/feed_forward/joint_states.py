@@ -43,11 +43,8 @@ class JointStateReader:
                 or a value is not finite.
         """
         names = message.name
-        if names != self._names:
-            there = set(names) | set(self.joints[: self._needed])
-            self._columns = tuple(name for name in self.joints if name in there)
-            self._places = places(names, self._columns, "name")
-            self._names = list(names)
+        known = names == self._names
+        columns, at = (self._columns, self._places) if known else self._find(names)
         n = len(names)
         if len(message.position) != n:
             raise RefusedError(
@@ -63,27 +60,38 @@ class JointStateReader:
             raise RefusedError(
                 "wrong length", f"{len(message.velocity)} velocities for {n} names, expected {n}"
             )
-        q = np.frombuffer(message.position)[self._places]
-        qd = np.frombuffer(message.velocity)[self._places]
+        q, qd = np.frombuffer(message.position)[at], np.frombuffer(message.velocity)[at]
         if self._optional:
-            return self._with_gaps(q, qd)
-        if not (all_finite(q) and all_finite(qd)):
-            self._refuse_not_finite(q, qd)
-        return q, qd
-
-    def _with_gaps(self, found_q: Floats, found_qd: Floats) -> tuple[Floats, Floats]:
-        """The same for all of `joints`: NaN where an optional one has no position."""
-        q, qd = np.full((2, len(self.joints)), np.nan)
-        columns = [self.joints.index(name) for name in self._columns]
-        q[columns], qd[columns] = found_q, found_qd
+            q, qd = self._with_gaps(q, qd, columns)
         needed = slice(self._needed)
         if not (all_finite(q[needed]) and all_finite(qd[needed])):
             self._refuse_not_finite(q[needed], qd[needed])
+        # nothing of a message that is refused stays behind
+        if not known:
+            self._names, self._columns, self._places = list(names), columns, at
+        if self._optional:
+            gaps = np.isnan(q)
+            self.missing = tuple(
+                name for name, gap in zip(self.joints, gaps.tolist(), strict=True) if gap
+            )
+        return q, qd
+
+    def _find(self, names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+        """Which of `joints` a message has, and where."""
+        there = set(names) | set(self.joints[: self._needed])
+        columns = tuple(name for name in self.joints if name in there)
+        return columns, places(names, columns, "name")
+
+    def _with_gaps(
+        self, found_q: Floats, found_qd: Floats, columns: tuple[str, ...]
+    ) -> tuple[Floats, Floats]:
+        """The same for all of `joints`: NaN where an optional one has no position or no rate."""
+        q, qd = np.full((2, len(self.joints)), np.nan)
+        into = [self.joints.index(name) for name in columns]
+        q[into], qd[into] = found_q, found_qd
         gaps = ~(np.isfinite(q) & np.isfinite(qd))
+        gaps[: self._needed] = False
         q[gaps] = qd[gaps] = np.nan
-        self.missing = tuple(
-            name for name, gap in zip(self.joints, gaps.tolist(), strict=True) if gap
-        )
         return q, qd
 
     def _refuse_not_finite(self, q: Floats, qd: Floats) -> None:

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import TrajectoryError
-from ...motion.trajectory import Trajectory, Waypoint
+from ...errors import TrajectoryError, listed
+from ...motion.trajectory import Trajectory, Waypoints
 from .joint_states import places
+from .limits import NO_LIMITS, CommandLimits
 from .refusal import RefusedError
-from .stamps import SECOND, nanoseconds
+from .stamps import SECOND, check_begin, stamped
 
 Floats = NDArray[np.float64]
+
+MOST_POINTS = 50_000
+"""A motion of 50 s at 1 kHz: more would hold up the loop that reads it"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +36,22 @@ class Motion(Protocol):
     """What a command asks for. Times are in ns; `time` is that of the state."""
 
     def begun(self, time: int, q: Floats | None, qd: Floats | None, /) -> Motion:
-        """The same motion, tied to the time and the state (n,) at which it takes over."""
+        """The same motion, tied to the time and the state (n,) at which it takes over.
+
+        Raises:
+            RefusedError: it cannot begin like this.
+        """
         ...
 
     def at(self, time: int, /) -> Desired: ...
 
     def over_for(self, time: int, now: int, /) -> float:
         """s since there is nothing new in it; below 0 while there is."""
+        ...
+
+    @property
+    def remark(self) -> str:
+        """What is worth a line when it has begun."""
         ...
 
 
@@ -47,6 +61,7 @@ class Setpoint:
 
     desired: Desired
     since: int
+    remark: str = ""
 
     def begun(self, _time: int, _q: Floats | None, _qd: Floats | None, /) -> Setpoint:
         return self
@@ -60,29 +75,62 @@ class Setpoint:
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """A trajectory and when it starts."""
+    """A trajectory, when it starts, and the way there."""
 
     trajectory: Trajectory
     start: int
     """ns; 0: with the first state after it came"""
+    joints: tuple[str, ...]
     periodic: NDArray[np.bool_]
+    limits: CommandLimits = NO_LIMITS
+    lead_in: Trajectory | None = None
+    remark: str = ""
 
     def begun(self, time: int, q: Floats | None, qd: Floats | None, /) -> Course:
+        check_begin(self.start, time)
         start = self.start or time
         elapsed = (time - start) / SECOND
-        trajectory = self.trajectory
-        if elapsed < trajectory.start:
+        lead_in, remark = None, ""
+        if elapsed < self.trajectory.start:
             if q is None or qd is None:
                 raise RefusedError(
                     "no start state",
-                    f"its first point is {trajectory.start - elapsed:.3f} s ahead and no state is "
-                    "known to start from; publish joint_states, or a first point at 0 s",
+                    f"its first point is {self.trajectory.start - elapsed:.3f} s ahead and no "
+                    "state is known to start from; publish joint_states, or a first point at 0 s",
                 )
-            trajectory = trajectory.led_in(elapsed, q, qd, self.periodic)
-        return Course(trajectory, start, self.periodic)
+            lead_in, remark = self._led_in(elapsed, q, qd)
+        return Course(
+            self.trajectory, start, self.joints, self.periodic, self.limits, lead_in, remark
+        )
+
+    def _led_in(self, elapsed: float, q: Floats, qd: Floats) -> tuple[Trajectory | None, str]:
+        """The way from q, qd to the first point; or none and why, where it would be too quick.
+
+        What the robot is off its first point by when that is a moment ahead is a matter for its
+        feedback, as it is for a trajectory that has begun: no acceleration makes up for it.
+        """
+        try:
+            way = self.trajectory.lead_in(elapsed, q, qd, self.periodic)
+            quick = way.peak_accelerations > np.maximum(
+                self.limits.lead_in, self.trajectory.peak_accelerations
+            )
+            fast = way.peak_rates > np.maximum(self.limits.rates, self.trajectory.peak_rates)
+            if not (quick | fast).any():
+                return way, ""
+            which = listed(name for name, bad in zip(self.joints, quick | fast, strict=True) if bad)
+        except TrajectoryError:
+            which = listed(self.joints)
+        return None, (
+            f"the first point is {self.trajectory.start - elapsed:.3g} s ahead, too soon to get "
+            f"there from where {which} is: no acceleration is asked for until then, and the "
+            "difference is left to the feedback (lead_in_acceleration)"
+        )
 
     def at(self, time: int, /) -> Desired:
-        return Desired(*self.trajectory.sample((time - self.start) / SECOND))
+        elapsed = (time - self.start) / SECOND
+        ahead = self.lead_in is not None and elapsed < self.trajectory.start
+        course = self.lead_in if ahead and self.lead_in is not None else self.trajectory
+        return Desired(*course.sample(elapsed))
 
     def over_for(self, time: int, _now: int, /) -> float:
         return (time - self.start) / SECOND - self.trajectory.end
@@ -96,6 +144,7 @@ def read(
     now: int,
     measured: bool,
     zero_accelerations: bool,
+    limits: CommandLimits = NO_LIMITS,
 ) -> Motion:
     """The motion that a JointTrajectory message commands.
 
@@ -105,32 +154,98 @@ def read(
         now: the clock, ns.
         measured: q and qd come from sensors: a single point need not carry them.
         zero_accelerations: a single point without accelerations has none, instead of being refused.
+        limits: what it may ask for.
 
     Raises:
-        RefusedError: names, lengths, values or times are not those of a motion of these joints.
+        RefusedError: names, lengths, values or times are not those of a motion of these joints,
+            or it asks for more than the limits allow.
     """
     names = list(message.joint_names)
     order = places(names, joints, "joint_names")
     if unknown := [name for name in names if name not in joints]:
         raise RefusedError(
             "unknown joint",
-            f"unknown joint {', '.join(map(repr, unknown))} in joint_names, expected "
-            + ", ".join(joints),
+            f"unknown joint {listed(map(repr, unknown))} in joint_names, expected {listed(joints)}",
         )
     count = len(message.points)
     if count == 0:
         raise RefusedError(
             "no points", "there are no points, expected one (the state now) or several"
         )
-    waypoints = [_waypoint(point, k, order) for k, point in enumerate(message.points)]
-    stamp = nanoseconds(message.header.stamp)
+    if count > MOST_POINTS:
+        raise RefusedError(
+            "too many points", f"there are {count} points, expected at most {MOST_POINTS}"
+        )
+    points = _points(message.points, order)
+    stamp = stamped(message.header)
     if count == 1:
-        return _setpoint(waypoints[0], stamp or now, measured, zero_accelerations)
-    return _course(waypoints, stamp, now, periodic)
+        # a stamp ahead must not keep it alive
+        since = min(stamp, now) if stamp and now else stamp or now
+        return _setpoint(points, since, joints, measured, zero_accelerations, limits)
+    return _course(points, stamp, now, tuple(joints), periodic, limits)
 
 
-def _setpoint(point: _Point, since: int, measured: bool, zero_accelerations: bool) -> Setpoint:
-    qdd = point.qdd
+@dataclass(frozen=True, eq=False)
+class _Points:
+    """The points of a message: times (m,) in s, values (m, n) and which points (m,) have them."""
+
+    times: Floats
+    values: dict[str, Floats]
+    has: dict[str, NDArray[np.bool_]]
+
+    def first(self, what: str) -> Floats | None:
+        return self.values[what][0] if self.has[what][0] else None
+
+
+def _points(points: Sequence[Any], order: NDArray[np.intp]) -> _Points:
+    m, n = len(points), len(order)
+    after = [point.time_from_start for point in points]
+    seconds = np.fromiter((each.sec for each in after), np.int64, m)
+    nanoseconds = np.fromiter((each.nanosec for each in after), np.int64, m)
+    if nanoseconds.max() >= SECOND:
+        k = int(np.argmax(nanoseconds))
+        raise RefusedError(
+            "wrong times",
+            f"time_from_start of point {k} has {nanoseconds[k]} ns, expected less than 1000000000",
+        )
+    times = (seconds * SECOND + nanoseconds) / SECOND
+    values, has = {}, {}
+    for what in ("positions", "velocities", "accelerations"):
+        values[what], has[what] = _column(what, list(map(attrgetter(what), points)), n)
+        values[what] = values[what][:, order]
+    return _Points(times, values, has)
+
+
+def _column(what: str, rows: list[Any], n: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """(m, n) the numbers of all points, zero where a point has none, and (m,) which have some."""
+    lengths = np.fromiter(map(len, rows), np.intp, len(rows))
+    has = lengths == n
+    if not (has | (lengths == 0)).all():
+        k = int(np.argmin(has | (lengths == 0)))
+        raise RefusedError(
+            "wrong length",
+            f"point {k} has {lengths[k]} {what} for {n} joints, expected {n} or none",
+        )
+    values = np.zeros((len(rows), n))
+    if has.any():
+        values[has] = np.frombuffer(b"".join(rows)).reshape(-1, n)
+    if not np.isfinite(values).all():
+        k, joint = np.argwhere(~np.isfinite(values))[0]
+        raise RefusedError(
+            "not finite", f"point {k} has {values[k, joint]} in {what}, expected finite numbers"
+        )
+    return values, has
+
+
+def _setpoint(
+    points: _Points,
+    since: int,
+    joints: Sequence[str],
+    measured: bool,
+    zero_accelerations: bool,
+    limits: CommandLimits,
+) -> Setpoint:
+    q, qd, qdd = map(points.first, ("positions", "velocities", "accelerations"))
     if qdd is None:
         if not zero_accelerations:
             raise RefusedError(
@@ -138,60 +253,57 @@ def _setpoint(point: _Point, since: int, measured: bool, zero_accelerations: boo
                 "a single point carries no accelerations; give them, send a trajectory of several "
                 "points, or set missing_accelerations to zero",
             )
-        qdd = np.zeros(point.n)
+        qdd = np.zeros(len(joints))
     if not measured:
-        for what, values in (("positions", point.q), ("velocities", point.qd)):
+        for what, values in (("positions", q), ("velocities", qd)):
             if values is None:
                 raise RefusedError(
                     f"no {what}", f"a single point carries no {what}, and feedback is commanded"
                 )
-    return Setpoint(Desired(point.q, point.qd, qdd), since)
+    rates = np.zeros(len(joints)) if qd is None else np.abs(qd)
+    limits.check(joints, rates, np.abs(qdd))
+    return Setpoint(Desired(q, qd, qdd), since)
 
 
-def _course(points: list[_Point], stamp: int, now: int, periodic: NDArray[np.bool_]) -> Course:
-    waypoints = []
-    for k, point in enumerate(points):
-        if point.q is None:
-            raise RefusedError("no positions", f"point {k} carries no positions")
-        waypoints.append(Waypoint(point.time, point.q, point.qd, point.qdd))
-    if waypoints[0].time < 0:
+def _course(
+    points: _Points,
+    stamp: int,
+    now: int,
+    joints: tuple[str, ...],
+    periodic: NDArray[np.bool_],
+    limits: CommandLimits,
+) -> Course:
+    has = points.has
+    if not has["positions"].all():
+        k = int(np.argmin(has["positions"]))
+        raise RefusedError("no positions", f"point {k} carries no positions")
+    if points.times[0] < 0:
         raise RefusedError(
             "wrong times",
-            f"time_from_start of point 0 is {waypoints[0].time} s, expected 0 or more",
+            f"time_from_start of point 0 is {points.times[0]} s, expected 0 or more",
         )
+    # accelerations without rates count for nothing
+    carries = 1 + has["velocities"] + (has["velocities"] & has["accelerations"])
     try:
-        trajectory = Trajectory(waypoints)
+        values = points.values
+        trajectory = Trajectory(
+            Waypoints(
+                points.times,
+                values["positions"],
+                values["velocities"],
+                values["accelerations"],
+                carries,
+            )
+        )
     except TrajectoryError as error:
         raise RefusedError("wrong times", str(error)) from None
     late = (now - stamp) / SECOND - trajectory.end
     if stamp and late > 0:
-        raise RefusedError("old stamp", f"the trajectory ended {late:.3f} s ago")
-    return Course(trajectory, stamp, periodic)
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    time: float
-    n: int
-    q: Floats | None
-    qd: Floats | None
-    qdd: Floats | None
-
-
-def _waypoint(point: Any, k: int, order: NDArray[np.intp]) -> _Point:
-    fields: list[Floats | None] = []
-    for what in ("positions", "velocities", "accelerations"):
-        values = np.array(getattr(point, what), dtype=float)
-        if len(values) not in (0, len(order)):
-            raise RefusedError(
-                "wrong length",
-                f"point {k} has {len(values)} {what} for {len(order)} joints, "
-                f"expected {len(order)} or none",
-            )
-        if not np.isfinite(values).all():
-            bad = values[~np.isfinite(values)][0]
-            raise RefusedError(
-                "not finite", f"point {k} has {bad} in {what}, expected finite numbers"
-            )
-        fields.append(values[order] if len(values) else None)
-    return _Point(nanoseconds(point.time_from_start) / SECOND, len(order), *fields)
+        raise RefusedError(
+            "old stamp",
+            f"the trajectory ended {late:.3f} s ago: it begins at {stamp / SECOND:.3f} s, and this "
+            f"node's clock is at {now / SECOND:.3f} s",
+        )
+    check_begin(stamp, now)
+    limits.check(joints, trajectory.peak_rates, trajectory.peak_accelerations)
+    return Course(trajectory, stamp, joints, periodic, limits)

@@ -227,6 +227,26 @@ PARAMETERS = (
         maximum=1.0,
     ),
     Parameter(
+        "max_acceleration",
+        "double",
+        1000.0,
+        "rad/s² or m/s²",
+        "a command that asks a joint for more is refused, and so is a torque that only more "
+        "could need; 0: no check",
+        minimum=0.0,
+        maximum=1e9,
+    ),
+    Parameter(
+        "lead_in_acceleration",
+        "double",
+        10.0,
+        "rad/s² or m/s²",
+        "the way to a trajectory's first point is left out where it asks for more than this and "
+        "than the trajectory itself",
+        minimum=0.0,
+        maximum=1e9,
+    ),
+    Parameter(
         "effort_limits",
         "double_array",
         (),
@@ -262,6 +282,8 @@ class Settings:
     on_timeout: str
     max_age: float
     lookahead: float
+    max_acceleration: float
+    lead_in_acceleration: float
     effort_limits: tuple[float, ...]
 
     @classmethod

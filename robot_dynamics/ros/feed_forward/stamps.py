@@ -13,9 +13,55 @@ FORGET_AFTER = SECOND
 that starts over, a simulator that was reset), not a message that came late"""
 
 
+FAR_AHEAD = 60 * SECOND
+"""ns: nobody means a motion to begin later than that; who stamps it so is on another clock"""
+
+
 def nanoseconds(stamp: Any) -> int:
     """A builtin_interfaces Time or Duration as one integer."""
     return int(stamp.sec) * SECOND + int(stamp.nanosec)
+
+
+def stamped(header: Any) -> int:
+    """The stamp of a message, ns.
+
+    Raises:
+        RefusedError: it is none: seconds below zero, or a whole second of nanoseconds.
+    """
+    sec, nanosec = header.stamp.sec, header.stamp.nanosec
+    if sec < 0 or nanosec >= SECOND:
+        raise RefusedError(
+            "invalid stamp",
+            f"header.stamp is {sec} s and {nanosec} ns, expected 0 s or more and less than "
+            "1000000000 ns",
+        )
+    return int(sec) * SECOND + int(nanosec)
+
+
+def check_begin(start: int, now: int) -> None:
+    """May a motion begin at `start`, seen from `now` (ns; 0: the clock has not begun)?
+
+    Raises:
+        RefusedError: it is stamped so far ahead that it comes from another clock.
+    """
+    if 0 < now < start - FAR_AHEAD:
+        raise RefusedError(
+            "future stamp",
+            f"it begins by its sender's clock at {_seconds(start)}, and this node's clock is at "
+            f"{_seconds(now)}, expected at most {FAR_AHEAD // SECOND} s between them (is one of "
+            "them on simulated time? Set use_sim_time on both sides)",
+        )
+
+
+def _clocks(stamp: int, now: int) -> str:
+    return (
+        f"its sender's clock is at {_seconds(stamp)}, this node's at {_seconds(now)}: are both on "
+        "the same clock?"
+    )
+
+
+def _seconds(time: int) -> str:
+    return f"{time / SECOND:.3f} s"
 
 
 class Stamps:
@@ -44,13 +90,13 @@ class Stamps:
                 raise RefusedError(
                     "old stamp",
                     f"header.stamp is {behind:.3f} s old, expected at most max_age = {max_age:g} s "
-                    "(are both sides on the same clock?)",
+                    f"({_clocks(stamp, now)})",
                 )
             if -behind > max_age:
                 raise RefusedError(
                     "future stamp",
                     f"header.stamp is {-behind:.3f} s ahead of the clock, expected at most "
-                    f"max_age = {max_age:g} s (are both sides on the same clock?)",
+                    f"max_age = {max_age:g} s ({_clocks(stamp, now)})",
                 )
         recent = self._received is not None and now - self._received < FORGET_AFTER
         if recent and stamp < self._newest:
