@@ -14,10 +14,12 @@ from ..errors import InputError, choices, wrong
 from ..formulations.equations import TERMS
 from ..formulations.layout import Recompile
 from ..mechanism import Friction, Inertial, Mechanism
+from ..mechanism.parameters import standard_parameters
 from ..mechanism.transform import with_payload
 from ..scalar import Array
 from .motors import MotorSide, MotorTorques, tree_state
 from .open_chain import OpenChain
+from .regressor import RegressorKernel
 
 Floats = NDArray[np.float64]
 
@@ -93,6 +95,9 @@ class InverseDynamics:
         self.joint_names: tuple[str, ...] = self._model.joint_names
         self.actuated_names: tuple[str, ...] = self._model.actuated_names
         self._motors: MotorSide | None = None
+        self._regressor: RegressorKernel | None = None
+        rotors = rotors if "rotors" in terms else "none"
+        self._tree_options = (rotors, frozenset(terms), friction_smoothing, backend, threads)
         self._motor_options = (rotors if "rotors" in terms else "none", backend, threads)
 
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
@@ -114,6 +119,39 @@ class InverseDynamics:
     def gravity(self, q: ArrayLike) -> Floats:
         """g (…, n), N·m or N, at q (…, n)."""
         return self._model.gravity(q)
+
+    # --- the standard parameters -------------------------------------------------------------
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """(p,): the numbers that the torques are linear in, see `mechanism.parameters`."""
+        return tuple(self._parameters())
+
+    @property
+    def parameters(self) -> Floats:
+        """π (p,) in SI units, payloads and changed friction included: tau = Y π."""
+        return np.array(list(self._parameters().values()))
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+        """Y (…, n, p) at q, qd, qdd (…, n): tau = Y π to rounding, whatever the formulation.
+
+        Of a closed chain Y is Tᵀ Y_tree, (…, n_a, p). Columns are in the order of
+        `parameter_names`; no inertia, friction or payload changes Y, gravity does.
+
+        Raises:
+            InputError: a wrong shape.
+            ClosureError: a state that can't be closed.
+        """
+        if self._regressor is None:
+            self._regressor = RegressorKernel(self._bare, *self._tree_options)
+        gravity = self.mechanism.gravity
+        if self.closed is not None:
+            return self._regressor.projected(self.closed, gravity, q, qd, qdd)
+        return self._regressor.matrix(gravity, q, qd, qdd)
+
+    def _parameters(self) -> dict[str, float]:
+        rotors, terms, *_ = self._tree_options
+        return standard_parameters(self.mechanism, rotors, "friction" in terms)
 
     # --- the motors' side of the gears -------------------------------------------------------
 

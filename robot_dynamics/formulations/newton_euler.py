@@ -29,7 +29,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
     for i, link in enumerate(mechanism.links):
         joint, body = link.joint, link.inertial
         w_p, alpha_p, U_p, a_p = motion[index[link.parent]]
-        turn = _Turn(joint.origin.rotation, q[i] if joint.turns and joint.carries_frame else None)
+        turn = Turn(joint.origin.rotation, q[i] if joint.turns and joint.carries_frame else None)
         p = joint.origin.translation
         if joint.slides:
             p = p + joint.origin.rotation[:, 2] * q[i]
@@ -45,7 +45,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
             # a_i += z q̈ + 2 ω_i × z q̇
             a = a + array([2.0 * w[1] * qd[i], -2.0 * w[0] * qd[i], qdd[i]])
 
-        U = _acceleration_matrix(w, alpha)
+        U = acceleration_matrix(w, alpha)
         m, h, I = body.mass, body.first_moment, body.inertia_about_origin
         # F = m a + U h,   N = I ω̇ + ω × I ω + h × a
         force = m * a + U @ h
@@ -70,7 +70,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
     return array(reversed(tau))
 
 
-class _Turn:
+class Turn:
     """R = R_origin Rz(q), applied in two cheap steps; q is None where the frame does not turn."""
 
     def __init__(self, origin: Array, q: Scalar | None):
@@ -127,7 +127,7 @@ def _gyration(I: Array, w: Array, alpha: Array, U: Array) -> Array:
     )
 
 
-def _acceleration_matrix(w: Array, alpha: Array) -> Array:
+def acceleration_matrix(w: Array, alpha: Array) -> Array:
     """U = [ω̇]× + [ω]×², with [ω]×² = ω ωᵀ - (ω·ω) 1 and its products formed once."""
     xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]

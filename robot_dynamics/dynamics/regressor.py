@@ -1,0 +1,79 @@
+"""The regressor as a kernel: tau = Y(q, qd, qdd) π with the standard parameters π."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..closure import ClosedChain
+from ..codegen import Function, Kernel
+from ..formulations.regressor import Regressor
+from ..mechanism import Mechanism
+from ..mechanism.parameters import standard_parameters
+from ..scalar import Array
+from .motors import tree_state
+
+Floats = NDArray[np.float64]
+
+
+class RegressorKernel:
+    """Y (…, n, p) over floats. Gravity is a parameter; geometry and gears are compiled in.
+
+    Args:
+        rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        rotors: str,
+        terms: frozenset[str],
+        friction_smoothing: float,
+        backend: str,
+        threads: int | None,
+    ):
+        self._terms = terms
+        if mechanism.loops and terms & {"inertia", "coriolis"}:
+            # a closed chain's accelerations have parts of both: it is told what is left of them
+            terms = terms | {"inertia"}
+        rotors = rotors if "rotors" in terms else "none"
+        model = Regressor.of(mechanism, rotors, terms, friction_smoothing)
+        self._names = mechanism.joint_names
+        n = len(self._names)
+        p = len(standard_parameters(mechanism, rotors, "friction" in terms))
+
+        def equations(q: Array, qd: Array, qdd: Array, gravity: Array) -> Iterable[Any]:
+            return np.ravel(model.matrix(q, qd, qdd, gravity))
+
+        content = (model.content, terms, friction_smoothing)
+        function = Function(
+            "regressor", ("q", "qd", "qdd"), (n, n, n), (n, p), 3,
+            equations, content, mechanism.name,
+        )  # fmt: skip
+        self._kernel = Kernel(function, mechanism.gravity, backend, threads)
+
+    def matrix(self, gravity: Array, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+        """Y (…, n, p) of the tree at q, qd, qdd (…, n)."""
+        self._kernel.parameters = gravity
+        return self._kernel(q, qd, qdd)
+
+    def projected(
+        self, closed: ClosedChain, gravity: Array, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> Floats:
+        """Y (…, n_a, p) of a closed chain at its control coordinates (…, k)."""
+        zero = np.zeros(len(closed.joint_names))
+        # q̈_r = T q̈ + Ṫ q̇: the second part belongs to the Coriolis terms
+        moving = "coriolis" in self._terms
+        driven = qdd if "inertia" in self._terms else zero
+        q_tree, qd_tree, qdd_tree = tree_state(closed, q, qd, driven, self._names)
+        if not moving:
+            still = tree_state(closed, q, zero, driven, self._names)
+            qdd_tree = still[2]
+        Y = self.matrix(gravity, q_tree, qd_tree, qdd_tree)
+        # τ = Tᵀ τ_tree
+        order = [closed.coordinate_names.index(name) for name in self._names]
+        T = closed.forward(q, qd).T[..., order, :]
+        return np.swapaxes(T, -1, -2) @ Y

@@ -1,0 +1,211 @@
+"""The torques as a matrix times the standard parameters, tau = Y(q, qd, qdd) π, over any scalar.
+
+A body's wrench is linear in its ten numbers (Atkeson, An, Hollerbach 1986; Khalil, Kleinfinger
+1987), and what a joint has to give for it is the virtual power along the joint's column of the
+body's Jacobian. Everything is in the body's own frame, in which π is given:
+
+    τ_j = V_jᵀ f + W_jᵀ n,   f = m a + U h,   n = I ω̇ + ω × I ω + h × a
+
+with the velocity V_j of the frame's origin and the rate W_j at q̇_j = 1. Rotors are bodies on
+joints that follow the joints they drive. The order of the columns is that of
+`mechanism.parameters`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..mechanism import Armature, Friction, Inertial, Mechanism, Pose
+from ..mechanism.parameters import FRICTION, armature_names, is_whole
+from ..mechanism.transform import lumped, rotors_as_links, standard_form
+from ..scalar import Array, Scalar, array, cross, rotation_to, sign, tanh, zeros
+from .newton_euler import Turn, acceleration_matrix
+
+_WHOLE = Inertial(1.0, array([1.0, 2.0, 3.0]), np.eye(3))
+_AXIAL = Inertial(0.0, zeros(3), np.diag([0.0, 0.0, 1.0]))
+"""Stand-ins for a rotor of ten parameters, which must turn, and for one of a single one"""
+
+
+@dataclass(frozen=True, eq=False)
+class Regressor:
+    """Y of one mechanism; no number of `mechanism.parameters` is in it."""
+
+    tree: Mechanism
+    """In standard form, rotors as links behind the others"""
+    frames: tuple[Pose, ...]
+    """The links' own frames, in which π is given, in those of the standard form"""
+    columns: tuple[tuple[int, ...], ...]
+    """Which of each link's ten numbers are parameters"""
+    shafts: tuple[Armature, ...]
+    """Rotors of the reflected model, then armatures"""
+    moving: int
+    """The number of joints with friction: the links before the rotors"""
+    terms: frozenset[str]
+    friction_smoothing: Scalar
+
+    @classmethod
+    def of(
+        cls,
+        mechanism: Mechanism,
+        rotors: str,
+        terms: frozenset[str],
+        friction_smoothing: Scalar = 0.0,
+    ) -> Regressor:
+        """`rotors` as in `standard_parameters`; `terms` as in `Equations`."""
+        bare = replace(mechanism, rotors=(), armatures=())
+        shafts: list[Armature] = []
+        whole: list[bool] = []
+        if rotors == "full":
+            whole = [is_whole(rotor, rotors) for rotor in mechanism.rotors]
+            stand_ins = tuple(
+                replace(rotor, inertial=_WHOLE if every else _AXIAL)
+                for rotor, every in zip(mechanism.rotors, whole, strict=True)
+            )
+            bare = rotors_as_links(replace(bare, rotors=stand_ins))
+        elif rotors == "reflected":
+            shafts = [Armature(rotor.ratios, 1.0) for rotor in mechanism.rotors]
+        # a link's frame is motion · tail, standard_form's is motion · axis
+        frames = tuple(
+            Pose(rotation_to(link.joint.axis)).inverse() @ link.joint.tail
+            for link in lumped(bare).links
+        )
+        moving = len(mechanism.moving)
+        columns = [tuple(range(10))] * moving
+        columns += [tuple(range(10)) if every else (9,) for every in whole]
+        shafts += [
+            replace(mechanism.armatures[k], inertia=1.0) for k in armature_names(mechanism).values()
+        ]
+        return cls(
+            standard_form(bare),
+            frames,
+            tuple(columns),
+            tuple(shafts),
+            moving,
+            terms,
+            friction_smoothing,
+        )
+
+    @property
+    def content(self) -> Any:
+        """What is compiled in."""
+        joints = [
+            (link.parent, replace(link.joint, friction=Friction())) for link in self.tree.links
+        ]
+        return (self.tree.base, [link.name for link in self.tree.links], joints, self.frames,
+                self.columns, self.shafts, self.moving)  # fmt: skip
+
+    def matrix(self, q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
+        """Y (n, p)."""
+        still = zeros(len(qd))
+        blocks = self._bodies(
+            q,
+            qd if "coriolis" in self.terms else still,
+            qdd if "inertia" in self.terms else still,
+            gravity if "gravity" in self.terms else zeros(3),
+        )
+        links, rotors = blocks[: self.moving], blocks[self.moving :]
+        friction = self._friction(qd) if "friction" in self.terms else []
+        shafts = self._shafts(qdd if "inertia" in self.terms else still)
+        n = len(qd)
+        return np.concatenate([zeros(0, n), *links, *friction, *rotors, *shafts]).T
+
+    def _bodies(self, q: Array, qd: Array, qdd: Array, gravity: Array) -> list[Array]:
+        """For each body its columns of Y, as rows (…, n)."""
+        tree, index = self.tree, self.tree.index()
+        S, s = tree.coordinates()
+        q, qd, qdd = S @ array(q) + s, S @ array(qd), S @ array(qdd)
+        # the base accelerates upwards instead of everything being pulled down
+        motion = {-1: (zeros(3), zeros(3), zeros(3, 3), -gravity)}
+        # for each joint on the way to a body its column [W; V] of the body's Jacobian
+        jacobians: dict[int, dict[int, tuple[Array, Array]]] = {-1: {}}
+        blocks = []
+        for i, link in enumerate(tree.links):
+            joint, parent = link.joint, index[link.parent]
+            w_p, alpha_p, U_p, a_p = motion[parent]
+            turn = Turn(
+                joint.origin.rotation, q[i] if joint.turns and joint.carries_frame else None
+            )
+            p = joint.origin.translation
+            if joint.slides:
+                p = p + joint.origin.rotation[:, 2] * q[i]
+            # as in newton_euler
+            w, alpha, a = turn.inward(w_p), turn.inward(alpha_p), turn.inward(a_p + U_p @ p)
+            if joint.turns:
+                alpha = alpha + array([w[1] * qd[i], -w[0] * qd[i], qdd[i]])
+                w = w + array([0.0, 0.0, qd[i]])
+            else:
+                a = a + array([2.0 * w[1] * qd[i], -2.0 * w[0] * qd[i], qdd[i]])
+            motion[i] = (w, alpha, acceleration_matrix(w, alpha), a)
+            # W_i = Rᵀ W_p,   V_i = Rᵀ (V_p + W_p × p)
+            jacobian = {
+                j: (turn.inward(W), turn.inward(V + cross(W, p)))
+                for j, (W, V) in jacobians[parent].items()
+            }
+            own = (_Z, zeros(3)) if joint.turns else (zeros(3), _Z)
+            jacobians[i] = jacobian | {i: own}
+            blocks.append(self._columns(i, motion[i], jacobians[i], S))
+        return blocks
+
+    def _columns(
+        self, i: int, motion: Any, jacobian: dict[int, tuple[Array, Array]], S: Array
+    ) -> Array:
+        """Body i's columns, in its own link's frame, as rows (…, n)."""
+        R, p = self.frames[i].rotation.T, self.frames[i].translation
+        w, alpha, U, a = motion
+        a = a + U @ p
+        if (np.eye(3) != R).any():
+            w, alpha, a = R @ w, R @ alpha, R @ a
+            U = acceleration_matrix(w, alpha)
+        table = _gyration_table(w, alpha, U)
+        rows = np.zeros((10, S.shape[1]), dtype=object)
+        for j, (W, V) in jacobian.items():
+            W, V = R @ W, R @ (V + cross(W, p))
+            # V·(m a + U h) + W·(h × a + gyration) by m, h and I
+            powers = [V @ a, *(V @ U + cross(a, W)), *(W @ table)]
+            for master in np.flatnonzero(S[j]):
+                rows[:, master] += S[j, master] * np.array(powers, dtype=object)
+        return rows[list(self.columns[i])]
+
+    def _friction(self, qd: Array) -> list[Array]:
+        """For each joint the columns of its law, as rows (…, n)."""
+        S = self.tree.coordinates()[0][: self.moving]
+        smooth = self.friction_smoothing
+        blocks = []
+        for row, rate in zip(S, S @ array(qd), strict=True):
+            direction = tanh(rate / smooth) if smooth else sign(rate)
+            blocks.append(np.outer(array(_friction_row(rate, direction)), row))
+        return blocks
+
+    def _shafts(self, qdd: Array) -> list[Array]:
+        """For each inertia about a shaft its column ratio_j Σ ratio·q̈, as a row (1, n)."""
+        names = self.tree.joint_names
+        blocks = []
+        for shaft in self.shafts:
+            ratios = zeros(len(names))
+            for name, ratio in shaft.ratios:
+                ratios[names.index(name)] += ratio
+            blocks.append((ratios * (ratios @ array(qdd)))[None])
+        return blocks
+
+
+_Z = array([0.0, 0.0, 1.0])
+
+
+def _friction_row(rate: Scalar, direction: Scalar) -> list[Scalar]:
+    laws = {"viscous": rate, "coulomb": direction}
+    return [laws[name] for name in FRICTION]
+
+
+def _gyration_table(w: Array, alpha: Array, U: Array) -> Array:
+    """(3, 6): I ω̇ + ω × I ω by Ixx, Ixy, Iyy, Ixz, Iyz, Izz."""
+    x, y, z = w
+    return array(
+        [
+            [alpha[0], -U[2, 0], -y * z, U[1, 0], U[1, 1] - U[2, 2], y * z],
+            [x * z, U[2, 1], alpha[1], U[2, 2] - U[0, 0], -U[0, 1], -x * z],
+            [-x * y, U[0, 0] - U[1, 1], x * y, -U[1, 2], U[0, 2], alpha[2]],
+        ]
+    )

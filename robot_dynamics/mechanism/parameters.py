@@ -1,0 +1,210 @@
+"""The standard dynamic parameters: the numbers that a robot's torques are linear in, by name.
+
+For each moving link, together with all that is fixed to it (links on fixed joints, and with
+reflected rotors the mass of the motors that it carries), in the order of the joints:
+
+| name                                                 | unit  |                            |
+|------------------------------------------------------|-------|----------------------------|
+| `<link>.mass`                                        | kg    |                            |
+| `<link>.mx`, `.my`, `.mz`                            | kg m  | about the link's origin    |
+| `<link>.Ixx`, `.Ixy`, `.Iyy`, `.Ixz`, `.Iyz`, `.Izz` | kg m² | about the same, link axes  |
+
+then for each moving joint, followers too, `<joint>.viscous` and `<joint>.coulomb` and what else its
+law of friction has; then for each rotor `<rotor>.inertia`, about its axis, before which a rotor
+that has more than that to it in the full model has its other nine; then `<joint>.armature` for
+armatures. A rotor of the same name as a link has a prime: `<rotor>'.inertia`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError, wrong
+from ..scalar import Array, array, zeros
+from .base_parameters import Moments
+from .model import Inertial, Link, Mechanism, Rotor, point_inertia
+from .transform import lumped, with_rotor_model
+
+Floats = NDArray[np.float64]
+
+BODY = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+"""A body's numbers, in the order of Pinocchio's `toDynamicParameters`"""
+ROTOR = (*BODY[:-1], "inertia")
+"""A rotor's numbers: its inertia is that about its axis"""
+ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+"""Where the last six are in the inertia tensor"""
+FRICTION = ("viscous", "coulomb")
+"""Of a joint's friction what the torques are linear in"""
+
+
+def standard_parameters(
+    mechanism: Mechanism, rotors: str = "full", friction: bool = True
+) -> dict[str, float]:
+    """The parameters of a mechanism by name, in the module's order.
+
+    Args:
+        rotors: full, reflected or none: see `InverseDynamics`.
+        friction: with or without the joints' friction.
+    """
+    tree = lumped(with_rotor_model(mechanism, rotors))
+    found: dict[str, float] = {}
+    for link in tree.links:
+        found |= _named(link.name, BODY, _numbers(Moments.of(link.inertial)))
+    if friction:
+        for link in tree.links:
+            found |= _named(link.joint.name, *_law(link))
+    if rotors != "none":
+        for name, rotor in rotor_names(mechanism).items():
+            if is_whole(rotor, rotors):
+                found |= _named(name, ROTOR, _numbers(Moments.of(rotor.inertial)))
+            else:
+                found[f"{name}.inertia"] = float(rotor.inertial.inertia[2, 2])
+    for name, place in armature_names(mechanism).items():
+        found[name] = float(mechanism.armatures[place].inertia)
+    return found
+
+
+def with_parameters(
+    mechanism: Mechanism, values: Mapping[str, float] | ArrayLike, rotors: str = "full"
+) -> Mechanism:
+    """The same robot with these parameters: the inverse of `standard_parameters`.
+
+    A body that changes is given to its moving link as a whole, and the links that are fixed to that
+    have no mass any more; one that does not stays as it is, link by link.
+
+    Args:
+        values: all of `standard_parameters`, or those that change, by name.
+        rotors: the model of the rotors that they are meant for.
+
+    Raises:
+        InputError: an unknown name, a wrong length, a number that is not finite, or a body without
+            mass that has a first moment.
+    """
+    before = standard_parameters(mechanism, rotors)
+    after = before | _by_name(values, tuple(before))
+    changed = {name for name in before if after[name] != before[name]}
+    # the motors' masses that the reflected model puts on their mounts are the rotors' own
+    bare = {link.name: Moments.of(link.inertial) for link in lumped(mechanism).links}
+    links: list[Link] = []
+    carrier: dict[str, str] = {mechanism.base: mechanism.base}
+    for link in mechanism.links:
+        carrier[link.name] = link.name if link.joint.moves else carrier[link.parent]
+        names = [f"{carrier[link.name]}.{each}" for each in BODY]
+        if changed.isdisjoint(names):
+            links.append(link)
+        elif not link.joint.moves:
+            links.append(replace(link, inertial=Inertial()))
+        else:
+            shift = _numbers(bare[link.name]) - array(before[each] for each in names)
+            numbers = array(after[each] for each in names) + shift
+            links.append(replace(link, inertial=_body(link.name, numbers)))
+    for place, link in enumerate(links):
+        law = {each: after[f"{link.joint.name}.{each}"] for each in _laws(link)}
+        friction = replace(link.joint.friction, **law)
+        links[place] = replace(link, joint=replace(link.joint, friction=friction))
+
+    def moved(name: str, rotor: Rotor) -> Rotor:
+        names = [f"{name}.{each}" for each in ROTOR]
+        if changed.isdisjoint(names):
+            return rotor
+        if is_whole(rotor, rotors):
+            return replace(rotor, inertial=_body(name, array(after[each] for each in names)))
+        tensor = np.array(rotor.inertial.inertia)
+        tensor[2, 2] = after[names[-1]]
+        return replace(rotor, inertial=replace(rotor.inertial, inertia=tensor))
+
+    armatures = list(mechanism.armatures)
+    for name, place in armature_names(mechanism).items():
+        armatures[place] = replace(armatures[place], inertia=after[name])
+    return replace(
+        mechanism,
+        links=tuple(links),
+        rotors=mechanism.rotors
+        if rotors == "none"
+        else tuple(moved(name, rotor) for name, rotor in rotor_names(mechanism).items()),
+        armatures=tuple(armatures),
+    )
+
+
+def rotor_names(mechanism: Mechanism) -> dict[str, Rotor]:
+    """The rotors by names that no link has."""
+    taken, found = set(mechanism.index()), {}
+    for rotor in mechanism.rotors:
+        name = rotor.name
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        found[name] = rotor
+    return found
+
+
+def armature_names(mechanism: Mechanism) -> dict[str, int]:
+    """The armatures by the name of the first joint that turns them."""
+    found: dict[str, int] = {}
+    for place, armature in enumerate(mechanism.armatures):
+        name = f"{armature.ratios[0][0]}.armature"
+        while name in found:
+            name += "'"
+        found[name] = place
+    return found
+
+
+def is_whole(rotor: Rotor, model: str) -> bool:
+    """Has the rotor ten parameters in this model, or its inertia about its axis alone?"""
+    body = rotor.inertial
+    rest = np.array(body.inertia)
+    rest[2, 2] = 0.0
+    return model == "full" and bool(body.mass or body.center_of_mass.any() or rest.any())
+
+
+def _laws(link: Link) -> tuple[str, ...]:
+    return FRICTION if link.joint.moves else ()
+
+
+def _law(link: Link) -> tuple[tuple[str, ...], Array]:
+    names = _laws(link)
+    return names, array(getattr(link.joint.friction, each) for each in names)
+
+
+def _named(owner: str, names: tuple[str, ...], numbers: Array) -> dict[str, float]:
+    return {f"{owner}.{name}": float(number) for name, number in zip(names, numbers, strict=True)}
+
+
+def _numbers(body: Moments) -> Array:
+    I = body.inertia_about_origin
+    return array([body.mass, *body.first_moment, *(I[i, j] for i, j in ENTRIES)])
+
+
+def _body(name: str, numbers: Array) -> Inertial:
+    mass, moment = float(numbers[0]), numbers[1:4]
+    inertia = zeros(3, 3)
+    for (i, j), number in zip(ENTRIES, numbers[4:], strict=True):
+        inertia[i, j] = inertia[j, i] = number
+    if mass == 0:
+        if moment.any():
+            raise wrong(InputError, f"first moment of {name}", moment.tolist(), "0 without mass")
+        return Inertial(0.0, zeros(3), inertia)
+    center = moment / mass
+    # I_C = I_O - m (c·c 1 - c cᵀ)
+    return Inertial(mass, center, inertia - point_inertia(mass, center))
+
+
+def _by_name(values: Mapping[str, float] | ArrayLike, names: tuple[str, ...]) -> dict[str, float]:
+    if isinstance(values, Mapping):
+        for name in values:
+            if name not in names:
+                raise wrong(InputError, "parameters", name, "a name of standard_parameters")
+        found = {name: float(value) for name, value in values.items()}
+    else:
+        vector = np.asarray(values, dtype=float)
+        if vector.shape != (len(names),):
+            raise wrong(InputError, "parameters", vector.shape, f"shape ({len(names)},)")
+        found = dict(zip(names, vector.tolist(), strict=True))
+    for name, value in found.items():
+        if not np.isfinite(value):
+            raise wrong(InputError, name, value, "a finite number")
+    return found
