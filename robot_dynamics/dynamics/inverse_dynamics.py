@@ -142,12 +142,11 @@ class InverseDynamics:
             InputError: a wrong shape.
             ClosureError: a state that can't be closed.
         """
-        if self._regressor is None:
+        if self._regressor is None or not self._regressor.fits(self._bare):
             self._regressor = RegressorKernel(self._bare, *self._tree_options)
-        gravity = self.mechanism.gravity
         if self.closed is not None:
-            return self._regressor.projected(self.closed, gravity, q, qd, qdd)
-        return self._regressor.matrix(gravity, q, qd, qdd)
+            return self._regressor.projected(self.closed, self.mechanism, q, qd, qdd)
+        return self._regressor.matrix(self.mechanism, q, qd, qdd)
 
     def _parameters(self) -> dict[str, float]:
         rotors, terms, *_ = self._tree_options

@@ -12,7 +12,7 @@ from ..closure import ClosedChain
 from ..codegen import Function, Kernel
 from ..formulations.regressor import Regressor
 from ..mechanism import Mechanism
-from ..mechanism.parameters import standard_parameters
+from ..mechanism.parameters import friction_terms, standard_parameters
 from ..scalar import Array
 from .motors import tree_state
 
@@ -41,27 +41,32 @@ class RegressorKernel:
             terms = terms | {"inertia"}
         rotors = rotors if "rotors" in terms else "none"
         model = Regressor.of(mechanism, rotors, terms, friction_smoothing)
+        self.laws = model.laws
         self._names = mechanism.joint_names
         n = len(self._names)
         p = len(standard_parameters(mechanism, rotors, "friction" in terms))
 
-        def equations(q: Array, qd: Array, qdd: Array, gravity: Array) -> Iterable[Any]:
-            return np.ravel(model.matrix(q, qd, qdd, gravity))
+        def equations(q: Array, qd: Array, qdd: Array, p: Array) -> Iterable[Any]:
+            return np.ravel(model.matrix(q, qd, qdd, p[:3], p[3:]))
 
         content = (model.content, terms, friction_smoothing)
         function = Function(
-            "regressor", ("q", "qd", "qdd"), (n, n, n), (n, p), 3,
+            "regressor", ("q", "qd", "qdd"), (n, n, n), (n, p), 3 + model.rates,
             equations, content, mechanism.name,
         )  # fmt: skip
-        self._kernel = Kernel(function, mechanism.gravity, backend, threads)
+        self._kernel = Kernel(function, _numbers(mechanism), backend, threads)
 
-    def matrix(self, gravity: Array, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+    def fits(self, mechanism: Mechanism) -> bool:
+        """Has the mechanism joints with friction of the kinds that this was built for?"""
+        return self.laws == tuple(friction_terms(x.joint.friction) for x in mechanism.moving)
+
+    def matrix(self, mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """Y (…, n, p) of the tree at q, qd, qdd (…, n)."""
-        self._kernel.parameters = gravity
+        self._kernel.parameters = _numbers(mechanism)
         return self._kernel(q, qd, qdd)
 
     def projected(
-        self, closed: ClosedChain, gravity: Array, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+        self, closed: ClosedChain, mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
     ) -> Floats:
         """Y (…, n_a, p) of a closed chain at its control coordinates (…, k)."""
         zero = np.zeros(len(closed.joint_names))
@@ -72,8 +77,15 @@ class RegressorKernel:
         if not moving:
             still = tree_state(closed, q, zero, driven, self._names)
             qdd_tree = still[2]
-        Y = self.matrix(gravity, q_tree, qd_tree, qdd_tree)
+        Y = self.matrix(mechanism, q_tree, qd_tree, qdd_tree)
         # τ = Tᵀ τ_tree
         order = [closed.coordinate_names.index(name) for name in self._names]
         T = closed.forward(q, qd).T[..., order, :]
         return np.swapaxes(T, -1, -2) @ Y
+
+
+def _numbers(mechanism: Mechanism) -> Floats:
+    """What Y depends on beside the state: gravity, and the rates of Stribeck's terms."""
+    laws = [link.joint.friction for link in mechanism.moving]
+    rates = [law.stribeck_rate for law in laws if "stribeck" in friction_terms(law)]
+    return np.array([*mechanism.gravity, *rates], dtype=float)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..mechanism import Armature, Friction, Inertial, Mechanism, Pose
-from ..mechanism.parameters import FRICTION, armature_names, is_whole
+from ..mechanism.parameters import FRICTION, armature_names, friction_terms, is_whole
 from ..mechanism.transform import lumped, rotors_as_links, standard_form
 from ..scalar import Array, Scalar, array, cross, rotation_to, sign, tanh, zeros
 from .newton_euler import Turn, acceleration_matrix
@@ -41,8 +41,8 @@ class Regressor:
     """Which of each link's ten numbers are parameters"""
     shafts: tuple[Armature, ...]
     """Rotors of the reflected model, then armatures"""
-    moving: int
-    """The number of joints with friction: the links before the rotors"""
+    laws: tuple[tuple[str, ...], ...]
+    """Of each joint before the rotors' the terms of its friction"""
     terms: frozenset[str]
     friction_smoothing: Scalar
 
@@ -72,8 +72,8 @@ class Regressor:
             Pose(rotation_to(link.joint.axis)).inverse() @ link.joint.tail
             for link in lumped(bare).links
         )
-        moving = len(mechanism.moving)
-        columns = [tuple(range(10))] * moving
+        laws = tuple(friction_terms(link.joint.friction) for link in mechanism.moving)
+        columns = [tuple(range(10))] * len(laws)
         columns += [tuple(range(10)) if every else (9,) for every in whole]
         shafts += [
             replace(mechanism.armatures[k], inertia=1.0) for k in armature_names(mechanism).values()
@@ -83,7 +83,7 @@ class Regressor:
             frames,
             tuple(columns),
             tuple(shafts),
-            moving,
+            laws,
             terms,
             friction_smoothing,
         )
@@ -92,13 +92,19 @@ class Regressor:
     def content(self) -> Any:
         """What is compiled in."""
         joints = [
-            (link.parent, replace(link.joint, friction=Friction())) for link in self.tree.links
+            (link.parent, replace(link.joint, friction=Friction(), limits=None))
+            for link in self.tree.links
         ]
         return (self.tree.base, [link.name for link in self.tree.links], joints, self.frames,
-                self.columns, self.shafts, self.moving)  # fmt: skip
+                self.columns, self.shafts, self.laws)  # fmt: skip
 
-    def matrix(self, q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
-        """Y (n, p)."""
+    @property
+    def rates(self) -> int:
+        """The number of joints with Stribeck's term: each has a rate, which is no parameter."""
+        return sum("stribeck" in terms for terms in self.laws)
+
+    def matrix(self, q: Array, qd: Array, qdd: Array, gravity: Array, rates: Array) -> Array:
+        """Y (n, p); gravity (3,), m/s², and Stribeck's rates, rad/s or m/s."""
         still = zeros(len(qd))
         blocks = self._bodies(
             q,
@@ -106,8 +112,9 @@ class Regressor:
             qdd if "inertia" in self.terms else still,
             gravity if "gravity" in self.terms else zeros(3),
         )
-        links, rotors = blocks[: self.moving], blocks[self.moving :]
-        friction = self._friction(qd) if "friction" in self.terms else []
+        moving = len(self.laws)
+        links, rotors = blocks[:moving], blocks[moving:]
+        friction = self._friction(qd, rates) if "friction" in self.terms else []
         shafts = self._shafts(qdd if "inertia" in self.terms else still)
         n = len(qd)
         return np.concatenate([zeros(0, n), *links, *friction, *rotors, *shafts]).T
@@ -169,14 +176,18 @@ class Regressor:
                 rows[:, master] += S[j, master] * np.array(powers, dtype=object)
         return rows[list(self.columns[i])]
 
-    def _friction(self, qd: Array) -> list[Array]:
+    def _friction(self, qd: Array, rates: Array) -> list[Array]:
         """For each joint the columns of its law, as rows (…, n)."""
-        S = self.tree.coordinates()[0][: self.moving]
-        smooth = self.friction_smoothing
+        S, smooth, slow = self.tree.coordinates()[0], self.friction_smoothing, iter(rates)
         blocks = []
-        for row, rate in zip(S, S @ array(qd), strict=True):
+        for terms, row, rate in zip(self.laws, S, S @ array(qd), strict=False):
             direction = tanh(rate / smooth) if smooth else sign(rate)
-            blocks.append(np.outer(array(_friction_row(rate, direction)), row))
+            nothing = {FRICTION[term]: 0.0 for term in terms}
+            if "stribeck" in terms:
+                nothing["stribeck_rate"] = next(slow)
+            # each term is the law that has nothing else
+            laws = [Friction(**(nothing | {FRICTION[term]: 1.0})) for term in terms]
+            blocks.append(np.outer(array(law.torque(rate, direction) for law in laws), row))
         return blocks
 
     def _shafts(self, qdd: Array) -> list[Array]:
@@ -192,11 +203,6 @@ class Regressor:
 
 
 _Z = array([0.0, 0.0, 1.0])
-
-
-def _friction_row(rate: Scalar, direction: Scalar) -> list[Scalar]:
-    laws = {"viscous": rate, "coulomb": direction}
-    return [laws[name] for name in FRICTION]
 
 
 def _gyration_table(w: Array, alpha: Array, U: Array) -> Array:

@@ -9,10 +9,11 @@ reflected rotors the mass of the motors that it carries), in the order of the jo
 | `<link>.mx`, `.my`, `.mz`                            | kg m  | about the link's origin    |
 | `<link>.Ixx`, `.Ixy`, `.Iyy`, `.Ixz`, `.Iyz`, `.Izz` | kg m² | about the same, link axes  |
 
-then for each moving joint, followers too, `<joint>.viscous` and `<joint>.coulomb` and what else its
-law of friction has; then for each rotor `<rotor>.inertia`, about its axis, before which a rotor
-that has more than that to it in the full model has its other nine; then `<joint>.armature` for
-armatures. A rotor of the same name as a link has a prime: `<rotor>'.inertia`.
+then for each moving joint, followers too, `<joint>.viscous` and `<joint>.coulomb`, and where its
+law of friction has them `.coulomb_negative`, `.offset` and `.stribeck` (the torque); then for each
+rotor `<rotor>.inertia`, about its axis, before which a rotor that has more to it in the full model
+has its other nine; then `<joint>.armature` for armatures. A rotor of the same name as a link has a
+prime: `<rotor>'.inertia`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, wrong
 from ..scalar import Array, array, zeros
-from .base_parameters import Moments
-from .model import Inertial, Link, Mechanism, Rotor, point_inertia
+from .model import Friction, Inertial, Link, Mechanism, Rotor, point_inertia
 from .transform import lumped, with_rotor_model
 
 Floats = NDArray[np.float64]
@@ -37,8 +37,14 @@ ROTOR = (*BODY[:-1], "inertia")
 """A rotor's numbers: its inertia is that about its axis"""
 ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 """Where the last six are in the inertia tensor"""
-FRICTION = ("viscous", "coulomb")
-"""Of a joint's friction what the torques are linear in"""
+FRICTION = {
+    "viscous": "viscous",
+    "coulomb": "coulomb",
+    "coulomb_negative": "coulomb_negative",
+    "offset": "offset",
+    "stribeck": "stribeck_torque",
+}
+"""What the torques are linear in of a joint's friction, by field: all but Stribeck's rate"""
 
 
 def standard_parameters(
@@ -53,14 +59,17 @@ def standard_parameters(
     tree = lumped(with_rotor_model(mechanism, rotors))
     found: dict[str, float] = {}
     for link in tree.links:
-        found |= _named(link.name, BODY, _numbers(Moments.of(link.inertial)))
+        found |= _named(link.name, BODY, _numbers(link.inertial))
     if friction:
         for link in tree.links:
-            found |= _named(link.joint.name, *_law(link))
+            law = link.joint.friction
+            names = friction_terms(law)
+            numbers = array(getattr(law, FRICTION[name]) for name in names)
+            found |= _named(link.joint.name, names, numbers)
     if rotors != "none":
         for name, rotor in rotor_names(mechanism).items():
             if is_whole(rotor, rotors):
-                found |= _named(name, ROTOR, _numbers(Moments.of(rotor.inertial)))
+                found |= _named(name, ROTOR, _numbers(rotor.inertial))
             else:
                 found[f"{name}.inertia"] = float(rotor.inertial.inertia[2, 2])
     for name, place in armature_names(mechanism).items():
@@ -88,7 +97,7 @@ def with_parameters(
     after = before | _by_name(values, tuple(before))
     changed = {name for name in before if after[name] != before[name]}
     # the motors' masses that the reflected model puts on their mounts are the rotors' own
-    bare = {link.name: Moments.of(link.inertial) for link in lumped(mechanism).links}
+    bare = {link.name: link.inertial for link in lumped(mechanism).links}
     links: list[Link] = []
     carrier: dict[str, str] = {mechanism.base: mechanism.base}
     for link in mechanism.links:
@@ -103,9 +112,11 @@ def with_parameters(
             numbers = array(after[each] for each in names) + shift
             links.append(replace(link, inertial=_body(link.name, numbers)))
     for place, link in enumerate(links):
-        law = {each: after[f"{link.joint.name}.{each}"] for each in _laws(link)}
-        friction = replace(link.joint.friction, **law)
-        links[place] = replace(link, joint=replace(link.joint, friction=friction))
+        if link.joint.moves:
+            terms = friction_terms(link.joint.friction)
+            law = {FRICTION[each]: after[f"{link.joint.name}.{each}"] for each in terms}
+            friction = replace(link.joint.friction, **law)
+            links[place] = replace(link, joint=replace(link.joint, friction=friction))
 
     def moved(name: str, rotor: Rotor) -> Rotor:
         names = [f"{name}.{each}" for each in ROTOR]
@@ -161,20 +172,17 @@ def is_whole(rotor: Rotor, model: str) -> bool:
     return model == "full" and bool(body.mass or body.center_of_mass.any() or rest.any())
 
 
-def _laws(link: Link) -> tuple[str, ...]:
-    return FRICTION if link.joint.moves else ()
-
-
-def _law(link: Link) -> tuple[tuple[str, ...], Array]:
-    names = _laws(link)
-    return names, array(getattr(link.joint.friction, each) for each in names)
+def friction_terms(law: Friction) -> tuple[str, ...]:
+    """Which of FRICTION's names this law has."""
+    own = law.numbers
+    return tuple(name for name, field in FRICTION.items() if field in own)
 
 
 def _named(owner: str, names: tuple[str, ...], numbers: Array) -> dict[str, float]:
     return {f"{owner}.{name}": float(number) for name, number in zip(names, numbers, strict=True)}
 
 
-def _numbers(body: Moments) -> Array:
+def _numbers(body: Inertial) -> Array:
     I = body.inertia_about_origin
     return array([body.mass, *body.first_moment, *(I[i, j] for i, j in ENTRIES)])
 
