@@ -7,8 +7,9 @@ from builtin_interfaces.msg import Duration, Time
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynamics.ros.feed_forward.builder import build
+from robot_dynamics.description import load
 from robot_dynamics.ros.feed_forward.controller import FeedForward
+from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
 
 ROUNDING = 1e-12
@@ -33,7 +34,7 @@ class Bench:
         self.log: list[str] = []
         self.settings = Settings.of(values)
         self.controller = FeedForward(self.settings, self.log.append)
-        self.controller.adopt(build(None, "description", description, self.settings))
+        self.controller.adopt(Model(Wish(load(description), self.settings)))
 
     def state(self, now: float, q=0.0, qd=0.0, *, names=("swing",), stamped=None):
         message = JointState(name=list(names), position=np.atleast_1d(q).astype(float).tolist())

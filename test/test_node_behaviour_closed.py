@@ -17,7 +17,7 @@ from node_bench import Bench, point
 import robot_dynamics as rd
 from robot_dynamics.closure.sensing import PATIENCE
 from robot_dynamics.ros.feed_forward.diagnostics import OK, WARN, Diagnosis
-from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.model import Model, Wish
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
 TO_SOLVED = 1e-9
@@ -106,18 +106,16 @@ def test_joints_in_another_order_give_torques_in_that_order():
 
 
 def test_a_new_formulation_goes_on_from_where_the_robot_is():
-    from robot_dynamics.ros.feed_forward.builder import build
-
     bench = ClosedBench("five_bar", command_timeout=0.0)
     wanted, qd = np.array([1.0, 2.0]), np.array([0.1, -0.2])
     bench.wish(wanted)
     for q2 in np.linspace(0.9416, 0.3, 20):
         bench.read([math.pi - q2, q2], qd)
-    settings = Settings.of(
-        {"description": "", "formulation": "gibbs_appell", "command_timeout": 0.0}
-    )
-    new = build(bench.controller.model, "parameters", settings, settings)
-    before, after = bench.controller.model.dynamics.closed, new.dynamics.closed
+    old = bench.controller.model
+    settings = bench.settings.changed({"formulation": "gibbs_appell"})
+    new = Model(Wish(old.wish.mechanism, settings))
+    new.go_on_from(old)
+    before, after = old.dynamics.closed, new.dynamics.closed
     assert after is not before
     np.testing.assert_array_equal(after.last.q_r, before.last.q_r)
 

@@ -7,6 +7,8 @@ import gc
 import sys
 import time as steady
 import warnings
+from array import array
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParam
 from rclpy.clock import Clock, ClockChange, ClockType, JumpThreshold, TimeJump
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
+from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
@@ -24,16 +27,18 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from ..errors import InputError, RobotDynamicsError, one_line
+from ..description import load
+from ..errors import InputError, RobotDynamicsError, listed, one_line, shown
 from .feed_forward import payload
-from .feed_forward.builder import Builder, build
+from .feed_forward.builder import Builder, Outcome
 from .feed_forward.controller import FeedForward, Torques
 from .feed_forward.diagnostics import Diagnosis
-from .feed_forward.model import Model
-from .feed_forward.parameters import BY_NAME, PARAMETERS, Settings
+from .feed_forward.model import Model, Wish
+from .feed_forward.parameters import AT_ONCE, BY_NAME, PARAMETERS, Settings
 from .feed_forward.parameters import Parameter as Row
 from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND
+from .parameter_requests import SERVICES, Answer, ParameterRequests, refused
 
 WATCH_PERIOD = 0.1
 """s between two looks at what no message reports: lost feedback, finished models, signals"""
@@ -41,16 +46,8 @@ WATCH_PERIOD = 0.1
 DIAGNOSTICS_PERIOD = 0.95
 """s, of the watch's timer: once a second"""
 
-AT_ONCE = (
-    "command_timeout",
-    "on_timeout",
-    "max_age",
-    "lookahead",
-    "missing_accelerations",
-    "max_acceleration",
-    "lead_in_acceleration",
-)
-"""Parameters that no model is built from"""
+LINE = 500
+"""Characters of a line in the log and of a value in the diagnostics"""
 
 NEWEST = QoSProfile(depth=1)
 """Torques: an old one is of no use to anybody"""
@@ -69,17 +66,18 @@ class FeedForwardNode(Node):  # type: ignore[misc]
     """
 
     def __init__(self) -> None:
+        self._requests = ParameterRequests()
         super().__init__("feed_forward")
         self._clock = self.get_clock()
-        logger = self.get_logger()
-        warnings.showwarning = lambda message, *_: logger.warning(one_line(message))
+        warnings.showwarning = lambda message, *_: self._warn(message)
         settings = self._declare()
-        self.controller = FeedForward(settings, self.get_logger().warning)
-        self._builder = Builder(settings)
-        self._description = ""
+        self.controller = FeedForward(settings, self._warn)
+        self._builder = Builder(settings, self._warn)
+        self._committing = False
         self._commands, self._effort = Float64MultiArray(), JointState()
         if settings.description:
-            self._adopt(build(None, "description", settings.description, settings))
+            # nothing runs yet that this could hold
+            self._adopt(Model(Wish(load(settings.description), settings)))
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._take_parameters)
 
@@ -125,105 +123,145 @@ class FeedForwardNode(Node):  # type: ignore[misc]
             post_callback=self._on_jump,
         )
 
+    def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
+        """As of every node; but setters of parameters are answered once the change counts."""
+        if srv_type not in SERVICES:
+            return super().create_service(srv_type, srv_name, callback, **options)
+        options["callback_group"] = self._requests.asleep
+        service = super().create_service(srv_type, srv_name, callback, **options)
+        self._requests.add(service)
+        return service
+
+    def destroy_node(self) -> None:
+        """Nothing is left behind that builds."""
+        self._builder.close()
+        super().destroy_node()
+
     # Parameters
 
     def _declare(self) -> Settings:
         for row in PARAMETERS:
-            self.declare_parameter(row.name, _plain(row.default), _descriptor(row))
+            descriptor = _descriptor(row)
+            if not row.type.endswith("array"):
+                self.declare_parameter(row.name, row.default, descriptor)
+                continue
+            # an empty array has a type once it was set with one
+            descriptor.read_only = False
+            self.declare_parameter(row.name, list(row.default), descriptor)
+            self.set_parameters([_typed(self.get_parameter(row.name))])
+            self.set_descriptor(row.name, _descriptor(row))
         known = {*BY_NAME, "use_sim_time", "start_type_description_service"}
         for name in self._parameter_overrides:
             if name not in known and not name.startswith("qos_overrides."):
                 near = difflib.get_close_matches(name, BY_NAME, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
-                self.get_logger().warning(f"parameter {name!r} is none of this node{hint}")
-        return Settings.of(self._values())
+                self._warn(f"parameter {shown(name)} is none of this node{hint}")
+        return Settings.of(_values(self.get_parameter(name) for name in BY_NAME))
 
-    def _values(self) -> dict[str, Any]:
-        values = {name: self.get_parameter_or(name).value for name in BY_NAME}
-        return {name: value for name, value in values.items() if value is not None}
+    def _on_request(self, parameters: list[Parameter], answer: Answer) -> None:
+        """Somebody asks for other values: what a model is built from is built first."""
+        parameters = [_typed(each) for each in parameters]
+        values = _values(parameters)
+        if not set(values) <= AT_ONCE and not any(BY_NAME[name].read_only for name in values):
+            try:
+                self._builder.set(values, (parameters, answer))
+                return
+            except RefusedError as error:
+                answer(refused(error))
+                return
+            except InputError:
+                pass  # for the same reason, or ROS's own, it is refused now
+        answer(self._set(parameters))
+
+    def _set(self, parameters: list[Parameter]) -> SetParametersResult:
+        try:
+            return self.set_parameters_atomically(parameters)
+        except ParameterException as error:
+            return refused(error)
 
     def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
-        """Would these values do? Names are checked against the robot that is there."""
+        """Would these values do?"""
+        values = _values(parameters)
         try:
-            settings = self._with(parameters)
-            model = self.controller.model
-            if model is not None:
-                model.fitted(settings)
+            self._builder.settings.changed(values)
         except InputError as error:
-            return SetParametersResult(successful=False, reason=str(error))
+            return refused(error)
+        if not set(values) <= AT_ONCE and not self._committing:
+            return refused(f"{', '.join(values)}: no model was built; use the node's services")
         return SetParametersResult(successful=True)
 
-    def _with(self, parameters: list[Parameter]) -> Settings:
-        values = self._values()
-        for parameter in parameters:
-            if parameter.name in BY_NAME:
-                values.pop(parameter.name, None)
-                if parameter.value is not None:
-                    values[parameter.name] = parameter.value
-        return Settings.of(values)
-
     def _take_parameters(self, parameters: list[Parameter]) -> None:
-        names = {parameter.name for parameter in parameters} & set(BY_NAME)
-        if not names:
-            return
-        settings = self._with([])
-        self.controller.settings = settings
-        self._builder.settings = settings
-        if not names <= set(AT_ONCE) and self.controller.model is not None:
-            self._builder.ask("parameters", settings)
+        if not self._committing:
+            self._builder.take(_values(parameters))
+            self.controller.settings = self._builder.settings
 
     # The robot
 
     def _on_description(self, message: String) -> None:
-        if message.data != self._description:
-            self._description = message.data
-            self._builder.ask("description", message.data)
+        try:
+            self._builder.describe(message.data)
+        except RobotDynamicsError as error:
+            self.controller.refuse("description", error)
 
     def _on_payload(self, message: InertiaStamped) -> None:
         try:
-            model = self.controller.model
-            if model is None:
-                raise RefusedError("no robot", "there is no robot description yet")
-            self._builder.ask("payload", payload.read(message, model.wish.mechanism))
+            self._builder.carry(*payload.read(message), self.controller.model)
         except RobotDynamicsError as error:
             self.controller.refuse("payload", error)
+
+    def _on_outcome(self, outcome: Outcome) -> None:
+        """A change was built, or could not be."""
+        change, error = outcome.change, outcome.error
+        if outcome.still_refused is not None:
+            self.controller.refuse("description", outcome.still_refused)
+        if error is not None:
+            self.controller.refuse(change.kind, error)
+            self._builder.reject(outcome)
+        if change.kind != "parameters":
+            if error is None:
+                self._accept(outcome)
+            return
+        parameters, answer = change.sender
+        if error is not None:
+            answer(refused(error))
+            return
+        self._committing = True
+        try:
+            result = self._set(parameters)
+        finally:
+            self._committing = False
+        if result.successful:
+            self._accept(outcome)
+        answer(result)
+
+    def _accept(self, outcome: Outcome) -> None:
+        old = self.controller.model
+        self._builder.accept(outcome, old)
+        self.controller.settings = self._builder.settings
+        if outcome.model is None:
+            return
+        self._adopt(outcome.model)
+        if old is not None and outcome.change.kind != "payload":
+            lost = set(old.wish.payloads) - set(outcome.model.wish.payloads)
+            if lost:
+                self._warn(f"payload put down: no link {listed(sorted(lost))} any more")
 
     def _adopt(self, model: Model) -> None:
         old = self.controller.model
         if old is not None and not old.has_the_joints_of(model):
             self._publish(self.controller.farewell(self._now()))
         self.controller.adopt(model)
-        # what is there by now stays: the collector need not look at it between two states
-        gc.freeze()
+        if old is None:
+            # what is there by now stays: the collector need not look at it between two states
+            gc.freeze()
         n = len(model.outputs)
         self._effort.name = list(model.outputs)
         self._commands.data = self._effort.effort = [0.0] * n
         # windows into the messages: publishing allocates nothing
         self._windows = np.frombuffer(self._commands.data), np.frombuffer(self._effort.effort)
-        s = model.wish.settings
-        self.get_logger().info(
-            f"{model.name}: torques of {', '.join(model.outputs)} by {s.formulation}"
-        )
-
-    def _finish_build(self) -> None:
-        built = self._builder.poll(self.controller.model)
-        if built is None:
-            return
-        if built.model is not None:
-            self._adopt(built.model)
-            return
-        assert built.error is not None
-        self.controller.refuse(built.change, built.error)
-        if built.change == "parameters" and self.controller.model is not None:
-            self._builder.withdraw("parameters")
-            used = self.controller.model.wish.settings
-            self.set_parameters(
-                [
-                    Parameter(name, value=_plain(getattr(used, name)))
-                    for name, row in BY_NAME.items()
-                    if name not in AT_ONCE and not row.read_only
-                ]
-            )
+        formulation = model.wish.settings.formulation
+        text = f"{model.name}: torques of {listed(model.outputs)} by {formulation}"
+        self.get_logger().info(one_line(text, LINE))
 
     # Torques
 
@@ -240,7 +278,10 @@ class FeedForwardNode(Node):  # type: ignore[misc]
 
     def _on_watch(self) -> None:
         self._publish(self.controller.watch(self._now()))
-        self._finish_build()
+        for parameters, answer in self._requests.taken():
+            self._on_request(parameters, answer)
+        while (outcome := self._builder.poll(self.controller.model)) is not None:
+            self._on_outcome(outcome)
         if steady.monotonic() - self._diagnosed >= DIAGNOSTICS_PERIOD:
             self._publish_diagnostics()
 
@@ -264,6 +305,10 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         """The last word to the controllers behind, which keep what they got last."""
         self._publish(self.controller.farewell(self._now()))
 
+    def _warn(self, text: object) -> None:
+        """One line in the log, whatever names from elsewhere are in it."""
+        self.get_logger().warning(one_line(text, LINE))
+
     def _now(self) -> int:
         return int(self._clock.now().nanoseconds)
 
@@ -273,14 +318,21 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         self._diagnosed = steady.monotonic()
         now = self._clock.now()
         report = self._diagnosis.report(
-            self.controller, self._builder.busy, now.nanoseconds, self._diagnosed
+            self.controller,
+            self._builder.busy,
+            now.nanoseconds,
+            self._diagnosed,
+            description_refused=self._builder.refused_description,
         )
         status = DiagnosticStatus(
             level=bytes([report.level]),
             name=f"{self.get_fully_qualified_name().lstrip('/')}: torques",
-            message=report.message,
-            hardware_id=report.values.get("robot", ""),
-            values=[KeyValue(key=key, value=value) for key, value in report.values.items()],
+            message=one_line(report.message, LINE),
+            hardware_id=one_line(report.values.get("robot", ""), LINE),
+            values=[
+                KeyValue(key=one_line(key, LINE), value=one_line(value, LINE))
+                for key, value in report.values.items()
+            ],
         )
         message = DiagnosticArray(status=[status])
         message.header.stamp = now.to_msg()
@@ -292,8 +344,8 @@ def _descriptor(row: Row) -> ParameterDescriptor:
         description=row.meaning + (f" [{row.unit}]" if row.unit else ""),
         additional_constraints=row.range,
         read_only=row.read_only,
-        # to ROS an empty array is one of bytes: the table checks what comes in its place
-        dynamic_typing=row.default == (),
+        # to ROS an empty array is one of bytes, [4, 100] one of integers: the table checks them
+        dynamic_typing=row.type.endswith("array"),
     )
     if row.type == "double":
         upper = min(row.maximum, sys.float_info.max)
@@ -303,5 +355,29 @@ def _descriptor(row: Row) -> ParameterDescriptor:
     return descriptor
 
 
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+def _values(parameters: Iterable[Parameter]) -> dict[str, Any]:
+    """Name to value, of those that are in the table."""
+    return {each.name: each.value for each in parameters if each.name in BY_NAME}
+
+
+def _typed(parameter: Parameter) -> Parameter:
+    """An array that is empty, or of whole numbers, as one of the table's type."""
+    row = BY_NAME.get(parameter.name)
+    if row is None or not row.type.endswith("array"):
+        return parameter
+    value = [] if parameter.value is None else parameter.value
+    if not len(value) or isinstance(value, (list, array)):
+        value = list(value)
+        if row.type == "double_array" and all(type(each) is int for each in value):
+            value = [float(each) for each in value]
+        try:
+            return Parameter(row.name, _ARRAYS[row.type], value)
+        except ValueError:
+            pass  # of something else: the table says so
+    return parameter
+
+
+_ARRAYS = {
+    "string_array": Parameter.Type.STRING_ARRAY,
+    "double_array": Parameter.Type.DOUBLE_ARRAY,
+}

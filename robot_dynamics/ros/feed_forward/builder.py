@@ -1,121 +1,323 @@
-"""New models are built beside the control loop, one at a time, and handed over finished."""
+"""The robot as it is wanted: a description, parameters and payloads, changed one at a time.
+
+What was accepted is what computes. A change becomes a model beside the control loop, is handed over
+finished, and counts from then on. Until then everything is as it was, and where there turns out to
+be no such model, it stays so.
+"""
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ...description import load, load_urdf_text
-from ...errors import RobotDynamicsError
+from ...description.load import MOST_BYTES
+from ...errors import DescriptionError, RobotDynamicsError, one_line, wrong
 from ...mechanism import Inertial, Mechanism
-from .model import Model, Wish
+from . import payload as payloads
+from .model import Model
 from .parameters import Settings
+from .process import BuildProcess, Draft, unexpected
+from .refusal import RefusedError
 
 SWITCH_INTERVAL = 2e-4
 """s: how long a build may keep Python's lock from the control loop (5 ms where nobody builds)"""
 
+CLOSING = 5.0
+"""s that the end waits for a build to stop"""
 
-class Built(NamedTuple):
-    """A finished change: a model, or why there is none."""
-
-    change: str
-    model: Model | None
-    error: RobotDynamicsError | None
+MOST_WAITING = 100
+"""Changes that wait for their turn"""
 
 
-def build(
-    current: Model | None,
-    change: str,
-    value: Any,
-    settings: Settings,
-    read: Callable[[str], Mechanism] = load,
-) -> Model:
-    """The model after one change.
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Something that is to be different."""
 
-    Args:
-        current: the model in use; None: there is no robot yet.
-        change: description, parameters or payload.
-        value: a description's path or text; settings; or (link, Inertial).
-        settings: those to start from while there is no model.
-        read: what makes a mechanism of a description; `load_urdf_text` where it comes by topic.
+    kind: str
+    """description, parameters or payload"""
+    value: Any
+    """Text; values by name; or (link, Inertial)"""
+    sender: Any = None
+    """Whatever the one who asks wants to find again in the outcome"""
 
-    Raises:
-        RobotDynamicsError: the change makes no robot; nothing has changed.
-    """
-    if change == "description":
-        mechanism = read(value)
-        payloads = {} if current is None else dict(current.wish.payloads)
-        links = {link.name for link in mechanism.links}
-        payloads = {link: payload for link, payload in payloads.items() if link in links}
-        settings = settings if current is None else current.wish.settings
-        return Model(Wish(mechanism, settings, payloads), current)
-    assert current is not None
-    if change == "parameters":
-        return Model(replace(current.wish, settings=value), current)
-    link, payload = value
-    payloads = {**current.wish.payloads, link: payload}
-    if payload.is_nothing:
-        del payloads[link]
-    return Model(replace(current.wish, payloads=payloads), current)
+
+class Outcome(NamedTuple):
+    """What became of a change. It counts when it is accepted."""
+
+    change: Change
+    model: Model | None = None
+    """What is to compute from now on; None: whatever did before"""
+    error: RobotDynamicsError | None = None
+    """Why nothing changes"""
+    still_refused: RobotDynamicsError | None = None
+    """Why the newest description makes no robot with the new parameters either"""
 
 
 class Builder:
-    """A queue of changes and one thread at a time that works on it.
+    """Accepted settings, and a queue of changes to them and to the robot.
 
-    A later change of the same kind (of the same link) takes the place of one that still waits.
+    Args:
+        settings: those to begin with.
+        tell: gets each line that a build has to say; it is called by another thread.
+        process: makes the process of a build.
+
+    Attributes:
+        settings: what was accepted.
     """
 
-    def __init__(self, settings: Settings):
+    def __init__(
+        self,
+        settings: Settings,
+        tell: Callable[[str], None] = lambda _: None,
+        process: Callable[[], Any] = BuildProcess,
+    ):
         self.settings = settings
-        self._waiting: dict[tuple[str, str], Any] = {}
-        self._running: threading.Thread | None = None
-        self._result: Built | None = None
+        self._tell = tell
+        self._process = process
+        self._waiting: deque[Change] = deque()
+        self._work: _Work | None = None
+        self._newest = ""
+        self._refused = False
 
-    def ask(self, change: str, value: Settings | str | tuple[str, Inertial]) -> None:
-        """Have a change made."""
-        link = value[0] if isinstance(value, tuple) else ""
-        self._waiting[change, link] = value
+    # What is asked for
 
-    def withdraw(self, change: str) -> None:
-        """Forget the changes of a kind that still wait."""
-        self._waiting = {key: value for key, value in self._waiting.items() if key[0] != change}
+    def describe(self, text: str) -> None:
+        """Have another robot. What waits or is being built of an older description is forgotten;
+        one that is the newest already, and was not refused, changes nothing.
+
+        Raises:
+            DescriptionError: it is too large.
+        """
+        if len(text) > MOST_BYTES:
+            raise wrong(DescriptionError, "characters", len(text), f"at most {MOST_BYTES}")
+        if text == self._newest and not self._refused:
+            return
+        self._newest, self._refused = text, False
+        self._forget(lambda change: change.kind == "description")
+        self._waiting.append(Change("description", text))
+
+    def carry(self, link: str, payload: Inertial, current: Model | None) -> None:
+        """Have a link carry a body, or nothing.
+
+        Raises:
+            RefusedError: there is no such link, or no robot.
+        """
+        if not self.busy:
+            if current is None:
+                raise RefusedError("no robot", "there is no robot description yet")
+            payloads.check_link(link, current.wish.mechanism)
+        self._forget(lambda change: change.kind == "payload" and change.value[0] == link)
+        self._make_room()
+        self._waiting.append(Change("payload", (link, payload)))
+
+    def set(self, values: Mapping[str, Any], sender: Any = None) -> None:
+        """Have other values of parameters.
+
+        Raises:
+            InputError: the table does not allow one.
+            RefusedError: too much waits already.
+        """
+        self.settings.changed(values)
+        self._make_room()
+        self._waiting.append(Change("parameters", dict(values), sender))
+
+    def take(self, values: Mapping[str, Any]) -> None:
+        """Values of parameters that no model is built from count at once.
+
+        Raises:
+            InputError: the table does not allow one.
+        """
+        self.settings = self.settings.changed(values)
+
+    def _make_room(self) -> None:
+        if len(self._waiting) >= MOST_WAITING:
+            raise RefusedError("too many", f"{MOST_WAITING} changes wait already")
+
+    def _forget(self, is_outdated: Callable[[Change], bool]) -> None:
+        self._waiting = deque(each for each in self._waiting if not is_outdated(each))
+        work = self._work
+        if work is not None and work.change.kind == "description" and is_outdated(work.change):
+            work.cancel()
+
+    # What becomes of it
 
     @property
     def busy(self) -> bool:
-        return self._running is not None or bool(self._waiting)
+        """Is something being built, or does it wait?"""
+        return self._work is not None or bool(self._waiting)
 
-    def poll(self, current: Model | None) -> Built | None:
-        """A finished change, if there is one; starts the next one on the current model."""
-        if self._running is not None:
-            if self._running.is_alive():
-                return None
-            result, self._running, self._result = self._result, None, None
-            return result
-        if self._waiting:
-            # nothing but a description can come first
-            key = next((key for key in self._waiting if current or key[0] == "description"), None)
-            if key is None:
-                self._waiting.clear()
-                return None
-            value = self._waiting.pop(key)
-            work = self._working(current, key[0], value)
-            self._running = threading.Thread(target=work, name="build", daemon=True)
-            self._running.start()
+    @property
+    def refused_description(self) -> bool:
+        """Did the newest description make no robot?"""
+        return self._refused
+
+    def poll(self, current: Model | None) -> Outcome | None:
+        """A finished change, if there is one; starts the next one.
+
+        Args:
+            current: the model that computes.
+        """
+        if self._work is None and self._waiting:
+            outcome = self._begin(self._waiting.popleft(), current)
+            if outcome is not None:
+                return outcome
+        if self._work is None or self._work.is_alive:
+            return None
+        work, self._work = self._work, None
+        if work.cancelled:
+            return None
+        return work.outcome
+
+    def accept(self, outcome: Outcome, current: Model | None) -> None:
+        """From now on it counts: its model is to compute with the next state.
+
+        Args:
+            current: the model that computed until now.
+        """
+        change, model = outcome.change, outcome.model
+        if change.kind == "parameters":
+            self.settings = self.settings.changed(change.value)
+        if model is None:
+            return
+        # what no model is built from may have changed meanwhile
+        model.wish = replace(model.wish, settings=self.settings)
+        if current is not None:
+            model.go_on_from(current)
+        if current is None or model.wish.mechanism is not current.wish.mechanism:
+            self._refused = False
+
+    def reject(self, outcome: Outcome) -> None:
+        """Nothing changes."""
+        if outcome.change.kind == "description" and outcome.change.value == self._newest:
+            self._refused = True
+
+    def wait(self, patience: float) -> None:
+        """Until what is being built is finished, at most so many s."""
+        if self._work is not None:
+            self._work.join(patience)
+
+    def close(self) -> None:
+        """Stop what is being built, and wait until it has stopped."""
+        self._waiting.clear()
+        if self._work is not None:
+            self._work.cancel()
+            self.wait(CLOSING)
+            self._work = None
+
+    def _begin(self, change: Change, current: Model | None) -> Outcome | None:
+        """Start to build; or the outcome, where there is nothing to build."""
+        try:
+            drafts = self._drafts(change, current)
+        except RobotDynamicsError as error:
+            return Outcome(change, error=error)
+        if not drafts:
+            return Outcome(change)
+        self._work = _Work(change, drafts, current, self._process, self._tell)
         return None
 
-    def _working(self, current: Model | None, change: str, value: Any) -> Callable[[], None]:
-        def work() -> None:
-            usual = sys.getswitchinterval()
-            sys.setswitchinterval(SWITCH_INTERVAL)
-            try:
-                model = build(current, change, value, self.settings, load_urdf_text)
-                self._result = Built(change, model, None)
-            except RobotDynamicsError as error:
-                self._result = Built(change, None, error)
-            finally:
-                sys.setswitchinterval(usual)
+    def _drafts(self, change: Change, current: Model | None) -> list[Draft]:
+        """What the change may lead to: the first that makes a robot is the one; none: nothing
+        is to be built.
 
-        return work
+        Raises:
+            RobotDynamicsError: the change can't be.
+        """
+        carried = {} if current is None else current.wish.payloads
+        if change.kind == "description":
+            return [Draft(change.value, self.settings, carried)]
+        if change.kind == "parameters":
+            settings = self.settings.changed(change.value)
+            # a description that was refused may do with other parameters
+            sources: list[str | Mechanism] = [self._newest] if self._refused else []
+            if current is not None:
+                sources.append(current.wish.mechanism)
+            return [Draft(source, settings, carried) for source in sources]
+        if current is None:
+            raise RefusedError("no robot", "there is no robot description yet")
+        link, payload = change.value
+        mechanism = current.wish.mechanism
+        payloads.check_link(link, mechanism)
+        kept = {name: each for name, each in carried.items() if name != link}
+        added = {} if payload.is_nothing else {link: payload}
+        return [Draft(mechanism, self.settings, kept | added)]
+
+
+class _Work:
+    """A thread that makes a model: what takes long in a process, the rest by itself."""
+
+    def __init__(
+        self,
+        change: Change,
+        drafts: list[Draft],
+        current: Model | None,
+        process: Callable[[], Any],
+        tell: Callable[[str], None],
+    ):
+        self.change = change
+        self.outcome = Outcome(change)
+        self.cancelled = False
+        self._drafts, self._current = drafts, current
+        self._start_process, self._tell = process, tell
+        self._process: Any = None
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="build", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def join(self, patience: float) -> None:
+        self._thread.join(patience)
+
+    def cancel(self) -> None:
+        """Nobody wants the outcome any more."""
+        with self._lock:
+            self.cancelled = True
+            if self._process is not None:
+                self._process.kill()
+
+    def _run(self) -> None:
+        refused: RobotDynamicsError | None = None
+        error: RobotDynamicsError | None = None
+        for draft in self._drafts:
+            try:
+                model = self._made(draft)
+                self.outcome = Outcome(self.change, model, still_refused=refused)
+                return
+            except RobotDynamicsError as found:
+                error = found.with_traceback(None)
+            # whatever it is: the control loop goes on, and says what happened
+            except BaseException as found:  # noqa: BLE001
+                error = unexpected(found)
+            if draft.is_new and self.change.kind == "parameters":
+                refused, error = error, None
+        self.outcome = Outcome(self.change, error=error, still_refused=refused)
+
+    def _made(self, draft: Draft) -> Model:
+        if draft.is_new:
+            draft = replace(draft, source=self._prepared(draft))
+        elif self._current is None or draft.wish().dynamics_key != self._current.wish.dynamics_key:
+            self._prepared(draft)
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        try:
+            return Model(draft.wish())
+        finally:
+            sys.setswitchinterval(usual)
+
+    def _prepared(self, draft: Draft) -> Mechanism:
+        with self._start_process() as process:
+            with self._lock:
+                self._process = process
+                if self.cancelled:
+                    process.kill()
+            try:
+                return process.mechanism(draft, lambda text: self._tell(one_line(text)))
+            finally:
+                with self._lock:
+                    self._process = None

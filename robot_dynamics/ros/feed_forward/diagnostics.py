@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...errors import listed
 from .controller import FeedForward
 from .model import Model
 from .stamps import SECOND
@@ -29,13 +30,22 @@ class Diagnosis:
         self._complaints = 0
         self._at = steady
 
-    def report(self, controller: FeedForward, busy: bool, now: int, steady: float) -> Report:
+    def report(
+        self,
+        controller: FeedForward,
+        busy: bool,
+        now: int,
+        steady: float,
+        *,
+        description_refused: bool = False,
+    ) -> Report:
         """The state of things.
 
         Args:
             busy: a new model is being built.
             now: the clock, ns.
             steady: s, of a clock that never jumps.
+            description_refused: the newest description made no robot.
         """
         counts = (controller.states, controller.commands, controller.outputs)
         elapsed = max(steady - self._at, 1e-9)
@@ -65,7 +75,7 @@ class Diagnosis:
             wish = controller.model.wish
             values |= {
                 "robot": wish.mechanism.name,
-                "joints": ", ".join(controller.model.joints),
+                "joints": listed(controller.model.joints),
                 "side": wish.settings.side,
                 "formulation": wish.settings.formulation,
                 "rotors": wish.settings.rotors,
@@ -75,6 +85,10 @@ class Diagnosis:
                 "building a new model": "yes" if busy else "no",
             }
         level, message = self._verdict(controller, rates, new)
+        if description_refused:
+            values["newest description"] = "refused"
+            told = "the newest robot description was refused"
+            level, message = max(level, WARN), "; ".join([told, *([message] if level else [])])
         if controller.model is not None:
             found, warnings = closure(controller.model)
             values |= found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...dynamics import InverseDynamics
 from ...dynamics.motors import gear_matrix
-from ...errors import InputError, choices, wrong
+from ...errors import InputError, choices, listed, wrong
 from ...mechanism import Inertial, Mechanism
 from .parameters import Settings
 from .sensors import Sensors
@@ -27,9 +28,15 @@ class Wish:
     payloads: Mapping[str, Inertial] = field(default_factory=dict)
     """By link"""
 
+    @classmethod
+    def of(cls, mechanism: Mechanism, settings: Settings, payloads: Mapping[str, Inertial]) -> Wish:
+        """With those of the payloads whose links are there."""
+        links = {link.name for link in mechanism.links}
+        return cls(mechanism, settings, {k: each for k, each in payloads.items() if k in links})
+
     @property
     def dynamics_key(self) -> tuple[object, ...]:
-        """What the dynamics are built for; payloads change while they run, the rest is wiring."""
+        """What kernels are compiled for: payloads are parameters of theirs, the rest is wiring."""
         s = self.settings
         mechanism, terms = id(self.mechanism), frozenset(s.terms)
         closure = s.sensed, s.condition_limit
@@ -47,37 +54,30 @@ class Model:
         optional: the sensed ones.
         sensors: what is read of these; None where they are solved.
         periodic: (n,) which of the joints may turn forever.
-        limits: (m,) largest magnitudes of the torques, or None.
+        limits: (m,) largest magnitudes of the torques: `effort_limits`, else the description's;
+            infinity where nothing is known.
 
     Raises:
         InputError: the settings name joints that the robot does not have, or not in this way.
         RobotDynamicsError: see `InverseDynamics`.
     """
 
-    def __init__(self, wish: Wish, previous: Model | None = None):
+    def __init__(self, wish: Wish):
         self.wish = wish
         mechanism, settings = wish.mechanism, wish.settings
-        if previous is not None and previous.wish.mechanism is not mechanism:
-            previous = None
-        if previous is not None and previous.wish.dynamics_key == wish.dynamics_key:
-            self.dynamics: InverseDynamics = previous.dynamics
-            carried = previous.wish.payloads
-        else:
-            carried = {}
-            self.dynamics = InverseDynamics(
-                mechanism,
-                settings.formulation,
-                rotors=settings.rotors,
-                terms=settings.terms,
-                friction_smoothing=settings.friction_smoothing,
-                sensed=settings.sensed,
-                condition_limit=settings.condition_limit,
-            )
-        for link in {**carried, **wish.payloads}:
-            if carried.get(link) is not wish.payloads.get(link):
-                self.dynamics.set_payload(link, wish.payloads.get(link))
+        self.dynamics = InverseDynamics(
+            mechanism,
+            settings.formulation,
+            rotors=settings.rotors,
+            terms=settings.terms,
+            friction_smoothing=settings.friction_smoothing,
+            sensed=settings.sensed,
+            condition_limit=settings.condition_limit,
+        )
+        for link, payload in wish.payloads.items():
+            self.dynamics.set_payload(link, payload)
         names, locked = self.dynamics.joint_names, settings.locked
-        self.joints, self.outputs, self.limits = self.fitted(settings)
+        self.joints, self.outputs, self.limits = self._fitted(settings)
         besides = (name for name in names if name not in self.joints and name not in locked)
         self.read = (*self.joints, *besides)
         self.periodic = np.array(
@@ -93,23 +93,23 @@ class Model:
         self._passive = slice(len(actuated), len(names))
         self._out = np.array([actuated.index(name) for name in self.joints], dtype=np.intp)
         self._q, self._qd, self._qdd = np.zeros((3, len(names)))
-        self.sensors = self._watched(previous)
-        if previous is None or previous.dynamics is not self.dynamics:
-            self._warm_up()
-            if previous is not None and self.dynamics.closed and previous.dynamics.closed:
-                self.dynamics.closed.reset(previous.dynamics.closed.last)
+        self.sensors = Sensors(mechanism, settings.sensor_tolerance) if settings.sensed else None
+        self._warm_up()
         for name, position in locked.items():
             self._q[column[name]] = position
 
-    def _watched(self, previous: Model | None) -> Sensors | None:
-        settings = self.wish.settings
-        if not settings.sensed:
-            return None
-        sensors = previous.sensors if previous else None
-        if sensors is None:
-            return Sensors(self.wish.mechanism, settings.sensor_tolerance)
-        sensors.tolerance = settings.sensor_tolerance
-        return sensors
+    def go_on_from(self, previous: Model) -> None:
+        """Take over where the robot is from a model that ran until now, of the same mechanism.
+
+        Call it between two states: the one before knows the way that the robot has gone.
+        """
+        if previous.wish.mechanism is not self.wish.mechanism:
+            return
+        if self.dynamics.closed and previous.dynamics.closed:
+            self.dynamics.closed.reset(previous.dynamics.closed.last)
+        if self.sensors is not None and previous.sensors is not None:
+            self.sensors = previous.sensors
+            self.sensors.tolerance = self.wish.settings.sensor_tolerance
 
     def _warm_up(self) -> None:
         """Build all that is built with the first call, and see that there are torques at home."""
@@ -117,7 +117,7 @@ class Model:
         q = np.zeros(len(self._q)) if closed is None else closed.home.q_r[: len(self._q)]
         self._torques(q, np.zeros_like(q), np.zeros_like(q))
 
-    def fitted(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...], Floats | None]:
+    def _fitted(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
         """The joints to drive, the names of their torques and the limits of these.
 
         Raises:
@@ -147,9 +147,32 @@ class Model:
                 InputError,
                 "effort_limits",
                 list(limits),
-                f"{len(outputs)} numbers, one each for {', '.join(outputs)}",
+                f"{len(outputs)} numbers, one each for {listed(outputs)}",
             )
-        return joints, outputs, np.array(limits) if limits else None
+        return joints, outputs, np.array(limits or self._described_limits(joints))
+
+    def _described_limits(self, joints: tuple[str, ...]) -> Floats:
+        """(m,) largest magnitudes of the torques of `joints`, or of the motors, by the description.
+
+        A motor that drives one joint alone, and alone, may give the joint's limit over the gear
+        ratio. Where several motors share joints the description's limits are none of theirs.
+        """
+        mechanism, actuated = self.wish.mechanism, self.dynamics.actuated_names
+        efforts = {name: mechanism.joint(name).limits for name in actuated}
+        known = {
+            name: math.inf if limits is None or limits.effort is None else float(limits.effort)
+            for name, limits in efforts.items()
+        }
+        if self.wish.settings.side == "joint":
+            return np.array([known[name] for name in joints])
+        gears = gear_matrix(mechanism)[:, [mechanism.joint_names.index(name) for name in actuated]]
+        limits = np.full(len(gears), math.inf)
+        for k, row in enumerate(gears):
+            driven = np.flatnonzero(row)
+            if len(driven) == 1 and np.count_nonzero(gears[:, driven[0]]) == 1:
+                # τ = Γ τ_drive
+                limits[k] = known[actuated[driven[0]]] / abs(row[driven[0]])
+        return limits
 
     def _motors(self, side: str, joints: tuple[str, ...]) -> tuple[str, ...]:
         """The names of the motors, which have to drive all of these joints."""
@@ -159,7 +182,7 @@ class Model:
                 InputError,
                 "joints",
                 list(joints),
-                f"{', '.join(missing)} as well: with side {side} all joints are driven",
+                f"{listed(missing)} as well: with side {side} all joints are driven",
             )
         mechanism = self.wish.mechanism
         columns = [mechanism.joint_names.index(name) for name in actuated]
@@ -171,7 +194,7 @@ class Model:
                 InputError,
                 "side",
                 side,
-                f"joint: the description has no motor (`rotor`) for {', '.join(idle or actuated)}",
+                f"joint: the description has no motor (`rotor`) for {listed(idle or actuated)}",
             )
         return self.dynamics.motor_names
 

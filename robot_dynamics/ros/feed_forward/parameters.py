@@ -33,6 +33,10 @@ class Parameter:
     minimum: float = -math.inf
     maximum: float = math.inf
     read_only: bool = False
+    at_once: bool = False
+    """No model is built from it"""
+    needed: bool = False
+    """An array that may not be empty"""
 
     @property
     def range(self) -> str:
@@ -57,6 +61,8 @@ class Parameter:
         if isinstance(value, str) or not isinstance(value, (Sequence, array)):
             kind = "strings" if self.type.startswith("string") else "numbers"
             raise wrong(InputError, self.name, value, f"a list of {kind}")
+        if self.needed and not len(value):
+            raise wrong(InputError, self.name, list(value), f"at least one, {self.range}")
         return tuple(self._checked_one(each) for each in value)
 
     def _checked_one(self, value: Any) -> Any:
@@ -102,6 +108,7 @@ PARAMETERS = (
         "",
         "what the torques contain; leave out what the controller or the drive adds itself",
         choices=tuple(TERMS),
+        needed=True,
     ),
     Parameter(
         "friction_smoothing",
@@ -189,6 +196,7 @@ PARAMETERS = (
         "",
         "what a single point without accelerations is: refused, or taken as zero",
         choices=("refuse", "zero"),
+        at_once=True,
     ),
     Parameter(
         "command_timeout",
@@ -198,6 +206,7 @@ PARAMETERS = (
         "a command that ended this long ago is over; 0: never",
         minimum=0.0,
         maximum=3600.0,
+        at_once=True,
     ),
     Parameter(
         "on_timeout",
@@ -206,6 +215,7 @@ PARAMETERS = (
         "",
         "what follows a command that is over",
         choices=("hold", "gravity", "stop"),
+        at_once=True,
     ),
     Parameter(
         "max_age",
@@ -216,6 +226,7 @@ PARAMETERS = (
         "feedback that stays out this long is lost; 0: no check",
         minimum=0.0,
         maximum=3600.0,
+        at_once=True,
     ),
     Parameter(
         "lookahead",
@@ -225,6 +236,7 @@ PARAMETERS = (
         "trajectories are sampled this much ahead of the state, to make up for delays",
         minimum=0.0,
         maximum=1.0,
+        at_once=True,
     ),
     Parameter(
         "max_acceleration",
@@ -235,6 +247,7 @@ PARAMETERS = (
         "could need; 0: no check",
         minimum=0.0,
         maximum=1e9,
+        at_once=True,
     ),
     Parameter(
         "lead_in_acceleration",
@@ -245,6 +258,7 @@ PARAMETERS = (
         "than the trajectory itself",
         minimum=0.0,
         maximum=1e9,
+        at_once=True,
     ),
     Parameter(
         "effort_limits",
@@ -252,12 +266,15 @@ PARAMETERS = (
         (),
         "N·m or N",
         "torques are cut off at plus and minus this, in the order they are published in; "
-        "not set: no limit",
+        "not set: the description's <limit effort> where it has one",
         minimum=0.0,
     ),
 )
 
 BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
+
+AT_ONCE = frozenset(row.name for row in PARAMETERS if row.at_once)
+"""Parameters that no model is built from"""
 
 
 @dataclass(frozen=True)
@@ -293,13 +310,25 @@ class Settings:
         Raises:
             InputError: a value that the table does not allow.
         """
-        return cls(
+        settings = cls(
             **{
                 field.name: BY_NAME[field.name].checked(
                     values.get(field.name, BY_NAME[field.name].default)
                 )
                 for field in fields(cls)
             }
+        )
+        _ = settings.locked
+        return settings
+
+    def changed(self, values: Mapping[str, Any]) -> Settings:
+        """The same with other values by name.
+
+        Raises:
+            InputError: a value that the table does not allow.
+        """
+        return Settings.of(
+            {field.name: getattr(self, field.name) for field in fields(self)} | dict(values)
         )
 
     @property

@@ -1,0 +1,239 @@
+"""A build in a process of its own, so that nothing of it holds the control loop.
+
+    who wants it           the process of one build
+    ------------           ------------------------
+    BuildProcess()   ──→   starts: a session of its own, low priority, this process's module path
+    Draft            ──→   reads the description, compiles the kernels into the cache
+                     ←──   what it has to say, then the mechanism, or why there is none
+
+It ends with its answer. It is killed, with the compilers that it has started, when its time is
+over, when nobody wants its answer any more, and when the process that started it ends in whatever
+way: then its end of the connection closes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+
+from ...description import load_urdf_text
+from ...description.fields import DescriptionWarning
+from ...errors import RobotDynamicsError, one_line
+from ...mechanism import Inertial, Mechanism
+from .model import Model, Wish
+from .parameters import Settings
+
+PATIENCE = 300.0
+"""s that a build may take"""
+
+MOST_WORDS = 20
+"""Warnings of one build that are passed on"""
+
+NICENESS = 10
+"""How far behind the control loop a build stands where there is too little processor for both"""
+
+_START = (
+    f"import sys; sys.path[:] = sys.argv[2:]; from {__name__} import main; main(int(sys.argv[1]))"
+)
+
+
+class BuildError(RobotDynamicsError):
+    """A build that did not come to its end."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a model is to be made of, with the description as it came where it is a new one."""
+
+    source: str | Mechanism
+    """URDF text, or the mechanism that computes now"""
+    settings: Settings
+    payloads: Mapping[str, Inertial] = field(default_factory=dict)
+
+    @property
+    def is_new(self) -> bool:
+        """Is there a description to read?"""
+        return isinstance(self.source, str)
+
+    def wish(self) -> Wish:
+        """Raises:
+        DescriptionError: the text is no robot.
+        """
+        mechanism = self.source
+        if isinstance(mechanism, str):
+            mechanism = load_urdf_text(mechanism)
+        return Wish.of(mechanism, self.settings, self.payloads)
+
+
+class BuildProcess:
+    """The process of one build, from the side that wants it. A context manager: at its end there
+    is no process left."""
+
+    def __init__(self) -> None:
+        """Raises:
+        OSError: no process can be started.
+        """
+        self._connection, other = Pipe()
+        with other:
+            self._process = subprocess.Popen(  # noqa: S603  no shell, our own words
+                [sys.executable, "-c", _START, str(other.fileno()), *sys.path],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[other.fileno()],
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> BuildProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        self._process.wait()
+        self._connection.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End it and what it has started, now. May be called from any thread, and again."""
+        # its own session: the group is there as long as one of its processes is
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def mechanism(
+        self, draft: Draft, tell: Callable[[str], None], patience: float = PATIENCE
+    ) -> Mechanism:
+        """The mechanism of the draft; a model of it can then be made quickly.
+
+        Args:
+            draft: what to build.
+            tell: gets each line that the build has to say.
+            patience: s that it may take.
+
+        Raises:
+            RobotDynamicsError: there is no such robot.
+            BuildError: the process ended without an answer, or took too long.
+        """
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            self.kill()
+
+        timer = threading.Timer(patience, give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            self._connection.send(draft)
+            while True:
+                kind, content = self._connection.recv()
+                if kind == "word":
+                    tell(content)
+                elif kind == "error":
+                    raise content
+                else:
+                    return content
+        except (EOFError, OSError):
+            if late.is_set():
+                raise BuildError(f"the build took longer than {patience:g} s") from None
+            code = self._process.wait()
+            raise BuildError(
+                f"the build's process ended without an answer ({_words(code)})"
+            ) from None
+        finally:
+            timer.cancel()
+
+
+def _words(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"signal {-code}"
+
+
+# The other side
+
+
+def main(descriptor: int) -> None:
+    """What runs in the process."""
+    os.nice(NICENESS)
+    # ends it even where the interpreter itself does not come to it
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, 1.1 * PATIENCE)
+    connection = Connection(descriptor)
+    lock = threading.Lock()
+
+    def say(kind: str, content: object) -> None:
+        with lock:
+            connection.send((kind, content))
+
+    with suppress(EOFError, OSError):
+        draft = connection.recv()
+        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+        _pass_on(lambda text: say("word", text))
+        say(*_answer(draft))
+    os._exit(0)
+
+
+def _answer(draft: Draft) -> tuple[str, object]:
+    try:
+        return "mechanism", Model(draft.wish()).wish.mechanism
+    except RobotDynamicsError as error:
+        return "error", _portable(error)
+    # whatever it is, it is told in the other process
+    except BaseException as error:  # noqa: BLE001
+        return "error", unexpected(error)
+
+
+def unexpected(error: BaseException) -> BuildError:
+    """An error that nobody thought of, in one line."""
+    words = str(error)
+    return BuildError(f"{type(error).__name__}{': ' if words else ''}{words}")
+
+
+def _portable(error: RobotDynamicsError) -> RobotDynamicsError:
+    error.value = None
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301  our own
+    except Exception:  # noqa: BLE001  with arguments of its own
+        return RobotDynamicsError(str(error), name=error.name)
+    return error
+
+
+def _end_with(connection: Connection) -> None:
+    """Nothing more is sent to this process: what comes is the end of the other one."""
+    connection.poll(None)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _pass_on(say: Callable[[str], None]) -> None:
+    """Send the words about the description and about long builds to the other side. What is said
+    about backends is said there too, where the model is made again."""
+    count = 0
+
+    def tell(text: object) -> None:
+        nonlocal count
+        count += 1
+        if count <= MOST_WORDS:
+            say(one_line(text))
+        elif count == MOST_WORDS + 1:
+            say("and more of the kind")
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            tell(record.getMessage())
+
+    logging.getLogger("robot_dynamics").addHandler(Handler(logging.WARNING))
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("always", DescriptionWarning)
+    warnings.showwarning = lambda message, *_: tell(message)

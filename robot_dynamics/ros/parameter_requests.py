@@ -1,0 +1,94 @@
+"""Requests to set a node's parameters, where the answer may take its time.
+
+rclpy answers as soon as a callback returns, or, where the callback awaits something, spins without
+a pause until it is there. Here the services of a node's parameters sleep as far as the executor is
+concerned: the node looks for requests when it likes, and answers when it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
+from rclpy.callback_groups import CallbackGroup
+from rclpy.parameter import Parameter
+
+from ..errors import one_line
+
+SERVICES = (SetParameters, SetParametersAtomically)
+
+Answer = Callable[[SetParametersResult], None]
+
+
+class Asleep(CallbackGroup):  # type: ignore[misc]
+    """No executor takes anything that is in it."""
+
+    def can_execute(self, _entity: Any) -> bool:
+        return False
+
+    def beginning_execution(self, _entity: Any) -> bool:
+        return False
+
+    def ending_execution(self, _entity: Any) -> None:
+        pass
+
+
+class ParameterRequests:
+    """The requests of a node's services of `SERVICES`, which are created in the group `asleep`."""
+
+    def __init__(self) -> None:
+        self.asleep = Asleep()
+        self._services: list[Any] = []
+
+    def add(self, service: Any) -> None:
+        """A service of the node."""
+        self._services.append(service)
+
+    def taken(self) -> Iterator[tuple[list[Parameter], Answer]]:
+        """(parameters to be set at once, whom to tell what became of it), for all that came."""
+        for service in self._services:
+            while True:
+                with service.handle:
+                    request, header = service.handle.service_take_request(service.srv_type.Request)
+                if header is None:
+                    break
+                yield from _parts(service, request, header)
+
+
+def _parts(service: Any, request: Any, header: Any) -> Iterator[tuple[list[Parameter], Answer]]:
+    response = service.srv_type.Response()
+    groups = [[each] for each in request.parameters]
+    if service.srv_type is SetParametersAtomically:
+        groups = [request.parameters]
+    results: list[SetParametersResult | None] = [None] * len(groups)
+
+    def answer(k: int, result: SetParametersResult) -> None:
+        results[k] = result
+        if None not in results:
+            send()
+
+    def send() -> None:
+        if service.srv_type is SetParametersAtomically:
+            response.result = results[0]
+        else:
+            response.results = results
+        with suppress(RuntimeError):  # who asked is gone
+            service.send_response(response, header)
+
+    if not groups:
+        send()
+    for k, group in enumerate(groups):
+        try:
+            parameters = [Parameter.from_parameter_msg(each) for each in group]
+        except (ValueError, TypeError) as error:
+            answer(k, refused(error))
+        else:
+            yield parameters, lambda result, k=k: answer(k, result)  # type: ignore[misc]
+
+
+def refused(reason: object) -> SetParametersResult:
+    """Not set, and why."""
+    return SetParametersResult(successful=False, reason=one_line(reason))
