@@ -295,7 +295,7 @@ def test_a_robot_comes_by_topic_and_a_new_one_takes_over():
             f'<mass value="{mass}"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
             f'</inertial></link><joint name="{joint}" type="{kind}"><parent link="world"/>'
             f'<child link="box"/><axis xyz="0 0 1"/>'
-            f'<limit lower="0" upper="1" effort="1" velocity="1"/></joint></robot>'
+            f'<limit lower="0" upper="1" effort="900" velocity="1"/></joint></robot>'
         )
 
     with Partner(command_timeout=0.0, max_age=20.0) as partner:

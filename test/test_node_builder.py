@@ -319,7 +319,7 @@ def test_parameters_that_were_accepted_before_the_first_robot_are_its():
         RecursionError("too deep\nmuch"),
         AssertionError(),
         KeyError("link"),
-        BuildError("killed"),
+        BuildError("BuildError: killed"),
     ],
     ids=lambda error: type(error).__name__,
 )

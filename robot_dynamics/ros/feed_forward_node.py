@@ -134,7 +134,8 @@ class FeedForwardNode(Node):  # type: ignore[misc]
 
     def destroy_node(self) -> None:
         """Nothing is left behind that builds."""
-        self._builder.close()
+        if hasattr(self, "_builder"):
+            self._builder.close()
         super().destroy_node()
 
     # Parameters
