@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 Scalar = Any  # float, sympy.Expr or a recorder's scalar
 Array = NDArray[Any]
+Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-15
 """Below this an entry of a rotation matrix is the rounding of an exact 0 or ±1."""

@@ -174,13 +174,19 @@ def test_a_payload_takes_the_place_of_the_one_before(dh):
     ("change", "words"),
     [
         (lambda d: d.set_payload("nobody", payload(0)), "payload: link: found 'nobody', expected"),
-        (lambda d: d.set_payload("link1", Inertial(-1.0)), "mass: found -1.0, expected at least 0"),
-        (lambda d: d.set_payload("link1", Inertial(np.nan)), "expected finite numbers"),
-        (lambda d: setattr(d, "gravity_vector", [0, 0]), "gravity_vector: found .* three finite"),
+        (
+            lambda d: d.set_payload("link1", Inertial(-1.0)),
+            "mass: found -1.0, expected a finite number, at least 0",
+        ),
+        (lambda d: d.set_payload("link1", Inertial(np.nan)), "mass: found nan, expected a finite"),
+        (
+            lambda d: setattr(d, "gravity_vector", [0, 0]),
+            r"gravity_vector: found \(2,\), expected shape \(3,\)",
+        ),
         (lambda d: setattr(d, "gravity_vector", [0, 0, np.inf]), "gravity_vector"),
         (lambda d: d.set_friction("nobody", 0, 0), "friction: joint: found 'nobody'"),
         (lambda d: d.set_friction("q1", -1, 0), "viscous friction of q1: found -1, expected"),
-        (lambda d: d.set_friction("q1", 0, np.nan), "coulomb friction of q1"),
+        (lambda d: d.set_friction("q1", 0, np.nan), "coulomb friction of q1: found nan"),
     ],
 )
 def test_a_change_that_cannot_be_is_refused_and_changes_nothing(dh, change, words):

@@ -9,19 +9,20 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import lru_cache
+from operator import index
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import BackendError, InputError, choices, wrong
+from ..scalar import Floats
 from .function import Function
-from .native import BackendWarning, NativeKernel
-from .python_kernel import DirectKernel, PythonKernel
+from .native import BackendWarning, NativeCode
+from .python_kernel import DirectCode, PythonCode
 from .recorder import ProgramTooLarge
-
-Floats = NDArray[np.float64]
 
 BACKENDS = ("auto", "c", "python")
 VARIABLE = "ROBOT_DYNAMICS_BACKEND"
@@ -35,15 +36,17 @@ log = logging.getLogger("robot_dynamics")
 class Kernel:
     """A `Function` of float64 arrays: (size,) each, or batches (…, size).
 
+    It never changes, so that it may run on any thread: `at` gives another one, by the same code.
+
     Args:
         function: what to compute.
-        parameters: (function.parameters,), the first values of what may be changed later.
+        parameters: (function.parameters,), what is the same for all states.
         backend: auto, c or python. auto takes C, or says once why it cannot.
         threads: for batches; None: one for each core that this process may use.
 
     Raises:
         BackendError: `c` was asked for and cannot be had.
-        InputError: an unknown backend.
+        InputError: an unknown backend, or a number of threads that is none.
     """
 
     def __init__(
@@ -60,12 +63,24 @@ class Kernel:
             if backend not in BACKENDS:
                 raise wrong(InputError, VARIABLE, backend, choices(BACKENDS))
         self.function = function
-        self.threads = threads
-        self._parameters = np.array(parameters, dtype=float).reshape(function.parameters)
-        self._machine: Any = self._started(backend)
+        self.threads = checked_threads(threads)
+        self._code = _code(function, backend)
+        self._bind(parameters)
+        log.info("%s", self.description)
+
+    def at(self, parameters: Floats | Sequence[float]) -> Kernel:
+        """The same kernel with other parameters; nothing is built."""
+        other = copy(self)
+        other._bind(parameters)
+        return other
+
+    def _bind(self, parameters: Floats | Sequence[float]) -> None:
+        values = np.array(parameters, dtype=float).reshape(self.function.parameters)
+        values.flags.writeable = False
+        self._parameters = values
+        self._machine: Any = self._code.bound(values, self._any)
         self.call: Callable[..., Floats] = self._machine.call
         """The quickest way in: the same as calling the kernel"""
-        log.info("%s", self.description)
 
     def __call__(self, *states: ArrayLike) -> Floats:
         """The result (*shape) at states (size,), or (…, *shape) at (…, size).
@@ -77,52 +92,27 @@ class Kernel:
 
     @property
     def parameters(self) -> Floats:
-        """What is the same for all states. Assign a new vector to change it: a call sees the old
-        one or the new one, never some of each."""
+        """What is the same for all states."""
         return self._parameters
 
     @parameters.setter
     def parameters(self, values: Floats) -> None:
-        self._parameters = np.array(values, dtype=float).reshape(self.function.parameters)
-        self._machine.set_parameters(self._parameters)
+        before = self.call
+        self._bind(values)
+        if hasattr(before, "parameters"):
+            before.parameters = self._parameters
+            self.call = self._machine.call = before
 
     @property
     def backend(self) -> str:
         """c, python, or formulation (neither compiled nor generated)."""
-        return str(self._machine.name)
+        return str(self._code.name)
 
     @property
     def description(self) -> str:
         """Which backend runs, and why where it is not the first choice."""
-        reason = f" ({self._machine.reason})" if self._machine.reason else ""
+        reason = f" ({self._code.reason})" if self._code.reason else ""
         return f"{self.function.name}: {_NAMES[self.backend]}{reason}"
-
-    def _started(self, backend: str) -> Any:
-        function, parameters = self.function, self._parameters
-        why = ""
-        if backend != "python":
-            try:
-                return NativeKernel(function, parameters, self._any)
-            except ProgramTooLarge:
-                why = "it has too many operations to compile"
-            except BackendError as error:
-                if backend == "c":
-                    raise
-                why = str(error)
-                _warn_once(why)
-            if backend == "c":
-                raise BackendError(f"{function.name}: {why}", name="backend", value="c")
-        try:
-            return PythonKernel(function, parameters, why, self._any)
-        except ProgramTooLarge:
-            log.warning(
-                "%s of %s has too many operations for straight-line code: "
-                "the formulation itself runs at each call, and slowly",
-                function.name,
-                function.robot or "the robot",
-            )
-            why = "too many operations for straight-line code"
-            return DirectKernel(function, parameters, why, self._any)
 
     def _any(self, *states: ArrayLike) -> Floats:
         """Whatever is not plain vectors: lists, other types, batches, mistakes."""
@@ -142,10 +132,37 @@ class Kernel:
             np.ascontiguousarray(np.broadcast_to(a, (*shape, size))).reshape(count, size)
             for a, size in zip(arrays, sizes, strict=True)
         ]
-        work = count * self._machine.operations
+        work = count * self._code.operations
         threads = min(self.threads or _cores(), work // WORTH_A_THREAD + 1)
         out: Floats = self._machine.many(rows, threads)
         return out.reshape(*shape, *self.function.shape)
+
+
+def _code(function: Function, backend: str) -> NativeCode | PythonCode | DirectCode:
+    """The first of the backends that can be had."""
+    why = ""
+    if backend != "python":
+        try:
+            return NativeCode(function)
+        except ProgramTooLarge:
+            why = "it has too many operations to compile"
+        except BackendError as error:
+            if backend == "c":
+                raise
+            why = str(error)
+            _warn_once(why)
+        if backend == "c":
+            raise BackendError(f"{function.name}: {why}", name="backend", value="c")
+    try:
+        return PythonCode(function, why)
+    except ProgramTooLarge:
+        log.warning(
+            "%s of %s has too many operations for straight-line code: "
+            "the formulation itself runs at each call, and slowly",
+            function.name,
+            function.robot or "the robot",
+        )
+        return DirectCode(function, "too many operations for straight-line code")
 
 
 _NAMES = {
@@ -165,6 +182,21 @@ def _warn_once(why: str) -> None:
 def _cores() -> int:
     """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def checked_threads(threads: int | None) -> int | None:
+    """A number of threads as an int; None stays None.
+
+    Raises:
+        InputError: it is no whole number, or less than 1.
+    """
+    try:
+        found = 1 if threads is None else 0 if isinstance(threads, bool) else index(threads)
+    except TypeError:
+        found = 0
+    if found < 1:
+        raise wrong(InputError, "threads", threads, "a whole number from 1 on, or None")
+    return None if threads is None else found
 
 
 def as_floats(name: str, x: ArrayLike) -> Floats:

@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import BackendError
+from ..scalar import Floats
 from . import c_kernels, cache, compiler
 from .compiler import CompileError
 from .function import Function
-
-Floats = NDArray[np.float64]
 
 MOST = 200_000
 """Operations: a longer program is not compiled"""
@@ -42,57 +40,69 @@ class BackendWarning(UserWarning):
     """Something slower runs than could."""
 
 
-class NativeKernel:
-    """One function's kernels; the one for batches is built when it is first needed."""
+class NativeCode:
+    """One function's machine code; that for batches is built when it is first needed."""
 
     name = "c"
 
-    def __init__(self, function: Function, parameters: Floats, otherwise: Callable[..., Floats]):
+    def __init__(self, function: Function):
         """Raises:
         BackendError: no compiler, or it refused (in its own words).
         ProgramTooLarge: the program is longer than MOST.
         """
-        self._function = function
-        self._single, self.operations = _library(function, "single", c_kernels.single_source)
+        self.function = function
+        self.single, self.operations = _library(function, "single", c_kernels.single_source)
+        self.host, self.reason = _host()
         self._batch: Any = None
-        self._parameters = parameters
-        self._host, self.reason = _host()
-        self._rows: Callable[..., None] = self._host.rows if self._host else _rows_by_ctypes
-        self.call: Any = otherwise
-        if self._host:
-            self.call = self._host.Caller(
-                _address(self._single), function.sizes, function.shape, parameters, otherwise
-            )
 
-    def set_parameters(self, parameters: Floats) -> None:
-        self._parameters = parameters
-        if self._host:
-            self.call.parameters = parameters
+    def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> NativeKernel:
+        return NativeKernel(self, parameters, otherwise)
+
+    @property
+    def batch(self) -> Any:
+        """The library that runs rows of states; False: it cannot be had."""
+        if self._batch is None:
+            # two threads may both build it: the same one
+            try:
+                self._batch, _ = _library(self.function, "batch", c_kernels.batch_source)
+            except BackendError as error:
+                warnings.warn(f"batches run state by state: {error}", BackendWarning, stacklevel=6)
+                self._batch = False
+        return self._batch
+
+
+class NativeKernel:
+    """Machine code with its parameters."""
+
+    def __init__(self, code: NativeCode, parameters: Floats, otherwise: Callable[..., Floats]):
+        self._code, self._parameters = code, parameters
+        self.call: Any = otherwise
+        if code.host:
+            self.call = code.host.Caller(
+                _address(code.single), code.function.sizes, code.function.shape, parameters,
+                otherwise,
+            )  # fmt: skip
 
     def one(self, states: list[Floats]) -> Floats:
         """The result at one state; C-contiguous vectors."""
-        if self._host:
+        if self._code.host:
             return self.call(*states)
-        out = np.empty(self._function.shape)
-        parameters = self._parameters  # held here: another thread may set new ones
-        self._single.kernel(_pointers([*states, parameters]), ctypes.c_void_p(out.ctypes.data))
+        out = np.empty(self._code.function.shape)
+        vectors = _pointers([*states, self._parameters])
+        self._code.single.kernel(vectors, ctypes.c_void_p(out.ctypes.data))
         return out
 
     def many(self, states: list[Floats], threads: int) -> Floats:
         """The results (count, …) at rows of states; C-contiguous (count, size) arrays."""
-        if self._batch is None:
-            try:
-                self._batch, _ = _library(self._function, "batch", c_kernels.batch_source)
-            except BackendError as error:
-                warnings.warn(f"batches run state by state: {error}", BackendWarning, stacklevel=5)
-                self._batch = False
+        batch, shape = self._code.batch, self._code.function.shape
         count = len(states[0])
-        if not self._batch:
+        if not batch:
             rows = [self.one(list(row)) for row in zip(*states, strict=True)]
-            return np.array(rows).reshape(count, *self._function.shape)
-        out = np.empty((count, int(np.prod(self._function.shape))))
-        self._rows(_address(self._batch), tuple(states), self._parameters, out, threads)
-        return out.reshape(count, *self._function.shape)
+            return np.array(rows).reshape(count, *shape)
+        out = np.empty((count, int(np.prod(shape))))
+        run = self._code.host.rows if self._code.host else _rows_by_ctypes
+        run(_address(batch), tuple(states), self._parameters, out, threads)
+        return out.reshape(count, *shape)
 
 
 def _library(function: Function, kind: str, source: Callable[..., str]) -> tuple[ctypes.CDLL, int]:

@@ -6,44 +6,41 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..scalar import Floats
 from . import cache, python_code
 from .function import Function
-
-Floats = NDArray[np.float64]
 
 MOST = 60_000
 """Operations: a longer function would take Python too long to read"""
 
 
-class PythonKernel:
-    """The program as a Python function: over floats, or NumPy arrays for batches."""
+class PythonCode:
+    """The program as a Python function."""
 
     name = "python"
 
-    def __init__(
-        self,
-        function: Function,
-        parameters: Floats,
-        reason: str,
-        otherwise: Callable[..., Floats],
-    ):
+    def __init__(self, function: Function, reason: str):
         """Raises: ProgramTooLarge: the program is longer than MOST."""
-        self._function = function
-        self.reason = reason
-        self.call = otherwise
+        self.shape, self.reason = function.shape, reason
         text, self.operations = _text(function)
-        self._bind = python_code.compile_text(text)
-        self.set_parameters(parameters)
+        self.bind = python_code.compile_text(text)
 
-    def set_parameters(self, parameters: Floats) -> None:
+    def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> PythonKernel:
+        return PythonKernel(self, parameters, otherwise)
+
+
+class PythonKernel:
+    """A Python function with its parameters: over floats, or NumPy arrays for batches."""
+
+    def __init__(self, code: PythonCode, parameters: Floats, otherwise: Callable[..., Floats]):
+        self.call, self._shape = otherwise, code.shape
         values = parameters.tolist()
-        self._over_floats, self._over_arrays = (bind(*values) for bind in self._bind)
+        self._over_floats, self._over_arrays = (bind(*values) for bind in code.bind)
 
     def one(self, states: list[Floats]) -> Floats:
         entries = [x for vector in states for x in vector.tolist()]
-        return np.array(self._over_floats(*entries)).reshape(self._function.shape)
+        return np.array(self._over_floats(*entries)).reshape(self._shape)
 
     def many(self, states: list[Floats], threads: int) -> Floats:  # noqa: ARG002
         with np.errstate(all="ignore"):  # as in C
@@ -52,29 +49,27 @@ class PythonKernel:
         rows = np.empty((count, len(out)))
         for j, column in enumerate(out):
             rows[:, j] = column
-        return rows.reshape(count, *self._function.shape)
+        return rows.reshape(count, *self._shape)
+
+
+class DirectCode:
+    """The function as it was written."""
+
+    name = "formulation"
+    operations = MOST
+
+    def __init__(self, function: Function, reason: str):
+        self.function, self.reason = function, reason
+
+    def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> DirectKernel:
+        return DirectKernel(self.function, parameters, otherwise)
 
 
 class DirectKernel:
     """The function as it was written, over floats, state by state."""
 
-    name = "formulation"
-    operations = MOST
-
-    def __init__(
-        self,
-        function: Function,
-        parameters: Floats,
-        reason: str,
-        otherwise: Callable[..., Floats],
-    ):
-        self._function = function
-        self._parameters = parameters
-        self.reason = reason
-        self.call = otherwise
-
-    def set_parameters(self, parameters: Floats) -> None:
-        self._parameters = parameters
+    def __init__(self, function: Function, parameters: Floats, otherwise: Callable[..., Floats]):
+        self._function, self._parameters, self.call = function, parameters, otherwise
 
     def one(self, states: list[Floats]) -> Floats:
         entries: list[Any] = list(self._function.equations(*states, self._parameters))

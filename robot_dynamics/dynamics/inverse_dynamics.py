@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..closure import CONDITION_LIMIT, ClosedChain
+from ..codegen.kernel import checked_threads
 from ..errors import InputError, choices, wrong
 from ..formulations.equations import TERMS
 from ..formulations.layout import Recompile
-from ..mechanism import Friction, Inertial, Mechanism
+from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.parameters import standard_parameters
 from ..mechanism.transform import with_payload
-from ..scalar import Array
+from ..scalar import Array, Floats
+from . import inputs
 from .motors import MotorSide, MotorTorques, tree_state
 from .open_chain import OpenChain
 from .regressor import RegressorKernel
 
-Floats = NDArray[np.float64]
+
+@dataclass(frozen=True, slots=True)
+class _Robot:
+    """The robot at one time. Every call takes it once and computes with that one."""
+
+    bare: Mechanism
+    """Without payloads"""
+    payloads: Mapping[str, Inertial]
+    """By link"""
+    mechanism: Mechanism
+    """With them"""
+    chain: OpenChain | ClosedChain
+    torques: Callable[..., Floats]
 
 
 class InverseDynamics:
@@ -32,7 +50,8 @@ class InverseDynamics:
     states may be batched: (…, n) in, (…, n) out, over all cores.
 
     Gravity, payloads and friction may change while it runs: nothing is compiled, and a call on
-    another thread sees the old robot or the new one, never some of each.
+    another thread sees the old robot or the new one, never some of each. It can be copied and
+    pickled; a copy shares nothing that changes, and kernels come from the cache on the other side.
 
     Args:
         mechanism: what `rd.load` gives.
@@ -49,10 +68,9 @@ class InverseDynamics:
         threads: for batches; None: one for each core that this process may use.
 
     Attributes:
-        mechanism: the robot as it is now, payloads included.
+        formulation: its name.
         joint_names: the order of q, qd, qdd.
         actuated_names: the order of the torques.
-        closed: of a mechanism with loops its positions, Jacobians and state; None: no loops.
 
     Raises:
         InputError: an unknown formulation, rotor model, term or backend.
@@ -73,32 +91,63 @@ class InverseDynamics:
         backend: str = "auto",
         threads: int | None = None,
     ):
-        terms = (terms,) if isinstance(terms, str) else tuple(terms)
-        self._bare = mechanism
-        self._payloads: dict[str, Inertial] = {}
-        self.mechanism = mechanism
-        self.closed: ClosedChain | None = None
-        if sensed and not mechanism.loops:
-            raise wrong(InputError, "sensed", sensed, "False: the mechanism has no loops")
+        mechanism = inputs.robot(mechanism)
         options: dict[str, Any] = {
-            "formulation": formulation,
             "rotors": rotors,
-            "terms": terms,
-            "friction_smoothing": friction_smoothing,
+            "terms": inputs.terms(terms),
+            "friction_smoothing": inputs.number("friction_smoothing", friction_smoothing, 0.0),
             "backend": backend,
-            "threads": threads,
+            "threads": checked_threads(threads),
         }
+        sensed = inputs.flag("sensed", sensed)
+        condition_limit = inputs.number("condition_limit", condition_limit, 1.0)
         if mechanism.loops:
             options |= {"sensed": sensed, "condition_limit": condition_limit}
-        self._options = options
-        self._take(self._compiled(mechanism))
-        self.joint_names: tuple[str, ...] = self._model.joint_names
-        self.actuated_names: tuple[str, ...] = self._model.actuated_names
+        elif sensed:
+            raise wrong(InputError, "sensed", sensed, "False: the mechanism has no loops")
+        self.formulation, self._options = formulation, options
+        chain = self._compiled(mechanism)
+        self.joint_names: tuple[str, ...] = chain.joint_names
+        self.actuated_names: tuple[str, ...] = chain.actuated_names
         self._motors: MotorSide | None = None
         self._regressor: RegressorKernel | None = None
-        rotors = rotors if "rotors" in terms else "none"
-        self._tree_options = (rotors, frozenset(terms), friction_smoothing, backend, threads)
-        self._motor_options = (rotors if "rotors" in terms else "none", backend, threads)
+        self._robot = _Robot(mechanism, {}, mechanism, chain, chain.torques)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        self._changing = threading.RLock()
+        """Held by who changes the robot, and by who asks a closed chain, which is changed in place,
+        more than one thing"""
+        _LIVING.add(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"InverseDynamics(robot={self.mechanism.name!r}, joints={self.joint_names}, "
+            f"formulation={self.formulation!r}, backend={self.backend!r})"
+        )
+
+    def __reduce__(self) -> Any:
+        robot = self._robot
+        return _made, (type(self), robot.bare, self.formulation, self._options, robot.payloads)
+
+    def __copy__(self) -> InverseDynamics:
+        if self.closed is not None:
+            return deepcopy(self)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._unlock()
+        return other
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The robot as it is now, payloads included."""
+        return self._robot.mechanism
+
+    @property
+    def closed(self) -> ClosedChain | None:
+        """Of a mechanism with loops its positions, Jacobians and state; None: no loops."""
+        chain = self._robot.chain
+        return chain if isinstance(chain, ClosedChain) else None
 
     def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """Torques (…, n) at q, qd, qdd (…, n).
@@ -106,19 +155,19 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape or type; the message says which and what was expected.
         """
-        return self._torques(q, qd, qdd)
+        return self._robot.torques(q, qd, qdd)
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
         """D (…, n, n), kg·m² (kg·m, kg), at q (…, n)."""
-        return self._model.mass_matrix(q)
+        return self._robot.chain.mass_matrix(q)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """C (…, n, n) of Christoffel symbols at q, qd (…, n): dD/dt - 2C is skew."""
-        return self._model.coriolis_matrix(q, qd)
+        return self._robot.chain.coriolis_matrix(q, qd)
 
     def gravity(self, q: ArrayLike) -> Floats:
         """g (…, n), N·m or N, at q (…, n)."""
-        return self._model.gravity(q)
+        return self._robot.chain.gravity(q)
 
     # --- the standard parameters -------------------------------------------------------------
 
@@ -142,15 +191,36 @@ class InverseDynamics:
             InputError: a wrong shape.
             ClosureError: a state that can't be closed.
         """
-        if self._regressor is None or not self._regressor.fits(self._bare):
-            self._regressor = RegressorKernel(self._bare, *self._tree_options)
-        if self.closed is not None:
-            return self._regressor.projected(self.closed, self.mechanism, q, qd, qdd)
-        return self._regressor.matrix(self.mechanism, q, qd, qdd)
+        robot = self._robot
+        if isinstance(robot.chain, OpenChain):
+            return self._regressor_of(robot).matrix(robot.mechanism, q, qd, qdd)
+        with self._changing:
+            robot = self._robot
+            assert self.closed is not None
+            return self._regressor_of(robot).projected(self.closed, robot.mechanism, q, qd, qdd)
+
+    def _regressor_of(self, robot: _Robot) -> RegressorKernel:
+        regressor, o = self._regressor, self._options
+        if regressor is None or not regressor.fits(robot.bare):
+            regressor = self._regressor = RegressorKernel(
+                robot.bare,
+                self._rotors,
+                frozenset(o["terms"]),
+                o["friction_smoothing"],
+                o["backend"],
+                o["threads"],
+            )
+        return regressor
 
     def _parameters(self) -> dict[str, float]:
-        rotors, terms, *_ = self._tree_options
-        return standard_parameters(self.mechanism, rotors, "friction" in terms)
+        return standard_parameters(
+            self.mechanism, self._rotors, "friction" in self._options["terms"]
+        )
+
+    @property
+    def _rotors(self) -> str:
+        """The model of rotors that the torques are computed with."""
+        return self._options["rotors"] if "rotors" in self._options["terms"] else "none"
 
     # --- the motors' side of the gears -------------------------------------------------------
 
@@ -168,19 +238,26 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape.
         """
-        tau = self(q, qd, qdd)
-        if self._motors is None:
-            self._motors = MotorSide(self._bare, *self._motor_options)
-        names = self._bare.joint_names
-        actuated = [names.index(name) for name in self.actuated_names]
-        if self.closed is not None:
-            q, qd, qdd = tree_state(self.closed, q, qd, qdd, names)
-        return self._motors.torques(actuated, tau, q, qd, qdd)
+        robot = self._robot
+        if isinstance(robot.chain, OpenChain):
+            tau = robot.torques(q, qd, qdd)
+        else:
+            with self._changing:
+                robot = self._robot
+                tau = robot.torques(q, qd, qdd)
+                assert self.closed is not None
+                q, qd, qdd = tree_state(self.closed, q, qd, qdd, robot.bare.joint_names)
+        motors, bare = self._motors, robot.bare
+        if motors is None:
+            o = self._options
+            motors = self._motors = MotorSide(bare, self._rotors, o["backend"], o["threads"])
+        actuated = [bare.joint_names.index(name) for name in self.actuated_names]
+        return motors.torques(actuated, tau, q, qd, qdd, robot.mechanism.gravity)
 
     @property
     def backend(self) -> str:
         """What runs, and why where it is not the first choice."""
-        return self._model.backend
+        return self._robot.chain.backend
 
     # --- what may change while it runs -----------------------------------------------------
 
@@ -191,10 +268,10 @@ class InverseDynamics:
 
     @gravity_vector.setter
     def gravity_vector(self, value: ArrayLike) -> None:
-        vector = np.asarray(value, dtype=float)
-        if vector.shape != (3,) or not np.isfinite(vector).all():
-            raise wrong(InputError, "gravity_vector", value, "three finite numbers, m/s²")
-        self._adopt(replace(self._bare, gravity=vector))
+        vector = inputs.finite("gravity_vector", value, 3)
+        with self._changing:
+            robot = self._robot
+            self._adopt(replace(robot.bare, gravity=vector), robot.payloads)
 
     def set_payload(self, link: str, payload: Inertial | None) -> None:
         """Weld a body to a link, in place of the one there was; None takes it off.
@@ -204,21 +281,17 @@ class InverseDynamics:
             payload: mass, centre of mass and inertia in the link's frame.
 
         Raises:
-            InputError: no such link, or numbers that are not finite or a negative mass.
+            InputError: no such link, a wrong shape, numbers that are not finite, a negative mass,
+                or an inertia that is not symmetric or has a negative principal moment.
         """
-        names = [each.name for each in self._bare.links]
+        names = [each.name for each in self._robot.bare.links]
         if link not in names:
             raise wrong(InputError, "payload: link", link, choices(names))
-        if payload is None:
-            self._payloads.pop(link, None)
-        else:
-            numbers = [payload.mass, *payload.center_of_mass, *payload.inertia.flat]
-            if not np.isfinite(np.array(numbers, dtype=float)).all():
-                raise wrong(InputError, f"payload of {link}", numbers, "finite numbers")
-            if payload.mass < 0:
-                raise wrong(InputError, f"payload of {link}: mass", payload.mass, "at least 0 kg")
-            self._payloads[link] = payload
-        self._adopt(self._bare)
+        body = None if payload is None else inputs.payload(f"payload of {link}", payload)
+        with self._changing:
+            robot = self._robot
+            payloads = {name: each for name, each in robot.payloads.items() if name != link}
+            self._adopt(robot.bare, payloads if body is None else {**payloads, link: body})
 
     def set_friction(
         self,
@@ -239,41 +312,69 @@ class InverseDynamics:
         Raises:
             InputError: no such joint, a number that is not finite, or a law that drives the joint.
         """
-        names = self._bare.tree_names
+        names = self._robot.bare.tree_names
         if joint not in names:
             raise wrong(InputError, "friction: joint", joint, choices(names))
         law = Friction(viscous, coulomb, offset, coulomb_negative, stribeck_torque, stribeck_rate)
         for what, value, expected in law.faults():
             raise wrong(InputError, f"{what} of {joint}", value, expected)
-        links = tuple(
-            replace(link, joint=replace(link.joint, friction=law))
-            if link.joint.name == joint
-            else link
-            for link in self._bare.links
-        )
-        self._adopt(replace(self._bare, links=links))
 
-    def _adopt(self, bare: Mechanism) -> None:
+        def rubbing(link: Link) -> Link:
+            if link.joint.name != joint:
+                return link
+            return replace(link, joint=replace(link.joint, friction=law))
+
+        with self._changing:
+            bare = self._robot.bare
+            links = tuple(rubbing(link) for link in bare.links)
+            self._adopt(replace(bare, links=links), self._robot.payloads)
+
+    def _adopt(self, bare: Mechanism, payloads: Mapping[str, Inertial]) -> None:
+        """Take over another robot of the same geometry, in one assignment, or raise and keep
+        the one there is. Whoever calls holds `_changing`."""
         loaded = bare
-        for link, payload in self._payloads.items():
-            loaded = with_payload(loaded, link, payload)
+        for link, body in payloads.items():
+            loaded = with_payload(loaded, link, body)
+        chain = self._robot.chain
         try:
-            self._model.update(loaded)
+            if isinstance(chain, OpenChain):
+                chain = chain.over(loaded)
+            else:
+                chain.update(loaded)
         except Recompile:
-            self._take(self._compiled(loaded))
-        if self._motors is not None:
-            self._motors.update(loaded.gravity)
-        self._bare, self.mechanism = bare, loaded
+            chain = self._compiled(loaded)
+            if self.closed is not None and isinstance(chain, ClosedChain):
+                chain.reset(self.closed.last)
+        self._robot = _Robot(bare, payloads, loaded, chain, chain.torques)
 
     def _compiled(self, mechanism: Mechanism) -> OpenChain | ClosedChain:
         kind = ClosedChain if mechanism.loops else OpenChain
-        return kind(mechanism, **self._options)
+        return kind(mechanism, self.formulation, **self._options)
 
-    def _take(self, model: OpenChain | ClosedChain) -> None:
-        """Compute with this model from now on, a closed one from where the last one was."""
-        torques = model.torques
-        if isinstance(model, ClosedChain):
-            if self.closed is not None:
-                model.reset(self.closed.last)
-            self.closed = model
-        self._model, self._torques = model, torques
+
+def _made(
+    kind: type[InverseDynamics],
+    bare: Mechanism,
+    formulation: str,
+    options: dict[str, Any],
+    payloads: Mapping[str, Inertial],
+) -> InverseDynamics:
+    """What was pickled."""
+    dynamics = kind(bare, formulation, **options)
+    if payloads:
+        with dynamics._changing:
+            dynamics._adopt(bare, payloads)
+    return dynamics
+
+
+_LIVING: WeakSet[InverseDynamics] = WeakSet()
+
+
+def _unlock_all() -> None:
+    for each in list(_LIVING):
+        each._unlock()
+
+
+if hasattr(os, "register_at_fork"):
+    # whoever held a lock is not there in the child
+    os.register_at_fork(after_in_child=_unlock_all)

@@ -17,16 +17,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..closure import ClosedChain
 from ..codegen import Function, Kernel
 from ..formulations import newton_euler
-from ..mechanism import Mechanism
+from ..mechanism import Friction, Inertial, Mechanism
 from ..mechanism.transform import rotors_as_links
-from ..scalar import Array, array
-
-Floats = NDArray[np.float64]
+from ..scalar import Array, Floats, array
 
 
 class MotorTorques(NamedTuple):
@@ -38,6 +36,7 @@ class MotorTorques(NamedTuple):
 
 class MotorSide:
     """The motors of a mechanism: every rotor, also one that is known by its gear ratio alone.
+    It never changes.
 
     Args:
         mechanism: with rotors.
@@ -48,11 +47,19 @@ class MotorSide:
         self.names = tuple(rotor.name for rotor in mechanism.rotors)
         self.gears = gear_matrix(mechanism)
         n = len(mechanism.joint_names)
+        # what the links weigh and how joints rub is nothing to a rotor
+        geometry = replace(
+            mechanism,
+            links=tuple(
+                replace(link, inertial=Inertial(), joint=replace(link.joint, friction=Friction()))
+                for link in mechanism.links
+            ),
+        )
 
         def taken(q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
-            return spin_torques(replace(mechanism, gravity=gravity), model, q, qd, qdd)
+            return spin_torques(replace(geometry, gravity=gravity), model, q, qd, qdd)
 
-        content = (mechanism.links, mechanism.rotors, mechanism.base, model)
+        content = (geometry.links, geometry.rotors, geometry.base, model)
         function = Function(
             "spin_torques", ("q", "qd", "qdd"), (n, n, n), (len(self.names),), 3,
             taken, content, mechanism.name,
@@ -60,16 +67,21 @@ class MotorSide:
         self._taken = Kernel(function, mechanism.gravity, backend, threads)
 
     def torques(
-        self, actuated: list[int], tau: Floats, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+        self,
+        actuated: list[int],
+        tau: Floats,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        gravity: Array,
     ) -> MotorTorques:
-        """From the torques tau (…, k) of the joints in the columns `actuated` of q, qd, qdd."""
+        """From the torques tau (…, k) of the joints in the columns `actuated` of q, qd, qdd.
+
+        gravity (3,), m/s²: an unbalanced rotor feels it.
+        """
         # τ = Γᵀ τ_drive
         drive = tau @ np.linalg.pinv(self.gears[:, actuated], rcond=1e-12)
-        return MotorTorques(drive, drive - self._taken.call(q, qd, qdd))
-
-    def update(self, gravity: Array) -> None:
-        """Another gravity (3,), m/s²: an unbalanced rotor feels it."""
-        self._taken.parameters = gravity
+        return MotorTorques(drive, drive - self._taken.at(gravity).call(q, qd, qdd))
 
 
 def tree_state(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..codegen import Function, Kernel
 from ..codegen.kernel import as_floats
@@ -16,9 +17,7 @@ from ..formulations.equations import Equations
 from ..formulations.layout import LINEAR, Layout
 from ..mechanism import Mechanism
 from ..mechanism.base_parameters import compact
-from ..scalar import Array, zeros
-
-Floats = NDArray[np.float64]
+from ..scalar import Array, Floats, zeros
 
 STRAIGHT_LINE = 16
 """Joints up to which a matrix is one program. Programs grow with the square of the joints; beyond,
@@ -26,10 +25,11 @@ the columns are a batch of torques."""
 
 
 class OpenChain:
-    """The functions of `Equations` over floats.
+    """The functions of `Equations` over floats. It never changes, so that any thread may use it.
 
-    Gravity, friction and the links' inertias are parameters of the kernels: `update` changes
-    them and compiles nothing. Geometry, rotors and the choice of terms are compiled in.
+    Gravity, friction and the links' inertias are parameters of the kernels: `over` gives the
+    same chain with others and compiles nothing. Geometry, rotors and the choice of terms are
+    compiled in.
     """
 
     def __init__(
@@ -43,8 +43,8 @@ class OpenChain:
         threads: int | None = None,
     ):
         choices = (formulation, rotors, frozenset(terms), friction_smoothing)
-        self._brought = lambda mechanism: Equations.of(mechanism, *choices)
-        equations = self._brought(mechanism)
+        self._choices = choices
+        equations = Equations.of(mechanism, *choices)
         self.joint_names = mechanism.joint_names
         self.actuated_names = mechanism.actuated_names
         self._backend, self._threads = backend, threads
@@ -52,9 +52,13 @@ class OpenChain:
         self._layout = Layout(self._shaped(equations), {link.name for link in mechanism.links})
         self._equations = equations
         self._robot = mechanism.name
-        self._kernels: dict[str, Kernel] = {}
+        self._built: dict[str, Kernel] = {}  # shared with every chain that `over` gives
+        self._bind(equations)
+
+    def _bind(self, equations: Equations) -> None:
         self.parameters = self._layout.values(self._shaped(equations))
         """What the kernels get beside the state, as `function` takes it"""
+        self._kernels: dict[str, Kernel] = {}
 
     @property
     def torques(self) -> Callable[..., Floats]:
@@ -64,13 +68,11 @@ class OpenChain:
     def _shaped(self, equations: Equations) -> Mechanism:
         return compact(equations.mechanism) if self._is_linear else equations.mechanism
 
-    def update(self, mechanism: Mechanism) -> None:
-        """Take over gravity, friction and inertias of a mechanism of the same geometry."""
-        equations = self._brought(mechanism)
-        self.parameters = self._layout.values(self._shaped(equations))
-        self._equations = equations
-        for kernel in self._kernels.values():
-            kernel.parameters = self.parameters
+    def over(self, mechanism: Mechanism) -> OpenChain:
+        """The same with gravity, friction and inertias of a mechanism of the same geometry."""
+        other = copy(self)
+        other._bind(Equations.of(mechanism, *self._choices))
+        return other
 
     @property
     def backend(self) -> str:
@@ -104,10 +106,14 @@ class OpenChain:
 
     def kernel(self, name: str) -> Kernel:
         """The kernel of one of the functions; it is built when it is first asked for."""
-        if name not in self._kernels:
-            function = self.function(name)
-            self._kernels[name] = Kernel(function, self.parameters, self._backend, self._threads)
-        return self._kernels[name]
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            # two threads may both come here: what they make is the same
+            if name not in self._built:
+                function = self.function(name)
+                self._built[name] = Kernel(function, self.parameters, self._backend, self._threads)
+            kernel = self._kernels[name] = self._built[name].at(self.parameters)
+        return kernel
 
     def function(self, name: str) -> Function:
         """One of the functions of `Equations`, or `inertia`, D(q) qdd, as a function to compile."""
@@ -115,23 +121,23 @@ class OpenChain:
         arguments = _ARGUMENTS[name]
         shape = (n, n) if name.endswith("matrix") else (n,)
         pick = _PICKS.get(name, np.ravel)
+        e, layout = self._equations, self._layout
 
         def equations(*vectors: Array) -> Iterable[Any]:
             *states, p = vectors
-            bound = replace(self._equations, mechanism=self._layout.filled(p))
+            bound = replace(e, mechanism=layout.filled(p))
             if name == "inertia":
                 bound = replace(bound, terms=frozenset({"inertia"}))
                 return bound.torques(states[0], zeros(n), states[1])
             return pick(getattr(bound, name)(*states))
 
-        e = self._equations
-        content = (self._layout.content, e.method.name, e.terms, e.friction_smoothing)
+        content = (layout.content, e.method.name, e.terms, e.friction_smoothing)
         return Function(
             name,
             arguments,
             (n,) * len(arguments),
             shape,
-            self._layout.size,
+            layout.size,
             equations,
             content,
             self._robot,

@@ -6,21 +6,20 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..closure import ClosedChain
 from ..codegen import Function, Kernel
 from ..formulations.regressor import Regressor
 from ..mechanism import Mechanism
 from ..mechanism.parameters import friction_terms, standard_parameters
-from ..scalar import Array
+from ..scalar import Array, Floats
 from .motors import tree_state
-
-Floats = NDArray[np.float64]
 
 
 class RegressorKernel:
-    """Y (…, n, p) over floats. Gravity is a parameter; geometry and gears are compiled in.
+    """Y (…, n, p) over floats. Gravity is a parameter; geometry and gears are compiled in. It never
+    changes.
 
     Args:
         rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
@@ -62,8 +61,7 @@ class RegressorKernel:
 
     def matrix(self, mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """Y (…, n, p) of the tree at q, qd, qdd (…, n)."""
-        self._kernel.parameters = _numbers(mechanism)
-        return self._kernel(q, qd, qdd)
+        return self._kernel.at(_numbers(mechanism))(q, qd, qdd)
 
     def projected(
         self, closed: ClosedChain, mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike

@@ -160,7 +160,8 @@ class Friction:
         """(name, value, what was expected) of what no law of friction has; first what is none."""
         for key, value in self.numbers.items():
             name = key.replace("_", " ") + ("" if "stribeck" in key else " friction")
-            if not isinstance(value, (int, float, np.number)) or not math.isfinite(value):
+            real = isinstance(value, (int, float, np.integer, np.floating))
+            if not real or isinstance(value, bool) or not math.isfinite(value):
                 yield name, value, "a finite number"
                 return
             if key == "stribeck_rate" and not value > 0:

@@ -1,0 +1,96 @@
+"""What the façade takes from its callers, checked: numbers, vectors, bodies, options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..codegen.kernel import as_floats
+from ..errors import InputError, wrong
+from ..mechanism import Inertial, Mechanism
+from ..scalar import Floats
+
+ROUNDING = 1e-9
+"""Of the largest entry: what an inertia may lack of symmetry, or its principal moments of zero"""
+
+
+def number(name: str, value: Any, least: float = -np.inf) -> float:
+    """A finite number, at least `least`.
+
+    Raises:
+        InputError: it is something else.
+    """
+    found = as_floats(name, value)
+    if found.ndim or not np.isfinite(found) or found < least:
+        expected = "a finite number" + (f", at least {least:g}" if np.isfinite(least) else "")
+        raise wrong(InputError, name, value, expected)
+    return float(found)
+
+
+def finite(name: str, value: ArrayLike, *shape: int) -> Floats:
+    """Finite numbers in this shape.
+
+    Raises:
+        InputError: they are something else.
+    """
+    found = as_floats(name, value)
+    if found.shape != shape:
+        raise wrong(InputError, name, found.shape, f"shape {shape}")
+    if not np.isfinite(found).all():
+        raise wrong(InputError, name, found.tolist(), "finite numbers")
+    return found
+
+
+def payload(name: str, body: Any) -> Inertial:
+    """A body of finite numbers whose mass and principal moments of inertia are not negative.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not isinstance(body, Inertial):
+        raise wrong(InputError, name, type(body).__name__, "an Inertial, or None")
+    mass = number(f"{name}: mass", body.mass, least=0.0)
+    center = finite(f"{name}: center_of_mass", body.center_of_mass, 3)
+    inertia = finite(f"{name}: inertia", body.inertia, 3, 3)
+    largest = abs(inertia).max()
+    if abs(inertia - inertia.T).max() > ROUNDING * largest:
+        raise wrong(InputError, f"{name}: inertia", inertia.tolist(), "a symmetric matrix")
+    if np.linalg.eigvalsh(inertia).min() < -ROUNDING * largest:
+        expected = "no negative principal moment"
+        raise wrong(InputError, f"{name}: inertia", inertia.tolist(), expected)
+    return Inertial(mass, center, inertia)
+
+
+def terms(chosen: Any) -> tuple[Any, ...]:
+    """Some of the terms, by name; `Equations` says which there are.
+
+    Raises:
+        InputError: these are no names.
+    """
+    names = (chosen,) if isinstance(chosen, str) else chosen
+    if isinstance(names, Iterable):
+        names = tuple(names)
+        if all(isinstance(name, str) for name in names):
+            return names
+    raise wrong(InputError, "terms", chosen, "names of terms")
+
+
+def flag(name: str, value: Any) -> bool:
+    """Raises:
+    InputError: neither True nor False.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise wrong(InputError, name, value, "True or False")
+    return bool(value)
+
+
+def robot(value: Any) -> Mechanism:
+    """Raises:
+    InputError: no `Mechanism`.
+    """
+    if not isinstance(value, Mechanism):
+        raise wrong(InputError, "mechanism", type(value).__name__, "a Mechanism: rd.load gives one")
+    return value

@@ -1,0 +1,383 @@
+"""Laws of the façade's state: it changes at one stroke or not at all; copies share none of it."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from robots import CONFIG, inertia, state
+
+import robot_dynamics as rd
+from robot_dynamics.codegen import kernel
+from robot_dynamics.dynamics import open_chain
+from robot_dynamics.mechanism import Inertial
+
+BACKENDS = ["c", "python"]
+GRAVITIES = [np.array([0.0, 0.0, -9.81]), np.array([3.0, -7.0, 2.0])]
+
+
+def unbalanced():
+    """The three-axis robot with a rotor whose centre of mass is off its axis: it feels gravity."""
+    mechanism = rd.load(CONFIG / "three_axis.yaml")
+    heavy = [
+        replace(each, inertial=replace(each.inertial, center_of_mass=np.array([0.02, 0.0, 0.01])))
+        for each in mechanism.rotors
+    ]
+    return replace(mechanism, rotors=tuple(heavy))
+
+
+def body(seed=1, mass=2.5):
+    rng = np.random.default_rng(seed)
+    return Inertial(mass, rng.uniform(-0.2, 0.2, 3), inertia(rng, mass))
+
+
+def everything(dynamics, n, seed=3, rows=40):
+    """Every result that depends on the robot's numbers, single and in batches."""
+    q, qd, qdd = state(seed, n)
+    Q, Qd, Qdd = np.random.default_rng(seed).uniform(-1, 1, (3, rows, n))
+    methods = {
+        "torques": lambda: dynamics(q, qd, qdd),
+        "torques, rows": lambda: dynamics(Q, Qd, Qdd),
+        "mass matrix": lambda: dynamics.mass_matrix(q),
+        "mass matrix, rows": lambda: dynamics.mass_matrix(Q),
+        "Coriolis": lambda: dynamics.coriolis_matrix(q, qd),
+        "Coriolis, rows": lambda: dynamics.coriolis_matrix(Q, Qd),
+        "gravity": lambda: dynamics.gravity(q),
+        "gravity, rows": lambda: dynamics.gravity(Q),
+    }
+    methods["regressor"] = lambda: dynamics.regressor(q, qd, qdd)
+    methods["parameters"] = lambda: dynamics.parameters
+    if dynamics.motor_names:
+        methods["motors"] = lambda: np.concatenate(dynamics.motor_torques(q, qd, qdd))
+    return methods
+
+
+def robot(name):
+    return rd.load(CONFIG / "five_bar.yaml") if name == "loops" else unbalanced()
+
+
+@contextmanager
+def often():
+    """Threads take turns after 10 µs, not 5 ms: whatever can come in between does."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def home(mechanism, dynamics):
+    return np.array([float(mechanism.home.get(name, 0.1)) for name in dynamics.joint_names])
+
+
+@pytest.mark.parametrize("most", [16, 2])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_method_sees_one_robot_or_the_other(most, backend, monkeypatch):
+    # beyond so many joints, matrices are put together from batches of columns
+    monkeypatch.setattr(open_chain, "STRAIGHT_LINE", most)
+    mechanism = unbalanced()
+    dynamics = rd.InverseDynamics(mechanism, backend=backend)
+    n, last = len(dynamics.joint_names), mechanism.links[-1].name
+
+    def switch(k):
+        """The robot as it is, or with a payload under another gravity."""
+        with dynamics._changing:
+            bare = replace(dynamics._robot.bare, gravity=GRAVITIES[k])
+            dynamics._adopt(bare, {last: body()} if k else {})
+
+    calls = everything(dynamics, n)
+    allowed = []
+    for k in (1, 0):
+        switch(k)
+        allowed.append({what: call() for what, call in calls.items()})
+    done, torn = threading.Event(), []
+
+    def work(what):
+        call = calls[what]
+        while not done.is_set():
+            found = call()
+            if not any(np.array_equal(found, each[what]) for each in allowed):
+                torn.append(what)
+                return
+
+    with ThreadPoolExecutor(len(calls)) as pool, often():
+        workers = [pool.submit(work, what) for what in calls]
+        for k in range(30):
+            switch(k % 2)
+        done.set()
+        for worker in workers:
+            worker.result()
+    assert not torn
+
+
+@pytest.mark.parametrize("method", ["mass_matrix", "gravity", "motor_torques"])
+def test_a_kernel_built_while_the_robot_changes_is_not_stale(method, monkeypatch):
+    mechanism = unbalanced()
+    changed = rd.InverseDynamics(mechanism)
+    n, last = len(changed.joint_names), mechanism.links[-1].name
+    q, qd, qdd = state(1, n)
+    started, go_on = threading.Event(), threading.Event()
+    build = kernel._code
+
+    def slowly(*arguments):
+        started.set()
+        assert go_on.wait(60)
+        return build(*arguments)
+
+    monkeypatch.setattr(kernel, "_code", slowly)
+    arguments = (q, qd, qdd) if method == "motor_torques" else (q,)
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(getattr(changed, method), *arguments)
+        assert started.wait(60)
+        changed.gravity_vector = GRAVITIES[1]
+        changed.set_payload(last, body())
+        go_on.set()
+        first.result()
+    monkeypatch.undo()
+    fresh = rd.InverseDynamics(replace(mechanism, gravity=GRAVITIES[1]))
+    fresh.set_payload(last, body())
+    for found, expected in zip(
+        np.atleast_1d(getattr(changed, method)(*arguments)),
+        np.atleast_1d(getattr(fresh, method)(*arguments)),
+        strict=True,
+    ):
+        assert np.array_equal(found, expected)
+
+
+def test_changes_from_several_threads_all_arrive():
+    mechanism = unbalanced()
+    dynamics = rd.InverseDynamics(mechanism)
+    names = [link.name for link in mechanism.links]
+    with ThreadPoolExecutor(len(names)) as pool:
+        for _ in range(10):
+            list(pool.map(lambda name: dynamics.set_payload(name, body()), names))
+            assert set(dynamics._robot.payloads) == set(names)
+            list(pool.map(lambda name: dynamics.set_payload(name, None), names))
+            assert not dynamics._robot.payloads
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda d: pickle.loads(pickle.dumps(d))]
+)
+@pytest.mark.parametrize("name", ["rotors", "loops"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_copy_computes_the_same_and_shares_nothing_that_changes(name, copied, backend):
+    mechanism = robot(name)
+    original = rd.InverseDynamics(mechanism, "gibbs_appell", backend=backend, rotors="reflected")
+    q = home(mechanism, original)
+    last, zero = mechanism.links[-1].name, np.zeros(len(q))
+    original.gravity_vector = GRAVITIES[1]
+    original.set_payload(last, body())
+    original.set_friction(mechanism.tree_names[0], 0.7, 0.3)
+    other = copied(original)
+
+    def results(dynamics):
+        return [
+            dynamics(q, zero + 0.1, zero),
+            dynamics.mass_matrix(q),
+            dynamics.gravity(q),
+            *(dynamics.motor_torques(q, zero, zero) if dynamics.motor_names else ()),
+        ]
+
+    before = results(original)
+    for mine, theirs in zip(results(other), before, strict=True):
+        assert np.allclose(mine, theirs, rtol=1e-13, atol=1e-13)
+    assert repr(other) == repr(original)
+    other.gravity_vector = [0.0, 0.0, 0.0]
+    other.set_payload(last, None)
+    for now, then in zip(results(original), before, strict=True):
+        assert np.allclose(now, then, rtol=1e-13, atol=1e-13)
+    assert abs(other.gravity(q)).max() < 1e-12
+    before = other(q, zero, zero)
+    original.gravity_vector = GRAVITIES[0]
+    original.set_payload(last, body(2, 9.0))
+    assert np.allclose(other(q, zero, zero), before, rtol=1e-13, atol=1e-13)
+
+
+def _asked(dynamics, q):
+    rows = np.tile(q, (3000, 1))
+    return dynamics(rows, rows, rows)[-1]
+
+
+@pytest.mark.parametrize("name", ["rotors", "loops"])
+def test_another_process_gets_it_whole(name):
+    mechanism = robot(name)
+    dynamics = rd.InverseDynamics(mechanism)
+    dynamics.set_payload(mechanism.links[-1].name, body())
+    q = home(mechanism, dynamics)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        found = pool.apply(_asked, (dynamics, q))
+    assert np.allclose(found, _asked(dynamics, q), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("host", [True, False])
+def test_a_child_computes_after_its_parent_did_with_several_threads(host):
+    code = f"""
+import os, sys, threading, warnings
+import numpy as np
+import robot_dynamics as rd
+from robot_dynamics.codegen import kernel, native
+if not {host}:
+    native._host = lambda: (None, "no headers")
+kernel.WORTH_A_THREAD = 1
+dynamics = rd.InverseDynamics(rd.load({str(CONFIG / "polar.yaml")!r}), threads=4)
+Q = np.random.default_rng(0).uniform(-1, 1, (3, 5000, 2))
+expected = dynamics(*Q)
+held, over = threading.Event(), threading.Event()
+def hold():
+    with dynamics._changing:
+        held.set()
+        over.wait(60)
+threading.Thread(target=hold).start()
+held.wait(60)  # somebody is changing the robot just now
+warnings.simplefilter("ignore")
+child = os.fork()
+if child == 0:
+    sound = np.array_equal(dynamics(*Q), expected)
+    dynamics.gravity_vector = [0.0, 0.0, 0.0]
+    sound &= not dynamics.gravity(Q[0]).any()
+    os._exit(0 if sound else 3)
+over.set()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+BAD_BODIES = {
+    "short centre": (Inertial(1.0, np.zeros(2)), r"center_of_mass: found \(2,\), expected shape"),
+    "long inertia": (Inertial(1.0, np.zeros(3), np.zeros((2, 3))), r"inertia: found \(2, 3\)"),
+    "asymmetric": (
+        Inertial(1.0, np.zeros(3), np.diag([1.0, 1.0, 1.0]) + np.eye(3, k=1)),
+        "inertia: found .*, expected a symmetric matrix",
+    ),
+    "negative": (Inertial(1.0, np.zeros(3), np.diag([1.0, -1e-3, 1.0])), "no negative principal"),
+    "indefinite": (
+        Inertial(1.0, np.zeros(3), np.array([[1.0, 2, 0], [2, 1, 0], [0, 0, 1]])),
+        "no negative principal",
+    ),
+    "infinite": (Inertial(1.0, np.zeros(3), np.diag([np.inf, 1, 1])), "expected finite numbers"),
+    "complex": (Inertial(1.0, np.array([1j, 0, 0])), "center_of_mass: found .*, expected real"),
+    "text": (Inertial("1"), "mass: found .*, expected real numbers"),
+    "true": (Inertial(True), "mass: found .*, expected real numbers"),
+    "no mass": (Inertial(-1e-9), "mass: found -1e-09, expected a finite number, at least 0"),
+    "no body": (2.5, "payload of .*: found 'float', expected an Inertial"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_BODIES)
+@pytest.mark.parametrize("name", ["rotors", "loops"])
+def test_a_body_that_cannot_be_is_refused_and_everything_goes_on(name, case):
+    mechanism = robot(name)
+    dynamics = rd.InverseDynamics(mechanism)
+    wrong, words = BAD_BODIES[case]
+    last, q = mechanism.links[-1].name, home(mechanism, dynamics)
+    dynamics.set_payload(last, body())
+    before, now = dynamics.gravity(q), dynamics.mechanism
+    with pytest.raises(rd.RobotDynamicsError, match=words) as refusal:
+        dynamics.set_payload(last, wrong)
+    assert "\n" not in str(refusal.value)
+    assert dynamics.mechanism is now
+    assert np.array_equal(dynamics.gravity(q), before)
+    dynamics.gravity_vector = [0.0, 0.0, 0.0]
+    dynamics.set_friction(mechanism.tree_names[0], 0.0, 0.0)
+    assert abs(dynamics.gravity(q)).max() < 1e-12
+
+
+def test_an_inertia_that_is_symmetric_to_rounding_is_taken():
+    dynamics = rd.InverseDynamics(unbalanced())
+    noise = np.array([[0, 1e-17, 0], [-1e-17, 0, 0], [0, 0, -1e-18]])
+    dynamics.set_payload("bar3", Inertial(1.0, np.zeros(3), np.diag([0.1, 0.1, 0.0]) + noise))
+    dynamics.set_payload("bar3", Inertial())
+
+
+@pytest.mark.parametrize("name", ["rotors", "loops"])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("friction_smoothing", -0.1),
+        ("friction_smoothing", np.nan),
+        ("friction_smoothing", np.inf),
+        ("friction_smoothing", "0.1"),
+        ("friction_smoothing", True),
+        ("friction_smoothing", 1j),
+        ("friction_smoothing", None),
+        ("condition_limit", np.nan),
+        ("condition_limit", np.inf),
+        ("condition_limit", -1.0),
+        ("condition_limit", 0.5),
+        ("condition_limit", "1e3"),
+        ("threads", 0),
+        ("threads", -1),
+        ("threads", "2"),
+        ("threads", True),
+        ("threads", 2.0),
+        ("terms", 5),
+        ("terms", [["inertia"]]),
+        ("terms", ["inertial"]),
+        ("rotors", []),
+        ("rotors", None),
+        ("backend", ["c"]),
+        ("formulation", {}),
+        ("sensed", "yes"),
+        ("sensed", 1),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_by_name(name, option, value):
+    with pytest.raises(rd.RobotDynamicsError, match=option) as refusal:
+        rd.InverseDynamics(robot(name), **{option: value})
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("other", [None, "config/polar.yaml", 3])
+def test_what_is_no_mechanism_is_refused(other):
+    with pytest.raises(rd.RobotDynamicsError, match=r"mechanism: found .*, expected a Mechanism"):
+        rd.InverseDynamics(other)
+
+
+@pytest.mark.parametrize("threads", [1, np.int64(2), None])
+def test_a_number_of_threads_is_taken(threads):
+    dynamics = rd.InverseDynamics(unbalanced(), threads=threads)
+    assert dynamics(np.zeros((4, 3)), np.zeros(3), np.zeros(3)).shape == (4, 3)
+
+
+@pytest.mark.parametrize(
+    ("viscous", "coulomb"),
+    [(True, 0), ("1", 0), (1j, 0), ([1.0], 0), (None, 0), (0, np.inf), (0, -1e-9), (0, [])],
+)
+def test_friction_is_two_numbers_from_zero_on(viscous, coulomb):
+    dynamics = rd.InverseDynamics(unbalanced())
+    before = dynamics.mechanism
+    with pytest.raises(rd.RobotDynamicsError, match=r"(viscous|coulomb) friction of q1: found"):
+        dynamics.set_friction("q1", viscous, coulomb)
+    assert dynamics.mechanism is before
+
+
+@pytest.mark.parametrize(
+    "value", ["abc", [True] * 3, [1j, 0, 0], [None] * 3, 9.81, [[0, 0, 1]], {}]
+)
+def test_gravity_is_three_real_numbers(value):
+    dynamics = rd.InverseDynamics(unbalanced())
+    with pytest.raises(rd.RobotDynamicsError, match="gravity_vector"):
+        dynamics.gravity_vector = value
+    assert np.array_equal(dynamics.gravity_vector, GRAVITIES[0])
+
+
+def test_it_shows_itself():
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), "murphy", backend="python")
+    assert repr(dynamics) == (
+        "InverseDynamics(robot='polar', joints=('theta1', 'd2'), formulation='murphy', "
+        "backend='torques: generated Python')"
+    )
