@@ -42,12 +42,15 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 200
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = MOST_NAMES
 _SHORT.maxlong = 60
+_SHORT.maxlevel = 2
+LONGEST_VALUE = 200
+"""Characters of a value that a message repeats"""
 
 
 def shown(value: object) -> str:
     """`repr`, and not a long one."""
     try:
-        return _SHORT.repr(value)
+        return one_line(_SHORT.repr(value), LONGEST_VALUE)
     # whatever the value's own repr does, as with a number of 5,000 digits
     except Exception:  # noqa: BLE001
         return f"a {type(value).__name__} that can't be shown"

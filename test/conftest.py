@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import hypothesis
 import pytest
 
 KERNELS = tempfile.TemporaryDirectory(prefix="robot_dynamics_test_")
@@ -17,6 +21,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write test/golden/ anew from what is found"
     )
+    parser.addoption(
+        "--fuzz-seconds",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="look for this long, from a new seed, in each test that looks at random inputs",
+    )
+
+
+@pytest.fixture
+def examples(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """`examples(check, 200, x=strategy, …)` calls check(x) with 200 inputs, always the same;
+    with --fuzz-seconds S with other ones, until S seconds are over."""
+    seconds = request.config.getoption("--fuzz-seconds")
+
+    def look(check: Callable[..., None], count: int, **strategies: Any) -> None:
+        settings = hypothesis.settings(
+            max_examples=count,
+            derandomize=not seconds,
+            database=None,
+            deadline=None,
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        end = time.monotonic() + seconds
+        while True:
+            settings(hypothesis.given(**strategies)(check))()
+            if time.monotonic() >= end:
+                return
+
+    return look
 
 
 @pytest.hookimpl(tryfirst=True)

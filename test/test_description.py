@@ -89,8 +89,6 @@ def test_links_may_stand_in_any_order(file):
         ("mass: 2.0", "mass: .nan", ["link1", "mass", "finite"]),
         ("mass: 2.0", "mass: heavy", ["link1", "mass", "heavy"]),
         ("mass: 2.0", "mass: true", ["link1", "mass", "True"]),
-        ("izz: 0.1", "izz: 0.5", ["link1", "triangle"]),
-        ("izz: 0.1", "izz: -0.1", ["link1", "principal moment"]),
         ("[0.1, 0.0, 0.0]", "[0.1, 0.0]", ["center_of_mass", "3 numbers"]),
         ("type: revolute", "type: hinge", ["joint.type", "hinge", "revolute"]),
         ("name: link1", "name: ''", ["name"]),
@@ -196,7 +194,7 @@ def test_impossible_inertias_among_the_examples_are_told():
         for link in links:
             # the principal moments of a body: none negative, none above the sum of the others
             moments = np.linalg.eigvalsh(link.inertial.inertia)
-            slack = 1e-9 * np.abs(moments).max()
+            slack = max(1e-9 * np.abs(moments).max(), 1e-15)
             impossible = moments[0] < -slack or moments[2] > moments[0] + moments[1] + slack
             assert not impossible or link.name in told, link.name
             odd += impossible

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from robot_dynamics.description import load, load_urdf_text
-from robot_dynamics.description.load import MOST_BYTES, MOST_TAGS
+from robot_dynamics.description.files import MOST_BYTES
+from robot_dynamics.description.xml_text import MOST_TAGS
 from robot_dynamics.errors import DescriptionError
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -3,31 +3,76 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from ..errors import DescriptionError, choices, wrong
 from ..mechanism import LOOP_TYPES, Inertial, Mechanism
+from .fields import unknown
 from .order import no_name_twice
 
 _SLACK = 1e-9
 """Relative slack of the inertia conditions: descriptions are rounded decimals"""
+_NOTHING = 1e-15
+"""kg m²: a grain of dust; below it a moment is rounding, whatever the others are"""
+
+Origins = Mapping[tuple[str, str], str]
+"""("link" | "joint" | "rotor", its name) to the file it comes from, where it is another one"""
 
 
-def check(mechanism: Mechanism, where: str) -> Iterator[DescriptionError]:
-    """Complaints about bodies that cannot be.
+def things(mechanism: Mechanism) -> Iterator[tuple[str, str]]:
+    """The keys of `Origins`."""
+    for link in mechanism.links:
+        yield "link", link.name
+        yield "joint", link.joint.name
+    for rotor in mechanism.rotors:
+        yield "rotor", rotor.name
+
+
+def check(mechanism: Mechanism, where: str, origins: Origins) -> Iterator[DescriptionError]:
+    """Complaints about what is odd, but can be computed with.
 
     Raises:
-        DescriptionError: a name that stands twice or nowhere, a joint that cannot move.
+        DescriptionError: a name that stands twice or nowhere, a joint that cannot move, a negative
+            mass, friction that drives.
     """
     structure(mechanism, where)
+
+    def at(kind: str, name: str) -> str:
+        return f"{origins.get((kind, name), where)}: {kind} {name!r}"
+
     for link in mechanism.links:
-        yield from body(link.inertial, f"{where}: link {link.name!r}")
+        _check_mass(link.inertial, at("link", link.name))
         for what, value, expected in link.joint.friction.faults():
-            raise _bad(f"{where}: joint {link.joint.name!r}: {what}", value, expected)
+            raise _bad(f"{at('joint', link.joint.name)}: {what}", value, expected)
     for rotor in mechanism.rotors:
-        yield from body(rotor.inertial, f"{where}: rotor {rotor.name!r}")
+        _check_mass(rotor.inertial, at("rotor", rotor.name))
+    for link in mechanism.links:
+        yield from body(link.inertial, at("link", link.name))
+    for rotor in mechanism.rotors:
+        if not _is_axial(rotor.inertial):
+            yield from inertia(rotor.inertial, at("rotor", rotor.name))
+    yield from robot(mechanism, where)
+
+
+def robot(mechanism: Mechanism, where: str) -> Iterator[DescriptionError]:
+    """Is there anything to compute?"""
+    carried: set[str] = set()
+    for link in mechanism.links:
+        if link.joint.moves or link.parent in carried:
+            carried.add(link.name)
+    weighs = any(link.name in carried and not link.inertial.is_nothing for link in mechanism.links)
+    found = ""
+    if not mechanism.links:
+        found = "no links: there is nothing to compute"
+    elif not carried:
+        found = "no joint that moves: there is nothing to compute"
+    elif not weighs and all(rotor.inertial.is_nothing for rotor in mechanism.rotors):
+        found = "no mass and no inertia in what moves: torques of motion and gravity are all 0"
+    if found:
+        name = f"{where}: robot {mechanism.name!r}"
+        yield DescriptionError(f"{name} has {found}", name=name)
 
 
 def structure(mechanism: Mechanism, where: str) -> None:
@@ -64,15 +109,19 @@ def structure(mechanism: Mechanism, where: str) -> None:
 
 
 def body(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
-    """What is impossible about a rigid body."""
-    mass, I = float(inertial.mass), np.asarray(inertial.inertia, dtype=float)
-    if mass < 0:
-        yield _bad(f"{where}: mass", mass, "at least 0 kg")
-        return
-    if not I.any():
-        return
-    moments = np.linalg.eigvalsh(I)
-    slack = _SLACK * max(abs(moments))
+    """What is impossible about a link."""
+    if inertial.mass == 0 and np.any(inertial.inertia):
+        largest = float(np.abs(inertial.inertia).max())
+        yield DescriptionError(
+            f"{where}: an inertia of up to {largest:g} kg m², but no mass", name=where
+        )
+    yield from inertia(inertial, where)
+
+
+def inertia(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
+    """What is impossible about a rigid body's inertia."""
+    moments = np.linalg.eigvalsh(np.asarray(inertial.inertia, dtype=float))
+    slack = max(_SLACK * max(abs(moments)), _NOTHING)
     if moments[0] < -slack:
         yield _bad(
             f"{where}: inertia: a principal moment",
@@ -87,6 +136,18 @@ def body(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
             f"{found} < {moments[2]:.6g}",
             "the largest at most the sum of the other two",
         )
+
+
+def _check_mass(inertial: Inertial, where: str) -> None:
+    if inertial.mass < 0:
+        raise _bad(f"{where}: mass", inertial.mass, "at least 0 kg")
+
+
+def _is_axial(inertial: Inertial) -> bool:
+    """Is there an inertia about the axis alone, as a motor's data sheet gives it?"""
+    others = inertial.inertia.copy()
+    others[2, 2] = 0.0
+    return bool(inertial.inertia[2, 2] >= 0 and not others.any())
 
 
 def _check_rotor(mechanism: Mechanism, rotor, where: str) -> None:  # type: ignore[no-untyped-def]
@@ -108,7 +169,7 @@ def _check_rotor(mechanism: Mechanism, rotor, where: str) -> None:  # type: igno
 
 def _known(name: str, names: Iterable[str], what: str) -> None:
     if name not in names:
-        raise _bad(what, name, choices(names))
+        raise unknown(what, name, names)
 
 
 def _bad(name: str, value: object, expected: str) -> DescriptionError:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 import math
+import os
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from ..errors import DescriptionError, choices, wrong
+from ..errors import DescriptionError, choices, shown, wrong
 from ..mechanism import Friction, Inertial, Limits, Pose
 from ..scalar import Array, array
 
@@ -18,11 +22,42 @@ class DescriptionWarning(UserWarning):
 
 
 def tolerate(complaint: DescriptionError, strict: bool) -> None:
-    """Raise it if strict, else warn."""
+    """Raise it if strict, else warn, at the line that called this package."""
     if strict:
         raise complaint
-    warnings.warn(str(complaint), DescriptionWarning, stacklevel=2)
+    warnings.warn(str(complaint), DescriptionWarning, stacklevel=_outside())
 
+
+_PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
+
+
+def _outside() -> int:
+    """For a function of this package that warns: which of its callers is not in the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def unknown(what: str, name: object, known: Iterable[str], noun: str = "") -> DescriptionError:
+    """A name that is none of the known ones, which are listed, the nearest first."""
+    names = list(known)
+    near = difflib.get_close_matches(str(name)[:LONGEST_NAME], names, n=3)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    expected = choices(names)
+    return DescriptionError(
+        f"{what}: {noun or 'found'} {shown(name)}, expected {expected}{hint}",
+        name=what,
+        value=name,
+        expected=expected,
+    )
+
+
+LARGEST = 1e30
+"""Beyond it products of a few numbers overflow; no robot comes near"""
+
+LONGEST_NAME = 200
+"""Characters"""
 
 _PI = re.compile(r"\s*([+-]?)\s*(?:([\d.]+)\s*\*\s*)?pi\s*(?:/\s*([\d.]+))?\s*")
 """-pi/2, 3*pi/4: the angles that people mean when they write 1.5708"""
@@ -32,7 +67,7 @@ def number(value: Any, where: str) -> float:
     """A finite number; strings as YAML leaves them (1e-3) and multiples of pi are read too."""
     result: float | None = None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        result = float(value)
+        result = float(value) if abs(value) <= sys.float_info.max else math.inf
     elif isinstance(value, str):
         try:
             if match := _PI.fullmatch(value):
@@ -44,6 +79,8 @@ def number(value: Any, where: str) -> float:
             result = None
     if result is None or not math.isfinite(result):
         raise wrong(DescriptionError, where, value, "a finite number")
+    if abs(result) > LARGEST:
+        raise wrong(DescriptionError, where, value, f"a number of at most {LARGEST:g}")
     return result
 
 
@@ -58,6 +95,8 @@ def numbers(value: Any, count: int, where: str) -> Array:
 def text(value: Any, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise wrong(DescriptionError, where, value, "a name")
+    if len(value) > LONGEST_NAME:
+        raise wrong(DescriptionError, where, value, f"a name of at most {LONGEST_NAME} characters")
     return value
 
 
@@ -70,16 +109,7 @@ def mapping(value: Any, keys: Iterable[str], where: str) -> Mapping[str, Any]:
     keys = tuple(keys)
     for key in value:
         if key not in keys:
-            import difflib
-
-            near = difflib.get_close_matches(str(key), keys, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise DescriptionError(
-                f"{where}: unknown key {key!r}, expected {choices(keys)}{hint}",
-                name=where,
-                value=key,
-                expected=choices(keys),
-            )
+            raise unknown(where, key, keys, "unknown key")
     return value
 
 
@@ -131,9 +161,8 @@ def limits(value: Any, where: str) -> Limits | None:
     """
     found: dict[str, float] = {}
     for key, each in mapping(value, LIMIT_KEYS, where).items():
-        if isinstance(each, (int, float, str)) and str(each).strip() in _INFINITE:
-            continue
-        found[key] = number(each, f"{where}.{key}")
+        if not _is_infinite(each):
+            found[key] = number(each, f"{where}.{key}")
     for key in ("velocity", "effort"):
         if found.get(key, 1.0) < 0:
             raise wrong(DescriptionError, f"{where}.{key}", found[key], "at least 0")
@@ -152,7 +181,14 @@ def limits(value: Any, where: str) -> Limits | None:
     return Limits(**found) if found else None
 
 
-_INFINITE = ("inf", "+inf", "-inf", ".inf", "+.inf", "-.inf", "Infinity", "-Infinity")
+def _is_infinite(value: Any) -> bool:
+    try:
+        return abs(float(value)) > LARGEST
+    except (TypeError, ValueError):
+        return False
+    except OverflowError:
+        return True
+
 
 INERTIA_KEYS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 

@@ -6,7 +6,10 @@ import os
 import sys
 from pathlib import Path
 
-from ..errors import DescriptionError
+from ..errors import DescriptionError, wrong
+
+MOST_BYTES = 10_000_000
+"""Of a description: what is larger is refused unread"""
 
 LONGEST = 120
 """Characters of a reference that a message repeats"""
@@ -26,7 +29,7 @@ def find(reference: str, beside: Path | None = None) -> Path:
         package, _, inner = reference.removeprefix("package://").partition("/")
         path = _share(package, reference) / inner
     else:
-        path = Path(reference.removeprefix("file://")).expanduser()
+        path = _home_expanded(Path(reference.removeprefix("file://")), reference)
         if beside is not None and not path.is_absolute():
             path = beside / path
     try:
@@ -43,6 +46,15 @@ def find(reference: str, beside: Path | None = None) -> Path:
     )
 
 
+def _home_expanded(path: Path, reference: str) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:  # ~somebody who is not known here
+        raise DescriptionError(
+            f"{shortened(reference)}: no such file ({error})", name=reference
+        ) from None
+
+
 def shortened(reference: str) -> str:
     """One line of it, and not a long one."""
     line = " ".join(reference.split())
@@ -56,6 +68,8 @@ def read_text(path: Path) -> str:
         DescriptionError: it may not be read, or is no text.
     """
     try:
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise wrong(DescriptionError, f"{path.name}: bytes", size, f"at most {MOST_BYTES}")
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         words = f"not a text file ({error.reason})"

@@ -7,7 +7,7 @@ import os
 from ..errors import DescriptionError, wrong
 from ..mechanism import Mechanism
 from . import urdf, yaml_file
-from .check import check
+from .check import Origins, check
 from .fields import tolerate
 from .files import find, shortened
 
@@ -18,14 +18,16 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
     Args:
         source: the path of a .yaml, .urdf or .xacro file, a `package://` URL of one, or the
             text of a URDF.
-        strict: refuse in a URDF what is otherwise a warning: an inertia that no body can have.
+        strict: refuse what is otherwise a warning.
 
     Raises:
         DescriptionError: the description is missing, broken or impossible; the message names
             the file, the thing in it and what was expected.
 
     Warns:
-        DescriptionWarning: an impossible inertia in a URDF, unless strict.
+        DescriptionWarning: an inertia that no body can have, a link with an inertia but no mass, a
+            robot in which nothing moves or has a mass, a joint that mimics one that is not there.
+            It points at the line that called this package.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise wrong(DescriptionError, "description", source, "a path or the text of a URDF")
@@ -38,8 +40,8 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
     path = find(reference)
     match path.suffix.lower():
         case ".yaml" | ".yml":
-            mechanism, is_ours = yaml_file.read(path, strict=strict)
-            return _finished(mechanism, path.name, strict or is_ours)
+            mechanism, origins = yaml_file.read(path, strict=strict)
+            return _finished(mechanism, path.name, strict, origins)
         case ".urdf" | ".xml" | ".xacro":
             return _finished(urdf.read(path, strict=strict), path.name, strict)
         case suffix:
@@ -49,13 +51,6 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
                 suffix,
                 ".yaml, .urdf or .xacro",
             )
-
-
-MOST_BYTES = 10_000_000
-"""Of a text that comes from elsewhere: what is larger is refused unread"""
-
-MOST_TAGS = 10_000
-"""Of `<link` and of `<joint` in such a text"""
 
 
 def load_urdf_text(text: str) -> Mechanism:
@@ -77,20 +72,13 @@ def load_urdf_text(text: str) -> Mechanism:
     text = text.lstrip("\ufeff \t\r\n")
     if not text.startswith("<"):
         raise wrong(DescriptionError, where, shortened(text), "XML: it begins with <")
-    try:
-        size = len(text.encode())
-    except UnicodeEncodeError:
-        raise DescriptionError(f"{where}: it has half a character (a surrogate)") from None
-    if size > MOST_BYTES:
-        raise wrong(DescriptionError, f"{where}: bytes", size, f"at most {MOST_BYTES}")
-    for tag in ("<link", "<joint"):
-        if (count := text.count(tag)) > MOST_TAGS:
-            raise wrong(DescriptionError, f"{where}: {tag}>", count, f"at most {MOST_TAGS}")
     return _finished(urdf.parse(text, where), where, strict=False)
 
 
-def _finished(mechanism: Mechanism, where: str, strict: bool) -> Mechanism:
+def _finished(
+    mechanism: Mechanism, where: str, strict: bool, origins: Origins | None = None
+) -> Mechanism:
     """Refuse what cannot be computed with; refuse or report what no body can be."""
-    for complaint in check(mechanism, where):
+    for complaint in check(mechanism, where, origins or {}):
         tolerate(complaint, strict)
     return mechanism

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable
 
-from ..errors import DescriptionError, choices, wrong
+from ..errors import DescriptionError, listed, wrong
 from ..mechanism import Link
+from .fields import unknown
 
 
 def no_name_twice(names: Iterable[str], what: str) -> None:
@@ -25,27 +27,26 @@ def parents_first(links: list[Link], base: str, where: str) -> tuple[Link, ...]:
         DescriptionError: a parent that is nowhere, or links that carry one another.
     """
     no_name_twice([base, *(link.name for link in links)], f"{where}: link")
-    placed: dict[str, Link] = {}
-    waiting = list(links)
     names = {base, *(link.name for link in links)}
-    for link in links:
+    carried: dict[str, list[int]] = {}
+    for i, link in enumerate(links):
         if link.parent not in names:
-            raise wrong(
-                DescriptionError,
-                f"{where}: parent of link {link.name!r}",
-                link.parent,
-                choices(sorted(names)),
-            )
-    while waiting:
-        ready = [link for link in waiting if link.parent == base or link.parent in placed]
-        if not ready:
-            ring = ", ".join(repr(link.name) for link in waiting)
-            raise DescriptionError(
-                f"{where}: links {ring} carry one another: none leads to {base!r}; close a chain "
-                "with `loops`",
-                name=waiting[0].name,
-            )
-        # only the first, so that a description in order stays in order
-        placed[ready[0].name] = ready[0]
-        waiting.remove(ready[0])
-    return tuple(placed.values())
+            raise unknown(f"{where}: parent of link {link.name!r}", link.parent, sorted(names))
+        carried.setdefault(link.parent, []).append(i)
+    # the first that is ready, so that a description in order stays in order
+    placed: list[Link] = []
+    ready = carried.pop(base, [])
+    while ready:
+        link = links[heapq.heappop(ready)]
+        placed.append(link)
+        for child in carried.pop(link.name, ()):
+            heapq.heappush(ready, child)
+    if carried:
+        done = {link.name for link in placed}
+        ring = [link.name for link in links if link.name not in done]
+        raise DescriptionError(
+            f"{where}: links {listed(map(repr, ring))} carry one another: none leads to {base!r}; "
+            "close a chain with `loops`",
+            name=ring[0],
+        )
+    return tuple(placed)

@@ -8,6 +8,7 @@ from lxml import etree
 
 from ..errors import DescriptionError, wrong
 from .fields import number
+from .xml_text import plain_text
 
 REDUCTION_TAGS = ("mechanicalReduction", "mechanical_reduction")
 
@@ -76,7 +77,7 @@ def _own_reduction(element: etree._Element, at: str) -> float:
 
 
 def _ratio(element: etree._Element, at: str) -> float:
-    ratio = number((element.text or "").strip(), f"{at}: {REDUCTION_TAGS[0]}")
+    ratio = number(plain_text(element, f"{at}: {REDUCTION_TAGS[0]}"), f"{at}: {REDUCTION_TAGS[0]}")
     if ratio == 0:
         raise wrong(DescriptionError, f"{at}: {REDUCTION_TAGS[0]}", ratio, "a number other than 0")
     return ratio

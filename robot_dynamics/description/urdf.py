@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from lxml import etree
 
-from ..errors import DescriptionError, wrong
+from ..errors import DescriptionError, one_line, wrong
 from ..mechanism import (
     Coupling,
     Friction,
@@ -28,9 +29,12 @@ from ..mechanism import (
 )
 from ..scalar import array
 from .fields import LIMIT_KEYS, inertia_matrix, limits, number, numbers, tolerate
+from .fields import text as text_of
 from .files import read_text
 from .order import no_name_twice, parents_first
 from .transmissions import gear_ratios
+from .xacro_process import expanded
+from .xml_text import parsed
 
 # limits are read beside: they are often incomplete, which the parser does not take
 KEPT = {
@@ -43,32 +47,8 @@ SUPPORTED = ("revolute", "continuous", "prismatic", "fixed")
 def read(path: Path, *, strict: bool = False) -> Mechanism:
     """The mechanism of a .urdf or .xacro file."""
     if path.suffix.lower() == ".xacro":
-        return parse(expand_xacro(path), path.name, strict=strict)
+        return parse(expanded(path), path.name, strict=strict)
     return parse(read_text(path), path.name, strict=strict)
-
-
-def expand_xacro(path: Path) -> str:
-    """The URDF text that a xacro file describes, by ROS's own xacro.
-
-    Raises:
-        DescriptionError: xacro is not installed, or it refuses the file, in its own words.
-    """
-    try:
-        import xacro
-    except ImportError:
-        raise DescriptionError(
-            f"{path.name}: xacro is not installed; `pip install xacro`, or give the URDF that "
-            "`xacro FILE` prints",
-            name=path.name,
-        ) from None
-    output = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(output):
-            document = xacro.process_file(str(path))
-        return str(document.toxml())
-    except Exception as error:
-        words = " ".join((str(error) or type(error).__name__).split())
-        raise DescriptionError(f"{path.name}: xacro: {words}", name=path.name) from error
 
 
 def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
@@ -84,11 +64,13 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         DescriptionWarning: a joint that mimics one that is not there moves by itself (an error
             if strict).
     """
-    root = _xml(text, where)
+    root = parsed(text, where)
     bounds = _limits(root, where)
     ratios = gear_ratios(root, where)
-    robot = _parsed(_kept(root), where)
+    robot = _parsed(_kept(root, where), where)
 
+    for kind, each in (*(("link", x) for x in robot.links), *(("joint", x) for x in robot.joints)):
+        text_of(each.name, f"{where}: {kind} name")
     inertials = {link.name: _inertial(link, where) for link in robot.links}
     no_name_twice((link.name for link in robot.links), f"{where}: link")
     no_name_twice((joint.name for joint in robot.joints), f"{where}: joint")
@@ -138,19 +120,6 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
     )
 
 
-def _xml(text: str, where: str) -> etree._Element:
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
-    )
-    try:
-        root = etree.fromstring(text.encode(), parser)
-    except etree.XMLSyntaxError as error:
-        raise DescriptionError(f"{where}: not readable as XML: {error.msg}", name=where) from None
-    if root.tag != "robot":
-        raise wrong(DescriptionError, f"{where}: root element", root.tag, "<robot>")
-    return root
-
-
 def _limits(root: etree._Element, where: str) -> dict[str, Limits | None]:
     """What the joints' <limit> elements say; a joint that turns for ever has no end."""
     found = {}
@@ -166,13 +135,14 @@ def _limits(root: etree._Element, where: str) -> dict[str, Limits | None]:
     return found
 
 
-def _kept(root: etree._Element) -> etree._Element:
+def _kept(root: etree._Element, where: str) -> etree._Element:
     """A copy with what dynamics needs and nothing else."""
     copy = etree.Element("robot", name=root.get("name") or "robot")
     for element in root:
         if element.tag not in KEPT:
             continue
         # a transmission's <joint> has no type: only the robot's own joints are wanted
+        _once(element, where)
         kept = etree.SubElement(
             copy,
             element.tag,
@@ -182,6 +152,16 @@ def _kept(root: etree._Element) -> etree._Element:
             if child.tag in KEPT[element.tag]:
                 kept.append(_plain(child))
     return copy
+
+
+def _once(element: etree._Element, where: str) -> None:
+    """Nothing that counts stands twice: it is not clear which would."""
+    for part in (element, *element.iterfind("inertial")):
+        tags = Counter(child.tag for child in part if isinstance(child.tag, str))
+        for tag in (*KEPT[element.tag], "limit", "mass", "inertia"):
+            if tags[tag] > 1:
+                at = f"{where}: {element.tag} {element.get('name')!r}"
+                raise wrong(DescriptionError, f"{at}: <{tag}>", f"{tags[tag]} of them", "one")
 
 
 def _plain(element: etree._Element) -> etree._Element:
@@ -213,8 +193,8 @@ def _parsed(root: etree._Element, where: str):  # type: ignore[no-untyped-def]
         with contextlib.redirect_stderr(words):
             return URDF.from_xml_string(etree.tostring(root))
     except Exception as error:  # noqa: BLE001  the parser raises many kinds
-        first = " ".join(str(error).split())
-        raise DescriptionError(f"{where}: not a valid URDF: {first}", name=where) from None
+        told = one_line(error, 300)
+        raise DescriptionError(f"{where}: not a valid URDF: {told}", name=where) from None
 
 
 def _inertial(link, where: str) -> Inertial:  # type: ignore[no-untyped-def]

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..errors import DescriptionError, choices, wrong
 from ..mechanism import (
     BASE,
@@ -21,15 +19,31 @@ from ..mechanism import (
     Pose,
     Rotor,
 )
+from ..mechanism.transform import with_locked_joints
 from ..scalar import array, exact, rotation_x, rotation_z
 from . import urdf
-from .fields import friction, inertial, limits, mapping, number, numbers, pose, sequence, text
+from .check import Origins, things
+from .fields import (
+    friction,
+    inertial,
+    limits,
+    mapping,
+    number,
+    numbers,
+    pose,
+    sequence,
+    text,
+    unknown,
+)
 from .files import find, read_text
 from .order import parents_first
+from .yaml_text import plain
 
-COMMON_KEYS = ("robot", "gravity", "rotors", "loops", "actuated", "sensed", "platform", "home")
+COMMON_KEYS = (
+    "robot", "gravity", "rotors", "loops", "actuated", "sensed", "platform", "home", "locked"
+)  # fmt: skip
 TREE_KEYS = (*COMMON_KEYS, "dh_convention", "links")
-URDF_KEYS = (*COMMON_KEYS, "urdf")
+URDF_KEYS = (*COMMON_KEYS, "urdf", "friction", "inertials")
 BODY_KEYS = ("mass", "center_of_mass", "inertia")
 DH_KEYS = ("theta", "d", "a", "alpha")
 LINK_KEYS = ("name", "parent", "origin", "joint", *DH_KEYS, *BODY_KEYS, "friction", "rotor")
@@ -38,46 +52,57 @@ ROTOR_KEYS = ("mount", "origin", "gear_ratio", *BODY_KEYS)
 DH_CONVENTIONS = ("standard", "modified")
 
 
-def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, bool]:
-    """(mechanism, is it ours alone?) of a YAML file; False where a URDF has the bodies.
+def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
+    """The mechanism of a YAML file, and what in it comes from another file.
 
     Raises:
         DescriptionError: naming the file, the key and the value.
     """
     where = path.name
-    try:
-        content = yaml.load(read_text(path), Loader=_Loader)  # noqa: S506
-    except yaml.YAMLError as error:
-        words = " ".join(str(error).split())
-        raise DescriptionError(f"{where}: not readable as YAML: {words}", name=where) from None
+    content = plain(read_text(path), where)
     if not isinstance(content, dict):
         raise wrong(DescriptionError, where, content, "a mapping with `links` or `urdf`")
-    if "urdf" in content:
-        entries = mapping(content, URDF_KEYS, where)
-        reference = text(entries["urdf"], f"{where}: urdf")
-        mechanism = urdf.read(find(reference, beside=path.parent), strict=strict)
-        return _extras(mechanism, entries, where), False
-    entries = mapping(content, TREE_KEYS, where)
-    return _extras(_tree(entries, where, path.stem), entries, where), True
+    if "urdf" not in content:
+        entries = mapping(content, TREE_KEYS, where)
+        return _extras(_tree(entries, where, path.stem), entries, where), {}
+    entries = mapping(content, URDF_KEYS, where)
+    file = find(text(entries["urdf"], f"{where}: urdf"), beside=path.parent)
+    mechanism = _measured(urdf.read(file, strict=strict), entries, where)
+    found = _extras(mechanism, entries, where)
+    own = {
+        *(("link", name) for name in entries.get("inertials") or ()),
+        *(("joint", name) for name in entries.get("friction") or ()),
+        *(("rotor", name) for name in entries.get("rotors") or ()),
+    }
+    origins = {key: file.name for key in things(mechanism) if key not in own}
+    return found, origins
 
 
-class _Loader(yaml.SafeLoader):
-    """Plain values only, and no key twice: the second would silently win."""
+def _measured(mechanism: Mechanism, entries: Mapping[str, Any], where: str) -> Mechanism:
+    """Bodies and friction of a URDF's links and joints, replaced by those beside it."""
+    inertials, laws = (
+        mapping(entries.get(key), entries.get(key) or (), f"{where}: {key}")
+        for key in ("inertials", "friction")
+    )
+    names = [link.name for link in mechanism.links]
+    for name in inertials:
+        if name not in names:
+            raise unknown(f"{where}: inertials: link", name, names)
+    for name in laws:
+        if name not in mechanism.tree_names:
+            raise unknown(f"{where}: friction: joint", name, mechanism.tree_names)
 
+    def replaced(link: Link) -> Link:
+        if link.name in inertials:
+            at = f"{where}: inertials.{link.name}"
+            body = inertial(mapping(inertials[link.name], BODY_KEYS, at), at)
+            link = replace(link, inertial=body)
+        if link.joint.name in laws:
+            law = friction(laws[link.joint.name], f"{where}: friction.{link.joint.name}")
+            link = replace(link, joint=replace(link.joint, friction=law))
+        return link
 
-def _mapping_without_repeats(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen: set[Any] = set()
-    for key_node, _ in node.value:
-        key = loader.construct_object(key_node)
-        if isinstance(key, (dict, list)) or key in seen:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"key {key!r} stands twice or is no name", key_node.start_mark
-            )
-        seen.add(key)
-    return loader.construct_mapping(node, deep=True)
-
-
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_repeats)
+    return replace(mechanism, links=tuple(replaced(link) for link in mechanism.links))
 
 
 def _tree(entries: Mapping[str, Any], where: str, fallback: str) -> Mechanism:
@@ -184,7 +209,19 @@ def _extras(mechanism: Mechanism, entries: Mapping[str, Any], where: str) -> Mec
         for i, item in enumerate(sequence(entries.get("loops"), f"{where}: loops"))
     )
     changes["rotors"] = _rotors(mechanism, entries.get("rotors"), where)
-    return replace(mechanism, **changes)
+    return _locked(replace(mechanism, **changes), entries.get("locked"), where)
+
+
+def _locked(mechanism: Mechanism, listed: Any, where: str) -> Mechanism:
+    """Joints held fixed, where the description wants them."""
+    held = {
+        name: number(value, f"{where}: locked.{name}")
+        for name, value in mapping(listed, listed or (), f"{where}: locked").items()
+    }
+    for name in held:
+        if name not in mechanism.joint_names:
+            raise unknown(f"{where}: locked: joint", name, mechanism.joint_names)
+    return with_locked_joints(mechanism, held)
 
 
 def _rotors(mechanism: Mechanism, listed: Any, where: str) -> tuple[Rotor, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..scalar import array, rotation_to
+from ..scalar import Scalar, array, rotation_to, rotation_z
 from .model import (
     Armature,
     Attachment,
@@ -19,6 +19,8 @@ from .model import (
 )
 
 ROTOR_MODELS = ("full", "reflected", "none")
+
+Ratios = tuple[tuple[str, Scalar], ...]
 
 Z_AXIS = array([0.0, 0.0, 1.0])
 
@@ -135,6 +137,49 @@ def with_payload(mechanism: Mechanism, link: str, payload: Inertial) -> Mechanis
         for each in mechanism.links
     )
     return replace(mechanism, links=links)
+
+
+def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mechanism:
+    """The same robot with independent joints held fixed at these positions (rad or m).
+
+    What follows them alone is held as well. A rotor that no joint turns any more is a part of its
+    mount.
+    """
+    if not held:
+        return mechanism
+
+    def split(ratios: Ratios) -> tuple[Ratios, Scalar]:
+        """(what still moves, where what does not has brought it)."""
+        free = tuple((name, ratio) for name, ratio in ratios if name not in held)
+        return free, sum(ratio * held[name] for name, ratio in ratios if name in held)
+
+    def joint(old: Joint) -> Joint:
+        if not old.moves:
+            return old
+        coupling = old.coupling or Coupling(((old.name, 1.0),))
+        free, place = split(coupling.ratios)
+        place = place + coupling.offset
+        if not free:
+            return Joint(old.name, "fixed", origin=old.pose(place))
+        return replace(old, coupling=Coupling(free, place)) if old.coupling else old
+
+    links = tuple(replace(link, joint=joint(link.joint)) for link in mechanism.links)
+    tree, rotors = replace(mechanism, links=links), []
+    for rotor in mechanism.rotors:
+        free, angle = split(rotor.ratios)
+        turned = (
+            rotor.origin @ Pose(rotation_z(angle))
+            if len(free) < len(rotor.ratios)
+            else rotor.origin
+        )
+        if free:
+            rotors.append(replace(rotor, ratios=free, origin=turned))
+        elif rotor.mount != mechanism.base:
+            tree = with_payload(tree, rotor.mount, rotor.inertial.seen_from(turned))
+    armatures = [replace(each, ratios=split(each.ratios)[0]) for each in mechanism.armatures]
+    return replace(
+        tree, rotors=tuple(rotors), armatures=tuple(each for each in armatures if each.ratios)
+    )
 
 
 def with_rotor_model(mechanism: Mechanism, model: str) -> Mechanism:

@@ -1,0 +1,83 @@
+"""xacro, which is trusted as a script is: it may run anything.
+
+It runs in a process of its own that is ended when it takes too long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ..errors import DescriptionError, one_line, wrong
+from .files import MOST_BYTES
+
+LONGEST = 20.0
+"""s, that a file may take"""
+
+_CHILD = """
+import sys, xacro
+try:
+    text = xacro.process_file(sys.argv[1]).toxml()
+except BaseException as error:
+    sys.exit(" ".join((str(error) or type(error).__name__).split()))
+sys.stdout.buffer.write(text.encode())
+"""
+
+
+def expanded(path: Path) -> str:
+    """The URDF text that a xacro file describes, by ROS's own xacro.
+
+    Raises:
+        DescriptionError: xacro is not installed, it refuses the file (in its own words), or it
+            takes longer than `LONGEST`.
+    """
+    where = path.name
+    if importlib.util.find_spec("xacro") is None:
+        raise DescriptionError(
+            f"{where}: xacro is not installed; `pip install xacro`, or give the URDF that "
+            "`xacro FILE` prints",
+            name=where,
+        )
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as words:
+        process = subprocess.Popen(  # noqa: S603  the path is an argument, never a command
+            [sys.executable, "-c", _CHILD, str(path.absolute())],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=words,
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(LONGEST)
+        except subprocess.TimeoutExpired:
+            raise wrong(
+                DescriptionError, f"{where}: xacro", f"no end after {LONGEST:g} s", "one before"
+            ) from None
+        finally:
+            if process.returncode is None:
+                _end(process)
+        out.seek(0)
+        words.seek(0)
+        if code != 0:
+            told = words.read(MOST_BYTES).decode(errors="replace").strip().splitlines()
+            last = told[-1] if told else f"it ended with {code}"
+            raise DescriptionError(f"{where}: xacro: {one_line(last, 300)}", name=where)
+        text = out.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise wrong(DescriptionError, f"{where}: bytes", len(text), f"at most {MOST_BYTES}")
+    return text.decode()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """The process and all that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    process.wait()

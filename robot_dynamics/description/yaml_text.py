@@ -1,0 +1,191 @@
+"""YAML as plain values: null, booleans, numbers, texts, lists and mappings, and nothing else.
+
+Built from the parser's events, so that nothing is constructed by a tag and nothing is deep enough
+to end the interpreter. A word is a text unless it says `true`, `false`, `null` or a decimal number:
+a joint may be called `no`, and 012 is twelve.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from ..errors import DescriptionError, one_line, shown
+from .fields import LONGEST_NAME
+
+DEEPEST = 50
+"""Brackets within brackets"""
+MOST_ALIASES = 1000
+MOST_VALUES = 500_000
+
+EXACT_DIGITS = 15
+"""Of a whole number that a float holds exactly"""
+
+_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_WORDS = {
+    "": None,
+    "~": None,
+    **dict.fromkeys(("null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **{sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in (".inf", ".Inf")},
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
+_PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def plain(text: str, where: str) -> Any:
+    """The value that a YAML document has.
+
+    Raises:
+        DescriptionError: it is no YAML, has a tag, a key twice, or more than anybody writes.
+    """
+    builder = _Builder(where)
+    try:
+        for event in yaml.parse(text, Loader=_PARSER):
+            builder.take(event)
+    except yaml.YAMLError as error:
+        words, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
+        line = f" (line {mark.line + 1})" if mark else ""
+        complaint = f"{where}: not readable as YAML: {one_line(words or error, 300)}{line}"
+        raise DescriptionError(complaint, name=where) from None
+    except UnicodeError:
+        raise DescriptionError(f"{where}: half a character (a surrogate) in it") from None
+    return builder.documents[0] if builder.documents else None
+
+
+class _Builder:
+    """Puts values where the events say. `_open` are the lists and mappings that are not over."""
+
+    def __init__(self, where: str):
+        self._where = where
+        self._open: list[_List | _Mapping] = []
+        self._anchors: dict[str, Any] = {}
+        self._values = self._aliases = 0
+        self.documents: list[Any] = []
+
+    def take(self, event: Any) -> None:
+        match event:
+            case yaml.ScalarEvent():
+                is_key = bool(self._open) and self._open[-1].wants_key
+                self._check(event)
+                self._put(event, _scalar(event, is_key=is_key))
+            case yaml.SequenceStartEvent():
+                self._begin(event, _List(event.anchor))
+            case yaml.MappingStartEvent():
+                self._begin(event, _Mapping(event.anchor))
+            case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
+                self._end(event)
+            case yaml.AliasEvent():
+                self._aliases += 1
+                if self._aliases > MOST_ALIASES:
+                    raise self._wrong(event, f"more than {MOST_ALIASES} aliases")
+                anchor = str(event.anchor)
+                if anchor not in self._anchors:
+                    raise self._wrong(event, f"alias {shown(anchor)} of nothing before it")
+                self._put(event, self._anchors[anchor])
+            case yaml.DocumentStartEvent():
+                if self.documents:
+                    raise self._wrong(event, "a second document")
+
+    def _begin(self, event: Any, container: _List | _Mapping) -> None:
+        self._check(event)
+        if len(self._open) >= DEEPEST:
+            raise self._wrong(event, f"nested deeper than {DEEPEST} levels")
+        if self._open and self._open[-1].wants_key:
+            raise self._wrong(event, "a key that is no name")
+        self._open.append(container)
+
+    def _end(self, event: Any) -> None:
+        container = self._open.pop()
+        if container.anchor:
+            self._anchors[container.anchor] = container.value
+        self._put(event, container.finished())
+
+    def _put(self, event: Any, value: Any) -> None:
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise self._wrong(event, f"more than {MOST_VALUES} values")
+        if isinstance(event, yaml.ScalarEvent) and event.anchor:
+            self._anchors[event.anchor] = value
+        if not self._open:
+            self.documents.append(value)
+        elif complaint := self._open[-1].add(value):
+            raise self._wrong(event, complaint)
+
+    def _check(self, event: Any) -> None:
+        if event.tag is not None:
+            raise self._wrong(event, f"tag {shown(event.tag)}: only plain values are read")
+
+    def _wrong(self, event: Any, what: str) -> DescriptionError:
+        line = event.start_mark.line + 1
+        return DescriptionError(f"{self._where}: line {line}: {what}", name=self._where)
+
+
+class _List:
+    wants_key = False
+
+    def __init__(self, anchor: str | None):
+        self.anchor = anchor
+        self.value: list[Any] = []
+
+    def add(self, value: Any) -> str | None:
+        self.value.append(value)
+        return None
+
+    def finished(self) -> list[Any]:
+        return self.value
+
+
+class _Mapping:
+    def __init__(self, anchor: str | None):
+        self.anchor = anchor
+        self.value: dict[str, Any] = {}
+        self._inherited: dict[str, Any] = {}
+        self._key: str | None = None
+
+    @property
+    def wants_key(self) -> bool:
+        return self._key is None
+
+    def add(self, value: Any) -> str | None:
+        """A key or its value; the complaint about it."""
+        if self._key is None:
+            if not isinstance(value, str):
+                return "a key that is no name"
+            if len(value) > LONGEST_NAME:
+                return f"key {shown(value)}: longer than {LONGEST_NAME} characters"
+            if value in self.value:
+                return f"key {shown(value)} stands twice"
+            self._key = value
+            return None
+        key, self._key = self._key, None
+        if key != "<<":
+            self.value[key] = value
+            return None
+        # <<: what others have and this one does not say itself
+        for other in value if isinstance(value, list) else [value]:
+            if not isinstance(other, dict):
+                return "<<: found something else than mappings"
+            self._inherited = {**other, **self._inherited}
+        return None
+
+    def finished(self) -> dict[str, Any]:
+        own = dict(self.value)
+        self.value.update({k: v for k, v in self._inherited.items() if k not in own})
+        return self.value
+
+
+def _scalar(event: Any, *, is_key: bool) -> Any:
+    text = event.value
+    text.encode()  # half a character is none
+    if is_key or not event.implicit[0]:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if not _NUMBER.fullmatch(text):
+        return text
+    is_count = len(text) <= EXACT_DIGITS and text.lstrip("+-").isdigit()
+    return int(text) if is_count else float(text)

@@ -1,0 +1,251 @@
+"""What is odd about a robot is told at the caller's line; what cannot be is refused."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from robots import CONFIG
+
+import robot_dynamics as rd
+from robot_dynamics.app import cli
+from robot_dynamics.description import load_urdf_text
+from robot_dynamics.description.fields import DescriptionWarning
+
+PI = np.pi
+
+
+def dh(*rows, **more):
+    """A description of rows (theta, d, a, alpha, mass, centre, (ixx, iyy, izz), kind)."""
+    links = [
+        {
+            "name": f"link{i}",
+            "joint": {"name": f"q{i}", "type": kind},
+            **dict(zip(("theta", "d", "a", "alpha"), map(float, place), strict=True)),
+            "mass": mass,
+            "center_of_mass": list(center),
+            "inertia": dict(zip(("ixx", "iyy", "izz"), moments, strict=True)),
+        }
+        for i, (*place, mass, center, moments, kind) in enumerate(rows, 1)
+    ]
+    return {"robot": "r", "links": links, **more}
+
+
+# Corke, robotics-toolbox-python, models/DH/Puma560.py and Stanford.py; KDL's puma560.cpp has the
+# same first body without a mass
+PUMA = dh(
+    (0, 0.67183, 0, PI / 2, 0.0, (0, 0, 0), (0, 0.35, 0), "revolute"),
+    (0, 0, 0.4318, 0, 17.4, (-0.3638, 0.006, 0.2275), (0.13, 0.524, 0.539), "revolute"),
+    (
+        0,
+        0.15005,
+        0.0203,
+        -PI / 2,
+        4.8,
+        (-0.0203, -0.0141, 0.07),
+        (0.066, 0.086, 0.0125),
+        "revolute",
+    ),
+    (0, 0.4318, 0, PI / 2, 0.82, (0, 0.019, 0), (1.8e-3, 1.3e-3, 1.8e-3), "revolute"),
+    (0, 0, 0, -PI / 2, 0.34, (0, 0, 0), (0.3e-3, 0.4e-3, 0.3e-3), "revolute"),
+    (0, 0, 0, 0, 0.09, (0, 0, 0.032), (0.15e-3, 0.15e-3, 0.04e-3), "revolute"),
+)
+STANFORD = dh(
+    (0, 0.412, 0, -PI / 2, 9.29, (0, 0.0175, -0.1105), (0.276, 0.255, 0.071), "revolute"),
+    (0, 0.154, 0, PI / 2, 5.01, (0, -1.054, 0), (0.108, 0.018, 0.1), "revolute"),
+    (-PI / 2, 0, 0, 0, 4.25, (0, 0, -6.447), (2.51, 2.51, 0.006), "prismatic"),
+    (0, 0, 0, -PI / 2, 1.08, (0, 0.092, -0.054), (0.002, 0.001, 0.001), "revolute"),
+    (0, 0, 0, PI / 2, 0.63, (0, 0.566, 0.003), (0.003, 0.0004, 0), "revolute"),
+    (0, 0.263, 0, 0, 0.51, (0, 0, 1.554), (0.013, 0.013, 0.0003), "revolute"),
+)
+
+
+@pytest.fixture
+def load(tmp_path):
+    """(mechanism, warnings) of a description's content."""
+
+    def loaded(content, **options):
+        file = tmp_path / "robot.yaml"
+        file.write_text(yaml.safe_dump(content))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            mechanism = rd.load(file, **options)
+        assert all(each.category is DescriptionWarning for each in caught)
+        return mechanism, [str(each.message) for each in caught]
+
+    return loaded
+
+
+def test_the_published_puma_560_is_told_of_and_computed(load):
+    mechanism, told = load(PUMA)
+    assert len(told) == 3
+    assert "link 'link1': an inertia of up to 0.35 kg m², but no mass" in told[0]
+    assert "link 'link1': inertia: triangle inequality" in told[1]
+    assert "0 + 0 < 0.35" in told[1]
+    assert "link 'link3': inertia: triangle inequality" in told[2]
+    # the gravity load at q_n that the toolbox's manual prints
+    g = rd.InverseDynamics(mechanism, backend="python").gravity([0, PI / 4, PI, 0, PI / 4, 0])
+    assert g == pytest.approx([0, 31.6399, 6.0351, 0, 0.0283, 0], abs=5e-5)
+    D = rd.InverseDynamics(mechanism, backend="python").mass_matrix(np.zeros(6))
+    assert np.linalg.eigvalsh(D).min() > 0  # right as a whole
+    with pytest.raises(rd.RobotDynamicsError, match="link 'link1': an inertia"):
+        load(PUMA, strict=True)
+
+
+def test_the_published_stanford_arm_is_told_of_and_computed(load):
+    mechanism, told = load(STANFORD)
+    (each,) = told
+    assert "link 'link5': inertia: triangle inequality" in each
+    assert np.isfinite(rd.InverseDynamics(mechanism, backend="python").gravity(np.ones(6))).all()
+
+
+BODY = {"ixx": 0.2, "iyy": 0.3, "izz": 0.4, "ixy": 0.0, "ixz": 0.0, "iyz": 0.0}
+
+
+def one(mass=1.0, **inertia):
+    content = dh((0, 0, 0, 0, mass, (0, 0, 0), (0, 0, 0), "revolute"))
+    content["links"][0]["inertia"] = {**BODY, **inertia}
+    return content
+
+
+@pytest.mark.parametrize(
+    ("inertia", "words"),
+    [
+        ({}, None),
+        ({"izz": 0.5}, None),  # a plate
+        ({"izz": 0.5 * (1 + 1e-10)}, None),  # by rounding
+        ({"izz": 0.5 * (1 + 1e-7)}, "triangle inequality"),
+        ({"ixx": 0.05}, "triangle inequality"),
+        ({"ixx": -1e-20, "iyy": 0.4}, None),
+        ({"ixx": 1e-20, "iyy": 0, "izz": -1e-20}, None),
+        ({"ixx": -1e-6, "iyy": 0.4}, "a principal moment: found -1e-06"),
+        ({"ixy": 0.3}, "a principal moment: found -0.05"),
+        ({"iyz": 0.4}, "a principal moment"),
+        ({"ixz": 0.4}, "a principal moment"),
+    ],
+)
+def test_an_inertia_that_no_body_has_is_told_and_rounding_is_not(inertia, words, load):
+    _, told = load(one(**inertia))
+    if words is None:
+        assert told == []
+        load(one(**inertia), strict=True)
+        return
+    assert len(told) == 1
+    assert "robot.yaml: link 'link1': inertia" in told[0]
+    assert words in told[0]
+    with pytest.raises(rd.RobotDynamicsError, match=words.split(":")[0]):
+        load(one(**inertia), strict=True)
+
+
+def test_numbers_that_overflow_are_refused(load):
+    for key in ("ixy", "ixx"):
+        words = rf"inertia.{key}: found 1e\+308, expected .*1e\+30"
+        with pytest.raises(rd.RobotDynamicsError, match=words):
+            load(one(**{key: 1e308}))
+
+
+def rotor(**more):
+    content = one()
+    content["links"][0]["rotor"] = {"gear_ratio": 100, **more}
+    return content
+
+
+def test_a_rotor_known_by_the_inertia_about_its_axis_is_fine_and_others_are_bodies(load):
+    assert load(rotor(inertia={"izz": 1e-4}), strict=True)[1] == []
+    assert load(rotor(inertia={"izz": 1e-4}, mass=0.1, origin={}), strict=True)[1] == []
+    for inertia in ({"izz": -1e-4}, {"ixx": 1e-4}, {"izz": 1e-4, "ixx": 1e-5}):
+        _, told = load(rotor(inertia=inertia))
+        assert len(told) == 1
+        assert "rotor 'q1': inertia" in told[0]
+    with pytest.raises(rd.RobotDynamicsError, match=r"rotor 'q1': mass: found -0.1, expected"):
+        load(rotor(mass=-0.1, origin={}))
+
+
+def test_a_negative_mass_is_refused_in_every_description(load):
+    with pytest.raises(rd.RobotDynamicsError, match=r"link 'link1': mass: found -1.0, exp"):
+        load(one(mass=-1.0))
+    urdf = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="-1"/>
+        </inertial></link><joint name="j" type="revolute"><parent link="a"/><child link="b"/>
+        </joint></robot>"""
+    with pytest.raises(rd.RobotDynamicsError, match=r"link 'b': mass: found -1.0, expected"):
+        load_urdf_text(urdf)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ({"robot": "empty"}, "robot 'empty' has no links: there is nothing to compute"),
+        (
+            dh((0, 0, 0, 0, 1.0, (0, 0, 0), (1, 1, 1), "fixed")),
+            "robot 'r' has no joint that moves: there is nothing to compute",
+        ),
+        (
+            dh(
+                (0, 0, 0, 0, 1.0, (0, 0, 0), (1, 1, 1), "fixed"),
+                (0, 0, 0, 0, 0.0, (0, 0, 0), (0, 0, 0), "revolute"),
+            ),
+            "robot 'r' has no mass and no inertia in what moves",
+        ),
+    ],
+    ids=["links", "joints", "mass"],
+)
+def test_a_robot_in_which_nothing_is_to_compute_is_told_and_not_sound(
+    content, words, load, tmp_path, capsys
+):
+    _, told = load(content)
+    (each,) = told
+    assert each.startswith(f"robot.yaml: {words}")
+    with pytest.raises(rd.RobotDynamicsError, match=words):
+        load(content, strict=True)
+    assert cli.main(["check", str(tmp_path / "robot.yaml")]) == 0
+    printed = capsys.readouterr().out
+    assert words in printed
+    assert "sound" not in printed
+
+
+@pytest.mark.parametrize("kind", ["fixed", "revolute"])
+def test_what_a_moving_joint_carries_or_drives_has_a_mass(kind, load):
+    nothing = (0, 0, 0, 0, 0.0, (0, 0, 0), (0, 0, 0))
+    body = (0, 0, 0, 0, 1.0, (0, 0, 0), (1, 1, 1))
+    assert load(dh((*nothing, "revolute"), (*body, kind)))[1] == []
+    only_rotor = dh((*nothing, "revolute"))
+    only_rotor["links"][0]["rotor"] = {"gear_ratio": 2, "inertia": {"izz": 1.0}}
+    assert load(only_rotor)[1] == []
+
+
+@pytest.mark.parametrize("way", ["yaml", "urdf beside yaml", "text", "checked text"])
+def test_a_warning_points_at_the_line_that_called(way, tmp_path):
+    urdf = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/>
+        <inertia ixx="1" iyy="1" izz="9" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="j" type="revolute"><parent link="a"/><child link="b"/></joint>
+        <joint name="k" type="revolute"><parent link="b"/><child link="c"/>
+        <mimic joint="nobody"/></joint><link name="c"/></robot>"""
+    file = tmp_path / "robot.yaml"
+    if way == "yaml":
+        file.write_text(yaml.safe_dump(one(izz=9.0)))
+    else:
+        (tmp_path / "r.urdf").write_text(urdf)
+        file.write_text("urdf: r.urdf")
+    source = urdf if way == "text" else file
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rd.load(source) if way != "checked text" else load_urdf_text(urdf)
+    assert len(caught) == (1 if way == "yaml" else 2)
+    here = Path(__file__).resolve()
+    text = here.read_text().splitlines()
+    for each in caught:
+        assert Path(each.filename).resolve() == here
+        assert "rd.load(source) if way" in text[each.lineno - 1]
+
+
+def test_every_shipped_description_is_sound():
+    files = [f for f in sorted(CONFIG.glob("*.yaml")) if f.name != "feed_forward.yaml"]
+    files += sorted((CONFIG.parent / "urdf").glob("*.urdf"))
+    assert len(files) > 7
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for file in files:
+            assert rd.load(file, strict=True).joint_names
