@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ...description.load import MOST_BYTES
+from ...description.files import MOST_BYTES
 from ...errors import DescriptionError, RobotDynamicsError, one_line, wrong
 from ...mechanism import Inertial, Mechanism
 from . import payload as payloads
