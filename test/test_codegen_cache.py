@@ -7,6 +7,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -191,7 +192,8 @@ def test_the_listing_tells_what_is_there_and_clear_removes_it(place, backend):
     assert listed["directory"] == str(place)
     assert any(entry.get("what", "").startswith("double") for entry in listed["entries"])
     assert "\x1b" not in listed["text"]
-    (place / ".new-abandoned").write_text("by a process that was killed")
+    one = next(place.iterdir())
+    (place / f".{one.name}.abandoned").write_text("by a process that was killed")
     assert cache.clear()["removed"] == len(listed["entries"]) + 1
     assert list(place.iterdir()) == []
     assert cache.listing()["entries"] == []
@@ -202,21 +204,202 @@ def test_listing_and_clearing_an_empty_cache_is_no_failure():
     assert cache.clear()["removed"] == 0
 
 
-def test_the_oldest_files_make_room(place, backend, monkeypatch):
-    double(backend, 2.0)
-    for file in place.iterdir():
-        os.utime(file, (1, 1))
-    old = set(place.iterdir())
+def test_what_is_not_known_as_ours_stays(place, backend, monkeypatch):
+    double(backend)
+    ours = set(place.iterdir())
+    name = "robot_dynamics-" + "0" * 64
+    foreign = {
+        "mine.py": b"print('mine')",
+        "library.so": b"",
+        "0" * 64 + ".so": b"somebody else's store",
+        name + ".so": b"the right name alone",
+        name + ".txt": b"",
+        name[:-1] + ".py": b"",
+        "." + name + ".so": b"",
+        ".new-notes": b"",
+        "backup " + next(iter(ours)).name: next(iter(ours)).read_bytes(),
+    }
+    for file, content in foreign.items():
+        (place / file).write_bytes(content)
+        (place / file).chmod(0o600)
+        os.utime(place / file, (1, 1))
+    (place / ("robot_dynamics-" + "1" * 64 + ".so")).mkdir()
     monkeypatch.setattr(cache, "MOST_BYTES", 1)
-    double(backend, 3.0)
-    assert not old & set(place.iterdir())
-    assert double(backend, 3.0) == pytest.approx(np.sin(1.5))
+    double(backend, 3.0)  # makes room
+    assert not ours & set(place.iterdir())
+    assert cache.clear()["removed"] > 0
+    left = {file.name for file in place.iterdir()}
+    assert left == {*foreign, "robot_dynamics-" + "1" * 64 + ".so"}
+    for file, content in foreign.items():
+        assert (place / file).read_bytes() == content
+
+
+def kept(place, count, size):
+    """`count` files of `size` bytes each, last used one second after another, first to last."""
+    paths = [cache.store(f"{k:064x}", ".py", b" " * size, {"what": str(k)}) for k in range(count)]
+    for k, path in enumerate(paths):
+        os.utime(path, (1000 + count - k, 1000 + k))  # atime the other way round: it means nothing
+    return paths
+
+
+def test_what_was_used_longest_ago_makes_room_and_no_more_than_needed(place, monkeypatch):
+    monkeypatch.setattr(cache, "time", SimpleNamespace(time=lambda: 1.5))  # files of one size
+    paths = kept(place, 5, 1000)
+    size = paths[0].stat().st_size
+    cache.fetch("0" * 64, ".py")  # the first one is used again
+    monkeypatch.setattr(cache, "MOST_BYTES", 4 * size)
+    newest = cache.store("f" * 64, ".py", b" " * 1000, {"what": "0"})
+    assert [path.exists() for path in paths] == [True, False, False, True, True]
+    assert newest.exists()
+    monkeypatch.setattr(cache, "MOST_BYTES", 4 * size - 1)
+    os.utime(newest, (1, 1))
+    assert cache.store("f" * 64, ".py", b" " * 1000, {"what": "0"}) == newest
+    assert [path.exists() for path in paths] == [True, False, False, False, True]
+    monkeypatch.setattr(cache, "MOST_BYTES", 1)
+    cache.store("f" * 64, ".py", b" " * 1000, {"what": "0"})
+    assert list(place.iterdir()) == [newest]
+
+
+def test_a_cache_within_its_bounds_loses_nothing(place, monkeypatch):
+    monkeypatch.setattr(cache, "time", SimpleNamespace(time=lambda: 1.5))
+    paths = kept(place, 3, 100)
+    size = paths[0].stat().st_size
+    monkeypatch.setattr(cache, "MOST_BYTES", 4 * size)
+    cache.store("f" * 64, ".py", b" " * 100, {"what": "0"})
+    assert all(path.exists() for path in paths)
+
+
+@pytest.mark.parametrize("target", ["sound", "missing"])
+def test_a_cache_behind_a_link_that_others_can_replace_is_not_used(tmp_path, monkeypatch, target):
+    (tmp_path / "sound").mkdir(mode=0o700)
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "open" / "link").symlink_to(tmp_path / target)
+    for place in (tmp_path / "open" / "link", tmp_path / "open" / "link" / "kernels"):
+        monkeypatch.setenv(cache.VARIABLE, str(place))
+        with pytest.warns(cache.CacheWarning, match=r"others can replace it through .*open"):
+            cache.store("0" * 64, ".py", b"", {})
+    assert not (tmp_path / "missing").exists()
+    assert list((tmp_path / "sound").iterdir()) == []
+
+
+def test_a_cache_behind_ones_own_links_is_used(tmp_path, monkeypatch):
+    (tmp_path / "sound").mkdir(mode=0o700)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "two").symlink_to("../sound")
+    (tmp_path / "one").symlink_to(tmp_path / "b" / "two")
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "one" / "kernels"))
+    cache.store("0" * 64, ".py", b"", {})
+    assert len(list((tmp_path / "sound" / "kernels").iterdir())) == 1
+    assert cache.fetch("0" * 64, ".py") is not None
+
+
+def test_links_in_a_circle_are_done_without(tmp_path, monkeypatch):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "a" / "kernels"))
+    assert cache.fetch("0" * 64, ".py") is None
+    with pytest.warns(cache.CacheWarning, match="is not used"):
+        cache.store("0" * 64, ".py", b"", {})
+
+
+@needs_two_users
+def test_another_users_link_in_a_sticky_directory_is_not_followed(tmp_path, monkeypatch):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (tmp_path / "sound").mkdir(mode=0o700)
+    (shared / "link").symlink_to(tmp_path / "sound")
+    monkeypatch.setenv(cache.VARIABLE, str(shared / "link"))
+    cache.store("0" * 64, ".py", b"", {})
+    assert len(list((tmp_path / "sound").iterdir())) == 1
+    os.chown(shared / "link", 12345, 12345, follow_symlinks=False)
+    with pytest.warns(cache.CacheWarning, match=r"through .*link"):
+        cache.store("1" * 64, ".py", b"", {})
+
+
+@needs_two_users
+@pytest.mark.parametrize("mode", [0o755, 0o700, 0o1777])
+def test_a_cache_below_another_users_directory_is_not_used(tmp_path, monkeypatch, mode):
+    other = tmp_path / "other"
+    (other / "kernels").mkdir(mode=0o700, parents=True)
+    other.chmod(mode)
+    os.chown(other, 12345, 12345)
+    monkeypatch.setenv(cache.VARIABLE, str(other / "kernels"))
+    with pytest.warns(cache.CacheWarning, match=r"through .*other"):
+        cache.store("0" * 64, ".py", b"", {})
+
+
+@needs_two_users
+@pytest.mark.parametrize("mode", [0o644, 0o600])
+def test_another_users_file_is_not_read(place, mode):
+    path = cache.store("0" * 64, ".py", b"", {})
+    assert cache.fetch("0" * 64, ".py") is not None
+    os.chown(path, 12345, 12345)
+    path.chmod(mode)
+    assert cache.fetch("0" * 64, ".py") is None
+
+
+@pytest.mark.parametrize(
+    ("members", "name", "is_private"),
+    [([], "me", True), (["me"], "me", True), (["me", "you"], "me", False), ([], "all", False)],
+)
+def test_a_group_that_is_ones_own_may_write(monkeypatch, members, name, is_private):
+    grp, pwd = pytest.importorskip("grp"), pytest.importorskip("pwd")
+    user = pwd.struct_passwd(("me", "x", os.geteuid(), 7, "", "/", "/bin/sh"))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: user)
+    monkeypatch.setattr(grp, "getgrgid", lambda gid: grp.struct_group((name, "x", gid, members)))
+    cache._is_private_group.cache_clear()
+    try:
+        assert cache._is_private_group(7) is is_private
+    finally:
+        cache._is_private_group.cache_clear()
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o702, 0o720])
+def test_whoever_else_can_write_there_it_is_not_used(place, mode, monkeypatch):
+    monkeypatch.setattr(cache, "_is_private_group", lambda group: False)
+    place.mkdir()
+    place.chmod(mode)
+    with pytest.warns(cache.CacheWarning, match="others can write to it"):
+        cache.store("0" * 64, ".py", b"", {})
+    assert list(place.iterdir()) == []
+
+
+def test_a_home_that_nobody_has_is_no_cache(monkeypatch):
+    monkeypatch.setenv(cache.VARIABLE, "~nobody-of-this-name/kernels")
+    with pytest.warns(cache.CacheWarning, match="found '~nobody-of-this-name/kernels', expected"):
+        assert double("python") == pytest.approx(np.sin(1.0))
+    with pytest.raises(rd.RobotDynamicsError, match="expected a directory"):
+        cache.listing()
+
+
+def test_a_system_without_users_is_taken_as_it_is(place, monkeypatch):
+    # Windows has no user numbers; its cache directory is the user's own already
+    monkeypatch.delattr(os, "geteuid")
+    for name in ("grp", "pwd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    place.mkdir()
+    place.chmod(0o777)
+    assert double("python") == pytest.approx(np.sin(1.0))
+    assert cache.listing()["entries"]
+
+
+def test_no_users_by_name_is_nobody_elses_group(monkeypatch):
+    for name in ("grp", "pwd"):
+        monkeypatch.setitem(sys.modules, name, None)
+    cache._is_private_group.cache_clear()
+    assert cache._is_private_group(0) is False
+    cache._is_private_group.cache_clear()
 
 
 def test_where_the_cache_is(monkeypatch, tmp_path):
     monkeypatch.delenv(cache.VARIABLE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache.directory() == tmp_path / "robot_dynamics"
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert cache.directory() == tmp_path / "home" / ".cache" / "robot_dynamics"
+    if sys.platform == "linux":
+        assert cache.directory() == tmp_path / "robot_dynamics"
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        assert cache.directory() == tmp_path / "home" / ".cache" / "robot_dynamics"
+    monkeypatch.setenv(cache.VARIABLE, "~/kernels")
+    assert cache.directory() == Path.home() / "kernels"

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from .c_code import LANES, SCALAR, CCode
+from .compiler import prelude
 from .recorder import Program
-
-
-def prelude() -> str:
-    """What a kernel starts with: vector types, sine and cosine."""
-    return (Path(__file__).parent / "c" / "lanes.h").read_text(encoding="utf-8")
 
 
 def single_source(program: Program) -> str:

@@ -1,9 +1,9 @@
 """Compiled kernels kept on disk, in the user's own cache directory.
 
-A file's name is the hash of everything that went into it. It ends with a line about itself and
+A file's name has the hash of everything that went into it. It ends with a line about itself and
 the hash of its content, so that a damaged one is seen and built again. Files come into being by
 one atomic rename: two processes may build at once. Nothing is read from a place that somebody
-else can write to.
+else can write to, and nothing is removed that is not known by name and last lines as ours.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 import tempfile
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, wrong
 
 VARIABLE = "ROBOT_DYNAMICS_CACHE"
 """The environment variable that names another directory"""
@@ -28,7 +30,12 @@ VARIABLE = "ROBOT_DYNAMICS_CACHE"
 MOST_BYTES = 500_000_000
 """What the cache may take; the files that were used longest ago go first"""
 
-_NEW = ".new-"
+LINKS = 40
+"""Symbolic links on the way to the cache: more are a circle"""
+
+_PREFIX = "robot_dynamics-"
+_NAME = re.compile(_PREFIX + r"[0-9a-f]{64}\.(so|py)")
+_NEW = re.compile(r"\." + _NAME.pattern + r"\.\w+")
 _HEX = hashlib.sha256().digest_size * 2
 
 
@@ -48,14 +55,21 @@ class Entry:
 
 
 def directory() -> Path:
-    """Where the cache is: $ROBOT_DYNAMICS_CACHE, $XDG_CACHE_HOME/robot_dynamics or
-    ~/.cache/robot_dynamics. It need not exist."""
-    if os.environ.get(VARIABLE):
-        return Path(os.environ[VARIABLE]).expanduser().absolute()
-    above = os.environ.get("XDG_CACHE_HOME", "")
-    # the XDG specification: a relative path is to be ignored
-    base = Path(above) if os.path.isabs(above) else Path("~/.cache").expanduser()
-    return base / "robot_dynamics"
+    """Where the cache is: $ROBOT_DYNAMICS_CACHE, or `robot_dynamics` where this system keeps
+    caches ($XDG_CACHE_HOME, ~/.cache, ~/Library/Caches, %LOCALAPPDATA%). It need not exist.
+
+    Raises:
+        InputError: the variable names a home that nobody has.
+    """
+    wish = os.environ.get(VARIABLE)
+    if wish:
+        place = os.path.expanduser(wish)
+        if place.startswith("~"):
+            raise wrong(InputError, VARIABLE, wish, "a directory")
+        return Path(place).absolute()
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("robot_dynamics", appauthor=False)).absolute()
 
 
 SHOWN = 20
@@ -65,10 +79,10 @@ SHOWN = 20
 def entries() -> list[Entry]:
     """Everything in the cache, newest first; damaged files with an empty `about`."""
     found = []
-    for path in _files():
+    for path, status in _files():
         content = _read(path)
         about = _about(content) if content is not None else None
-        found.append(Entry(path, about or {}, path.stat().st_size))
+        found.append(Entry(path, about or {}, status.st_size))
     return sorted(found, key=lambda entry: -entry.about.get("made", 0.0))
 
 
@@ -92,12 +106,15 @@ def listing() -> dict[str, Any]:
 
 
 def clear() -> dict[str, Any]:
-    """Remove every file of the cache: {"directory", "removed", "text"}.
+    """Remove every kernel, and what killed processes left: {"directory", "removed", "text"}.
+
+    Whatever else is there, and a damaged file, which might be anybody's, stays.
 
     Raises:
         InputError: a file cannot be removed.
     """
-    files = [*_files(), *directory().glob(_NEW + "*")]
+    files = [path for path, _ in _files() if _is_ours(path)]
+    files += [path for path, _ in _files(_NEW)]
     for path in files:
         try:
             path.unlink(missing_ok=True)
@@ -112,14 +129,17 @@ def fetch(key: str, suffix: str) -> tuple[Path, dict[str, Any]] | None:
     place = _usable(create=False)
     if place is None:
         return None
-    path = place / (key + suffix)
+    path = place / (_PREFIX + key + suffix)
     content = _read(path)
     if content is None:
         return None
     about = _about(content)
     if about is None:
         warnings.warn(f"{path}: damaged; it is built again", CacheWarning, stacklevel=2)
-    return None if about is None else (path, about)
+        return None
+    with suppress(OSError):
+        os.utime(path)  # its last use: not every file system keeps that
+    return path, about
 
 
 def store(key: str, suffix: str, payload: bytes, about: dict[str, Any]) -> Path:
@@ -131,12 +151,12 @@ def store(key: str, suffix: str, payload: bytes, about: dict[str, Any]) -> Path:
     place = _usable(create=True)
     if place is not None:
         try:
-            path = _written(place, key + suffix, content)
+            path = _written(place, _PREFIX + key + suffix, content)
             _make_room(path)
             return path
         except OSError as error:
             _warn_once(f"the cache {place} cannot be written ({error}): nothing is kept in it")
-    return _written(Path(_scratch().name), key + suffix, content)
+    return _written(Path(_scratch().name), _PREFIX + key + suffix, content)
 
 
 def payload(path: Path) -> bytes:
@@ -145,7 +165,7 @@ def payload(path: Path) -> bytes:
 
 
 def _written(place: Path, name: str, content: bytes) -> Path:
-    handle, temporary = tempfile.mkstemp(dir=place, prefix=_NEW)
+    handle, temporary = tempfile.mkstemp(dir=place, prefix=f".{name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -157,12 +177,13 @@ def _written(place: Path, name: str, content: bytes) -> Path:
 
 
 def _make_room(newest: Path) -> None:
-    files = [(path.stat().st_atime, path.stat().st_size, path) for path in _files()]
+    """Remove what was used longest ago until the rest is at most MOST_BYTES."""
+    files = [(status.st_mtime_ns, status.st_size, path) for path, status in _files()]
     excess = sum(size for _, size, _ in files) - MOST_BYTES
     for _, size, path in sorted(files):
         if excess <= 0:
             return
-        if path != newest:
+        if path != newest and _is_ours(path):
             path.unlink(missing_ok=True)  # a process that has it loaded keeps it
             excess -= size
 
@@ -182,26 +203,46 @@ def _about(content: bytes) -> dict[str, Any] | None:
     body, mark, digest = content[: -_HEX - 2], content[-_HEX - 2 : -_HEX], content[-_HEX:]
     if mark != b"\n#" or hashlib.sha256(body).hexdigest().encode() != digest:
         return None
-    about: dict[str, Any] = json.loads(body.rsplit(b"\n#", 1)[1])
-    return about
+    try:
+        about = json.loads(body.rsplit(b"\n#", 1)[1])
+    except (IndexError, ValueError):
+        return None
+    return about if isinstance(about, dict) else None
 
 
-def _files() -> list[Path]:
-    place = directory()
-    if not place.is_dir():
+def _is_ours(path: Path) -> bool:
+    """Does it end as what we write does?"""
+    content = _read(path)
+    return content is not None and _about(content) is not None
+
+
+def _files(name: re.Pattern[str] = _NAME) -> list[tuple[Path, os.stat_result]]:
+    """The regular files of the cache whose whole name is of this form."""
+    found = []
+    try:
+        with os.scandir(directory()) as inside:
+            for each in inside:
+                if name.fullmatch(each.name) and each.is_file(follow_symlinks=False):
+                    found.append((Path(each.path), each.stat(follow_symlinks=False)))
+    except OSError:  # there is no such directory
         return []
-    return [path for path in place.iterdir() if path.suffix in (".so", ".py") and path.is_file()]
+    return found
 
 
 def _usable(create: bool) -> Path | None:
     """The directory where it can be trusted, else None (and why, once)."""
-    place = directory()
     try:
-        if create:
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not place.is_dir():
-            return None
+        place = directory()
+    except InputError as error:
+        _warn_once(f"the cache is not used: {error}")
+        return None
+    try:
         complaint = _complaint(place)
+        if create and not complaint:
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            complaint = _complaint(place)
+        if not complaint and not place.is_dir():
+            return None
     except OSError as error:
         if not create:
             return None
@@ -213,19 +254,53 @@ def _usable(create: bool) -> Path | None:
 
 
 def _complaint(place: Path) -> str | None:
-    """Who else could write there?"""
+    """Who else could write there, as far as it exists?"""
     if not hasattr(os, "geteuid"):
         return None
-    place = place.resolve()
-    if not _is_own(place.stat()):
-        return "it belongs to another user or others can write to it (chmod 700 it)"
-    for above in place.parents:
-        status = above.stat()
+    way = _way(place)
+    for path, status in way:
         trusted = status.st_uid in (0, os.geteuid())
-        sticky = bool(status.st_mode & stat.S_ISVTX)
-        if not trusted or (_others_write(status) and not sticky):
-            return f"others can replace it through {above}"
+        if stat.S_ISLNK(status.st_mode):
+            closed = trusted
+        elif path == way[-1][0] and place.exists():
+            if not _is_own(status):
+                return "it belongs to another user or others can write to it (chmod 700 it)"
+            continue
+        else:
+            sticky = bool(status.st_mode & stat.S_ISVTX)
+            closed = trusted and (sticky or not _others_write(status))
+        if not closed:
+            return f"others can replace it through {path}"
     return None
+
+
+def _way(place: Path) -> list[tuple[Path, os.stat_result]]:
+    """Every directory and every link that leads to this place, from the root on, as far as it
+    exists: who can write to one of them can put another directory in its place."""
+    here, rest, links = Path(place.anchor), list(place.parts[1:]), 0
+    way = [(here, here.lstat())]
+    while rest:
+        name = rest.pop(0)
+        if name == "..":
+            here = here.parent
+            way.append((here, here.lstat()))
+            continue
+        path = here / name
+        try:
+            status = path.lstat()
+        except FileNotFoundError:
+            return way
+        way.append((path, status))
+        if not stat.S_ISLNK(status.st_mode):
+            here = path
+            continue
+        links += 1
+        if links > LINKS:
+            raise OSError(f"too many links on the way to {place}")
+        target = Path(os.readlink(path))
+        rest = [*target.parts[1:], *rest] if target.is_absolute() else [*target.parts, *rest]
+        here = Path(target.anchor) if target.is_absolute() else here
+    return way
 
 
 def _is_own(status: os.stat_result) -> bool:
@@ -243,19 +318,20 @@ def _others_write(status: os.stat_result) -> bool:
 @lru_cache
 def _is_private_group(group: int) -> bool:
     """Is this the group that many systems give each user for himself?"""
-    import grp
-    import pwd
-
     try:
+        import grp
+        import pwd
+
         user, members = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
-    except KeyError:
+    except (ImportError, KeyError):
         return False
     return members.gr_name == user.pw_name and set(members.gr_mem) <= {user.pw_name}
 
 
 @lru_cache
 def _scratch() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="robot_dynamics-")
+    # a library that is loaded can't be removed everywhere
+    return tempfile.TemporaryDirectory(prefix="robot_dynamics-", ignore_cleanup_errors=True)
 
 
 @lru_cache

@@ -7,6 +7,7 @@ import platform
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +22,11 @@ PATIENCE = 600.0
 FLAGS = ("-std=gnu11", "-fPIC", "-shared", "-fno-math-errno", "-fno-trapping-math")
 """No -ffast-math: nan stays nan, and backends agree to rounding."""
 
-_NATIVE = {"x86_64": "-march=native", "AMD64": "-march=native", "aarch64": "-mcpu=native"}
+NATIVE = ("-march=native", "-mcpu=native")
+"""For this very processor; compilers differ in which of them they know"""
+
+LINKED_LATE = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
+"""For an extension of Python, whose functions the interpreter has"""
 
 
 class CompileError(BackendError):
@@ -46,13 +51,8 @@ class Compiler:
         Raises:
             CompileError: the compiler's own words.
         """
-        own = _NATIVE.get(platform.machine()) if native else None
-        if own:
-            try:
-                return self._run(source, (*FLAGS, own, *flags), libraries)
-            except CompileError:  # an old compiler on a new processor
-                pass
-        return self._run(source, (*FLAGS, *flags), libraries)
+        own = _native(self) if native else ()
+        return self._run(source, (*FLAGS, *own, *flags), libraries)
 
     def _run(self, source: str, flags: Sequence[str], libraries: Sequence[str]) -> bytes:
         with tempfile.TemporaryDirectory(prefix="robot_dynamics-") as place:
@@ -74,7 +74,30 @@ class Compiler:
             if done.returncode:
                 words = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
                 raise CompileError(f"{shlex.join(command)}\n{words}", name="compiler")
-            return Path(place, "kernel.so").read_bytes()
+            try:
+                return Path(place, "kernel.so").read_bytes()
+            except OSError:
+                raise CompileError(
+                    f"{shlex.join(self.command)}: it wrote no library", name="compiler"
+                ) from None
+
+
+@lru_cache
+def _native(compiler: Compiler) -> tuple[str, ...]:
+    """The flag for this processor that the compiler takes: tried, not guessed."""
+    for flag in NATIVE:
+        try:
+            # with the vectors of every kernel: an old assembler may not know their instructions
+            compiler._run(prelude(), (*FLAGS, "-O2", flag), ())
+        except CompileError:
+            continue
+        return (flag,)
+    return ()
+
+
+def prelude() -> str:
+    """What a kernel starts with: vector types, sine and cosine."""
+    return (Path(__file__).parent / "c" / "lanes.h").read_text(encoding="utf-8")
 
 
 def find() -> Compiler:
@@ -89,7 +112,11 @@ def find() -> Compiler:
 
 @lru_cache
 def _find(wish: str, path: str) -> Compiler:
-    for words in [shlex.split(wish)] if wish else [["cc"], ["gcc"], ["clang"]]:
+    try:
+        commands = [shlex.split(wish)] if wish else [["cc"], ["gcc"], ["clang"]]
+    except ValueError as error:
+        raise BackendError(f"CC={wish}: {error}", name="CC", value=wish) from None
+    for words in commands:
         program = shutil.which(words[0], path=path) if words else None
         if program:
             status = os.stat(program)

@@ -83,18 +83,12 @@ def _pieces(value: Any) -> Iterable[bytes]:
         raise TypeError(f"{type(value)} cannot be part of a kernel's content")
 
 
-_NO_PART = ("app", "ros", "simulation")
-"""The parts of this package that no kernel is made by"""
-
-
 @lru_cache
 def _package() -> str:
-    """A hash of this package's own text: kernels of another version are not taken."""
+    """A hash of this package's own text, all of it: kernels of another version are not taken."""
     digest = hashlib.sha256()
     root = Path(__file__).resolve().parents[1]
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.[ch]")]):
-        if path.relative_to(root).parts[0] in _NO_PART:
-            continue
         digest.update(str(path.relative_to(root)).encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -133,9 +133,9 @@ def _library(function: Function, kind: str, source: Callable[..., str]) -> tuple
     path, told = found
     try:
         library = ctypes.CDLL(str(path))
-    except OSError as error:
+        library.kernel.restype = None
+    except (OSError, AttributeError) as error:  # not loaded, or without the function
         raise BackendError(f"{path}: {error}", name="kernel") from None
-    library.kernel.restype = None
     return library, int(told["operations"])
 
 
@@ -168,7 +168,8 @@ def _built_host() -> Any:
     found = cache.fetch(key, ".so")
     if found is None:
         includes = [sysconfig.get_paths()["include"], sysconfig.get_paths()["platinclude"]]
-        flags = ["-O2", *(f"-I{place}" for place in {*includes, np.get_include()})]
+        flags = ["-O2", *(f"-I{place}" for place in [*dict.fromkeys(includes), np.get_include()])]
+        flags += compiler.LINKED_LATE
         library = cc.shared_library(source, flags, ["-lpthread"], native=False)
         about = {"what": "caller", "compiler": cc.command[0]}
         found = cache.store(key, ".so", library, about), about
