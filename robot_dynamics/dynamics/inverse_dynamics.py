@@ -57,7 +57,9 @@ class InverseDynamics:
         mechanism: what `rd.load` gives.
         formulation: lagrange_euler, newton_euler, gibbs_appell or murphy.
         rotors: full, reflected (Γ²·I_zz at the joint, the mass on the mount) or none.
-        terms: any of inertia, coriolis, gravity, friction, rotors (all by default).
+        terms: any of inertia, coriolis, gravity, friction, rotors (all by default). They add up:
+            inertia and coriolis are the links', rotors all that moves the rotors, and gravity
+            what both weigh.
         friction_smoothing: rate (rad/s or m/s) within which Coulomb friction fades to zero as
             tanh(qd / rate); 0: the sign itself. At rest it is zero either way.
         sensed: of a mechanism with loops: take q = [q_a, q_s], the passive joints that carry a

@@ -14,9 +14,8 @@ from ..codegen import Function, Kernel
 from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
 from ..formulations.equations import Equations
-from ..formulations.layout import LINEAR, Layout
+from ..formulations.layout import Layout, shaped
 from ..mechanism import Mechanism
-from ..mechanism.base_parameters import compact
 from ..scalar import Array, Floats, zeros
 
 STRAIGHT_LINE = 16
@@ -44,19 +43,18 @@ class OpenChain:
     ):
         choices = (formulation, rotors, frozenset(terms), friction_smoothing)
         self._choices = choices
-        equations = Equations.of(mechanism, *choices)
+        equations = shaped(Equations.of(mechanism, *choices))
         self.joint_names = mechanism.joint_names
         self.actuated_names = mechanism.actuated_names
         self._backend, self._threads = backend, threads
-        self._is_linear = equations.method.name in LINEAR
-        self._layout = Layout(self._shaped(equations), {link.name for link in mechanism.links})
+        self._layout = Layout(equations.mechanism, {link.name for link in mechanism.links})
         self._equations = equations
         self._robot = mechanism.name
         self._built: dict[str, Kernel] = {}  # shared with every chain that `over` gives
         self._bind(equations)
 
     def _bind(self, equations: Equations) -> None:
-        self.parameters = self._layout.values(self._shaped(equations))
+        self.parameters = self._layout.values(equations.mechanism)
         """What the kernels get beside the state, as `function` takes it"""
         self._kernels: dict[str, Kernel] = {}
 
@@ -65,13 +63,10 @@ class OpenChain:
         """(q, qd, qdd) -> tau, with nothing in between."""
         return self.kernel("torques").call
 
-    def _shaped(self, equations: Equations) -> Mechanism:
-        return compact(equations.mechanism) if self._is_linear else equations.mechanism
-
     def over(self, mechanism: Mechanism) -> OpenChain:
         """The same with gravity, friction and inertias of a mechanism of the same geometry."""
         other = copy(self)
-        other._bind(Equations.of(mechanism, *self._choices))
+        other._bind(shaped(Equations.of(mechanism, *self._choices)))
         return other
 
     @property
@@ -127,11 +122,10 @@ class OpenChain:
             *states, p = vectors
             bound = replace(e, mechanism=layout.filled(p))
             if name == "inertia":
-                bound = replace(bound, terms=frozenset({"inertia"}))
-                return bound.torques(states[0], zeros(n), states[1])
+                return bound.motion(states[0], zeros(n), states[1])
             return pick(getattr(bound, name)(*states))
 
-        content = (layout.content, e.method.name, e.terms, e.friction_smoothing)
+        content = (layout.content, e.method.name, e.terms, e.friction_smoothing, e.rotors)
         return Function(
             name,
             arguments,

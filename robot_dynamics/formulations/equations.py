@@ -5,13 +5,17 @@ selected terms, friction. Closed chains are in `closure`.
 
     tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd)
 
-| term       | what it is                                                        |
-|------------|-------------------------------------------------------------------|
-| inertia    | D(q) qdd                                                          |
-| coriolis   | C(q, qd) qd                                                       |
-| gravity    | g(q)                                                              |
-| friction   | viscous·qd + coulomb·sign(qd), and more (see `Friction`)          |
-| rotors     | the motors' rotors in the three terms above; without it: no rotor |
+| term       | what it is                                                      |
+|------------|-----------------------------------------------------------------|
+| inertia    | D(q) qdd of the links                                           |
+| coriolis   | C(q, qd) qd of the links                                        |
+| gravity    | g(q) of all that hangs there, links and rotors                  |
+| friction   | viscous·qd + coulomb·sign(qd), and more (see `Friction`)        |
+| rotors     | D(q) qdd + C(q, qd) qd of the rotors: all but what they weigh   |
+
+The terms add up: the torques of any set of terms are the sum of those of its terms alone, since
+torques are sums over bodies. What rotors weigh is gravity's, so that gravity alone holds the robot
+at rest, and nothing of it is left where somebody else adds gravity.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ import numpy as np
 
 from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
-from ..mechanism.transform import ROTOR_MODELS, with_rotor_model
+from ..mechanism.transform import ROTOR_MODELS, with_rotor_model, without_bodies
 from ..scalar import Array, Scalar, array, sign, tanh, zeros
 from . import Formulation, formulation
 
@@ -35,11 +39,14 @@ class Equations:
     """The equations of motion of one mechanism by one formulation. No state, no caches."""
 
     mechanism: Mechanism
-    """In the formulation's form"""
+    """In the formulation's form: links and rotors, or links alone where `rotors` has the others"""
     method: Formulation
     terms: frozenset[str]
     friction_smoothing: Scalar = 0.0
     """rad/s or m/s: sign(qd) becomes tanh(qd / it); 0: the sign itself"""
+    rotors: Mechanism | None = None
+    """The rotors, on links without bodies, where the terms tell the two apart; in the same base
+    frame as `mechanism`, whose gravity holds for both"""
 
     @classmethod
     def of(
@@ -57,30 +64,54 @@ class Equations:
         chosen = frozenset([terms] if isinstance(terms, str) else terms)
         for term in chosen - set(TERMS):
             raise wrong(InputError, "terms", term, "any of " + ", ".join(TERMS))
-        model = rotors if "rotors" in chosen else "none"
-        tree = method.prepare(with_rotor_model(mechanism, model))
-        return cls(tree, method, chosen, friction_smoothing)
+        heavy = rotors != "none" and any(not r.inertial.is_nothing for r in mechanism.rotors)
+        if not heavy or chosen >= {"inertia", "coriolis", "rotors"}:
+            tree = method.prepare(with_rotor_model(mechanism, rotors))
+            return cls(tree, method, chosen, friction_smoothing)
+        links = method.prepare(with_rotor_model(mechanism, "none"))
+        alone = method.prepare(with_rotor_model(without_bodies(mechanism), rotors))
+        alone = replace(alone, gravity=zeros(3))
+        return cls(links, method, chosen, friction_smoothing, alone)
 
     def torques(self, q: Array, qd: Array, qdd: Array) -> Array:
         """tau (n,): the chosen terms."""
-        n = len(self.mechanism.joint_names)
+        terms, still = self.terms, zeros(len(self.mechanism.joint_names))
+        gravity = "gravity" in terms
         tau = self._rigid(
+            self.mechanism,
             q,
-            qd if "coriolis" in self.terms else zeros(n),
-            qdd if "inertia" in self.terms else zeros(n),
-            gravity="gravity" in self.terms,
+            qd if "coriolis" in terms else still,
+            qdd if "inertia" in terms else still,
+            gravity=gravity,
         )
-        return tau + self.friction(qd) if "friction" in self.terms else tau
+        if self.rotors is not None:
+            spin = (qd, qdd) if "rotors" in terms else (still, still)
+            tau = tau + self._rigid(self.rotors, q, *spin, gravity=gravity)
+        return tau + self.friction(qd) if "friction" in terms else tau
+
+    def of_links(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """D qdd + C qd (n,) of the links, and of the rotors where they are not apart."""
+        return self._rigid(self.mechanism, q, qd, qdd, gravity=False)
+
+    def of_rotors(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """D qdd + C qd (n,) of the rotors that are apart, where `terms` has them."""
+        if self.rotors is None or "rotors" not in self.terms:
+            return zeros(len(self.mechanism.joint_names))
+        return self._rigid(self.rotors, q, qd, qdd, gravity=False)
+
+    def motion(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """D qdd + C qd (n,) of the links, and of the rotors where `terms` has them."""
+        return self.of_links(q, qd, qdd) + self.of_rotors(q, qd, qdd)
 
     def mass_matrix(self, q: Array) -> Array:
         """D (n, n), column by column: the torques of unit accelerations alone."""
         n = len(self.mechanism.joint_names)
-        columns = [self._rigid(q, zeros(n), unit, gravity=False) for unit in np.eye(n)]
+        columns = [self.motion(q, zeros(n), unit) for unit in np.eye(n)]
         return array(columns).reshape(n, n).T
 
     def bias(self, q: Array, qd: Array) -> Array:
         """C qd (n,)."""
-        return self._rigid(q, qd, zeros(len(self.mechanism.joint_names)), gravity=False)
+        return self.motion(q, qd, zeros(len(self.mechanism.joint_names)))
 
     def coriolis_matrix(self, q: Array, qd: Array) -> Array:
         """C (n, n) from Christoffel symbols, so that dD/dt - 2C is skew.
@@ -97,9 +128,9 @@ class Equations:
         return array(columns).reshape(n, n).T
 
     def gravity(self, q: Array) -> Array:
-        """g (n,)."""
-        n = len(self.mechanism.joint_names)
-        return self._rigid(q, zeros(n), zeros(n), gravity=True)
+        """g (n,) of all that hangs there, links and rotors."""
+        still = zeros(len(self.mechanism.joint_names))
+        return replace(self, terms=frozenset({"gravity"})).torques(q, still, still)
 
     def friction(self, qd: Array) -> Array:
         """(n,): each joint's law at its rate; what a follower feels is its master's, by Sᵀ."""
@@ -113,20 +144,19 @@ class Equations:
             forces.append(law.torque(rate, direction))
         return S.T @ array(forces)
 
-    def _rigid(self, q: Array, qd: Array, qdd: Array, *, gravity: bool) -> Array:
-        """Inertia, Coriolis and gravity of tree and rotors, on the independent joints."""
-        tree = self.mechanism if gravity else replace(self.mechanism, gravity=zeros(3))
+    def _rigid(self, tree: Mechanism, q: Array, qd: Array, qdd: Array, *, gravity: bool) -> Array:
+        """Inertia, Coriolis and gravity of a tree and its rotors, on the independent joints."""
+        tree = replace(tree, gravity=self.mechanism.gravity if gravity else zeros(3))
         # q_tree = S q + s,  tau = Sᵀ tau_tree
         S, s = tree.coordinates()
         if not len(S):
             return zeros(0)
         q, qd, qdd = array(q), array(qd), array(qdd)
-        tau = S.T @ self.method.torques(tree, S @ q + s, S @ qd, S @ qdd)
+        tau = list(S.T @ self.method.torques(tree, S @ q + s, S @ qd, S @ qdd))
         names = tree.joint_names
         for armature in tree.armatures:
             driven = [(names.index(name), ratio) for name, ratio in armature.ratios]
             rate = sum(ratio * qdd[j] for j, ratio in driven)
-            tau = array(tau)
             for j, ratio in driven:
                 tau[j] = tau[j] + ratio * armature.inertia * rate
-        return tau
+        return array(tau)

@@ -11,13 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanism import Friction, Inertial, Link, Mechanism
-from ..mechanism.base_parameters import Moments
+from ..mechanism.base_parameters import Moments, compact
 from ..scalar import Array, array
+from .equations import Equations
 
 Floats = NDArray[np.float64]
 
 LINEAR = frozenset({"newton_euler"})
 """Formulations that read a body's moments alone, so that they may be regrouped"""
+
+
+def shaped(equations: Equations) -> Equations:
+    """In the form that is compiled: regrouped, where the formulation allows it."""
+    if equations.method.name not in LINEAR:
+        return equations
+    apart = None if equations.rotors is None else compact(equations.rotors)
+    return replace(equations, mechanism=compact(equations.mechanism), rotors=apart)
 
 
 class Layout:

@@ -104,8 +104,13 @@ def _without_rounding(pose: Pose, zero: list[int]) -> Pose:
 
 
 def _heirs(mechanism: Mechanism) -> Mapping[str, str]:
-    """Of the links that each link carries the one with most links behind it."""
-    size = dict.fromkeys(mechanism.index(), 1)
+    """Of the links that each link carries the one with most links behind it.
+
+    Links that follow others count for nothing: the choice at the base is the same with and without
+    rotors.
+    """
+    size = {link.name: int(link.joint.coupling is None) for link in mechanism.links}
+    size[mechanism.base] = 1
     heirs: dict[str, str] = {}
     for link in reversed(mechanism.links):
         size[link.parent] += size[link.name]

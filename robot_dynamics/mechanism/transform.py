@@ -182,6 +182,12 @@ def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mech
     )
 
 
+def without_bodies(mechanism: Mechanism) -> Mechanism:
+    """The same joints and rotors on links that weigh nothing."""
+    links = tuple(replace(link, inertial=Inertial()) for link in mechanism.links)
+    return replace(mechanism, links=links, armatures=())
+
+
 def with_rotor_model(mechanism: Mechanism, model: str) -> Mechanism:
     """full: the rotors as they are; reflected: Γ²·I_zz at the joint and the rotor's mass as a
     point of its mount; none: no rotors at all, their mass neither."""

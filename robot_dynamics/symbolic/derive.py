@@ -96,7 +96,9 @@ def derive(
 
     steps = None
     if formulation == "lagrange_euler":
-        tree = equations.mechanism
+        # the book's steps know no terms: links and rotors in one
+        model = rotors if "rotors" in equations.terms else "none"
+        tree = Equations.of(symbolic_mechanism(mechanism, known), formulation, model).mechanism
         S, s = tree.coordinates()
         steps = _exact(lagrange_euler.steps(tree, S @ q_ + s), simplify)
     torques = matrix(equations.torques(q_, qd_, qdd_), simplify)

@@ -40,8 +40,8 @@ class ParameterVector:
         target = shape.pose_constraints.loops if shape.pose_constraints else ()
         loops = (shape.constraints.loops, target, shape.constraints.coordinates)
         coordinates = (shape.names, shape.actuated, shape.sensed, shape.order)
-        choices = (legs.method.name, legs.terms, legs.friction_smoothing, self._legs.content)
-        return (coordinates, tree.base, joints, loops, choices, self._ends)
+        choices = (legs.method.name, legs.terms, legs.friction_smoothing, legs.rotors)
+        return (coordinates, tree.base, joints, loops, choices, self._legs.content, self._ends)
 
     def values(self, parts: Subsystems) -> Floats:
         """The vector of a mechanism of the same geometry."""

@@ -16,12 +16,12 @@ Eliminating f_c, the platform's terms add:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...formulations.equations import TERMS, Equations
-from ...formulations.layout import LINEAR
+from ...formulations.layout import shaped
 from ...mechanism import Inertial, Mechanism
-from ...mechanism.base_parameters import Moments, compact
+from ...mechanism.base_parameters import Moments
 from ...scalar import Array, Scalar, array, zeros
 from ..geometry.loop_geometry import LoopGeometry
 from . import platform
@@ -58,16 +58,17 @@ class Subsystems:
         """
         body, tree = platform.platform_body(mechanism)
         legs = Equations.of(tree, formulation, rotors, terms, friction_smoothing)
-        if legs.method.name in LINEAR:
-            legs = replace(legs, mechanism=compact(legs.mechanism))
-        return cls(LoopGeometry.of(mechanism), mechanism.gravity, legs, body)
+        return cls(LoopGeometry.of(mechanism), mechanism.gravity, shaped(legs), body)
 
     # --- forces on q_r ---------------------------------------------------------------------
 
     def rigid(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """D' q̈_r + C' q̇_r (n_r,): no gravity, no friction."""
-        legs = replace(self.legs, terms=frozenset({"inertia", "coriolis"}))
-        tau = self._legs(legs.torques, q, qd, qdd)
+        """D' q̈_r + C' q̇_r (n_r,): no gravity, no friction; of rotors where the terms have them."""
+        return self._of_links(q, qd, qdd) + self._legs(self.legs.of_rotors, q, qd, qdd)
+
+    def _of_links(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """The same without the rotors that are apart (see `Equations`)."""
+        tau = self._legs(self.legs.of_links, q, qd, qdd)
         if self.geometry.pose_constraints is None:
             return tau
         frame = self.geometry.platform_frame(q, qd)
@@ -99,14 +100,15 @@ class Subsystems:
         qdd_free is what the joints accelerate by at q̈_a = 0, Ṫ q̇_a: it belongs to the Coriolis
         terms, as q̇_r does.
         """
-        terms = self.legs.terms
-        tau = zeros(len(self.geometry.names))
+        terms, still = self.legs.terms, zeros(len(qdd))
         moving = "coriolis" in terms
-        acceleration = array(qdd) if "inertia" in terms else zeros(len(qdd))
+        acceleration = array(qdd) if "inertia" in terms else still
         if moving:
             acceleration = acceleration + array(qdd_free)
+        # all of the rotors' motion is one term
+        tau = self._legs(self.legs.of_rotors, q, qd, array(qdd) + array(qdd_free))
         if moving or "inertia" in terms:
-            tau = tau + self.rigid(q, qd if moving else zeros(len(qd)), acceleration)
+            tau = tau + self._of_links(q, qd if moving else still, acceleration)
         if "gravity" in terms:
             tau = tau + self.gravity(q)
         if "friction" in terms:
