@@ -14,7 +14,6 @@ from robots import (
     RELATIVE_TO_SISTERS,
     dh_to_pinocchio,
     inertia,
-    pin,
     pinocchio_torques,
     random_dh,
     relative,
