@@ -104,6 +104,18 @@ def test_each_term_is_what_pinocchio_makes_of_links_and_rotors(tmp_path):
         assert relative(C @ qd, weightless(model, qd, still, share)) < RELATIVE_TO_PINOCCHIO
 
 
+def test_what_motors_give_and_gears_carry_adds_up_too(tmp_path):
+    _, mechanism = with_rotors(tmp_path)
+    x = state(6, len(mechanism.joint_names))
+    for side in ("drive", "gear"):
+
+        def torques(terms, side=side):
+            dynamics = rd.InverseDynamics(mechanism, terms=terms, backend="python")
+            return getattr(dynamics.motor_torques(*x), side)
+
+        assert_adds_up(torques, SUBSETS[-6:] + SUBSETS[6:16:3])
+
+
 def test_gravity_alone_holds_the_robot_and_nothing_weighs_without_it(tmp_path):
     _, mechanism = with_rotors(tmp_path)
     q = state(4, len(mechanism.joint_names))[0]
@@ -136,8 +148,9 @@ CLOSED = {
 }
 
 
-@pytest.mark.parametrize("robot", CLOSED)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("robot", "model"), [("3RRR", "full"), ("3RRR", "reflected"), ("five-bar", "full")]
+)
 def test_terms_of_a_closed_chain_add_up(tmp_path, robot, model):
     mechanism = closed_robots.load(CLOSED[robot]() | {"robot": robot}, tmp_path)
     rng = np.random.default_rng(0)
@@ -156,4 +169,4 @@ def test_terms_of_a_closed_chain_add_up(tmp_path, robot, model):
     ]
     whole, links = (chain(chain.home.q_a + 0.01, qd, qdd) for chain in parts)
     assert relative(torques({"rotors"}), whole - links) < RELATIVE_TO_PINOCCHIO
-    assert np.abs(torques({"rotors"})).any() == (model != "none")
+    assert torques({"rotors"}).all()

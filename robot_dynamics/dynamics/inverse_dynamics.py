@@ -221,8 +221,9 @@ class InverseDynamics:
 
     @property
     def _rotors(self) -> str:
-        """The model of rotors that the torques are computed with."""
-        return self._options["rotors"] if "rotors" in self._options["terms"] else "none"
+        """The model of the rotors whose motion or weight the torques have in them."""
+        terms = self._options["terms"]
+        return self._options["rotors"] if {"rotors", "gravity"} & set(terms) else "none"
 
     # --- the motors' side of the gears -------------------------------------------------------
 
@@ -252,7 +253,9 @@ class InverseDynamics:
         motors, bare = self._motors, robot.bare
         if motors is None:
             o = self._options
-            motors = self._motors = MotorSide(bare, self._rotors, o["backend"], o["threads"])
+            motors = self._motors = MotorSide(
+                bare, self._rotors, o["terms"], o["backend"], o["threads"]
+            )
         actuated = [bare.joint_names.index(name) for name in self.actuated_names]
         return motors.torques(actuated, tau, q, qd, qdd, robot.mechanism.gravity)
 

@@ -12,7 +12,7 @@ the torques of least norm are given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -41,9 +41,17 @@ class MotorSide:
     Args:
         mechanism: with rotors.
         model: full, reflected or none, as the joint torques are computed with.
+        terms: theirs likewise: a rotor takes what they have of its motion and its weight.
     """
 
-    def __init__(self, mechanism: Mechanism, model: str, backend: str, threads: int | None):
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        model: str,
+        terms: Iterable[str],
+        backend: str,
+        threads: int | None,
+    ):
         self.names = tuple(rotor.name for rotor in mechanism.rotors)
         self.gears = gear_matrix(mechanism)
         n = len(mechanism.joint_names)
@@ -56,10 +64,13 @@ class MotorSide:
             ),
         )
 
-        def taken(q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
-            return spin_torques(replace(geometry, gravity=gravity), model, q, qd, qdd)
+        moves, weighs, still = "rotors" in terms, "gravity" in terms, np.zeros(n)
 
-        content = (geometry.links, geometry.rotors, geometry.base, model)
+        def taken(q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
+            pulled = replace(geometry, gravity=gravity if weighs else np.zeros(3))
+            return spin_torques(pulled, model, q, *((qd, qdd) if moves else (still, still)))
+
+        content = (geometry.links, geometry.rotors, geometry.base, model, moves, weighs)
         function = Function(
             "spin_torques", ("q", "qd", "qdd"), (n, n, n), (len(self.names),), 3,
             taken, content, mechanism.name,

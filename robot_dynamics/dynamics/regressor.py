@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..closure import ClosedChain
 from ..codegen import Function, Kernel
+from ..errors import InputError, wrong
 from ..formulations.regressor import Regressor
 from ..mechanism import Mechanism
 from ..mechanism.parameters import friction_terms, standard_parameters
@@ -23,6 +24,9 @@ class RegressorKernel:
 
     Args:
         rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
+
+    Raises:
+        InputError: reflected rotors' masses, and terms that treat links and rotors differently.
     """
 
     def __init__(
@@ -34,13 +38,20 @@ class RegressorKernel:
         backend: str,
         threads: int | None,
     ):
+        alike = len({term in terms for term in ("inertia", "coriolis", "rotors")}) == 1
+        heavy = any(rotor.inertial.mass for rotor in mechanism.rotors)
+        if rotors == "reflected" and heavy and not alike:
+            raise wrong(
+                InputError, "regressor: terms", ", ".join(sorted(terms)),
+                "inertia, coriolis and rotors, or none of them: a link's mass has that of the "
+                "reflected rotors on it in it",
+            )  # fmt: skip
         self._terms = terms
         if mechanism.loops and terms & {"inertia", "coriolis"}:
             # a closed chain's accelerations have parts of both: it is told what is left of them
             terms = terms | {"inertia"}
-        rotors = rotors if "rotors" in terms else "none"
         model = Regressor.of(mechanism, rotors, terms, friction_smoothing)
-        self.laws = model.laws
+        self.laws, self._rotor_columns = model.laws, model.rotor_columns
         self._names = mechanism.joint_names
         n = len(self._names)
         p = len(standard_parameters(mechanism, rotors, "friction" in terms))
@@ -76,6 +87,9 @@ class RegressorKernel:
             still = tree_state(closed, q, zero, driven, self._names)
             qdd_tree = still[2]
         Y = self.matrix(mechanism, q_tree, qd_tree, qdd_tree)
+        if "rotors" in self._terms:  # theirs are both parts
+            state = tree_state(closed, q, qd, qdd, self._names)
+            Y[..., self._rotor_columns] = self.matrix(mechanism, *state)[..., self._rotor_columns]
         # τ = Tᵀ τ_tree
         order = [closed.coordinate_names.index(name) for name in self._names]
         T = closed.forward(q, qd).T[..., order, :]

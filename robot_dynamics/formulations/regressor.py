@@ -41,6 +41,8 @@ class Regressor:
     """Which of each link's ten numbers are parameters"""
     shafts: tuple[Armature, ...]
     """Rotors of the reflected model, then armatures"""
+    armatures: int
+    """How many these are"""
     laws: tuple[tuple[str, ...], ...]
     """Of each joint before the rotors' the terms of its friction"""
     terms: frozenset[str]
@@ -83,6 +85,7 @@ class Regressor:
             frames,
             tuple(columns),
             tuple(shafts),
+            len(mechanism.armatures),
             laws,
             terms,
             friction_smoothing,
@@ -96,7 +99,16 @@ class Regressor:
             for link in self.tree.links
         ]
         return (self.tree.base, [link.name for link in self.tree.links], joints, self.frames,
-                self.columns, self.shafts, self.laws)  # fmt: skip
+                self.columns, self.shafts, self.armatures, self.laws)  # fmt: skip
+
+    @property
+    def rotor_columns(self) -> slice:
+        """Which columns of Y are the rotors'."""
+        before = 10 * len(self.laws)
+        if "friction" in self.terms:
+            before += sum(map(len, self.laws))
+        bodies = sum(map(len, self.columns[len(self.laws) :]))
+        return slice(before, before + bodies + len(self.shafts) - self.armatures)
 
     @property
     def rates(self) -> int:
@@ -105,17 +117,18 @@ class Regressor:
 
     def matrix(self, q: Array, qd: Array, qdd: Array, gravity: Array, rates: Array) -> Array:
         """Y (n, p); gravity (3,), m/s², and Stribeck's rates, rad/s or m/s."""
-        still = zeros(len(qd))
-        blocks = self._bodies(
-            q,
-            qd if "coriolis" in self.terms else still,
-            qdd if "inertia" in self.terms else still,
-            gravity if "gravity" in self.terms else zeros(3),
-        )
+        terms, still = self.terms, zeros(len(qd))
+        weight = gravity if "gravity" in terms else zeros(3)
+        slow = qd if "coriolis" in terms else still
+        driven = qdd if "inertia" in terms else still
+        # the rotors' motion is a term of its own
+        spin, spin_rate = (qd, qdd) if "rotors" in terms else (still, still)
         moving = len(self.laws)
-        links, rotors = blocks[:moving], blocks[moving:]
-        friction = self._friction(qd, rates) if "friction" in self.terms else []
-        shafts = self._shafts(qdd if "inertia" in self.terms else still)
+        links = self._bodies(q, slow, driven, weight)[:moving]
+        rotors = self._bodies(q, spin, spin_rate, weight)[moving:]
+        friction = self._friction(qd, rates) if "friction" in terms else []
+        reflected = len(self.shafts) - self.armatures
+        shafts = self._shafts(spin_rate)[:reflected] + self._shafts(driven)[reflected:]
         n = len(qd)
         return np.concatenate([zeros(0, n), *links, *friction, *rotors, *shafts]).T
 
