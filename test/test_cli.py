@@ -7,11 +7,14 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from robots import CONFIG, random_urdf
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
+from robot_dynamics.app.report import report
+from robot_dynamics.formulations import FORMULATIONS
 
 POLAR = str(CONFIG / "polar.yaml")
 STATE = ["--q", "0.3", "0.7", "--qd", "1", "-2e0", "--qdd", "-1e-1", "2"]
@@ -49,11 +52,49 @@ def test_derive_prints_text_latex_and_steps(capsys):
         assert f"L-E {number}" in steps
 
 
-def test_check_says_that_the_formulations_agree(capsys):
+def test_check_says_that_what_runs_agrees_joint_by_joint(capsys):
     assert main(["check", str(CONFIG / "three_axis.yaml"), "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert set(result["disagreement"]) == {"lagrange_euler", "gibbs_appell", "murphy"}
+    assert set(result["disagreement"]) == set(FORMULATIONS)
     assert max(result["disagreement"].values()) < 1e-12
+    for name, row in result["disagreement_by_joint"].items():
+        assert list(row) == ["q1", "q2", "q3"]
+        assert max(row.values()) == result["disagreement"][name]
+    assert result["left_out"] == {}
+
+
+def test_check_compares_closed_chains_with_the_cut_tree():
+    result = report(str(CONFIG / "five_bar.yaml"))
+    assert set(result["disagreement"]) | set(result["left_out"]) == set(FORMULATIONS)
+    assert max(result["disagreement"].values()) < 1e-11
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_check_looks_at_what_runs_and_at_every_joint_by_itself(monkeypatch, loops):
+    """A wrong kernel is told, also where only a joint with small torques is wrong."""
+    file = str(CONFIG / ("five_bar.yaml" if loops else "three_axis.yaml"))
+    right = rd.InverseDynamics.__call__
+
+    def wrong(self, q, qd, qdd):
+        tau = np.array(right(self, q, qd, qdd))
+        if "C" in self.backend:
+            tau[..., -1] *= 1 + 1e-4
+        return tau
+
+    monkeypatch.setattr(rd.InverseDynamics, "__call__", wrong)
+    result = report(file)
+    for name, row in result["disagreement_by_joint"].items():
+        *others, last = row.values()
+        assert max(others) < 1e-11
+        assert (last > 1e-6) == ("C" in result["backends"][name])
+    assert result["disagreement"]["newton_euler"] > 1e-6
+
+
+def test_check_says_what_it_left_out_of_a_large_robot():
+    result = report(str(CONFIG / "gough_stewart.yaml"))
+    assert set(result["left_out"]) == {"lagrange_euler", "gibbs_appell", "murphy"}
+    assert "murphy left out" in result["text"]
+    assert result["disagreement"]["newton_euler"] < 1e-11
 
 
 def test_check_reports_oddities_and_strict_refuses_them(tmp_path, capsys):

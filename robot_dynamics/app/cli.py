@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     derive.add_argument("--no-simplify", action="store_true", help="sooner, but longer")
 
-    check = command("check", _check, "Is the description sound, and do the formulations agree?")
+    check = command("check", _check, "Is the description sound, and does what runs agree?")
     check.add_argument("file", help="a .yaml, .urdf or .xacro file, or package://…")
     check.add_argument("--strict", action="store_true", help="impossible inertias are errors")
 
