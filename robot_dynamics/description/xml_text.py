@@ -9,7 +9,7 @@ from lxml import etree
 from ..errors import DescriptionError, one_line, shown, wrong
 from .files import MOST_BYTES
 
-MOST_TAGS = 10_000
+MOST_TAGS = 3000
 """Of links, and of joints"""
 
 XACRO = ("http://www.ros.org/wiki/xacro", "http://ros.org/wiki/xacro", "http://wiki.ros.org/xacro")
