@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -58,7 +60,7 @@ def compile_program(program: Program) -> tuple[Callable[..., Any], Callable[...,
 
 def compile_text(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`bind` (over floats, over arrays) from what `source` gave."""
-    code = compile(text, "<robot_dynamics>", "exec")
+    code = _code(text)
     functions = []
     for names in (
         {"sin": _sin, "cos": _cos, "tanh": math.tanh, "exp": exp, "sign": _sign},
@@ -68,6 +70,13 @@ def compile_text(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
         exec(code, space)  # noqa: S102  text made from numbers alone
         functions.append(space["bind"])
     return functions[0], functions[1]
+
+
+@lru_cache(maxsize=64)
+def _code(text: str) -> CodeType:
+    """Compiling holds up every other thread: what was compiled before is kept, as the geometry of a
+    robot with loops is the same with another formulation or payload."""
+    return compile(text, "<robot_dynamics>", "exec")
 
 
 def _named(program: Program, operands: Any) -> list[str]:
