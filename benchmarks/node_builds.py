@@ -3,9 +3,10 @@
     python benchmarks/node_builds.py [--description FILE] [--seconds S] [--json OUT]
 
 One process publishes JointState messages at 500 Hz and takes the time until the torques are there:
-while nothing is built, and while one change after the other is: formulations, payloads, a
-description that is read anew, one of a chain of 40 joints that is replaced while it is being built,
-and one of 100,000 links, which is refused. Kernels go into a cache of the benchmark's own, so that they are compiled.
+while nothing is built, and while one change a second is made: formulations, payloads, a description
+that is read anew, one of a chain of 40 joints that is replaced while it is being built, and one of
+100,000 links, which is refused. Kernels go into a cache of the benchmark's own, so that they are
+compiled. The node's memory is told after each.
 """
 
 from __future__ import annotations
@@ -113,7 +114,14 @@ class Client:
             "p50_ms": round(float(p50), 3),
             "p99_ms": round(float(p99), 3),
             "worst_ms": round(float(worst), 3),
+            "node_mb": round(resident(self.asker.pid) / 1e6, 1),
         }
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def measure(text: str, seconds: float) -> list[dict[str, Any]]:

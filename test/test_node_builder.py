@@ -501,6 +501,18 @@ def test_models_that_were_replaced_are_gone():
     assert [each() for each in watched] == [None] * 3
 
 
+def test_many_descriptions_leave_nothing_behind():
+    host, counts = adopted(), []
+    for k in range(12):
+        host.builder.describe(arm(3.0 + k))
+        host.settle()
+        host.outcomes.clear()
+        gc.collect()
+        counts.append(len(gc.get_objects()))
+    # the first ones may be the first to need something that is kept
+    assert max(counts[4:]) - min(counts[4:]) < 20, counts
+
+
 @pytest.mark.parametrize(("side", "limits"), [("joint", [3.0, 3.0]), ("drive", [0.03, 0.06])])
 def test_limits_are_the_descriptions_and_on_the_motors_side_those_over_the_gear_ratio(side, limits):
     text = TEXTS["limited"].replace(
