@@ -10,17 +10,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .errors import RobotDynamicsError
+from .errors import (
+    BackendError,
+    ClosureError,
+    DescriptionError,
+    InputError,
+    RobotDynamicsError,
+    TrajectoryError,
+)
 
 if TYPE_CHECKING:
     from .description import load
     from .dynamics import InverseDynamics
-    from .mechanism import Mechanism
+    from .mechanism import Inertial, Mechanism
     from .symbolic import derive, from_energies
 
 _LAZY = {
     "load": "description",
     "InverseDynamics": "dynamics",
+    "Inertial": "mechanism",
     "Mechanism": "mechanism",
     "derive": "symbolic",
     "from_energies": "symbolic",
@@ -28,9 +36,15 @@ _LAZY = {
 """Imported when first used, so that a program pays for what it needs alone"""
 
 __all__ = [
+    "BackendError",
+    "ClosureError",
+    "DescriptionError",
+    "Inertial",
+    "InputError",
     "InverseDynamics",
     "Mechanism",
     "RobotDynamicsError",
+    "TrajectoryError",
     "derive",
     "from_energies",
     "load",
@@ -40,4 +54,20 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module("." + _LAZY[name], __name__), name)
+    if name == "__version__":
+        return _version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+def _version() -> str:
+    """That of the installed package."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(__name__)
+    except PackageNotFoundError:  # imported from where it was not installed
+        return "unknown"

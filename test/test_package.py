@@ -67,3 +67,19 @@ def test_import_pulls_in_neither_sympy_nor_ros():
         [sys.executable, "-c", code], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_the_version_is_that_of_the_package_and_errors_and_bodies_are_public():
+    import robot_dynamics as rd
+    from robot_dynamics import errors, mechanism
+
+    assert rd.__version__ == ElementTree.parse(ROOT / "package.xml").findtext("version")
+    assert rd.Inertial is mechanism.Inertial
+    kinds = [x for x in vars(errors).values() if isinstance(x, type)]
+    kinds = [x for x in kinds if issubclass(x, rd.RobotDynamicsError)]
+    assert len(kinds) > 4
+    for kind in kinds:
+        assert getattr(rd, kind.__name__) is kind
+    assert {*rd.__all__, "__version__"} <= set(dir(rd))
+    for name in rd.__all__:
+        assert getattr(rd, name) is not None

@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..dynamics import InverseDynamics
 from ..formulations import FORMULATIONS
 from ..mechanism import Mechanism
 from ..mechanism.transform import ROTOR_MODELS
-
-Floats = NDArray[np.float64]
+from ..scalar import Floats
 
 LARGEST_LAGRANGE_EULER = 10
 """Bodies above which Lagrange–Euler, O(n⁴), is left out of a comparison"""

@@ -15,7 +15,8 @@ from ..dynamics.motors import tree_state
 from ..formulations import FORMULATIONS
 from ..formulations.equations import TERMS, Equations
 from ..mechanism import Mechanism
-from .compare import LARGEST_LAGRANGE_EULER, Floats
+from ..scalar import Floats
+from .compare import LARGEST_LAGRANGE_EULER
 
 STATES = 5
 """Random states (by seed) at which torques are compared"""

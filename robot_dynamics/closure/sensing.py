@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 
 from ..errors import ClosureError, InputError, wrong
 from ..mechanism import Mechanism
+from ..scalar import Floats
 from .dynamics.chain import ClosedChain
-from .geometry.functions import Floats, Mask
+from .geometry.functions import Mask
 from .geometry.kinematic_state import KinematicState
 from .geometry.solver import ClosureSolver
 

@@ -13,22 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError, wrong
+
 Operand = Any  # int: the place of an instruction; float: a constant
 
-UNARY: dict[str, Callable[[float], float]] = {
-    "neg": lambda x: -x,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tanh": math.tanh,
-    "exp": math.exp,
-    "sign": lambda x: math.copysign(1.0, x) if x else x,
-}
-BINARY: dict[str, Callable[[float, float], float]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-}
 COMMUTATIVE = ("add", "mul")
 
 
@@ -116,10 +104,10 @@ class Recorder:
         return Recorded(self, self._place((operation, a.place)))
 
     def binary(self, operation: str, a: Any, b: Any) -> Recorded:
-        arguments = (_operand(a), _operand(b))
+        arguments = [_operand(a), _operand(b)]
         if operation in COMMUTATIVE:
             # constants first, then by place, so that a·b and b·a are one
-            arguments = tuple(sorted(arguments, key=lambda x: (isinstance(x, int), x)))  # type: ignore[assignment]
+            arguments.sort(key=lambda x: (isinstance(x, int), x))
         return Recorded(self, self._place((operation, *arguments)))
 
     def operation(self, value: Recorded) -> tuple[Any, ...]:
@@ -259,7 +247,10 @@ def _constant(x: Any) -> bool:
 def _operand(x: Any) -> Operand:
     if isinstance(x, Recorded):
         return x.place
-    return float(x)
+    constant = float(x)
+    if not math.isfinite(constant):
+        raise wrong(InputError, "a number of the robot", constant, "a finite number")
+    return constant
 
 
 def record(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from ..errors import DescriptionError, choices, wrong
-from ..mechanism import LOOP_TYPES, Inertial, Mechanism
+from ..mechanism import LOOP_TYPES, Inertial, Mechanism, Rotor
 from .fields import unknown
 from .order import no_name_twice
 
@@ -150,7 +150,7 @@ def _is_axial(inertial: Inertial) -> bool:
     return bool(inertial.inertia[2, 2] >= 0 and not others.any())
 
 
-def _check_rotor(mechanism: Mechanism, rotor, where: str) -> None:  # type: ignore[no-untyped-def]
+def _check_rotor(mechanism: Mechanism, rotor: Rotor, where: str) -> None:
     _known(rotor.mount, mechanism.index(), f"{where}: mount")
     if not rotor.ratios:
         raise _bad(f"{where}: gear_ratio", rotor.ratios, "the ratio of at least one joint")

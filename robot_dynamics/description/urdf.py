@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from lxml import etree
 
@@ -185,7 +186,7 @@ def _plain(element: etree._Element) -> etree._Element:
     return copy
 
 
-def _parsed(root: etree._Element, where: str):  # type: ignore[no-untyped-def]
+def _parsed(root: etree._Element, where: str) -> Any:
     from urdf_parser_py.urdf import URDF
 
     words = io.StringIO()
@@ -197,7 +198,7 @@ def _parsed(root: etree._Element, where: str):  # type: ignore[no-untyped-def]
         raise DescriptionError(f"{where}: not a valid URDF: {told}", name=where) from None
 
 
-def _inertial(link, where: str) -> Inertial:  # type: ignore[no-untyped-def]
+def _inertial(link: Any, where: str) -> Inertial:
     if link.inertial is None:
         return Inertial()
     at = f"{where}: link {link.name!r}"
@@ -213,7 +214,7 @@ def _inertial(link, where: str) -> Inertial:  # type: ignore[no-untyped-def]
     return body.seen_from(_pose(link.inertial.origin, f"{at}: inertial"))
 
 
-def _pose(origin, at: str) -> Pose:  # type: ignore[no-untyped-def]
+def _pose(origin: Any, at: str) -> Pose:
     if origin is None:
         return Pose()
     return Pose.from_xyz_rpy(
@@ -222,7 +223,7 @@ def _pose(origin, at: str) -> Pose:  # type: ignore[no-untyped-def]
     )
 
 
-def _joint(joint, bounds: Limits | None, at: str) -> Joint:  # type: ignore[no-untyped-def]
+def _joint(joint: Any, bounds: Limits | None, at: str) -> Joint:
     if joint.type not in SUPPORTED:
         raise wrong(
             DescriptionError,

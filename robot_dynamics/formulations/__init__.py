@@ -21,17 +21,15 @@ class Formulation:
     name: str
     prepare: Callable[[Mechanism], Mechanism]
     torques: Callable[[Mechanism, Array, Array, Array], Array]
-    order: str
-    """The number of operations for n joints"""
 
 
 FORMULATIONS = {
     each.name: each
     for each in (
-        Formulation("lagrange_euler", lagrange_euler.prepare, lagrange_euler.torques, "O(n⁴)"),
-        Formulation("newton_euler", newton_euler.prepare, newton_euler.torques, "O(n)"),
-        Formulation("gibbs_appell", gibbs_appell.prepare, gibbs_appell.torques, "O(n)"),
-        Formulation("murphy", murphy.prepare, murphy.torques, "O(n)"),
+        Formulation("lagrange_euler", lagrange_euler.prepare, lagrange_euler.torques),
+        Formulation("newton_euler", newton_euler.prepare, newton_euler.torques),
+        Formulation("gibbs_appell", gibbs_appell.prepare, gibbs_appell.torques),
+        Formulation("murphy", murphy.prepare, murphy.torques),
     )
 }
 

@@ -13,7 +13,9 @@ looked at beyond a lever arm, so that the sums are gathered once, from the tips 
 
 from __future__ import annotations
 
-from ..mechanism import Mechanism
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..mechanism import Inertial, Mechanism, Pose
 from ..mechanism.transform import standard_form
 from ..scalar import Array, Scalar, array, cross, rotation_z, zeros
 
@@ -102,7 +104,15 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
     return array(x + y for x, y in zip(tau, tau_r, strict=True))
 
 
-def _factors(bodies: list, omega, alpha, a) -> tuple[list[Array], list[Array]]:  # type: ignore[no-untyped-def, type-arg]
+_Each = Sequence[Array] | Mapping[int, Array]
+
+
+def _factors(
+    bodies: Sequence[Inertial],
+    omega: _Each,
+    alpha: _Each,
+    a: _Each,
+) -> tuple[list[Array], list[Array]]:
     """(η, μ) of each body, μ taken about its frame's origin: μ_O = μ_G + c × η."""
     eta, mu = [], []
     for i, body in enumerate(bodies):
@@ -113,8 +123,12 @@ def _factors(bodies: list, omega, alpha, a) -> tuple[list[Array], list[Array]]: 
     return eta, mu
 
 
-def _gathered(  # type: ignore[no-untyped-def]
-    mechanism: Mechanism, parents, poses, eta, mu
+def _gathered(
+    mechanism: Mechanism,
+    parents: Sequence[int],
+    poses: Sequence[Pose],
+    eta: Iterable[Array],
+    mu: Iterable[Array],
 ) -> list[Scalar]:
     """Σ over each joint's subtree of η·∂a/∂q̈_j + μ·∂α/∂q̈_j.
 

@@ -8,14 +8,11 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.base_parameters import Moments, compact
-from ..scalar import Array, array
+from ..scalar import Array, Floats, array
 from .equations import Equations
-
-Floats = NDArray[np.float64]
 
 LINEAR = frozenset({"newton_euler"})
 """Formulations that read a body's moments alone, so that they may be regrouped"""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..mechanism import Mechanism
+from ..mechanism import Inertial, Mechanism
 from ..mechanism.transform import standard_form
 from ..scalar import Array, Scalar, array, cross, rotation_z, zeros
 
@@ -84,7 +84,9 @@ def _acceleration(a: Array, w: Array, alpha: Array, arm: Array) -> Array:
     return a + cross(alpha, arm) + cross(w, cross(w, arm))
 
 
-def _wrench(mechanism, body, R, w, alpha, a) -> tuple[Array, Array]:  # type: ignore[no-untyped-def]
+def _wrench(
+    mechanism: Mechanism, body: Inertial, R: Array, w: Array, alpha: Array, a: Array
+) -> tuple[Array, Array]:
     """The force and the moment about the frame's origin that the body's motion needs."""
     c = R @ body.center_of_mass
     I = R @ body.inertia @ R.T

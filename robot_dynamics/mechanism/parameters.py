@@ -22,14 +22,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
 from ..scalar import Array, array, zeros
 from .model import Friction, Inertial, Link, Mechanism, Rotor, point_inertia
 from .transform import lumped, with_rotor_model
-
-Floats = NDArray[np.float64]
 
 BODY = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """A body's numbers, in the order of Pinocchio's `toDynamicParameters`"""

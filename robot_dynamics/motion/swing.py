@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
-
-Floats = NDArray[np.float64]
+from ..scalar import Floats
 
 
 @dataclass(frozen=True)

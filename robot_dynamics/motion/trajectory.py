@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import TrajectoryError, wrong
-
-Floats = NDArray[np.float64]
+from ..scalar import Floats
 
 _ORDER = 6
 """Coefficients of a quintic; lower degrees are filled up with zeros"""

@@ -26,7 +26,6 @@ from typing import Any, TextIO
 import numpy as np
 import rclpy
 from builtin_interfaces.msg import Time
-from numpy.typing import NDArray
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -39,6 +38,7 @@ from ..description import load
 from ..dynamics import InverseDynamics
 from ..errors import InputError, RobotDynamicsError, choices, wrong
 from ..mechanism import Mechanism
+from ..scalar import Floats
 from ..simulation.tracking import Sample, TrackedRobot, pd_gains
 from .executable import run
 from .feed_forward.motion import Desired, Motion, Setpoint
@@ -46,8 +46,6 @@ from .feed_forward.motion import read as read_motion
 from .feed_forward.parameters import Parameter
 from .feed_forward.stamps import SECOND, nanoseconds
 from .simulated_robot_parameters import PARAMETERS
-
-Floats = NDArray[np.float64]
 
 CLOCK_PERIOD = SECOND // 100
 """ns between two messages on /clock"""

@@ -17,13 +17,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..errors import BackendError, DescriptionError, InputError, wrong
 from ..mechanism import Coupling, Inertial, Joint, Loop, Mechanism, Pose
-from ..scalar import sign
+from ..scalar import Floats, sign
 
-Floats = NDArray[np.float64]
 Vector = tuple[float, float, float]
 
 SOFTNESS = 1e-10

@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..dynamics import InverseDynamics
 from ..errors import InputError, wrong
 from ..mechanism import Mechanism
+from ..scalar import Floats
 from .physics import Simulation
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import sympy
-from numpy.typing import NDArray
 
 from ..formulations.lagrange_euler import Steps
+from ..scalar import Floats
 from . import show
 
 
@@ -46,7 +46,7 @@ class SymbolicModel:
 
     def function(
         self, values: Mapping[sympy.Symbol, float] | None = None
-    ) -> Callable[[Any, Any, Any], NDArray[np.float64]]:
+    ) -> Callable[[Any, Any, Any], Floats]:
         """The torques as a function of numbers (q, qd, qdd), each (n,), giving (n,).
 
         values: of the parameters; those of the description where none are given.

@@ -28,15 +28,15 @@ class Parameters:
     symbols: bool
     values: dict[sympy.Symbol, float] = field(default_factory=dict)
 
-    def __call__(self, name: str, value: object) -> object:
+    def __call__(self, name: str, value: Any) -> Any:
         if is_zero(value):
             return sympy.Integer(0)
         if isinstance(value, sympy.Basic):
             return value
         if not self.symbols:
-            return exact_number(float(value))  # type: ignore[arg-type]
+            return exact_number(float(value))
         symbol = sympy.Symbol(name, real=True)
-        self.values[symbol] = float(value)  # type: ignore[arg-type]
+        self.values[symbol] = float(value)
         return symbol
 
 
@@ -51,11 +51,11 @@ def exact_number(value: float) -> sympy.Expr:
 def exact_rotation(rotation: Array) -> Array:
     """Entries that are cosines of multiples of 15° made exactly that."""
 
-    def entry(x: object) -> object:
+    def entry(x: Any) -> Any:
         if isinstance(x, sympy.Basic):
             return x
-        tidy = _TIDY.get(round(float(x), 12))  # type: ignore[arg-type]
-        return tidy if tidy is not None else sympy.Rational(repr(float(x)))  # type: ignore[arg-type]
+        tidy = _TIDY.get(round(float(x), 12))
+        return tidy if tidy is not None else sympy.Rational(repr(float(x)))
 
     return array([[entry(x) for x in row] for row in rotation])
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...scalar import Floats
 from ...simulation.tracking import TrackedRobot
-from .record import Floats, Track
+from .record import Track
 from .robots import Demo
 from .subject import Subject
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...scalar import Floats
 from .subject import Subject
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

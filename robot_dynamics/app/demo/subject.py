@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ...description import load
 from ...dynamics import InverseDynamics
 from ...mechanism import Mechanism
+from ...scalar import Floats
 from ...simulation.tracking import pd_gains
 from .robots import Demo
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +72,7 @@ class Subject:
     @cached_property
     def start(self) -> list[float]:
         """Positions of all joints at the motion's beginning."""
-        return self.whole(self.demo.motion.start).tolist()  # type: ignore[no-any-return]
+        return [float(x) for x in self.whole(self.demo.motion.start)]
 
     def platform(self, whole: Floats) -> Floats | None:
         """(…, 3), m: where the platform is, by the joints; None: there is none."""

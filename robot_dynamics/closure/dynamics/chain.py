@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from ...errors import DescriptionError, InputError, wrong
 from ...formulations.equations import TERMS
 from ...mechanism import Mechanism, Pose
-from ..geometry.functions import Floats, Mask
+from ...scalar import Floats
+from ..geometry.functions import Mask
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.solver import ClosureSolver
 from .continuation import Continuation

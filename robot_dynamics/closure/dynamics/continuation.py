@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import ClosureError
-from ..geometry.functions import Floats, Mask
+from ...scalar import Floats
+from ..geometry.functions import Mask
 from ..geometry.solver import ClosureSolver
 from .kernels import ModelKernels
 

@@ -10,8 +10,7 @@ import numpy as np
 from ...formulations.layout import Layout, law_values, rubbing
 from ...mechanism import Friction
 from ...mechanism.base_parameters import Moments
-from ...scalar import Array, array
-from ..geometry.functions import Floats
+from ...scalar import Array, Floats, array
 from .platform import platform_links
 from .subsystems import Subsystems
 

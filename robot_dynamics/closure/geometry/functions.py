@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from ...codegen import python_code
 from ...codegen.recorder import record
-from ...scalar import Array
+from ...scalar import Array, Floats
 
-Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import ClosureError
-from .functions import Floats
+from ...scalar import Floats
 
 
 @dataclass(frozen=True, eq=False)

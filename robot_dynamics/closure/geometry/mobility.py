@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import ClosureError, DescriptionError
+from ...scalar import Floats
 from .constraints import Row
-from .functions import Floats, Mask
+from .functions import Mask
 from .linear import pivots
 from .loop_geometry import LoopGeometry
 

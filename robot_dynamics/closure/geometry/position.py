@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .functions import Floats
+from ...scalar import Floats
 
 CONTRACTION = 0.25
 ACCURACY = 1e-13

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from ...errors import ClosureError, InputError, wrong
 from ...mechanism import Pose
-from .functions import Floats, fast
+from ...scalar import Floats
+from .functions import fast
 from .kinematic_state import ClosureFunctions, KinematicState
 from .loop_geometry import LoopGeometry
 from .mobility import LEFT_OUT_TOLERANCE, explore

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ClosureError, RobotDynamicsError
+from ...scalar import Floats
 from . import motion as motions
 from .joint_states import JointStateReader, all_finite
 from .limits import CommandLimits, check_torques
@@ -19,8 +19,6 @@ from .motion import Desired, Motion, Setpoint
 from .parameters import Settings
 from .refusal import RefusedError, Tally
 from .stamps import SECOND, Stamps, stamped
-
-Floats = NDArray[np.float64]
 
 
 class Torques(NamedTuple):

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import listed
+from ...scalar import Floats
 from .refusal import RefusedError
-
-Floats = NDArray[np.float64]
 
 
 class JointStateReader:

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...scalar import Floats
 from .model import Model
 from .parameters import Settings
 from .refusal import RefusedError
-
-Floats = NDArray[np.float64]
 
 OVERSHOOT = 1.1
 """Splines through points at the limit of the rates go a little beyond it"""

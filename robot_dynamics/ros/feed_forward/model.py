@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...dynamics import InverseDynamics
 from ...dynamics.motors import gear_matrix
 from ...errors import InputError, choices, listed, wrong
 from ...mechanism import Inertial, Mechanism
+from ...scalar import Floats
 from .parameters import Settings
 from .sensors import Sensors
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

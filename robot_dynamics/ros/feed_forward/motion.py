@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from ...errors import TrajectoryError, listed
 from ...motion.trajectory import Trajectory, Waypoints
+from ...scalar import Floats
 from .joint_states import places
 from .limits import NO_LIMITS, CommandLimits
 from .refusal import RefusedError
 from .stamps import SECOND, check_begin, stamped
-
-Floats = NDArray[np.float64]
 
 MOST_POINTS = 50_000
 """A motion of 50 s at 1 kHz: more would hold up the loop that reads it"""

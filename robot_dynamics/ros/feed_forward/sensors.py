@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...closure import SensorMonitor, Verdict
 from ...mechanism import Mechanism
-
-Floats = NDArray[np.float64]
+from ...scalar import Floats
 
 
 class Sensors:
