@@ -74,10 +74,22 @@ def test_printed_closure_22_is_singular_everywhere_where_an_A_is_the_origin(rrr)
     chain, _ = rrr
     for seed in range(5):
         q = chain.home.q_a + np.random.default_rng(seed).uniform(-0.15, 0.15, 3)
-        A, _, to_platform = corners(chain, chain.forward(q).q_r)
-        moved = A - A[0]  # O put at A_1; the vectors between points stay
-        J = printed_closure_slopes(moved, to_platform)
-        assert np.abs(J[0]).max() == 0.0
+        A, reach, to_platform = corners(chain, chain.forward(q).q_r)
+        # O put at A_1; the vectors between points stay
+        A, P = A - A[0], (A + reach + to_platform)[0] - A[0]
+
+        def closure(step, A=A, P=P, reach=reach, to_platform=to_platform):
+            """Γ_i of (22) with the platform moved by (x, y, θ)."""
+            turn = np.exp(1j * step[2]) * (to_platform @ [1, 1j])
+            arm = P + step[:2] - reach - np.column_stack([turn.real, turn.imag])
+            return np.sum(arm**2, axis=1) - np.sum(A**2, axis=1)
+
+        assert np.abs(closure(np.zeros(3))).max() < 1e-12
+        steps = 1e-5 * np.eye(3)
+        J = np.column_stack([(closure(e) - closure(-e)) / 2e-5 for e in steps])
+        assert np.abs(J - printed_closure_slopes(A, to_platform)).max() < 1e-9
+        assert np.abs(J[0]).max() < 1e-9
+        assert np.abs(J[1:]).max(axis=1).min() > 0.1
 
 
 @pytest.mark.parametrize("seed", range(3))

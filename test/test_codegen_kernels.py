@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import warnings
 
@@ -148,6 +149,22 @@ def test_sine_and_cosine_are_right_near_and_far(backend):
             some = angles[: len(found)]
             expected = np.stack([np.sin(some), np.cos(some)], axis=-1)
             assert np.abs(found - expected).max() < tolerance
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sine_and_cosine_keep_their_digits_where_they_vanish(backend):
+    """Next to multiples of π/2 as far as 1e6, relative to what is left: some 1e-11."""
+
+    def both(x, p):
+        return [sin(x[0]), cos(x[0])]
+
+    run = Kernel(Function("both", ("x",), (1,), (2,), 0, both, "both"), backend=backend)
+    k = np.random.default_rng(7).integers(-600_000, 600_000, 4000)
+    angles = k * (np.pi / 2)
+    expected = np.array([[math.sin(x), math.cos(x)] for x in angles])
+    found = run(angles[:, None])
+    assert np.abs(expected).min() < 1e-10
+    assert (np.abs(found - expected) <= 1e-15 * np.abs(expected)).all()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from robots import RELATIVE_TO_SISTERS, random_dh, relative, state
+from robots import RELATIVE_TO_SISTERS, inertia, random_dh, relative, state
 
 import robot_dynamics as rd
 from robot_dynamics.formulations import FORMULATIONS
@@ -85,28 +85,32 @@ def test_gravity_is_the_gradient_of_one_potential(dynamics):
     assert np.abs(stiffness - stiffness.T).max() < DIFFERENCES * max(1, np.abs(stiffness).max())
 
 
-def test_torques_are_linear_in_the_inertial_parameters(mechanism):
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_torques_are_linear_in_the_inertial_parameters(mechanism, name):
+    """All ten of a body: those of two robots whose bodies have nothing in common add up to the
+    robot that has both bodies, welded."""
     q, qd, qdd = state(7, len(mechanism.joint_names))
     rng = np.random.default_rng(8)
 
-    def torques(of):
-        return Equations.of(of).torques(q, qd, qdd)
-
-    def with_moments(scale):
-        """mass, first moment and inertia about the origin scaled body by body."""
+    def torques(bodies):
         links = tuple(
-            replace(link, inertial=_scaled(link.inertial, scale[i]))
-            for i, link in enumerate(mechanism.links)
+            replace(link, inertial=body) for link, body in zip(mechanism.links, bodies, strict=True)
         )
-        return replace(mechanism, links=links, rotors=())
+        robot = replace(mechanism, links=links, rotors=())
+        return Equations.of(robot, name).torques(q, qd, qdd)
 
-    a, b = rng.uniform(0.5, 2, (2, len(mechanism.links)))
-    sum_of_both = torques(with_moments(a)) + torques(with_moments(b))
-    assert relative(torques(with_moments(a + b)), sum_of_both) < RELATIVE_TO_SISTERS
+    def body():
+        mass = rng.uniform(0.5, 3)
+        return Inertial(mass, rng.uniform(-0.3, 0.3, 3), inertia(rng, mass))
 
-
-def _scaled(body: Inertial, factor: float) -> Inertial:
-    return Inertial(body.mass * factor, body.center_of_mass, body.inertia * factor)
+    one, other = ([body() for _ in mechanism.links] for _ in range(2))
+    both = [a + b for a, b in zip(one, other, strict=True)]
+    for a, b, sum_of_both in zip(one, other, both, strict=True):
+        # the ten add up: mass, first moment, inertia about the origin
+        for number in ("mass", "first_moment", "inertia_about_origin"):
+            expected = getattr(a, number) + getattr(b, number)
+            assert np.allclose(getattr(sum_of_both, number), expected, rtol=1e-13, atol=1e-13)
+    assert relative(torques(both), torques(one) + torques(other)) < RELATIVE_TO_SISTERS
 
 
 def test_accelerations_under_these_torques_are_those_that_were_asked_for(dynamics):

@@ -57,6 +57,38 @@ def test_a_balanced_rotor_needs_no_angle_and_is_the_same_body(tmp_path, name):
     assert relative(tau, expected) < RELATIVE_TO_PINOCCHIO
 
 
+OFF_AXIS = {
+    "x of the centre of mass": {"center_of_mass": [0.02, 0.0, 0.01]},
+    "y of the centre of mass": {"center_of_mass": [0.0, -0.03, 0.01]},
+    "Ixy": {"inertia": {"ixx": 1e-3, "iyy": 1e-3, "izz": 1.5e-3, "ixy": 2e-4}},
+    "Ixz": {"inertia": {"ixx": 1e-3, "iyy": 1e-3, "izz": 1.5e-3, "ixz": 2e-4}},
+    "Iyz": {"inertia": {"ixx": 1e-3, "iyy": 1e-3, "izz": 1.5e-3, "iyz": 2e-4}},
+    "Ixx - Iyy": {"inertia": {"ixx": 1e-3, "iyy": 1.4e-3, "izz": 1.5e-3}},
+}
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+@pytest.mark.parametrize("what", OFF_AXIS)
+def test_a_rotor_that_is_off_its_axis_in_one_thing_alone_turns_with_it(tmp_path, name, what):
+    robot = random_dh(3, joints=4, rotors=True)
+    for link in robot["links"]:
+        if "rotor" in link:
+            link["rotor"] |= {
+                "center_of_mass": [0.0, 0.0, 0.01],
+                "inertia": {"ixx": 1e-3, "iyy": 1e-3, "izz": 1.5e-3},
+            } | OFF_AXIS[what]
+    mechanism = loaded(tmp_path, robot)
+    assert not any(rotor.is_symmetric for rotor in mechanism.rotors)
+    model, geared = dh_to_pinocchio(robot)
+    q, qd, qdd = state(3, len(mechanism.joint_names))
+    expected = pinocchio_torques(model, mechanism.joint_names, q, qd, qdd, geared)
+    for dynamics in (
+        Equations.of(mechanism, name).torques,
+        rd.InverseDynamics(mechanism, name, backend="python"),
+    ):
+        assert relative(dynamics(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
+
+
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_coupled_motors_of_a_differential(tmp_path, name):
     robot = random_dh(1, joints=4, rotors=False)
@@ -136,6 +168,19 @@ def test_drives_give_the_joints_power_and_gears_the_rest(tmp_path):
     ]
     assert relative(drive, np.array(driven)) < RELATIVE_TO_SISTERS
     # what the rotors take is what Pinocchio's rotor joints carry
+    taken = rotor_joints(robot, mechanism, (q, qd, qdd))
+    assert relative(drive - gear, taken) < RELATIVE_TO_PINOCCHIO
+    # the same in batches, after another gravity: unbalanced rotors feel it
+    dynamics.gravity_vector = robot["gravity"] = [1.0, 2.0, 3.0]
+    again = dynamics.motor_torques(*(np.tile(each, (4, 1)) for each in (q, qd, qdd)))
+    single = dynamics.motor_torques(q, qd, qdd)
+    assert relative(again.gear[3], single.gear) < RELATIVE_TO_SISTERS
+    taken = rotor_joints(robot, mechanism, (q, qd, qdd))
+    assert relative(single.drive - single.gear, taken) < RELATIVE_TO_PINOCCHIO
+
+
+def rotor_joints(robot, mechanism, state):
+    """(m,): what Pinocchio says of the rotors' own joints."""
     model, geared = dh_to_pinocchio(robot)
     column = {name: j for j, name in enumerate(mechanism.joint_names)}
     every = {name: {name: 1.0} for name in mechanism.joint_names} | geared
@@ -143,20 +188,12 @@ def test_drives_give_the_joints_power_and_gears_the_rest(tmp_path):
     configuration = pin.neutral(model)
     for name, share in every.items():
         joint = model.joints[model.getJointId(name)]
-        for k, value in enumerate((q, qd, qdd)):
+        for k, value in enumerate(state):
             x[k][joint.idx_v] = sum(r * value[column[each]] for each, r in share.items())
         configuration[joint.idx_q] = x[0][joint.idx_v]
     full = pin.rnea(model, model.createData(), configuration, x[1], x[2])
-    takes = [
-        full[model.joints[model.getJointId(f"rotor of {r.name}")].idx_v] for r in mechanism.rotors
-    ]
-    assert relative(drive - gear, np.array(takes)) < RELATIVE_TO_PINOCCHIO
-    # the same in batches, after another gravity
-    dynamics.gravity_vector = [1.0, 2.0, 3.0]
-    again = dynamics.motor_torques(*(np.tile(each, (4, 1)) for each in (q, qd, qdd)))
-    single = dynamics.motor_torques(q, qd, qdd)
-    assert relative(again.gear[3], single.gear) < RELATIVE_TO_SISTERS
-    assert relative(single.gear, gear) > RELATIVE_TO_PINOCCHIO
+    joints = [model.joints[model.getJointId(f"rotor of {r.name}")] for r in mechanism.rotors]
+    return np.array([full[joint.idx_v] for joint in joints])
 
 
 TRANSMISSIONS = """
