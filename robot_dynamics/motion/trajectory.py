@@ -20,6 +20,9 @@ from ..scalar import Floats
 _ORDER = 6
 """Coefficients of a quintic; lower degrees are filled up with zeros"""
 
+_BLOCK = 2048
+"""Segments that are looked at together: what they need stays in the processor's cache"""
+
 _BETWEEN = np.linspace(0.0, 1.0, 9)
 """Where a segment's rates are looked at, as shares of it: the middle is the peak of a cubic from
 rest to rest"""
@@ -42,6 +45,13 @@ class Waypoints:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    def part(self, segments: slice) -> Waypoints:
+        """Those at the ends of some segments."""
+        some = slice(segments.start, segments.stop + 1)
+        return Waypoints(
+            self.times[some], self.q[some], self.qd[some], self.qdd[some], self.carries[some]
+        )
 
     def derivatives(self, count: int, chosen: NDArray[np.intp]) -> Floats:
         """(count, chosen, n)"""
@@ -73,11 +83,17 @@ class Trajectory:
                 f"later than {self._times[k]}",
             )
         self._waypoints = waypoints
+        n, segments = waypoints.q.shape[1], len(rises)
+        self._segments = np.empty((_ORDER, segments, n))
+        self.peak_rates, self.peak_accelerations = np.zeros((2, n))
         with np.errstate(all="ignore"):
-            self._segments = _segments(waypoints)
-            self.peak_rates, self.peak_accelerations = _peaks(
-                self._segments, np.diff(waypoints.times)
-            )
+            for k in range(0, segments, _BLOCK):
+                block = slice(k, min(k + _BLOCK, segments))
+                part, h = waypoints.part(block), np.diff(waypoints.times[k : block.stop + 1])
+                self._segments[:, block] = c = _segments(part, h)
+                peaks = _peaks(c, h)
+                self.peak_rates = np.maximum(self.peak_rates, peaks[0])
+                self.peak_accelerations = np.maximum(self.peak_accelerations, peaks[1])
         if not np.isfinite([self.peak_rates, self.peak_accelerations]).all():
             raise wrong(
                 TrajectoryError, "trajectory", "rates or accelerations beyond all numbers",
@@ -145,9 +161,8 @@ class Trajectory:
         return q, qd, qdd
 
 
-def _segments(waypoints: Waypoints) -> Floats:
+def _segments(waypoints: Waypoints, h: Floats) -> Floats:
     """(6, segments, n): the coefficients c_i of powers of u = (t - t_k) / h_k."""
-    h = np.diff(waypoints.times)
     c = np.zeros((_ORDER, len(h), waypoints.q.shape[1]))
     degree = np.minimum(waypoints.carries[:-1], waypoints.carries[1:])
     for count in (1, 2, 3):

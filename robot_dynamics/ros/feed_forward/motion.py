@@ -225,9 +225,10 @@ def _column(what: str, rows: list[Any], n: int) -> tuple[Floats, NDArray[np.bool
             "wrong length",
             f"point {k} has {lengths[k]} {what} for {n} joints, expected {n} or none",
         )
+    numbers = b"".join(rows)
     values = np.zeros((len(rows), n))
-    if has.any():
-        values[has] = np.frombuffer(b"".join(rows)).reshape(-1, n)
+    if numbers:
+        values[has] = np.frombuffer(numbers).reshape(-1, n)
     if not np.isfinite(values).all():
         k, joint = np.argwhere(~np.isfinite(values))[0]
         raise RefusedError(
