@@ -28,12 +28,16 @@ def stamp(seconds: float) -> Time:
 
 
 class Bench:
-    """A controller, what it logged, and messages for it. Times in s since START."""
+    """A controller, what it logged, and messages for it. Times in s since START.
+
+    `wall` is what a clock that never jumps says, in s.
+    """
 
     def __init__(self, description: str, **values):
         self.log: list[str] = []
         self.settings = Settings.of(values)
-        self.controller = FeedForward(self.settings, self.log.append)
+        self.wall = 0.0
+        self.controller = FeedForward(self.settings, self.log.append, lambda: self.wall)
         self.controller.adopt(Model(Wish(load(description), self.settings)))
 
     def state(self, now: float, q=0.0, qd=0.0, *, names=("swing",), stamped=None):

@@ -10,9 +10,13 @@ import pytest
 
 pytest.importorskip("trajectory_msgs", reason="ROS messages are not installed: extra `ros`")
 
+from builtin_interfaces.msg import Time
 from node_bench import Bench as AnyBench
 from node_bench import at, close, point, stamp
 from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics.ros.feed_forward.motion import MOST_POINTS
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
 G, MASS, ARM = 9.81, 2.0, 0.5
@@ -269,6 +273,60 @@ def test_a_clock_that_jumps_back_ends_the_command_and_the_next_states_are_taken(
     close(bench.state(0.03, 0.3), torque(0.3, 0.0, 3.0))
 
 
+def test_feedback_is_lost_by_the_wall_where_simulated_time_stands_still():
+    bench = Bench(max_age=0.5, on_timeout="hold")
+    bench.accelerate(0.0, 3.0)
+    bench.wall = 10.0
+    bench.state(0.0, 0.4, 0.2)
+    bench.wall = 10.4
+    assert bench.watch(0.0) is None
+    bench.wall = 10.6
+    close(bench.watch(0.0), torque(0.4, 0.0, 0.0))
+    assert bench.watch(0.0) is None, "said once"
+    bench.state(0.0, 0.4)
+    assert bench.controller.phase == "timeout"
+
+
+@pytest.mark.parametrize(("before", "after"), [(1.7e9, -900.0), (-900.0, 1.7e9)])
+def test_a_clock_that_changes_leaves_the_torques_at_rest_and_ends_the_command(before, after):
+    bench = Bench(command_timeout=0.5, on_timeout="hold")
+    bench.accelerate(before, 3.0)
+    bench.state(before, 0.4, 0.2)
+    output = bench.controller.clock_changed(at(after))
+    close(output.values, torque(0.4, 0.0, 0.0))
+    assert output.time == at(after)
+    close(bench.state(after + 0.01, 0.3, 0.2), torque(0.3, 0.2, 0.0))
+    assert bench.controller.phase == "timeout"
+    assert bench.log[0] == "the clock changed: the command is over"
+    bench.accelerate(after + 0.02, 3.0)
+    close(bench.state(after + 0.03, 0.3), torque(0.3, 0.0, 3.0))
+
+
+def test_a_clock_that_breaks_before_any_command_changes_nothing():
+    bench = Bench()
+    bench.state(100.0)
+    assert bench.controller.clock_jumped_back(at(0.0)) is None
+    assert bench.state(0.01) is None
+    assert bench.watch(5.0) is None
+
+
+def test_a_single_point_stamped_ahead_does_not_live_longer():
+    bench = Bench(max_age=0.0, command_timeout=0.5, on_timeout="hold")
+    bench.command(0.0, point(qdd=3.0), stamped=1e6)
+    close(bench.state(0.5), torque(0.0, 0.0, 3.0))
+    close(bench.state(0.6), torque(0.0, 0.0, 0.0))
+
+
+def test_before_simulated_time_begins_stamps_are_taken_as_they_are():
+    bench = Bench()
+    message = JointTrajectory(joint_names=["swing"], points=[point(qdd=3.0)])
+    message.header.stamp = stamp(0.0)
+    bench.controller.command(message, 0)
+    state = JointState(name=["swing"], position=[0.4], velocity=[0.0])
+    state.header.stamp = stamp(0.1)
+    close(bench.controller.state(state, 0).values, torque(0.4, 0.0, 3.0))
+
+
 # Limits
 
 
@@ -362,6 +420,82 @@ def test_a_state_without_a_stamp_is_of_now():
     close(output.values, torque(0.4, 0.0, 3.0))
 
 
+@pytest.mark.parametrize(
+    "wrong", [Time(sec=-1), Time(nanosec=10**9), Time(sec=2**31 - 1, nanosec=2**32 - 1)]
+)
+def test_a_stamp_that_is_none_is_refused_on_states_and_commands(wrong):
+    bench = Bench(max_age=0.0)
+    bench.accelerate(0.0, 3.0)
+    state = JointState(name=["swing"], position=[0.4], velocity=[0.0])
+    state.header.stamp = wrong
+    assert bench.controller.state(state, at(0.0)) is None
+    command = JointTrajectory(joint_names=["swing"], points=[point(qdd=9.0)])
+    command.header.stamp = wrong
+    bench.controller.command(command, at(0.0))
+    assert bench.rejected() == {"joint_states: invalid stamp": 1, "command: invalid stamp": 1}
+    close(bench.state(0.1, 0.4), torque(0.4, 0.0, 3.0))
+
+
+def test_the_latest_stamp_there_is_can_be_published():
+    bench = Bench(max_age=0.0)
+    bench.accelerate(0.0, 3.0)
+    state = JointState(name=["swing"], position=[0.4], velocity=[0.0])
+    state.header.stamp = latest = Time(sec=2**31 - 1, nanosec=10**9 - 1)
+    output = bench.controller.state(state, at(0.0))
+    assert divmod(output.time, 10**9) == (latest.sec, latest.nanosec)
+
+
+def test_states_of_other_joints_are_ignored_and_no_complaint():
+    bench = Bench()
+    bench.accelerate(0.0, 3.0)
+    gripper = JointState(name=["finger"], position=[math.nan] * 3)
+    gripper.header.stamp = Time(sec=1)
+    assert bench.controller.state(gripper, at(0.1)) is None
+    assert bench.controller.foreign == 1
+    assert not bench.rejected()
+    assert not bench.log
+    assert bench.controller.states == 0
+    nameless = JointState(position=[0.0])
+    assert bench.controller.state(nameless, at(0.1)) is None
+    assert bench.rejected() == {"joint_states: missing joint": 1}
+
+
+def test_a_message_with_some_of_the_joints_is_refused():
+    bench = Bench(f"{CONFIG}/polar.yaml")
+    assert bench.state(0.1, 0.3, 0.2, names=("theta1",)) is None
+    assert bench.rejected() == {"joint_states: missing joint": 1}
+    assert bench.controller.foreign == 0
+
+
+@pytest.mark.parametrize("ahead", [61.0, 3600.0, 1.7e9])
+def test_a_trajectory_of_another_clock_is_refused_and_both_are_told(ahead):
+    bench = Bench(max_age=0.0)
+    bench.accelerate(0.0, 3.0)
+    bench.command(0.0, point(0.0, q=0.0), point(1.0, q=0.0), stamped=ahead)
+    assert bench.rejected() == {"command: future stamp": 1}
+    for time in (at(0.0), at(ahead)):
+        assert f"{time / 1e9:.3f} s" in bench.log[0]
+    close(bench.state(0.0), torque(0.0, 0.0, 3.0))
+
+
+def test_a_trajectory_may_begin_within_a_minute():
+    bench = Bench(command_timeout=0.0)
+    bench.command(0.0, point(0.0, q=0.0, qd=0.0), point(2.0, q=1.0, qd=0.0), stamped=59.0)
+    bench.state(0.0)
+    close(bench.state(59.0), torque(0.0, 0.0, 6 / 4))
+
+
+def test_a_trajectory_of_another_clock_is_found_out_when_the_clock_begins():
+    bench = Bench()
+    message = JointTrajectory(joint_names=["swing"], points=[point(0.0, q=0.0), point(1.0, q=0.0)])
+    message.header.stamp = stamp(0.0)
+    bench.controller.command(message, 0)
+    state = JointState(name=["swing"], position=[0.4], velocity=[0.0])
+    state.header.stamp = Time(nanosec=10**8)
+    assert bench.controller.state(state, 10**8) is None
+    assert bench.rejected() == {"command: future stamp": 1}
+
+
 def trajectory(**fields):
     return {"names": ("swing",), "points": [point(qdd=1.0)], **fields}
 
@@ -378,6 +512,8 @@ BAD_COMMANDS = {
     "wrong times": trajectory(points=[point(1.0, q=0.0), point(1.0, q=1.0)]),
     "old stamp": trajectory(points=[point(0.0, q=0.0), point(1.0, q=1.0)], stamped=-2.0),
     "future stamp": trajectory(stamped=9.0),
+    "too quick": trajectory(points=[point(qdd=1e9)]),
+    "too many points": trajectory(points=[point(q=0.0)] * (MOST_POINTS + 1)),
 }
 
 

@@ -1,0 +1,264 @@
+"""What a command may ask for: no torque beyond what the robot and the trajectory justify."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("trajectory_msgs", reason="ROS messages are not installed: extra `ros`")
+
+from hypothesis import given, seed, settings
+from hypothesis import strategies as st
+from node_bench import ROUNDING, Bench, close, point
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import robot_dynamics as rd
+
+POLAR = str(Path(__file__).resolve().parents[1] / "config" / "polar.yaml")
+NAMES = ("theta1", "d2")
+HERE = [0.3, 0.3]
+STILL = [0.0, 0.0]
+DYNAMICS = rd.InverseDynamics(rd.load(POLAR))
+
+DESCRIPTION = """
+<robot name="slide"><link name="world"/><link name="box"><inertial><mass value="2"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="x" type="prismatic"><parent link="world"/><child link="box"/><axis xyz="1 0 0"/>
+<limit lower="-9" upper="9" effort="1000" velocity="{velocity}"/></joint></robot>"""
+
+
+def polar(**values) -> Bench:
+    return Bench(POLAR, **values)
+
+
+def state(bench: Bench, now: float, q=HERE, qd=STILL):
+    return bench.state(now, q, qd, names=NAMES)
+
+
+# The way to the first point
+
+
+@pytest.mark.parametrize("ahead", [2e-3, 1e-4, 1e-9, 0.05])
+@pytest.mark.parametrize("qdd", [None, STILL])
+def test_a_first_point_a_moment_ahead_and_a_little_off_makes_no_torque(ahead, qdd):
+    bench = polar()
+    target = [0.305, 0.305]
+    bench.command(
+        0.0,
+        point(ahead, target, STILL, qdd),
+        point(ahead + 1.0, [0.4, 0.4], STILL, qdd),
+        names=NAMES,
+    )
+    close(state(bench, 0.0), *DYNAMICS(HERE, STILL, STILL))
+    assert dict(bench.controller.tally.events) == {"command: no lead-in": 1}
+    assert "theta1, d2" in bench.log[0]
+    # from the first point on it is the trajectory
+    bench.state(ahead, HERE, STILL, names=NAMES)
+    half = bench.controller._motion.at(bench.controller._motion.start + round((ahead + 0.5) * 1e9))
+    np.testing.assert_allclose(half.q, 0.3525, atol=1e-9)
+
+
+@pytest.mark.parametrize("off", [1e-6, 1e-3, 1.0, 1e3, 1e300])
+@pytest.mark.parametrize("feedback", ["measured", "commanded"])
+def test_a_lead_in_never_asks_for_more_than_its_limit_or_the_trajectory(off, feedback):
+    for ahead in (1e-9, 1e-6, 1e-3, 0.1, 1.0, 10.0):
+        for carries in (2, 3):
+            bench = polar(feedback=feedback)
+            rest = (STILL, STILL)[: carries - 1]
+            goal = [off, HERE[1]]
+            points = [point(t, goal, *rest) for t in (ahead, ahead + 1.0)]
+            bench.command(0.0, *points, names=NAMES)
+            if state(bench, 0.0) is None:
+                assert feedback == "commanded" or off > 1e9
+                continue
+            course = bench.controller._motion
+            for share in np.linspace(0.0, 0.999, 30):
+                qdd = course.at(course.start + int(share * ahead * 1e9)).qdd
+                assert (np.abs(qdd) <= bench.settings.lead_in_acceleration * (1 + 1e-9)).all()
+
+
+def test_a_lead_in_may_be_as_quick_as_the_trajectory_itself():
+    bench = polar()
+    # 6 Δ/h²: 67 rad/s² after 73
+    swing = [point(0.3, [1.3, 0.3], STILL), point(0.6, [2.4, 0.3], STILL)]
+    bench.command(0.0, *swing, names=NAMES)
+    qdd = [6 * 1.0 / 0.3**2, 0.0]
+    close(state(bench, 0.0), *DYNAMICS(HERE, STILL, qdd))
+    assert not bench.log
+
+
+def test_a_lead_in_is_made_where_its_limit_allows_it():
+    points = [point(0.5, [1.3, 0.3], STILL), point(1.0, [1.3, 0.3], STILL)]
+    for limit, expected in ((25.0, 24.0), (23.0, 0.0)):
+        bench = polar(lead_in_acceleration=limit)
+        bench.command(0.0, *points, names=NAMES)
+        close(state(bench, 0.0), *DYNAMICS(HERE, STILL, [expected, 0.0]))
+
+
+def test_a_motion_under_way_is_replaced_without_a_jerk_of_the_new_ones_first_moment():
+    bench = polar()
+    first = [point(0.0, HERE, STILL), point(2.0, [1.3, 0.3], STILL)]
+    bench.command(0.0, *first, names=NAMES)
+    state(bench, 0.0)
+    bench.command(
+        1.0, point(0.001, [0.9, 0.3], [0.7, 0.0]), point(1.0, [1.3, 0.3], STILL), names=NAMES
+    )
+    here, rate = [0.8, 0.3], [0.75, 0.0]
+    close(state(bench, 1.0, here, rate), *DYNAMICS(here, rate, STILL))
+
+
+# What is refused
+
+
+def cubic(span: float, way: float) -> list[JointTrajectoryPoint]:
+    return [point(0.0, HERE, STILL), point(span, [0.3 + way, 0.3], STILL)]
+
+
+@pytest.mark.parametrize(
+    ("points", "allowed"),
+    [
+        ([point(qdd=[1000.0, -1000.0])], True),
+        ([point(qdd=[0.0, -1000.1])], False),
+        ([point(qdd=[1e9, 0.0])], False),
+        # 6 Δ/h²
+        (cubic(1e-3, 1.6e-4), True),
+        (cubic(1e-3, -1.7e-4), False),
+        (cubic(1e-9, 1.0), False),
+        # a quintic's peak between its ends: 10/√3 Δ/h²
+        ([point(0.0, HERE, STILL, STILL), point(0.1, [2.02, 0.3], STILL, STILL)], True),
+        ([point(0.0, HERE, STILL, STILL), point(0.1, [2.04, 0.3], STILL, STILL)], False),
+        # rates that jump by 1 rad/s within 1 ms
+        ([point(0.0, HERE, STILL), point(1e-3, [0.301, 0.3], [1.0, 0.0])], False),
+        # an acceleration at the last point alone
+        ([point(0.0, HERE, STILL, STILL), point(1.0, HERE, STILL, [1e4, 0.0])], False),
+        # straight lines have none, however quick
+        ([point(0.0, HERE), point(1e-3, [1.3, 0.3])], True),
+    ],
+)
+def test_no_command_asks_for_more_than_max_acceleration(points, allowed):
+    bench = polar()
+    bench.command(0.0, *points, names=NAMES)
+    assert bench.rejected() == ({} if allowed else {"command: too quick": 1})
+    assert (state(bench, 0.0) is not None) == allowed
+    if not allowed:
+        assert "max_acceleration = 1000" in bench.log[0]
+        unlimited = polar(max_acceleration=0.0)
+        unlimited.command(0.0, *points, names=NAMES)
+        assert state(unlimited, 0.0) is not None
+
+
+def test_the_limit_follows_the_parameter():
+    bench = polar(max_acceleration=5.0)
+    bench.command(0.0, point(qdd=[5.1, 0.0]), names=NAMES)
+    assert bench.rejected() == {"command: too quick": 1}
+    # and so does the lead-in, whatever its own limit
+    bench.command(0.0, point(1.0, [1.4, 0.3], STILL), point(2.0, [1.4, 0.3], STILL), names=NAMES)
+    close(state(bench, 0.0), 0.0, 0.0)
+
+
+@pytest.mark.parametrize("velocity", [2.0, 0.0])
+@pytest.mark.parametrize("rate", [2.2, -2.3])
+def test_no_command_moves_faster_than_the_description_allows(velocity, rate):
+    bench = Bench(DESCRIPTION.format(velocity=velocity))
+    for points in (
+        [point(0.0, 0.0), point(1.0, rate)],
+        # 1.5 Δ/h in the midst
+        [point(0.0, 0.0, 0.0), point(1.0, rate / 1.5, 0.0)],
+        [point(0.0, 0.0, 0.0, 0.0), point(1.0, rate / 1.875, 0.0, 0.0)],
+        [point(q=0.0, qd=rate, qdd=0.0)],
+    ):
+        before = bench.controller.commands
+        bench.command(0.0, *points, names=("x",))
+        assert bench.controller.commands - before == (velocity == 0.0 or abs(rate) <= 2.2)
+    if velocity and abs(rate) > 2.2:
+        assert bench.rejected() == {"command: too fast": 4}
+        assert "'x' would move at 2.3" in bench.log[0]
+
+
+# What sensors tell
+
+
+@pytest.mark.parametrize("rate", [1e3, -1e6, 1e100])
+def test_a_rate_that_no_robot_has_makes_no_torque_and_the_next_state_does(rate):
+    bench = polar()
+    bench.command(0.0, point(qdd=[1.0, 1.0]), names=NAMES)
+    assert state(bench, 0.0) is not None
+    assert state(bench, 0.01, HERE, [rate, 1.0]) is None
+    assert bench.rejected() == {"torques: beyond the robot": 1}
+    assert "theta1" in bench.log[0]
+    close(state(bench, 0.02), *DYNAMICS(HERE, STILL, [1.0, 1.0]))
+
+
+def test_a_motion_does_not_begin_from_a_state_that_is_worth_nothing():
+    bench = polar()
+    swing = [point(1.0, [0.4, 0.4], STILL), point(2.0, [0.4, 0.4], STILL)]
+    bench.command(0.0, *swing, names=NAMES)
+    assert state(bench, 0.0, HERE, [1e6, 1.0]) is None
+    # 6 Δ/h² from the next one
+    close(state(bench, 0.01), *DYNAMICS(HERE, STILL, [0.6, 0.6]))
+
+
+@settings(max_examples=60, deadline=None)
+@seed(1)
+@given(
+    st.lists(st.floats(-31.0, 31.0), min_size=2, max_size=2),
+    st.lists(st.floats(-1000.0, 1000.0), min_size=2, max_size=2),
+    st.lists(st.floats(-2.0, 2.0), min_size=2, max_size=2),
+)
+def test_within_the_limits_torques_are_those_of_the_dynamics(qd, qdd, q):
+    bench = polar()
+    bench.command(0.0, point(qdd=qdd), names=NAMES)
+    np.testing.assert_allclose(
+        state(bench, 0.0, q, qd), DYNAMICS(q, qd, qdd), rtol=ROUNDING, atol=1e-9
+    )
+
+
+def test_a_joint_that_spins_fast_on_its_own_is_no_reason():
+    flywheel = """
+<robot name="wheel"><link name="world"/><link name="rim"><inertial><mass value="2"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="x" type="continuous"><parent link="world"/><child link="rim"/><axis xyz="0 0 1"/>
+<dynamics damping="0.5"/></joint></robot>"""
+    bench = Bench(flywheel)
+    bench.command(0.0, point(qdd=2.0), names=("x",))
+    close(bench.state(0.0, 0.0, 300.0, names=("x",)), 152.0)
+
+
+# Reading
+
+
+def test_points_that_carry_different_things_are_read_each_for_itself():
+    bench = polar(feedback="commanded")
+    points = [
+        point(0.0, [0.0, 0.1], STILL, STILL),
+        point(1.0, [1.0, 0.2], STILL, STILL),
+        point(2.0, [2.0, 0.3], [0.5, 0.0]),
+        point(3.0, [3.0, 0.4]),
+        point(4.0, [4.0, 0.5], STILL),
+    ]
+    bench.command(0.0, *points, names=NAMES)
+    bench.tick(0.0)
+    course = bench.controller._motion
+
+    def qdd(seconds: float) -> float:
+        return float(course.at(course.start + round(seconds * 1e9)).qdd[0])
+
+    # quintic from rest to rest 60u - 180u² + 120u³; cubic; straight; straight
+    assert math.isclose(qdd(0.25), 60 * 0.25 - 180 * 0.25**2 + 120 * 0.25**3)
+    assert math.isclose(qdd(1.25), (6 * 1.0 - 2 * 0.5) + (6 * 0.5 - 12 * 1.0) * 0.25)
+    assert qdd(2.5) == qdd(3.5) == 0.0
+
+
+def test_times_of_points_that_are_none_are_refused():
+    bench = polar()
+    message = JointTrajectory(joint_names=list(NAMES), points=[point(0.0, HERE), point(1.0, HERE)])
+    message.points[1].time_from_start.nanosec = 10**9
+    bench.controller.command(message, 10**9)
+    message.points[1].time_from_start.nanosec = 0
+    message.points[0].time_from_start.sec = -1
+    bench.controller.command(message, 10**9)
+    assert bench.rejected() == {"command: wrong times": 2}
+    assert "point 1 has 1000000000 ns" in bench.log[0]
