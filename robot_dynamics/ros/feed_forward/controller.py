@@ -351,7 +351,7 @@ class FeedForward:
                 "not finite", f"the torques came out as {by_joint}; none are published"
             )
         limits = self.model.limits
-        if limits is not None and (np.abs(torques) > limits).any():
+        if (np.abs(torques) > limits).any():
             k = int(np.argmax(np.abs(torques) - limits))
             self._note(
                 "torques",

@@ -34,7 +34,7 @@ class CommandLimits:
         mechanism = model.wish.mechanism
         rates = np.full(len(model.joints), math.inf)
         for k, name in enumerate(model.joints):
-            said = getattr(mechanism.joint(name), "limits", None)
+            said = mechanism.joint(name).limits
             if said is not None and said.velocity:
                 rates[k] = said.velocity
         largest = settings.max_acceleration or math.inf
