@@ -62,6 +62,17 @@ def build_process(partner: Partner) -> int:
     return partner.until(lambda: children(partner.process.pid), "a process that builds")[0]
 
 
+def settled(partner: Partner) -> None:
+    """Until nothing is being built, and nothing is refused."""
+    partner.diagnostics.clear()
+
+    def is_settled() -> bool:
+        counts = partner.counts()
+        return counts.get("building a new model") == "no" and "newest description" not in counts
+
+    partner.until(is_settled, "diagnostics that tell of no build")
+
+
 @pytest.fixture(scope="module")
 def node():
     with Partner(command_timeout=0.0, max_age=20.0) as partner:
@@ -146,15 +157,12 @@ def test_a_description_of_150_000_links_is_refused_and_the_torques_go_on(node):
     assert "150002, expected at most" in node.log
     assert all(np.allclose(each, [3.0 * (2.0 + G)], ROUNDING) for each in node.commands)
     node.description_out.publish(String(data=lift()))
-    node.diagnostics.clear()
-    node.until(
-        lambda: node.diagnostics and "newest description" not in node.counts(),
-        "diagnostics without a refused description",
-    )
+    settled(node)
 
 
 def test_a_build_that_is_killed_is_answered_and_the_next_one_works(node):
     torques_become(node, 3.0 * (2.0 + G))
+    settled(node)
     request = SetParameters.Request(
         parameters=[Parameter("friction_smoothing", value=0.25).to_parameter_msg()]
     )

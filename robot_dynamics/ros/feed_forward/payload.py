@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...description.check import body
+from ...description.check import inertia
 from ...errors import listed, shown
 from ...mechanism import Inertial, Mechanism
 from .refusal import RefusedError
@@ -28,9 +28,11 @@ def read(message: Any) -> tuple[str, Inertial]:
     if not np.isfinite([mass, *center, *tensor.flat]).all():
         raise RefusedError("not finite", f"{where}: found NaN or infinity in it")
     payload = Inertial(mass, center, tensor)
+    if mass < 0:
+        raise RefusedError("impossible body", f"{where}: mass: found {mass:g}, expected 0 or more")
     if mass == 0 and tensor.any():
         raise RefusedError("impossible body", f"{where}: inertia without mass")
-    for complaint in body(payload, where):
+    for complaint in inertia(payload, where):
         raise RefusedError("impossible body", str(complaint))
     return link, payload
 
