@@ -63,9 +63,7 @@ def batch_source(program: Program, shared: int = 1) -> str:
         ]
     lines += [
         *("    " + call for call in code.calls),
-        "    for (int k = 0; k < LANES && i + k < count; k++)",
-        f"        for (int j = 0; j < {ends}; j++)",
-        f"            results[(i + k) * {ends} + j] = out[j][k];",
+        f"    store_rows(out, results + i * {ends}, count - i, {ends});",
         "}",
     ]
     head = "void kernel(const double *const *states, double *results, long count)"

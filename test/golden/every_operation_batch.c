@@ -60,8 +60,6 @@ void kernel(const double *const *states, double *results, long count)
         for (int j = 0; j < 2; j++)
             sincos_lanes(angle[j], &sin_[j], &cos_[j]);
         part0(x, sin_, cos_, w, out);
-        for (int k = 0; k < LANES && i + k < count; k++)
-            for (int j = 0; j < 5; j++)
-                results[(i + k) * 5 + j] = out[j][k];
+        store_rows(out, results + i * 5, count - i, 5);
     }
 }

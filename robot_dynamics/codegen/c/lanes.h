@@ -30,6 +30,53 @@ ALWAYS lanes all(double x)
     return x - (lanes){0};
 }
 
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLED(a, b, ...) __builtin_shuffle(a, b, (masks){__VA_ARGS__})
+#endif
+/* of a pair that is `apart` places apart, its blocks of that length are exchanged crosswise */
+#define EXCHANGED(apart, low, high)                                              \
+    for (int i = 0; i < LANES; i++)                                               \
+        if (!(i & apart)) {                                                       \
+            lanes a = t[i], b = t[i + apart];                                     \
+            t[i] = SHUFFLED(a, b, low);                                           \
+            t[i + apart] = SHUFFLED(a, b, high);                                  \
+        }
+#define THESE(...) __VA_ARGS__
+
+/* A square of lanes, rows for columns. */
+ALWAYS void transposed(lanes *t)
+{
+#if LANES == 8
+    EXCHANGED(1, THESE(0, 8, 2, 10, 4, 12, 6, 14), THESE(1, 9, 3, 11, 5, 13, 7, 15))
+    EXCHANGED(2, THESE(0, 1, 8, 9, 4, 5, 12, 13), THESE(2, 3, 10, 11, 6, 7, 14, 15))
+    EXCHANGED(4, THESE(0, 1, 2, 3, 8, 9, 10, 11), THESE(4, 5, 6, 7, 12, 13, 14, 15))
+#elif LANES == 4
+    EXCHANGED(1, THESE(0, 4, 2, 6), THESE(1, 5, 3, 7))
+    EXCHANGED(2, THESE(0, 1, 4, 5), THESE(2, 3, 6, 7))
+#else
+    EXCHANGED(1, THESE(0, 2), THESE(1, 3))
+#endif
+}
+
+/* Values side by side, one state a lane, to rows of `width` values, one state a row. */
+static __attribute__((noinline, unused)) void store_rows(const lanes *values, double *rows,
+                                                         long count, long width)
+{
+    long j = 0;
+    for (; j + LANES <= width; j += LANES) {
+        lanes t[LANES];
+        memcpy(t, values + j, sizeof t);
+        transposed(t);
+        for (int k = 0; k < LANES && k < count; k++)
+            memcpy(rows + k * width + j, t + k, sizeof *t);
+    }
+    for (; j < width; j++)
+        for (int k = 0; k < LANES && k < count; k++)
+            rows[k * width + j] = values[j][k];
+}
+
 /* -1, 0 or 1; nan of nan */
 ALWAYS double sign(double x)
 {

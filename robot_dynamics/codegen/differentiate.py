@@ -1,0 +1,119 @@
+"""Derivatives of recorded programs, exact to rounding: forwards along a direction, backwards from
+the results. Both run over any scalar, so that a `Recorder` makes a new program of them.
+
+    forwards (pushforward): ẏ = J ẋ        backwards (pullback): x̄ = Jᵀ ȳ
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..scalar import Array, Scalar, cos, exp, is_zero, sign, sin, tanh
+from .recorder import Operand, Program, record
+
+_FUNCTIONS: dict[str, Callable[[Scalar], Scalar]] = {
+    "neg": lambda x: -x,
+    "sin": sin,
+    "cos": cos,
+    "tanh": tanh,
+    "exp": exp,
+    "sign": sign,
+}
+_OPERATORS: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+}
+_SLOPES: dict[str, Callable[..., tuple[Scalar, ...]]] = {
+    # of y = f(operands), by each operand
+    "neg": lambda y, x: (-1.0,),
+    "sin": lambda y, x: (cos(x),),
+    "cos": lambda y, x: (-sin(x),),
+    "tanh": lambda y, x: (1.0 - y * y,),
+    "exp": lambda y, x: (y,),
+    "sign": lambda y, x: (0.0,),  # but at the jump
+    "add": lambda y, a, b: (1.0, 1.0),
+    "sub": lambda y, a, b: (1.0, -1.0),
+    "mul": lambda y, a, b: (b, a),
+    "div": lambda y, a, b: (1.0 / b, -(y / b)),
+}
+
+
+def pushforward(
+    program: Program, vectors: Sequence[Array], directions: Sequence[Array]
+) -> tuple[list[Scalar], list[Scalar]]:
+    """(the results, their derivatives along a direction), one direction a vector."""
+    values = _values(program, vectors)
+    into = [x for vector in directions for x in vector]
+    rates: list[Scalar] = []
+    for place, (operation, *operands) in enumerate(program.instructions):
+        if operation == "input":
+            rates.append(into[operands[0]])
+            continue
+        rate: Scalar = 0.0
+        known = [_at(values, x) for x in operands]
+        moving = [0.0 if not isinstance(x, int) else rates[x] for x in operands]
+        if not all(is_zero(x) for x in moving):
+            for slope, each in zip(_SLOPES[operation](values[place], *known), moving, strict=True):
+                if not is_zero(each):
+                    rate = rate + slope * each
+        rates.append(rate)
+    ends = [_at(values, x) for x in program.outputs]
+    return ends, [rates[x] if isinstance(x, int) else 0.0 for x in program.outputs]
+
+
+def pullback(
+    program: Program, vectors: Sequence[Array], weights: Sequence[Scalar]
+) -> list[list[Scalar]]:
+    """For each vector the derivatives of Σ weight·result by its entries."""
+    values = _values(program, vectors)
+    share: list[Scalar] = [0.0] * len(values)
+    for end, weight in zip(program.outputs, weights, strict=True):
+        if isinstance(end, int):
+            share[end] = share[end] + weight
+    entries: list[Scalar] = [0.0] * program.inputs
+    for place in reversed(range(len(values))):
+        operation, *operands = program.instructions[place]
+        if is_zero(share[place]):
+            continue
+        if operation == "input":
+            entries[operands[0]] = entries[operands[0]] + share[place]
+            continue
+        known = [_at(values, x) for x in operands]
+        for x, slope in zip(operands, _SLOPES[operation](values[place], *known), strict=True):
+            if isinstance(x, int):
+                share[x] = share[x] + slope * share[place]
+    ends = np.cumsum((0, *program.sizes))
+    return [entries[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+
+
+def tangent(program: Program, most: int | None = None) -> Program:
+    """The derivatives of the results along a direction; the directions come behind the vectors.
+
+    Raises:
+        ProgramTooLarge: more than `most` operations.
+    """
+    k = len(program.sizes)
+    return record(
+        lambda *vectors: pushforward(program, vectors[:k], vectors[k:])[1], program.sizes * 2, most
+    )
+
+
+def _values(program: Program, vectors: Sequence[Array]) -> list[Scalar]:
+    """The value of each instruction."""
+    into = [x for vector in vectors for x in vector]
+    values: list[Scalar] = []
+    for operation, *operands in program.instructions:
+        if operation == "input":
+            values.append(into[operands[0]])
+        else:
+            function = _FUNCTIONS.get(operation) or _OPERATORS[operation]
+            values.append(function(*(_at(values, x) for x in operands)))
+    return values
+
+
+def _at(values: list[Scalar], operand: Operand) -> Scalar:
+    return values[operand] if isinstance(operand, int) else operand

@@ -1,0 +1,201 @@
+"""How the torques change with position, rate and acceleration, O(n²), over any scalar.
+
+Source: Singh, Russo, Wensing, "Efficient analytical derivatives of rigid-body dynamics using
+spatial vector algebra", IEEE Robotics and Automation Letters 7(2), 2022. Everything is in the base
+frame, and moments and velocities are those at its origin. With joint j's twist S_j, the velocity
+v_p and the acceleration a_p of the link before it, and the bodies from i on put together:
+
+    Ψ̇_j = v_p × S_j,   Ψ̈_j = a_p × S_j + v_p × Ψ̇_j
+    ∂τ_i/∂q_j = S_i·(B_i Ψ̇_j + I_i Ψ̈_j),       ∂τ_j/∂q_i = S_j·(B_i Ψ̇_i + I_i Ψ̈_i + S_i ×* f_i)
+    ∂τ_i/∂q̇_j = S_i·(B_i S_j + 2 I_i Ψ̇_j),      ∂τ_j/∂q̇_i = S_j·(B_i S_i + 2 I_i Ψ̇_i)
+    D_ij = S_j·I_i S_i                            for each j that carries i
+
+B u is the Coriolis force of a second velocity u: particles of velocity v have 2 m ω_u × v, so that
+all it needs of the bodies is their momentum P = Σ m v and K = Σ m v rᵀ:
+
+    B u = [2 (tr K 1 - K) ω_u;  2 ω_u × P]
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..codegen.differentiate import pushforward
+from ..codegen.recorder import record
+from ..mechanism import Friction, Mechanism
+from ..scalar import Array, Scalar, array, cross, sign, skew, tanh, zeros
+from .equations import Equations
+from .newton_euler import Turn
+
+
+def derivatives(equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
+    """(3, n, n): ∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈, which is D, of the chosen terms.
+
+    Coulomb friction that is not smoothed has no slope: its jump at rest is left out.
+    """
+    terms, tree = equations.terms, equations.mechanism
+    S, s = tree.coordinates()
+    n = S.shape[1]
+    if not n:
+        return zeros(3, 0, 0)
+    rates = S @ array(qd)
+    by_q, by_qd, D = _tree(
+        tree,
+        S @ array(q) + s,
+        rates if "coriolis" in terms else zeros(len(S)),
+        S @ array(qdd) if "inertia" in terms else zeros(len(S)),
+        tree.gravity if "gravity" in terms else zeros(3),
+    )
+    by_q, by_qd, D = (S.T @ each @ S for each in (by_q, by_qd, D))
+    if "coriolis" not in terms:
+        by_qd = zeros(n, n)
+    if "friction" in terms:
+        slopes = [
+            _slope(link.joint.friction, rate, equations.friction_smoothing)
+            for link, rate in zip(tree.moving, rates, strict=True)
+        ]
+        by_qd = by_qd + S.T @ (array(slopes)[:, None] * S)
+    if "inertia" not in terms:
+        return array([*by_q.flat, *by_qd.flat, *zeros(n * n)]).reshape(3, n, n)
+    for armature in tree.armatures:
+        ratios = zeros(n)
+        for name, ratio in armature.ratios:
+            ratios[tree.joint_names.index(name)] += ratio
+        D = D + armature.inertia * np.outer(ratios, ratios)
+    return array([*by_q.flat, *by_qd.flat, *D.flat]).reshape(3, n, n)
+
+
+@dataclass
+class _Bodies:
+    """What a body, or several, are at one state: sums over their particles, in the base frame."""
+
+    m: Scalar
+    H: Array
+    """Σ m r"""
+    E: Array
+    """Σ m r rᵀ"""
+    P: Array
+    """Σ m v"""
+    K: Array
+    """Σ m v rᵀ"""
+    force: Array
+    moment: Array
+
+    def __add__(self, other: _Bodies) -> _Bodies:
+        return _Bodies(*(a + b for a, b in zip(vars(self).values(), vars(other).values())))  # noqa: B905
+
+    def momentum(self, w: Array, v: Array) -> tuple[Array, Array]:
+        """I u = [angular, linear] of a twist u = [w, v]."""
+        inertia = _trace(self.E) * np.eye(3) - self.E
+        return inertia @ w + cross(self.H, v), self.m * v + cross(w, self.H)
+
+
+def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array, gravity: Array) -> tuple[Array, ...]:
+    """The three matrices of the tree coordinates; `tree` in standard form."""
+    index, n = tree.index(), len(tree.links)
+    parents = [index[link.parent] for link in tree.links]
+    R, o = {-1: np.eye(3)}, {-1: zeros(3)}
+    w, v = {-1: zeros(3)}, {-1: zeros(3)}
+    # the base accelerates upwards instead of everything being pulled down
+    alpha, a = {-1: zeros(3)}, {-1: -gravity}
+    twist: list[Any] = []
+    psi: list[Any] = []
+    psi_rate: list[Any] = []
+    bodies = []
+    for i, link in enumerate(tree.links):
+        joint, p = link.joint, parents[i]
+        turn = Turn(joint.origin.rotation, q[i] if joint.turns and joint.carries_frame else None)
+        x, y, z = (R[p] @ turn.origin).T
+        R[i] = array([turn.c * x + turn.s * y, turn.c * y - turn.s * x, z]).T
+        o[i] = o[p] + R[p] @ joint.origin.translation
+        if joint.slides:
+            o[i] = o[i] + z * q[i]
+        S_w, S_v = (z, cross(o[i], z)) if joint.turns else (zeros(3), z)
+        # Ψ̇ = v_p × S,   Ψ̈ = a_p × S + v_p × Ψ̇
+        P_w, P_v = _crossed(w[p], v[p], S_w, S_v)
+        rate = [
+            x + y
+            for x, y in zip(
+                _crossed(alpha[p], a[p], S_w, S_v), _crossed(w[p], v[p], P_w, P_v), strict=True
+            )
+        ]
+        twist.append((S_w, S_v))
+        psi.append((P_w, P_v))
+        psi_rate.append(rate)
+        # v = v_p + S q̇,   a = a_p + S q̈ + Ψ̇ q̇
+        w[i], v[i] = w[p] + S_w * qd[i], v[p] + S_v * qd[i]
+        alpha[i] = alpha[p] + S_w * qdd[i] + P_w * qd[i]
+        a[i] = a[p] + S_v * qdd[i] + P_v * qd[i]
+        bodies.append(_body(link.inertial, R[i], o[i], w[i], v[i], alpha[i], a[i]))
+
+    by_q, by_qd, D = (np.zeros((n, n), dtype=object) for _ in range(3))
+    for i in reversed(range(n)):
+        b, p = bodies[i], parents[i]
+        (S_w, S_v), (P_w, P_v), (Q_w, Q_v) = twist[i], psi[i], psi_rate[i]
+        N = 2.0 * (_trace(b.K) * np.eye(3) - b.K)
+        F = b.momentum(S_w, S_v)
+        # B is no symmetric matrix: S·B u = ω_u · (Nᵀ S_w + 2 P × S_v)
+        row = N.T @ S_w + 2.0 * cross(b.P, S_v)
+        turning, tilted = b.momentum(P_w, P_v), b.momentum(Q_w, Q_v)
+        by_rate = (N @ S_w + 2.0 * turning[0], 2.0 * (cross(S_w, b.P) + turning[1]))
+        by_place = (
+            N @ P_w + tilted[0] + cross(S_w, b.moment) + cross(S_v, b.force),
+            2.0 * cross(P_w, b.P) + tilted[1] + cross(S_w, b.force),
+        )
+        by_q[i, i], by_qd[i, i] = _dot(twist[i], by_place), _dot(twist[i], by_rate)
+        D[i, i] = _dot(twist[i], F)
+        j = p
+        while j >= 0:
+            by_q[i, j] = row @ psi[j][0] + _dot(F, psi_rate[j])
+            by_q[j, i] = _dot(twist[j], by_place)
+            by_qd[i, j] = row @ twist[j][0] + 2.0 * _dot(F, psi[j])
+            by_qd[j, i] = _dot(twist[j], by_rate)
+            D[i, j] = D[j, i] = _dot(twist[j], F)
+            j = parents[j]
+        if p >= 0:
+            bodies[p] = bodies[p] + b
+    return by_q, by_qd, D
+
+
+def _body(body: Any, R: Array, o: Array, w: Array, v: Array, alpha: Array, a: Array) -> _Bodies:
+    m, h, I = body.mass, R @ body.first_moment, body.inertia_about_origin
+    second = _trace(I) / 2.0 * np.eye(3) - I
+    # moved from the link's origin: Σ m (o + r)(o + r)ᵀ
+    shift = np.outer(h, o)
+    E = R @ second @ R.T + shift + shift.T + m * np.outer(o, o)
+    b = _Bodies(m, h + m * o, E, zeros(3), zeros(3, 3), zeros(3), zeros(3))
+    L, b.P = b.momentum(w, v)
+    b.K = np.outer(v, b.H) + skew(w) @ E
+    # f = I a + v ×* I v
+    moment, force = b.momentum(alpha, a)
+    b.moment, b.force = moment + cross(w, L) + cross(v, b.P), force + cross(w, b.P)
+    return b
+
+
+def _crossed(w: Array, v: Array, u_w: Array, u_v: Array) -> tuple[Array, Array]:
+    """[w, v] × [u_w, u_v], of twists."""
+    return cross(w, u_w), cross(w, u_v) + cross(v, u_w)
+
+
+def _dot(a: Any, b: Any) -> Scalar:
+    return a[0] @ b[0] + a[1] @ b[1]
+
+
+def _trace(A: Array) -> Scalar:
+    return A[0, 0] + A[1, 1] + A[2, 2]
+
+
+def _slope(law: Friction, rate: Scalar, smoothing: Scalar) -> Scalar:
+    """∂friction/∂rate"""
+    names = tuple(law.numbers)
+
+    def torque(x: Array, numbers: Array) -> list[Scalar]:
+        direction = tanh(x[0] / smoothing) if smoothing else sign(x[0])
+        return [Friction(**dict(zip(names, numbers, strict=True))).torque(x[0], direction)]
+
+    program = record(torque, (1, len(names)))
+    vectors = [array([rate]), array(law.numbers.values())]
+    return pushforward(program, vectors, [array([1.0]), zeros(len(names))])[1][0]

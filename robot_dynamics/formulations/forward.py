@@ -1,0 +1,166 @@
+"""Accelerations from torques, over any scalar: by articulated bodies or by D solved.
+
+    q̈ = D⁻¹ (τ - C q̇ - g - friction)
+
+Articulated bodies (Featherstone, "Rigid Body Dynamics Algorithms", 2008, ch. 7) are O(n), but know
+joints that move on their own alone; D = Lᵀ Δ L, factorised from the tips so that branches stay
+apart (ibid., ch. 6), is O(n³) with a small factor and knows followers, rotors and shared shafts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..mechanism import Mechanism
+from ..scalar import Array, Scalar, array, cross, is_zero, skew, zeros
+from .equations import Equations
+from .newton_euler import Turn
+
+SOLVED = 8
+"""Joints up to which D solved takes fewer operations than articulated bodies"""
+
+
+def forward(equations: Equations, q: Array, qd: Array, tau: Array) -> Array:
+    """q̈ (n,) at torques tau (n,); `equations` are those of newton_euler.
+
+    Not finite where D is singular: where a joint has nothing to move.
+    """
+    terms = equations.terms
+    if "friction" in terms:
+        tau = array(tau) - equations.friction(qd)
+    q, qd = array(q), array(qd) if "coriolis" in terms else zeros(len(qd))
+    if len(qd) <= SOLVED or not stands_alone(equations.mechanism):
+        rest = replace(equations, terms=terms - {"inertia", "friction"})
+        return solved(equations.mass_matrix(q), array(tau) - rest.torques(q, qd, zeros(len(qd))))
+    gravity = equations.mechanism.gravity if "gravity" in terms else zeros(3)
+    return articulated(replace(equations.mechanism, gravity=gravity), q, qd, tau)
+
+
+def stands_alone(tree: Mechanism) -> bool:
+    """Does every joint move on its own, and every shaft turn with one joint?"""
+    return all(link.joint.coupling is None for link in tree.links) and all(
+        len(armature.ratios) == 1 for armature in tree.armatures
+    )
+
+
+def solved(D: Array, b: Array) -> Array:
+    """x with D x = b, for D (n, n) symmetric and positive definite, by D = Lᵀ Δ L.
+
+    What is zero in D between branches is zero in L.
+    """
+    n = len(b)
+    A = [list(row) for row in D]
+    L: list[dict[int, Scalar]] = [{} for _ in range(n)]
+    inverses: list[Scalar] = [0.0] * n
+    for k in reversed(range(n)):
+        inverses[k] = 1.0 / A[k][k]
+        L[k] = {i: A[k][i] * inverses[k] for i in range(k) if not is_zero(A[k][i])}
+        for i, share in L[k].items():
+            for j in L[k]:
+                if j <= i:
+                    A[i][j] = A[i][j] - share * A[k][j]
+    x = list(b)
+    # Lᵀ y = b, tips to base; then L x = Δ⁻¹ y, base to tips
+    for k in reversed(range(n)):
+        for i, share in L[k].items():
+            x[i] = x[i] - share * x[k]
+    for k in range(n):
+        x[k] = x[k] * inverses[k]
+        for i, share in L[k].items():
+            x[k] = x[k] - share * x[i]
+    return array(x)
+
+
+def articulated(tree: Mechanism, q: Array, qd: Array, tau: Array) -> Array:
+    """q̈ (n,) of a tree in standard form whose joints move on their own, friction apart."""
+    index = tree.index()
+    links, n = tree.links, len(tree.links)
+    parents = [index[link.parent] for link in links]
+    armature: list[Scalar] = [0.0] * n
+    for each in tree.armatures:
+        (name, ratio), *_ = each.ratios
+        j = tree.joint_names.index(name)
+        armature[j] = armature[j] + ratio * ratio * each.inertia
+
+    omega = {-1: zeros(3)}
+    turns: list[Turn] = []
+    arms: list[Array] = []
+    free: list[tuple[Array, Array]] = []  # accelerations at q̈ = 0 of a parent at rest
+    inertias: list[list[Array]] = []
+    biases: list[list[Array]] = []
+    for i, link in enumerate(links):
+        joint, body, w_p = link.joint, link.inertial, omega[parents[i]]
+        turn = Turn(joint.origin.rotation, q[i] if joint.turns and joint.carries_frame else None)
+        arm = joint.origin.translation
+        if joint.slides:
+            arm = arm + joint.origin.rotation[:, 2] * q[i]
+        w = turn.inward(w_p)
+        spin = array([w[1] * qd[i], -w[0] * qd[i], 0.0])  # ω × z q̇
+        a = turn.inward(cross(w_p, cross(w_p, arm)))
+        if joint.turns:
+            w = w + array([0.0, 0.0, qd[i]])
+            free.append((spin, a))
+        else:
+            free.append((zeros(3), a + 2.0 * spin))
+        omega[i] = w
+        turns.append(turn)
+        arms.append(arm)
+        # n = J α + G a + …, f = Gᵀ α + M a + …
+        m, h, I = body.mass, body.first_moment, body.inertia_about_origin
+        inertias.append([I, skew(h), m * np.eye(3)])
+        biases.append([cross(w, I @ w), cross(w, cross(w, h))])
+
+    axes: list[tuple[Array, Array]] = []
+    pivots: list[Scalar] = []
+    left: list[Scalar] = [0.0] * n
+    for i in reversed(range(n)):
+        (J, G, M), (n_b, f_b) = inertias[i], biases[i]
+        rotary = links[i].joint.turns
+        # U = I^A S,  D = S·U,  u = τ - S·p^A
+        U_n, U_f = (J[:, 2], G[2]) if rotary else (G[:, 2], M[:, 2])
+        pivot = 1.0 / ((J if rotary else M)[2, 2] + armature[i])
+        left[i] = tau[i] - (n_b if rotary else f_b)[2]
+        axes.insert(0, (U_n, U_f))
+        pivots.insert(0, pivot)
+        p = parents[i]
+        if p < 0:
+            continue
+        # I^a = I^A - U Uᵀ / D,  p^a = p^A + I^a c + U u / D
+        J = J - np.outer(U_n, U_n) * pivot
+        G = G - np.outer(U_n, U_f) * pivot
+        M = M - np.outer(U_f, U_f) * pivot
+        push, (c_w, c_v) = left[i] * pivot, free[i]
+        n_b = n_b + J @ c_w + G @ c_v + U_n * push
+        f_b = f_b + G.T @ c_w + M @ c_v + U_f * push
+        turn, P = turns[i], skew(arms[i])
+        J, G, M = (_outward(turn, each) for each in (J, G, M))
+        force = turn.outward(f_b)
+        # the same about the parent's origin: a there is a_p + α_p × p
+        G_p = G + P @ M
+        J_p = J - G_p @ P + P @ G.T
+        above, bias = inertias[p], biases[p]
+        inertias[p] = [above[0] + J_p, above[1] + G_p, above[2] + M]
+        biases[p] = [bias[0] + turn.outward(n_b) + cross(arms[i], force), bias[1] + force]
+
+    # the base accelerates upwards instead of everything being pulled down
+    motion = {-1: (zeros(3), -tree.gravity)}
+    qdd: list[Any] = []
+    for i, link in enumerate(links):
+        alpha_p, a_p = motion[parents[i]]
+        c_w, c_v = free[i]
+        alpha = turns[i].inward(alpha_p) + c_w
+        a = turns[i].inward(a_p + cross(alpha_p, arms[i])) + c_v
+        # q̈ = (u - U·a') / D
+        qdd.append((left[i] - axes[i][0] @ alpha - axes[i][1] @ a) * pivots[i])
+        own = array([0.0, 0.0, qdd[i]])
+        motion[i] = (alpha + own, a) if link.joint.turns else (alpha, a + own)
+    return array(qdd)
+
+
+def _outward(turn: Turn, matrix: Array) -> Array:
+    """R A Rᵀ"""
+    half = array([turn.outward(column) for column in matrix.T]).T
+    return array([turn.outward(row) for row in half])
