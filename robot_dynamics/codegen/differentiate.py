@@ -7,6 +7,7 @@ the results. Both run over any scalar, so that a `Recorder` makes a new program 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -28,17 +29,17 @@ _OPERATORS: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "div": lambda a, b: a / b,
 }
 _SLOPES: dict[str, Callable[..., tuple[Scalar, ...]]] = {
-    # of y = f(operands), by each operand
-    "neg": lambda y, x: (-1.0,),
-    "sin": lambda y, x: (cos(x),),
-    "cos": lambda y, x: (-sin(x),),
-    "tanh": lambda y, x: (1.0 - y * y,),
-    "exp": lambda y, x: (y,),
-    "sign": lambda y, x: (0.0,),  # but at the jump
-    "add": lambda y, a, b: (1.0, 1.0),
-    "sub": lambda y, a, b: (1.0, -1.0),
-    "mul": lambda y, a, b: (b, a),
-    "div": lambda y, a, b: (1.0 / b, -(y / b)),
+    # of y = f(operands), by each operand: from (y, *operands)
+    "neg": lambda *_: (-1.0,),
+    "sin": lambda _, x: (cos(x),),
+    "cos": lambda _, x: (-sin(x),),
+    "tanh": lambda y, _: (1.0 - y * y,),
+    "exp": lambda y, _: (y,),
+    "sign": lambda *_: (0.0,),  # but at the jump
+    "add": lambda *_: (1.0, 1.0),
+    "sub": lambda *_: (1.0, -1.0),
+    "mul": lambda _, a, b: (b, a),
+    "div": lambda y, _, b: (1.0 / b, -(y / b)),
 }
 
 
@@ -87,7 +88,7 @@ def pullback(
             if isinstance(x, int):
                 share[x] = share[x] + slope * share[place]
     ends = np.cumsum((0, *program.sizes))
-    return [entries[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [entries[a:b] for a, b in pairwise(ends)]
 
 
 def tangent(program: Program, most: int | None = None) -> Program:

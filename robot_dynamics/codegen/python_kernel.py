@@ -35,12 +35,18 @@ class PythonKernel:
 
     def __init__(self, code: PythonCode, parameters: Floats, otherwise: Callable[..., Floats]):
         self.call, self._shape = otherwise, code.shape
-        values = parameters.tolist()
-        self._over_floats, self._over_arrays = (bind(*values) for bind in code.bind)
+        over_floats, over_arrays = code.bind
+        self._over_floats = over_floats(*parameters.tolist())
+        self._over_arrays = over_arrays(*parameters)  # NumPy's numbers may be divided by zero
 
     def one(self, states: list[Floats]) -> Floats:
         entries = [x for vector in states for x in vector.tolist()]
-        return np.array(self._over_floats(*entries)).reshape(self._shape)
+        try:
+            out = self._over_floats(*entries)
+        except (ZeroDivisionError, OverflowError):
+            with np.errstate(all="ignore"):  # inf and nan, as in C
+                out = self._over_arrays(*map(np.float64, entries))
+        return np.array(out).reshape(self._shape)
 
     def many(self, states: list[Floats], threads: int) -> Floats:  # noqa: ARG002
         with np.errstate(all="ignore"):  # as in C

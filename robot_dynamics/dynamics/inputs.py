@@ -64,6 +64,19 @@ def payload(name: str, body: Any) -> Inertial:
     return Inertial(mass, center, inertia)
 
 
+def wrench(link: str, value: ArrayLike) -> Floats:
+    """A wrench (…, 6) on a link.
+
+    Raises:
+        InputError: it is something else.
+    """
+    found = as_floats(f"wrench on {link}", value)
+    if found.ndim == 0 or found.shape[-1] != 6:
+        expected = "shape (…, 6): force and moment"
+        raise wrong(InputError, f"wrench on {link}", found.shape, expected)
+    return found
+
+
 def terms(chosen: Any) -> tuple[Any, ...]:
     """Some of the terms, by name; `Equations` says which there are.
 

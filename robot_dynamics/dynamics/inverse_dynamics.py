@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakSet
 
@@ -22,10 +23,13 @@ from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.parameters import standard_parameters
 from ..mechanism.transform import with_payload
 from ..scalar import Array, Floats
+from . import closed as closed_robots
 from . import inputs
+from .closed import OfTree
 from .motors import MotorSide, MotorTorques, tree_state
 from .open_chain import OpenChain
 from .regressor import RegressorKernel
+from .tree import AtState, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class _Robot:
     """With them"""
     chain: OpenChain | ClosedChain
     torques: Callable[..., Floats]
+    tree: list[Tree] = field(default_factory=list)
+    """What is asked beside the torques, when it is first asked for"""
 
 
 class InverseDynamics:
@@ -113,6 +119,7 @@ class InverseDynamics:
         self.actuated_names: tuple[str, ...] = chain.actuated_names
         self._motors: MotorSide | None = None
         self._regressor: RegressorKernel | None = None
+        self._tree: Tree | None = None
         self._robot = _Robot(mechanism, {}, mechanism, chain, chain.torques)
         self._unlock()
 
@@ -151,13 +158,133 @@ class InverseDynamics:
         chain = self._robot.chain
         return chain if isinstance(chain, ClosedChain) else None
 
-    def __call__(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+    def __call__(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+    ) -> Floats:
         """Torques (…, n) at q, qd, qdd (…, n).
 
+        Args:
+            wrenches: what acts on links from outside, by the link's name, (6,) or (…, 6): the force
+                (N) and the moment about the origin of the link's frame (N·m), on base axes. A push
+                that helps makes the torques smaller: tau = … - Σ Jᵀ w.
+
         Raises:
-            InputError: a wrong shape or type; the message says which and what was expected.
+            InputError: a wrong shape or type, or an unknown link; the message says which and what
+                was expected.
+            ClosureError: of a closed robot, a state that can't be closed or is too near a
+                singularity.
         """
-        return self._robot.torques(q, qd, qdd)
+        if wrenches is None:
+            return self._robot.torques(q, qd, qdd)
+        with self._steady() as robot:
+            tau = robot.torques(q, qd, qdd)
+            where = self._at(robot, q)
+            for link, wrench in wrenches.items():
+                tau = tau - where.wrench_torques(link, inputs.wrench(link, wrench))
+            return tau
+
+    def forward(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Floats:
+        """Accelerations qdd (…, n) at q, qd and torques tau (…, n): the inverse of a call.
+
+        Not finite, or without meaning, where D is singular: where a joint has nothing to move.
+
+        Raises:
+            InputError: a wrong shape; `terms` without inertia; `sensed`, where torques don't fix
+                all of q.
+            ClosureError: of a closed robot, as in a call.
+        """
+        with self._steady() as robot:
+            if isinstance(robot.chain, ClosedChain):
+                return closed_robots.forward(robot.chain, q, qd, tau)
+            return self._tree_of(robot).forward(q, qd, tau)
+
+    def derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> tuple[Floats, Floats, Floats]:
+        """(∂tau/∂q, ∂tau/∂qd, ∂tau/∂qdd), (…, n, n) each, at q, qd, qdd (…, n).
+
+        The last is D, as long as inertia is among the terms. Row i is the torque's, column j the
+        coordinate's. Coulomb friction has no slope unless it is smoothed: its jump is left out.
+
+        Raises:
+            InputError: a wrong shape, or a closed robot.
+        """
+        with self._steady() as robot:
+            if isinstance(robot.chain, ClosedChain):
+                raise wrong(InputError, "derivatives", "a robot with loops", "an open chain")
+            out = self._tree_of(robot).derivatives(q, qd, qdd)
+        return out[..., 0, :, :], out[..., 1, :, :], out[..., 2, :, :]
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """½ q̇ᵀ D q̇ (…,), J, of links and rotors at q, qd (…, n); zero-dimensional of one state.
+
+        Raises:
+            InputError: a wrong shape.
+        """
+        with self._steady() as robot:
+            return self._at(robot, q, qd).kinetic_energy()
+
+    def potential_energy(self, q: ArrayLike) -> Floats:
+        """-Σ m g·p (…,), J, of all that moves, at q (…, n): zero at the height of the base frame's
+        origin. Its gradient is `gravity`.
+
+        Raises:
+            InputError: a wrong shape.
+        """
+        with self._steady() as robot:
+            return self._at(robot, q).potential_energy()
+
+    def pose(self, q: ArrayLike, link: str) -> Floats:
+        """(…, 4, 4): the frame of a link, on a fixed joint or not, in the base frame, at q (…, n).
+
+        Raises:
+            InputError: a wrong shape, or an unknown link.
+        """
+        with self._steady() as robot:
+            return self._at(robot, q).pose(link)
+
+    def jacobian(self, q: ArrayLike, link: str) -> Floats:
+        """J (…, 6, n) of a link at q (…, n): [ṗ; ω] = J qd, the velocity (m/s) of the origin of its
+        frame and its rate (rad/s), both on base axes.
+
+        Raises:
+            InputError: a wrong shape, or an unknown link.
+        """
+        with self._steady() as robot:
+            return self._at(robot, q).jacobian(link)
+
+    @contextmanager
+    def _steady(self) -> Iterator[_Robot]:
+        """The robot as it is now; a closed one, which is changed in place, is held meanwhile."""
+        robot = self._robot
+        if isinstance(robot.chain, OpenChain):
+            yield robot
+        else:
+            with self._changing:
+                yield self._robot
+
+    def _tree_of(self, robot: _Robot) -> Tree:
+        if not robot.tree:
+            tree, o = self._tree, self._options
+            try:
+                made = tree.over(robot.mechanism) if tree else None
+            except Recompile:
+                made = None
+            names = ("rotors", "terms", "friction_smoothing", "backend", "threads")
+            robot.tree.append(made or Tree(robot.mechanism, **{name: o[name] for name in names}))
+            self._tree = robot.tree[0]
+        return robot.tree[0]
+
+    def _at(self, robot: _Robot, q: ArrayLike, qd: ArrayLike | None = None) -> OfTree | AtState:
+        tree = self._tree_of(robot)
+        if isinstance(robot.chain, ClosedChain):
+            return OfTree(robot.chain, tree, q, qd)
+        return AtState(tree, q, qd)
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
         """D (…, n, n), kg·m² (kg·m, kg), at q (…, n)."""

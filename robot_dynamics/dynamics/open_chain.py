@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike
 from ..codegen import Function, Kernel
 from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
+from ..formulations.derivatives import derivatives
 from ..formulations.equations import Equations
+from ..formulations.forward import forward
 from ..formulations.layout import Layout, shaped
 from ..mechanism import Mechanism
-from ..scalar import Array, Floats, zeros
+from ..scalar import Array, Floats, array, zeros
 
 STRAIGHT_LINE = 16
 """Joints up to which a matrix is one program. Programs grow with the square of the joints; beyond,
@@ -114,15 +116,20 @@ class OpenChain:
         """One of the functions of `Equations`, or `inertia`, D(q) qdd, as a function to compile."""
         n = len(self.joint_names)
         arguments = _ARGUMENTS[name]
-        shape = (n, n) if name.endswith("matrix") else (n,)
+        shape: tuple[int, ...] = (n, n) if name.endswith("matrix") else (n,)
+        shape = {"derivatives": (3, n, n), "kinetic_energy": ()}.get(name, shape)
         pick = _PICKS.get(name, np.ravel)
         e, layout = self._equations, self._layout
 
         def equations(*vectors: Array) -> Iterable[Any]:
             *states, p = vectors
             bound = replace(e, mechanism=layout.filled(p))
-            if name == "inertia":
-                return bound.motion(states[0], zeros(n), states[1])
+            if name in ("inertia", "kinetic_energy"):
+                tau = bound.motion(states[0], zeros(n), states[1])
+                # K = ½ q̇·(D q̇)
+                return tau if name == "inertia" else [array(states[1]) @ tau / 2]
+            if name in _BEYOND:
+                return np.ravel(_BEYOND[name](bound, *states))
             return pick(getattr(bound, name)(*states))
 
         content = (layout.content, e.method.name, e.terms, e.friction_smoothing, e.rotors)
@@ -145,7 +152,14 @@ _ARGUMENTS = {
     "coriolis_matrix": ("q", "qd"),
     "mass_matrix": ("q",),
     "gravity": ("q",),
+    "kinetic_energy": ("q", "qd"),
+    "derivatives": ("q", "qd", "qdd"),
+    "forward": ("q", "qd", "tau"),
 }
+
+
+_BEYOND: dict[str, Callable[..., Array]] = {"derivatives": derivatives, "forward": forward}
+"""What is written for newton_euler's form of a mechanism"""
 
 
 def _beside(state: ArrayLike, name: str, n: int) -> Floats:

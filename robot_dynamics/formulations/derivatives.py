@@ -18,7 +18,7 @@ all it needs of the bodies is their momentum P = Σ m v and K = Σ m v rᵀ:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,35 +37,46 @@ def derivatives(equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
     Coulomb friction that is not smoothed has no slope: its jump at rest is left out.
     """
     terms, tree = equations.terms, equations.mechanism
-    S, s = tree.coordinates()
-    n = S.shape[1]
+    n = len(tree.joint_names)
     if not n:
         return zeros(3, 0, 0)
-    rates = S @ array(qd)
-    by_q, by_qd, D = _tree(
-        tree,
-        S @ array(q) + s,
-        rates if "coriolis" in terms else zeros(len(S)),
-        S @ array(qdd) if "inertia" in terms else zeros(len(S)),
-        tree.gravity if "gravity" in terms else zeros(3),
+    q, qd, qdd = array(q), array(qd), array(qdd)
+    gravity = tree.gravity if "gravity" in terms else zeros(3)
+    total = _projected(
+        replace(tree, gravity=gravity), q, qd, qdd, "coriolis" in terms, "inertia" in terms
     )
-    by_q, by_qd, D = (S.T @ each @ S for each in (by_q, by_qd, D))
-    if "coriolis" not in terms:
-        by_qd = zeros(n, n)
+    if equations.rotors is not None:
+        spin = "rotors" in terms
+        apart = replace(equations.rotors, gravity=gravity)
+        total = total + _projected(apart, q, qd, qdd, spin, spin)
     if "friction" in terms:
+        S, _ = tree.coordinates()
         slopes = [
             _slope(link.joint.friction, rate, equations.friction_smoothing)
-            for link, rate in zip(tree.moving, rates, strict=True)
+            for link, rate in zip(tree.moving, S @ qd, strict=True)
         ]
-        by_qd = by_qd + S.T @ (array(slopes)[:, None] * S)
-    if "inertia" not in terms:
-        return array([*by_q.flat, *by_qd.flat, *zeros(n * n)]).reshape(3, n, n)
+        total[1] = total[1] + S.T @ (array(slopes)[:, None] * S)
+    return total
+
+
+def _projected(
+    tree: Mechanism, q: Array, qd: Array, qdd: Array, moves: bool, accelerates: bool
+) -> Array:
+    """The same (3, n, n) of a tree and its shafts, at rest or without acceleration if so chosen."""
+    S, s = tree.coordinates()
+    n = len(qd)
+    still = zeros(len(S))
+    by_q, by_qd, D = _tree(
+        tree, S @ q + s, S @ qd if moves else still, S @ qdd if accelerates else still
+    )
+    by_q, by_qd, D = (S.T @ each @ S for each in (by_q, by_qd, D))
     for armature in tree.armatures:
         ratios = zeros(n)
         for name, ratio in armature.ratios:
             ratios[tree.joint_names.index(name)] += ratio
         D = D + armature.inertia * np.outer(ratios, ratios)
-    return array([*by_q.flat, *by_qd.flat, *D.flat]).reshape(3, n, n)
+    nothing = zeros(n, n).astype(object)
+    return np.stack([by_q, by_qd if moves else nothing, D if accelerates else nothing])
 
 
 @dataclass
@@ -93,14 +104,14 @@ class _Bodies:
         return inertia @ w + cross(self.H, v), self.m * v + cross(w, self.H)
 
 
-def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array, gravity: Array) -> tuple[Array, ...]:
+def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]:
     """The three matrices of the tree coordinates; `tree` in standard form."""
     index, n = tree.index(), len(tree.links)
     parents = [index[link.parent] for link in tree.links]
     R, o = {-1: np.eye(3)}, {-1: zeros(3)}
     w, v = {-1: zeros(3)}, {-1: zeros(3)}
     # the base accelerates upwards instead of everything being pulled down
-    alpha, a = {-1: zeros(3)}, {-1: -gravity}
+    alpha, a = {-1: zeros(3)}, {-1: -tree.gravity}
     twist: list[Any] = []
     psi: list[Any] = []
     psi_rate: list[Any] = []

@@ -28,21 +28,29 @@ def forward(equations: Equations, q: Array, qd: Array, tau: Array) -> Array:
 
     Not finite where D is singular: where a joint has nothing to move.
     """
-    terms = equations.terms
-    if "friction" in terms:
-        tau = array(tau) - equations.friction(qd)
-    q, qd = array(q), array(qd) if "coriolis" in terms else zeros(len(qd))
-    if len(qd) <= SOLVED or not stands_alone(equations.mechanism):
-        rest = replace(equations, terms=terms - {"inertia", "friction"})
-        return solved(equations.mass_matrix(q), array(tau) - rest.torques(q, qd, zeros(len(qd))))
-    gravity = equations.mechanism.gravity if "gravity" in terms else zeros(3)
-    return articulated(replace(equations.mechanism, gravity=gravity), q, qd, tau)
+    terms, tree = equations.terms, equations.mechanism
+    n = len(tree.joint_names)
+    q, qd, tau = array(q), array(qd), array(tau)
+    if n > SOLVED and stands_alone(equations):
+        if "friction" in terms:
+            tau = tau - equations.friction(qd)
+        gravity = tree.gravity if "gravity" in terms else zeros(3)
+        rates = qd if "coriolis" in terms else zeros(n)
+        return articulated(replace(tree, gravity=gravity), q, rates, tau)
+    accelerated = replace(equations, terms=terms & {"inertia", "rotors"})
+    columns = [accelerated.torques(q, zeros(n), unit) for unit in np.eye(n)]
+    D = array(columns).reshape(n, n).T
+    # τ - C q̇ - g - friction
+    return solved(D, tau - equations.torques(q, qd, zeros(n)))
 
 
-def stands_alone(tree: Mechanism) -> bool:
-    """Does every joint move on its own, and every shaft turn with one joint?"""
-    return all(link.joint.coupling is None for link in tree.links) and all(
-        len(armature.ratios) == 1 for armature in tree.armatures
+def stands_alone(equations: Equations) -> bool:
+    """Does every joint move on its own, every shaft turn with one joint, and all of it count?"""
+    tree = equations.mechanism
+    return (
+        equations.rotors is None
+        and all(link.joint.coupling is None for link in tree.links)
+        and all(len(armature.ratios) == 1 for armature in tree.armatures)
     )
 
 

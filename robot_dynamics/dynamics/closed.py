@@ -1,0 +1,65 @@
+"""What is asked of a closed robot beside its torques, from that of the tree that is cut open.
+
+With q̇_r = T q̇ every answer of the tree is one of the robot: energies are the same, Jacobians are
+J T, and a wrench on a link makes the torques Tᵀ Jᵀ w.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..closure import ClosedChain
+from ..errors import InputError, wrong
+from ..scalar import Floats
+from .tree import Tree
+
+
+def forward(closed: ClosedChain, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Floats:
+    """q̈_a (…, n_a) at torques tau (…, n_a), by D solved."""
+    if closed.sensed:
+        raise wrong(InputError, "sensed", True, "False: torques fix the actuated joints' motion")
+    if "inertia" not in closed.subsystems.legs.terms:
+        raise wrong(InputError, "terms", sorted(closed.subsystems.legs.terms), "inertia among them")
+    torques = np.asarray(tau, dtype=float)
+    rest = closed.torques(q, qd, np.zeros(len(closed.joint_names)))
+    left = np.asarray(_fitting(torques, rest) - rest)
+    D = closed.mass_matrix(q)
+    return np.asarray(np.linalg.solve(D, left[..., None])[..., 0])
+
+
+def _fitting(tau: Floats, rest: Floats) -> Floats:
+    if tau.ndim == 0 or tau.shape[-1] != rest.shape[-1]:
+        raise wrong(InputError, "tau", tau.shape, f"shape (…, {rest.shape[-1]})")
+    return tau
+
+
+class OfTree:
+    """A closed robot's tree at the control coordinates q (…, k)."""
+
+    def __init__(self, closed: ClosedChain, tree: Tree, q: ArrayLike, qd: ArrayLike | None = None):
+        state = closed.forward(q, qd)
+        names = tree.chain.joint_names
+        order = [closed.coordinate_names.index(name) for name in names]
+        self._tree = tree
+        self.T = (state.T_q if closed.sensed else state.T)[..., order, :]
+        self._T_motors = state.T[..., order, :]
+        self.q, self.qd = state.q_r[..., order], state.qd_r[..., order]
+
+    def kinetic_energy(self) -> Floats:
+        return self._tree.kinetic_energy(self.q, self.qd)
+
+    def potential_energy(self) -> Floats:
+        return self._tree.potential_energy(self.q)
+
+    def pose(self, link: str) -> Floats:
+        return self._tree.pose(self.q, link)
+
+    def jacobian(self, link: str) -> Floats:
+        """J T (…, 6, k)"""
+        return np.asarray(self._tree.jacobian(self.q, link) @ self.T)
+
+    def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
+        """Tᵀ Jᵀ w (…, n_a)"""
+        tau = self._tree.wrench_torques(self.q, link, wrench)
+        return np.asarray((np.swapaxes(self._T_motors, -1, -2) @ tau[..., None])[..., 0])

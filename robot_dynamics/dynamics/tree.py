@@ -1,0 +1,193 @@
+"""What is asked of a robot beside its torques, as kernels: derivatives, forward dynamics, energies,
+and where its links are. Of a closed robot it is all that is asked of the tree that is cut open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..codegen import Function, Kernel
+from ..errors import InputError, choices, wrong
+from ..formulations import kinematics
+from ..mechanism import Friction, Inertial, Mechanism
+from ..mechanism.transform import lumped, rotors_as_links, with_rotor_model
+from ..scalar import Array, Floats, array
+from .open_chain import OpenChain
+
+
+class Tree:
+    """A tree of links over floats. It never changes, so that any thread may use it.
+
+    Args:
+        mechanism: its loops are left open.
+        rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        rotors: str,
+        terms: Iterable[str],
+        friction_smoothing: float,
+        backend: str,
+        threads: int | None,
+    ):
+        self.chain = OpenChain(
+            mechanism, "newton_euler", rotors, terms, friction_smoothing, backend, threads
+        )
+        self._terms = frozenset(terms)
+        self._rotors = rotors
+        self._options = (backend, threads)
+        self._mechanism = mechanism
+        self._built: dict[Any, Kernel] = {}  # shared with every tree that `over` gives
+
+    def over(self, mechanism: Mechanism) -> Tree:
+        """The same with gravity, friction and inertias of a mechanism of the same geometry."""
+        other = copy(self)
+        other.chain = self.chain.over(mechanism)
+        other._mechanism = mechanism
+        return other
+
+    # --- dynamics ---------------------------------------------------------------------------
+
+    def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+        """(…, 3, n, n)"""
+        return self.chain.kernel("derivatives").call(q, qd, qdd)
+
+    def forward(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Floats:
+        """q̈ (…, n)"""
+        if "inertia" not in self._terms:
+            raise wrong(InputError, "terms", sorted(self._terms), "inertia among them")
+        return self.chain.kernel("forward").call(q, qd, tau)
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """½ q̇ᵀ D q̇ (…,)"""
+        return self.chain.kernel("kinetic_energy").call(q, qd)
+
+    def potential_energy(self, q: ArrayLike) -> Floats:
+        """(…,)"""
+        tree = self._with_rotors()
+        n = len(tree.joint_names)
+        bodies = lumped(tree)
+        numbers = [x for b in bodies.links for x in (b.inertial.mass, *b.inertial.first_moment)]
+
+        def equations(q: Array, p: Array) -> Iterable[Any]:
+            links = tuple(
+                replace(link, inertial=_Mass(m, array(h)))  # type: ignore[arg-type]
+                for link, (m, *h) in zip(bodies.links, p[3:].reshape(-1, 4), strict=True)
+            )
+            loaded = replace(bodies, links=links, gravity=p[:3])
+            return [kinematics.potential_energy(loaded, q)]
+
+        kernel = self._kernel(
+            "potential_energy",
+            lambda: Function(
+                "potential_energy", ("q",), (n,), (), 3 + len(numbers), equations,
+                _geometry(bodies), tree.name,
+            ),
+            [*tree.gravity, *numbers],
+        )  # fmt: skip
+        return kernel(q)
+
+    # --- kinematics -------------------------------------------------------------------------
+
+    def pose(self, q: ArrayLike, link: str) -> Floats:
+        """(…, 4, 4)"""
+        return self._of_link("pose", kinematics.pose, (4, 4), link).call(q)
+
+    def jacobian(self, q: ArrayLike, link: str) -> Floats:
+        """(…, 6, n)"""
+        n = len(self._mechanism.joint_names)
+        return self._of_link("jacobian", kinematics.jacobian, (6, n), link).call(q)
+
+    def wrench_torques(self, q: ArrayLike, link: str, wrench: ArrayLike) -> Floats:
+        """Jᵀ w (…, n) of a wrench w (…, 6) on a link."""
+
+        def pushed(mechanism: Mechanism, link: str, q: Array, wrench: Array) -> Array:
+            return kinematics.jacobian(mechanism, link, q).T @ wrench
+
+        n = len(self._mechanism.joint_names)
+        kernel = self._of_link("wrench", pushed, (n,), link, ("q", "wrench"), (n, 6))
+        return kernel.call(q, wrench)
+
+    def _of_link(
+        self,
+        name: str,
+        function: Callable[..., Array],
+        shape: tuple[int, ...],
+        link: str,
+        arguments: tuple[str, ...] = ("q",),
+        sizes: tuple[int, ...] | None = None,
+    ) -> Kernel:
+        mechanism = self._mechanism
+        if link not in mechanism.index():
+            raise wrong(InputError, "link", link, choices(mechanism.index()))
+
+        def built() -> Function:
+            return Function(
+                name, arguments, sizes or (len(mechanism.joint_names),), shape, 0,
+                lambda *vectors: np.ravel(function(mechanism, link, *vectors[:-1])),
+                (_geometry(mechanism), link), mechanism.name,
+            )  # fmt: skip
+
+        return self._kernel((name, link), built, [])
+
+    # --- helpers ----------------------------------------------------------------------------
+
+    def _kernel(self, key: Any, function: Callable[[], Function], numbers: list[float]) -> Kernel:
+        """Built when it is first asked for; two threads may both do it, and make the same."""
+        if key not in self._built:
+            self._built[key] = Kernel(function(), numbers, *self._options)
+        kernel = self._built[key]
+        return kernel.at(numbers) if numbers else kernel
+
+    def _with_rotors(self) -> Mechanism:
+        return rotors_as_links(with_rotor_model(self._mechanism, self._rotors))
+
+
+class AtState:
+    """A tree at a state, to be asked what a closed robot is asked (see `closed`)."""
+
+    def __init__(self, tree: Tree, q: ArrayLike, qd: ArrayLike | None = None):
+        self._tree, self._q, self._qd = tree, q, qd
+
+    def kinetic_energy(self) -> Floats:
+        assert self._qd is not None
+        return self._tree.kinetic_energy(self._q, self._qd)
+
+    def potential_energy(self) -> Floats:
+        return self._tree.potential_energy(self._q)
+
+    def pose(self, link: str) -> Floats:
+        return self._tree.pose(self._q, link)
+
+    def jacobian(self, link: str) -> Floats:
+        return self._tree.jacobian(self._q, link)
+
+    def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
+        return self._tree.wrench_torques(self._q, link, wrench)
+
+
+class _Mass:
+    """Of a body what gravity knows."""
+
+    def __init__(self, mass: Any, first_moment: Array):
+        self.mass, self.first_moment = mass, first_moment
+
+
+def _geometry(mechanism: Mechanism) -> Any:
+    """All but bodies, friction, limits and gravity."""
+    links = tuple(
+        replace(
+            link,
+            inertial=Inertial(),
+            joint=replace(link.joint, friction=Friction(), limits=None),
+        )
+        for link in mechanism.links
+    )
+    return (links, mechanism.base)

@@ -1,0 +1,65 @@
+"""Where links are and how they move, over any scalar, in the base frame. Any link of a tree, those
+on fixed joints too; loops apart."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from ..mechanism import Mechanism, Pose
+from ..mechanism.transform import lumped
+from ..scalar import Array, Scalar, array, cross, zeros
+
+
+def pose(mechanism: Mechanism, link: str, q: Array) -> Array:
+    """(4, 4): the link's frame in the base frame, at q (n,)."""
+    return _chain(mechanism, link, q)[-1][1].homogeneous()
+
+
+def jacobian(mechanism: Mechanism, link: str, q: Array) -> Array:
+    """(6, n): [ṗ; ω] = J q̇, of the origin of the link's frame, on base axes."""
+    S, _ = mechanism.coordinates()
+    row = {name: j for j, name in enumerate(mechanism.tree_names)}
+    chain = _chain(mechanism, link, q)
+    end = chain[-1][1].translation
+    columns = np.zeros((len(row), 6), dtype=object)
+    for (_, before), (name, _) in pairwise(chain):
+        joint = mechanism.link(name).joint
+        if not joint.moves:
+            continue
+        frame = before @ joint.origin
+        axis = frame.rotation @ joint.axis
+        # ∂p/∂q_j = z × (p - p_j), ω = z; a sliding joint: z, 0
+        lever = end - frame.translation
+        parts = (cross(axis, lever), axis) if joint.turns else (axis, zeros(3))
+        columns[row[joint.name]] = [*parts[0], *parts[1]]
+    return columns.T @ S
+
+
+def potential_energy(mechanism: Mechanism, q: Array) -> Scalar:
+    """-Σ m g·p of all bodies that move, J; zero where their mass is at the base frame's origin.
+    `mechanism` without rotors: they come as links."""
+    tree = lumped(mechanism)
+    S, s = tree.coordinates()
+    position = dict(zip(tree.tree_names, S @ array(q) + s, strict=True))
+    poses = {tree.base: Pose()}
+    moment = zeros(3)
+    for link in tree.links:
+        here = poses[link.parent] @ link.joint.pose(position[link.joint.name])
+        poses[link.name] = here
+        body = link.inertial
+        # m p = m o + R h
+        moment = moment + body.mass * here.translation + here.rotation @ body.first_moment
+    return -(tree.gravity @ moment)
+
+
+def _chain(mechanism: Mechanism, link: str, q: Array) -> list[tuple[str, Pose]]:
+    """The links from the base to this one, with their frames in the base frame."""
+    S, s = mechanism.coordinates()
+    position = dict(zip(mechanism.tree_names, S @ array(q) + s, strict=True))
+    frames = [(mechanism.base, Pose())]
+    for name in reversed(mechanism.path(link)[:-1]):
+        joint = mechanism.link(name).joint
+        frames.append((name, frames[-1][1] @ joint.pose(position.get(joint.name, 0.0))))
+    return frames
