@@ -92,6 +92,10 @@ class TrajectoryError(RobotDynamicsError):
     """A commanded trajectory that cannot be followed."""
 
 
+class ClosureWarning(UserWarning):
+    """Some states of a batch are nan: they cannot be closed, or are too near a singularity."""
+
+
 _Error = TypeVar("_Error", bound=RobotDynamicsError)
 
 

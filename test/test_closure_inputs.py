@@ -194,7 +194,7 @@ def test_wrong_shapes_are_named(robot, tmp_path):
         chain.inverse(np.diag([1.0, 1.0, -1.0, 1.0]))
     with pytest.raises(InputError, match="batches that fit"):
         chain(np.zeros((2, 3)), np.zeros((5, 3)), np.zeros(3))
-    with pytest.raises(InputError, match="q: found 'str', expected real numbers"):
+    with pytest.raises(InputError, match=r"q: found .* expected real numbers"):
         chain("here", np.zeros(3), np.zeros(3))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...codegen.kernel import as_floats
 from ...errors import DescriptionError, InputError, wrong
 from ...formulations.equations import TERMS
 from ...mechanism import Mechanism, Pose
@@ -159,7 +160,7 @@ class ClosedChain:
 
     def reset(self, start: KinematicState | None = None) -> None:
         """Solve the next state from start (home if None) on."""
-        self._continuation.restart((start or self.home).q_r)
+        self._continuation.restart(start or self.home)
 
     # --- dynamics ---------------------------------------------------------------------------
 
@@ -215,7 +216,7 @@ class ClosedChain:
 
     def external_force(self, q: ArrayLike, wrench: ArrayLike) -> Floats:
         """F_ext (…, n_a) of a wrench (…, 6) on the platform, at q (…, k)."""
-        force = np.asarray(wrench, dtype=float)
+        force = as_floats("wrench", wrench)
         if force.ndim == 0 or force.shape[-1] != 6:
             raise wrong(InputError, "wrench", force.shape, "(…, 6): force and moment about P")
         q_r, valid = self._sound(q)
@@ -237,7 +238,7 @@ class ClosedChain:
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         q_r, valid = self._continuation.sound(q)
         if q.ndim == 1:
-            tau = self._continuation.torques_here(q, qd, qdd)
+            tau = self._continuation.torques_at(q_r, qd, qdd)
         else:
             tau = self._kernels["torques"](q_r, qd, qdd)
         if wrench is not None:
@@ -251,10 +252,7 @@ class ClosedChain:
         """Floats of one shape (…, k)."""
         k, arrays = self._k, []
         for name, state in states.items():
-            try:
-                array = np.asarray(state, dtype=float)
-            except (TypeError, ValueError):
-                raise wrong(InputError, name, type(state).__name__, "real numbers") from None
+            array = as_floats(name, state)
             if array.ndim == 0 or array.shape[-1] != k:
                 raise wrong(
                     InputError, name, array.shape, f"shape (…, {k}): {', '.join(self.joint_names)}"

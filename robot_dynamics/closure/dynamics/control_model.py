@@ -16,6 +16,7 @@ import numpy as np
 from ...scalar import Array, Scalar, array, zeros
 from ..geometry.linear import Eliminated, Orthogonalised, Pivots
 from ..geometry.loop_geometry import LoopGeometry
+from ..geometry.position import BOUND, CONTRACTION
 from .subsystems import Subsystems
 
 STEPS = 2
@@ -24,11 +25,14 @@ FAR_STEPS = 5
 """The same from a guess that is some tenths away"""
 LAST_STEP = 1e-7
 """rad, or shares of the mechanism's size"""
-CONTRACTION = 0.25
-"""See `position`"""
+BEND = 0.125
+"""How long the first step may be, in shares of the way from the last state: a prediction that is
+off by more of it has a singularity near by"""
+FAR_BOUND = 0.3
+"""rad, or shares of the size: how long the first step from a guess without prediction may be"""
 MARGIN = 3.0
 """By how much the condition number may be beyond what the pivots say"""
-_ROUNDING = 1e-24
+_ROUNDING = 1e-20
 """The square of an increment that is nothing but rounding"""
 
 
@@ -61,7 +65,7 @@ class ClosedModel:
     def memory_size(self) -> int:
         """The length of what `at_once` gives, and takes back."""
         n, k = len(self.geometry.names), self.known
-        return self.geometry.actuated + 1 + n + (n - k) * k
+        return self.geometry.actuated + 1 + n + (n - k) * k + 1
 
     def over(self, parts: Subsystems) -> ClosedModel:
         """The same with other bodies, friction or gravity."""
@@ -78,11 +82,11 @@ class ClosedModel:
         """φ of the kept rows, scaled."""
         return self.row_scale * self.geometry.constraints.residual(q_r)[list(self.kept)]
 
-    def closed(self, q: Array, u: Array, steps: int) -> tuple[Array, Scalar]:
+    def closed(self, q: Array, u: Array, steps: int, bound: Scalar) -> tuple[Array, Scalar]:
         """(q_r, guard) from q and a guess u of the other joints.
 
-        guard is at most 1 where Newton's second step was a quarter of the first at most, and the
-        last one small.
+        guard is at most 1 where the square of Newton's first step was at most the bound, the
+        second a quarter of the first at most, and the last one small.
         """
         k = self.known
         squares: list[Scalar] = []
@@ -96,15 +100,17 @@ class ClosedModel:
         if not squares:
             return array([*q, *u]), 0.0
         shrinking = squares[1] / (CONTRACTION**2 * (squares[0] + _ROUNDING))
-        return array([*q, *u]), shrinking + squares[-1] / LAST_STEP**2
+        return array([*q, *u]), squares[0] / bound + shrinking + squares[-1] / LAST_STEP**2
 
     def closing(self, q: Array, u: Array) -> Array:
-        """[guard; nearness; q_r], from q and a guess u of the other joints.
+        """[guard; nearness; orientation; q_r], from q and a guess u of the other joints.
 
-        nearness is at most 1 where the state is certainly far enough from singularities.
+        nearness is at most 1 where the state is certainly far enough from singularities;
+        orientation is the sign of the passive Jacobian's determinant.
         """
-        q_r, guard = self.closed(q, u, FAR_STEPS)
-        return array([guard, _Projection(self, q_r).nearness, *q_r])
+        q_r, guard = self.closed(q, u, FAR_STEPS, FAR_BOUND**2)
+        projection = _Projection(self, q_r)
+        return array([guard, projection.nearness, projection.orientation, *q_r])
 
     def solver(self, A: Array) -> Eliminated | Orthogonalised:
         square = A.shape == (len(self.pivots),) * 2
@@ -158,21 +164,32 @@ class ClosedModel:
     def at_once(self, q: Array, qd: Array, qdd: Array, memory: Array) -> Array:
         """A call at one go: what it gives is the memory of the next.
 
-        [τ (n_a,); guard; q (k,); u (n_r - k,), the other joints; the rows of T_q that give u̇]
+        [τ (n_a,); guard; q (k,); u (n_r - k,), the other joints; the rows of T_q that give u̇;
+        the orientation of the assembly mode, 1 or -1]
+
+        guard is at most 1 where this is certainly the mode of the state before: a short way, a
+        prediction that was off by a small share of it, steps that shrink, no singularity near,
+        and a determinant of the same sign.
         """
         a, k, n = self.geometry.actuated, self.known, len(self.geometry.names)
         q_before = memory[a + 1 : a + 1 + k]
         u_before = memory[a + 1 + k : a + 1 + n]
-        T_before = memory[a + 1 + n :].reshape(n - k, k)
+        T_before, mode = memory[a + 1 + n : -1].reshape(n - k, k), memory[-1]
         # from where the last T_q points
-        q_r, guard = self.closed(q, u_before + T_before @ (q - q_before), STEPS)
+        way = q - q_before
+        ahead = T_before @ way
+        scaled = array([*way, *ahead]) / self.column_scale
+        length = np.dot(scaled, scaled)
+        q_r, guard = self.closed(q, u_before + ahead, STEPS, BEND**2 * length + _ROUNDING)
         projection = _Projection(self, q_r)
+        flip = 2.0 * (1.0 - mode * projection.orientation)
+        doubt = length / BOUND**2 + guard + projection.nearness + flip
         tau = projection.torques(qd, qdd)
-        return array([*tau, guard + projection.nearness, *q_r, *projection.rest.ravel()])
+        return array([*tau, doubt, *q_r, *projection.rest.ravel(), mode])
 
-    def memory(self, q_r: Array, T_u: Array) -> Array:
-        """What `at_once` takes for its first call, from a closed q_r and its T_q."""
-        return array([*zeros(self.geometry.actuated + 1), *q_r, *np.ravel(T_u)])
+    def memory(self, q_r: Array, T_u: Array, mode: float) -> Array:
+        """What `at_once` takes for its first call, from a closed q_r, its T_q and orientation."""
+        return array([*zeros(self.geometry.actuated + 1), *q_r, *np.ravel(T_u), mode])
 
 
 class _Projection:
@@ -184,6 +201,7 @@ class _Projection:
         scale = model.column_scale
         self.J = model.jacobian(q_r)
         passive = Eliminated(self.J[:, a:], model.pivots)
+        self.orientation = passive.orientation
         self.nearness = passive.spread * (MARGIN / model.condition_limit) ** 2
         # J_passive q̇_passive = -J_a q̇_a
         self.T_passive = self._solved(passive, self.J[:, :a] / scale[:a], scale[a:])

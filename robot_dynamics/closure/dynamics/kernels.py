@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen import Function, Kernel
+from ...codegen.kernel import as_floats
+from ...errors import InputError
 from ...scalar import Array
 from .control_model import ClosedModel
 from .parameter_vector import ParameterVector
@@ -45,7 +47,7 @@ class ModelKernels:
         sizes = {"q": k, "qd": k, "qdd": k, "w": k, "q_r": n, "u": n - k, "memory": memory}
         arguments, shape = {
             "at_once": (("q", "qd", "qdd", "memory"), (memory,)),
-            "closing": (("q", "u"), (n + 2,)),
+            "closing": (("q", "u"), (n + 3,)),
             "torques": (("q_r", "qd", "qdd"), (a,)),
             "gravity": (("q_r",), (a,)),
             "mass_matrix": (("q_r",), (a, k)),
@@ -75,8 +77,11 @@ class QuickKernel(Kernel):
 
     def _any(self, *states: ArrayLike) -> Any:
         try:
-            arrays = [np.ascontiguousarray(state, dtype=float) for state in states]
-        except (TypeError, ValueError):
+            arrays = [
+                as_floats(name, state)
+                for name, state in zip(self.function.arguments, states, strict=True)
+            ]
+        except InputError:
             return None
         if any(x.shape != (size,) for x, size in zip(arrays, self.function.sizes, strict=True)):
             return None

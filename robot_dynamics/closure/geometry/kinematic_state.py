@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ...errors import ClosureError
 from ...scalar import Floats
+from .functions import fast
+from .loop_geometry import LoopGeometry
+from .mobility import Mobility
 
 
 @dataclass(frozen=True, eq=False)
 class ClosureFunctions:
     """A mechanism's closure over floats, (…, n_r) in; rows kept and scaled (see `mobility`)."""
 
-    actuated: int
-    """n_a"""
-    known: int
-    """n_a + n_s"""
+    geometry: LoopGeometry
+    mobility: Mobility
+    residual: Callable[[Floats], Floats]
+    """q_r -> (…, rank)"""
     jacobian: Callable[[Floats], Floats]
     """q_r -> (…, rank, n_r)"""
     jacobian_rate: Callable[[Floats, Floats], Floats]
@@ -27,8 +31,61 @@ class ClosureFunctions:
     """q_r -> (…, 6, n_r); None: no platform"""
     J_C_rate: Callable[[Floats, Floats], Floats] | None
     platform_pose: Callable[[Floats], Floats] | None
-    column_scale: Floats
-    """(n_r,)"""
+
+    @classmethod
+    def of(cls, geometry: LoopGeometry, mobility: Mobility) -> ClosureFunctions:
+        closure, n = geometry.constraints, len(geometry.names)
+        kept = list(mobility.kept)
+        weights, r = mobility.row_scale[kept], len(kept)
+        platform = geometry.pose_constraints is not None
+        return cls(
+            geometry,
+            mobility,
+            residual=fast(lambda q: weights * closure.residual(q)[kept], [n], (r,)),
+            jacobian=fast(lambda q: weights[:, None] * closure.jacobian(q)[kept], [n], (r, n)),
+            jacobian_rate=fast(
+                lambda q, qd: weights[:, None] * closure.jacobian_rate(q, qd)[kept],
+                [n, n],
+                (r, n),
+            ),
+            J_C=fast(geometry.constraint_jacobian, [n], (6, n)) if platform else None,
+            J_C_rate=fast(geometry.constraint_jacobian_rate, [n, n], (6, n)) if platform else None,
+            platform_pose=fast(geometry.platform_pose, [n], (4, 4)) if platform else None,
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., ClosureFunctions], tuple[Any, ...]]:
+        # generated code is not sent: it is generated again
+        return ClosureFunctions.of, (self.geometry, self.mobility)
+
+    @property
+    def actuated(self) -> int:
+        """n_a"""
+        return self.geometry.actuated
+
+    @property
+    def known(self) -> int:
+        """n_a + n_s"""
+        return self.geometry.actuated + self.geometry.sensed
+
+    @property
+    def kept(self) -> list[int]:
+        """The closure's rows that are kept."""
+        return list(self.mobility.kept)
+
+    @property
+    def kept_scale(self) -> Floats:
+        """(rank,)"""
+        return self.mobility.row_scale[self.kept]
+
+    @property
+    def column_scale(self) -> Floats:
+        """(n_r,)"""
+        return self.mobility.column_scale
+
+    @property
+    def spread(self) -> Floats:
+        """S (n_tree, n_r): the tree's joints of q_r"""
+        return np.asarray(self.geometry.constraints.coordinates[0], dtype=float)
 
 
 @dataclass(frozen=True, eq=False)

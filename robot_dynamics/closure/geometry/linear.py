@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...scalar import Array, Scalar, array, is_zero
+from ...scalar import Array, Scalar, array, is_zero, sign
 
 Pivots = Sequence[tuple[int, int]]
 
@@ -42,6 +42,13 @@ def pivots(matrices: Sequence[Array]) -> tuple[tuple[int, int], ...]:
     return tuple(chosen)
 
 
+def parity(order: Pivots) -> float:
+    """The sign of the permutation that takes the pivots' rows to their columns."""
+    columns = [j for _, j in sorted(order)]
+    swaps = sum(a > b for i, a in enumerate(columns) for b in columns[i + 1 :])
+    return -1.0 if swaps % 2 else 1.0
+
+
 class Eliminated:
     """A square matrix by Gaussian elimination with these pivots."""
 
@@ -51,11 +58,14 @@ class Eliminated:
         self.squares: Scalar = sum(x * x for row in U for x in row)
         self.L: list[dict[int, Scalar]] = []
         self.inverses: list[Scalar] = []
+        self.orientation: Scalar = parity(order)
+        """The determinant's sign: the product of the pivots', and that of their order"""
         rows, columns = {i for i, _ in order}, {j for _, j in order}
         for i, j in order:
             rows.discard(i)
             columns.discard(j)
             inverse = 1.0 / U[i][j]
+            self.orientation = self.orientation * sign(U[i][j])
             below = {}
             for r in sorted(rows):
                 if not is_zero(U[r][j]):

@@ -1,47 +1,99 @@
-"""Closing the loops: Newton's method along a path, so that the assembly mode is kept.
+"""Closing the loops along a path, in steps that can't leave the assembly mode.
 
-Newton's increments must shrink by four or more from one to the next. By the affine-invariant
-theorem of Newton and Kantorovich (Deuflhard, "Newton Methods for Nonlinear Problems", 2004,
-ch. 2 and 5) the solution then is the one connected with the starting point, with no singularity
-in between. Where they don't, the way to the target is halved.
+A step is taken where it is certain, or at least very likely, that between its ends the Jacobian
+stays regular and that there is one solution near by:
+
+- `Path.stride` bounds the step, and says how far from its guess the solution may be;
+- Newton's increments shrink by four or more from one to the next, as they do within a quarter of
+  the radius of the affine-invariant theorem of Newton and Kantorovich (Deuflhard, "Newton Methods
+  for Nonlinear Problems", 2004, ch. 2 and 5);
+- the Jacobian at the end differs by less than half of itself from that at the beginning.
+
+Where one of them fails, the step is halved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...scalar import Floats
 
 CONTRACTION = 0.25
+BOUND = 0.1
+"""rad, or shares of the mechanism's size: the longest step without a certificate"""
+CHANGE = 0.5
+"""By which share of itself a Jacobian may change in one step, at most"""
 ACCURACY = 1e-13
 """rad, or shares of the mechanism's size: what is left of the last increment"""
 MAX_ITERATIONS = 30
-SMALLEST_STEP = 2.0**-16
+SMALLEST_STEP = 2.0**-13
 """Share of the way to the target below which the path is given up"""
 MAX_STEPS = 2000
 ROUNDING = 1e-11
 """Increments this small need not shrink any more"""
 
-Increment = Callable[[Floats, float], "Floats | None"]
-"""(unknowns, share of the way) -> Newton's increment, scaled; None: singular"""
+
+@dataclass(frozen=True)
+class Stride:
+    """A step that may be tried: where Newton's method begins, and how far off it may end."""
+
+    step: float
+    """Share of the way"""
+    guess: Floats
+    """(n,), unscaled"""
+    radius: float
+    """rad, or shares of the mechanism's size"""
 
 
-def newton(increment: Increment, u: Floats, share: float, scale: Floats) -> Floats | None:
-    """The unknowns that close the loops at this share of the way; None: no sound convergence.
+class Path(ABC):
+    """Unknowns u (n,) that close something at every share of a way."""
 
-    An increment d moves the unknowns by scale·d.
-    """
-    before, ratio = np.inf, 1.0
+    def __init__(self, scale: Floats):
+        self.scale = scale
+        """(n,): an increment d moves u by scale·d"""
+
+    @abstractmethod
+    def error(self, u: Floats, share: float) -> Floats:
+        """(m,): zero, or least, where u closes it"""
+
+    @abstractmethod
+    def jacobian(self, u: Floats, share: float) -> Floats:
+        """(m, n): ∂error/∂u·scale"""
+
+    def increment(self, u: Floats, share: float) -> Floats:
+        """Newton's, or Gauss and Newton's where there are more rows than unknowns."""
+        return -np.asarray(
+            np.linalg.lstsq(self.jacobian(u, share), self.error(u, share), rcond=None)[0]
+        )
+
+    def stride(self, u: Floats, share: float, step: float) -> Stride:  # noqa: ARG002
+        """The longest step from here, `step` at most."""
+        return Stride(step, u, BOUND)
+
+    def is_sound(self, before: tuple[Floats, float], after: tuple[Floats, float]) -> bool:
+        """Is it likely that no singularity lies between two ends of a step?"""
+        first = self.jacobian(*before)
+        change = np.linalg.pinv(first) @ (self.jacobian(*after) - first)
+        return bool(np.linalg.norm(change) <= CHANGE)
+
+
+def newton(path: Path, stride: Stride, share: float) -> Floats | None:
+    """The unknowns that close it at this share of the way; None: no sound convergence."""
+    u, before, ratio = stride.guess, np.inf, 1.0
     for _ in range(MAX_ITERATIONS):
-        d = increment(u, share)
-        if d is None:
+        try:
+            d = path.increment(u, share)
+        except np.linalg.LinAlgError:
             return None
         size = float(max(abs(d), default=0.0))
         if not (size <= CONTRACTION * before or size <= ROUNDING):  # nan comes here too
             return None
-        u = u + scale * d
+        u = u + path.scale * d
+        if not max(abs(u - stride.guess) / path.scale, default=0.0) <= stride.radius:
+            return None
         if before < np.inf:
             ratio = size / before if before else 0.0
         if size * ratio <= ACCURACY or size <= ACCURACY:
@@ -50,21 +102,22 @@ def newton(increment: Increment, u: Floats, share: float, scale: Floats) -> Floa
     return None
 
 
-def follow(increment: Increment, u: Floats, scale: Floats) -> tuple[Floats, float]:
+def follow(path: Path, u: Floats) -> tuple[Floats, float]:
     """(unknowns, share of the way that was reached): 1 where the target was."""
     reached, step = 0.0, 1.0
     for _ in range(MAX_STEPS):
-        ahead = min(reached + step, 1.0)
-        closed = newton(increment, u, ahead, scale)
-        if closed is None:
-            step /= 2
+        stride = path.stride(u, reached, min(step, 1.0 - reached))
+        ahead = 1.0 if stride.step >= 1.0 - reached else reached + stride.step
+        closed = newton(path, stride, ahead)
+        if closed is None or not path.is_sound((u, reached), (closed, ahead)):
+            step = stride.step / 2
             if step < SMALLEST_STEP:
                 break
             continue
         u, reached = closed, ahead
         if reached >= 1.0:
             break
-        step *= 2
+        step = 2 * stride.step
     return u, reached
 
 

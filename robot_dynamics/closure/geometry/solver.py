@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 from ...errors import ClosureError, InputError, wrong
 from ...mechanism import Pose
 from ...scalar import Floats
+from .curvature import Curvature
 from .functions import fast
 from .kinematic_state import ClosureFunctions, KinematicState
 from .loop_geometry import LoopGeometry
 from .mobility import LEFT_OUT_TOLERANCE, explore
-from .position import follow, rotation_vector, turned
+from .paths import MotorPath, PosePath, ReadingsPath
+from .position import follow
 
 POSE_TOLERANCE = 1e-9
 """How exactly the inverse problem puts the platform, in shares of the mechanism's size or rad"""
@@ -33,25 +35,10 @@ class ClosureSolver:
         m = len(closure.rows)
         self._residual = fast(closure.residual, [n], (m,))
         self.mobility = explore(geometry, self._residual, fast(closure.jacobian, [n], (m, n)))
-        kept = list(self.mobility.kept)
         self._row_scale = self.mobility.row_scale
-        weights = self._row_scale[kept, None]
-        self._kept = kept
         self.scale = self.mobility.column_scale
-        r = len(kept)
-        platform = geometry.pose_constraints is not None
-        self.functions = ClosureFunctions(
-            actuated=geometry.actuated,
-            known=geometry.actuated + geometry.sensed,
-            jacobian=fast(lambda q: weights * closure.jacobian(q)[kept], [n], (r, n)),
-            jacobian_rate=fast(
-                lambda q, qd: weights * closure.jacobian_rate(q, qd)[kept], [n, n], (r, n)
-            ),
-            J_C=fast(geometry.constraint_jacobian, [n], (6, n)) if platform else None,
-            J_C_rate=fast(geometry.constraint_jacobian_rate, [n, n], (6, n)) if platform else None,
-            platform_pose=fast(geometry.platform_pose, [n], (4, 4)) if platform else None,
-            column_scale=self.scale,
-        )
+        self.functions = ClosureFunctions.of(geometry, self.mobility)
+        self._curvature = Curvature(geometry)
         joints = [geometry.mechanism.joint(name) for name in geometry.names]
         followed = {
             master
@@ -80,30 +67,25 @@ class ClosureSolver:
         Raises:
             ClosureError: the loops can't be closed there on the assembly mode of start.
         """
-        k = len(known)
-        origin, scale = start[:k], self.scale[k:]
-        way = known - origin
-        turns = self._wraps[:k]
-        way[turns] = (way[turns] + np.pi) % (2 * np.pi) - np.pi
+        k, a = len(known), self.functions.actuated
         if k == len(start):
             return known.copy()
-        square = k == self.functions.actuated
-
-        def increment(u: Floats, share: float) -> Floats | None:
-            q_r = np.concatenate([origin + share * way, u])
-            A = self.functions.jacobian(q_r)[:, k:] * scale
-            error = (self._row_scale * self._residual(q_r))[self._kept]
-            try:
-                return -(_solution(A, error) if square else _least(A, error))
-            except np.linalg.LinAlgError:
-                return None
-
-        u, reached = follow(increment, start[k:], scale)
+        square = k == a
+        if not square:
+            # where the motors say it is, the sensors correct but little
+            start = self.forward(known[:a], start)
+        way = self.way(start[:k], known)
+        path = (
+            MotorPath(self.functions, self._curvature, start, way)
+            if square
+            else ReadingsPath(self.functions, start, way)
+        )
+        u, reached = follow(path, start[k:])
         if reached < 1.0:
-            stuck = self.state(np.concatenate([origin + reached * way, u]))
+            stuck = self.state(path.whole(u, reached))
             if not square:
                 raise ClosureError(
-                    f"closure: the joints don't fit together at {self._named(known)}: the loops "
+                    f"closure: the joints don't fit together at {self.named(known)}: the loops "
                     f"miss by {float(stuck.residual):.3g} m at {100 * reached:.3g} % of the way "
                     "from the last configuration; a sensor may be wrong",
                     name="closure",
@@ -111,7 +93,7 @@ class ClosureSolver:
                     expected="sensors that agree with the loops",
                 )
             raise ClosureError(
-                f"closure: the loops don't close at {self._named(known)}: "
+                f"closure: the loops don't close at {self.named(known)}: "
                 f"{100 * reached:.3g} % of the way from the last closed configuration can be "
                 f"gone, to a condition number of {float(stuck.condition):.3g}; it is out of reach "
                 "or beyond a singularity",
@@ -138,32 +120,12 @@ class ClosureSolver:
         """
         target = _pose(pose)
         before = self.home if start is None else start
-        from_pose = before.platform_pose
-        R_0, p_0 = from_pose[:3, :3], from_pose[:3, 3]
-        turn, way = rotation_vector(target.rotation @ R_0.T), target.translation - p_0
-        functions = self.functions
-        assert functions.platform_pose is not None
-        assert functions.J_C is not None
-        pose_of, jacobian_of = functions.platform_pose, functions.J_C
         size = self._size
-        weights = np.array([1 / size] * 3 + [1.0] * 3)
-
-        def miss(q_r: Floats, share: float) -> Floats:
-            now = pose_of(q_r)
-            turned_off = rotation_vector(now[:3, :3] @ (turned(share * turn) @ R_0).T)
-            return weights * np.array([*(now[:3, 3] - p_0 - share * way), *turned_off])
-
-        def increment(q_r: Floats, share: float) -> Floats | None:
-            closure = (self._row_scale * self._residual(q_r))[self._kept]
-            error = np.concatenate([closure, miss(q_r, share)])
-            J = np.vstack([functions.jacobian(q_r), weights[:, None] * jacobian_of(q_r)])
-            try:
-                return -_least(J * self.scale, error)
-            except np.linalg.LinAlgError:
-                return None
-
-        q_r, reached = follow(increment, before.q_r, self.scale)
-        left = miss(q_r, 1.0)
+        if self.functions.platform_pose is None:
+            before.platform_pose  # noqa: B018  says what is missing
+        path = PosePath(self.functions, before.q_r, target, size)
+        q_r, reached = follow(path, before.q_r)
+        left = path.miss(q_r, 1.0)
         if reached < 1.0 or max(abs(left)) > POSE_TOLERANCE:
             raise ClosureError(
                 f"platform: it can't be put at ({_numbers(target.translation)}) with that "
@@ -174,6 +136,13 @@ class ClosureSolver:
                 expected="a pose that the mechanism reaches on its working mode",
             )
         return self.state(q_r)
+
+    def way(self, start: Floats, known: Floats) -> Floats:
+        """(…, k) from start to known; of joints that may turn forever the shorter one."""
+        way = np.asarray(known - start)
+        turns = self._wraps[: known.shape[-1]]
+        way[..., turns] = (way[..., turns] + np.pi) % (2 * np.pi) - np.pi
+        return way
 
     @property
     def _size(self) -> float:
@@ -188,25 +157,17 @@ class ClosureSolver:
             worst = int(np.argmax(rows))
             raise ClosureError(
                 f"closure: {self.geometry.constraints.rows[worst]} is redundant at home, but "
-                f"violated by {rows[worst]:.3g} at {self._named(q_r[: self.functions.actuated])}",
+                f"violated by {rows[worst]:.3g} at {self.named(q_r[: self.functions.actuated])}",
                 name=str(self.geometry.constraints.rows[worst]),
                 value=float(rows[worst]),
                 expected=f"at most {LEFT_OUT_TOLERANCE:g}",
             )
 
-    def _named(self, values: Floats) -> str:
+    def named(self, values: Floats) -> str:
+        """`name=value, …` of the first coordinates."""
         return ", ".join(
             f"{name}={value:.6g}" for name, value in zip(self.geometry.names, values, strict=False)
         )
-
-
-def _solution(A: Floats, b: Floats) -> Floats:
-    return np.asarray(np.linalg.solve(A, b), dtype=float)
-
-
-def _least(A: Floats, b: Floats) -> Floats:
-    """x with the least |A x - b|."""
-    return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0], dtype=float)
 
 
 def _pose(pose: Pose | ArrayLike) -> Pose:

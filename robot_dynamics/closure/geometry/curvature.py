@@ -1,0 +1,138 @@
+"""How much a closure's Jacobian can change along a step: bounds that hold, from lengths alone.
+
+Seen from its predecessor's frame a loop is a serial chain that ends in its successor's. A turning
+joint k moves that end by z_k × (p - p_k), so that every derivative of the end's place by several
+joints is no longer than the lever |p - p_k| of the outermost of them, and 1 where the outermost
+one slides; it is zero where one further in slides. The cosine of two directions has derivatives of
+at most 1, by turning joints alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...mechanism import Mechanism
+from ...scalar import Array, Floats, array
+from .constraints import LOCKED
+from .functions import Mask, fast
+from .kinematics import TreeMotion
+from .loop_geometry import LoopGeometry
+
+
+class Curvature:
+    """Bounds of the second and third derivatives of all rows of a closure.
+
+    Steps d are half-widths of a box, (n_tree,), rad or m.
+    """
+
+    def __init__(self, geometry: LoopGeometry):
+        closure, tree = geometry.constraints, geometry.constraints.tree
+        index = tree.index()
+        paths = [
+            _between(tree, index[loop.predecessor.link], index[loop.successor.link])
+            for loop in closure.loops
+        ]
+        longest = max(map(len, paths), default=0)
+        # paths of one length: what is missing is a sliding joint that never moves
+        beyond = len(tree.links)
+        self._paths = np.array(
+            [path + [beyond] * (longest - len(path)) for path in paths], dtype=np.intp
+        ).reshape(len(paths), longest)
+        self._turns: Mask = np.array([*(link.joint.turns for link in tree.links), False])[
+            self._paths
+        ]
+        places, loops = [], []
+        for i, loop in enumerate(closure.loops):
+            rows = [True] * len(LOCKED[loop.type][0]) + [False] * len(LOCKED[loop.type][1])
+            places += rows
+            loops += [i] * len(rows)
+        self._is_place: Mask = np.array(places, dtype=bool)
+        self._loop = np.array(loops, dtype=np.intp)
+        self._size = beyond
+        self._levers = fast(
+            lambda q: _squared_levers(geometry, paths, longest, q),
+            [len(geometry.names)],
+            self._paths.shape,
+        )
+
+    def levers(self, q: Floats) -> Floats:
+        """|p - p_k| (loops, joints), m, of the joints along each loop at q (n_r,)."""
+        return np.sqrt(self._levers(q))
+
+    def second(self, levers: Floats, d: Floats) -> Floats:
+        """Σ_k |∂²φ/∂q_j∂q_k| d_k (m, n_tree) where the levers are these."""
+        d, t = self._along(d), self._turns
+        turned = np.where(t, d, 0.0)
+        inner = np.cumsum(turned, axis=1) - turned
+        # k further in than j or j itself, then k further out
+        own = levers * (inner + turned)
+        place = own + t * _beyond(levers * d)
+        cosine = t * turned.sum(axis=1, keepdims=True)
+        return self._rows(place, cosine)
+
+    def third(self, levers: Floats, d: Floats) -> Floats:
+        """Σ_kl |∂³φ/∂q_j∂q_k∂q_l| d_k d_l (m, n_tree) where the levers are these."""
+        d, t = self._along(d), self._turns
+        turned = np.where(t, d, 0.0)
+        inner = np.cumsum(turned, axis=1) - turned
+        # j the outermost; else pairs (k, l) whose outermost is c
+        own = levers * (inner + turned) ** 2
+        pairs = levers * np.where(t, (inner + d) ** 2 - inner**2, 2 * d * inner)
+        place = own + t * _beyond(pairs)
+        cosine = t * turned.sum(axis=1, keepdims=True) ** 2
+        return self._rows(place, cosine)
+
+    def longest(self, levers: Floats, d: Floats) -> Floats:
+        """The levers (loops, joints) at their longest in the box of half-widths d."""
+        d, longest = self._along(d), np.where(self._turns, levers, 1.0)
+        growth = np.zeros(len(longest))
+        for k in reversed(range(longest.shape[1])):
+            # ∂(p - p_k)/∂q_i is no longer than the lever of i
+            longest[:, k] += np.where(self._turns[:, k], growth, 0.0)
+            growth += longest[:, k] * d[:, k]
+        return longest
+
+    def _along(self, d: Floats) -> Floats:
+        return np.append(d, 0.0)[self._paths]
+
+    def _rows(self, place: Floats, cosine: Floats) -> Floats:
+        """From the joints along each loop to those of the tree, row by row."""
+        every = np.zeros((2, len(place), self._size + 1))
+        loop = np.arange(len(place))[:, None]
+        every[0, loop, self._paths] = cosine
+        every[1, loop, self._paths] = place
+        return np.asarray(every[self._is_place.astype(int), self._loop, :-1])
+
+
+def _beyond(values: Floats) -> Floats:
+    """Sums of all that is further out, along each loop."""
+    return np.asarray(values[:, ::-1].cumsum(axis=1)[:, ::-1] - values)
+
+
+def _between(tree: Mechanism, start: int, end: int) -> list[int]:
+    """The joints between two links, from the start outwards."""
+    index = tree.index()
+
+    def carriers(i: int) -> list[int]:
+        path = []
+        while i >= 0:
+            path.append(i)
+            i = index[tree.links[i].parent]
+        return path
+
+    down, up = carriers(start), carriers(end)
+    common = set(down) & set(up)
+    return [i for i in down if i not in common] + [i for i in reversed(up) if i not in common]
+
+
+def _squared_levers(
+    geometry: LoopGeometry, paths: list[list[int]], longest: int, q: Array
+) -> Array:
+    closure = geometry.constraints
+    motion = TreeMotion(closure.tree, closure.coordinates, q)
+    rows = []
+    for loop, path in zip(closure.loops, paths, strict=True):
+        end = motion.frame(loop.successor).point
+        arms = [end - motion.p[i] for i in path]
+        rows.append([arm @ arm for arm in arms] + [0.0] * (longest - len(path)))
+    return array(rows)

@@ -1,0 +1,153 @@
+"""The ways along which loops are closed: motors driven, readings followed, a platform put."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...mechanism import Pose
+from ...scalar import Floats
+from .curvature import Curvature
+from .kinematic_state import ClosureFunctions
+from .position import SMALLEST_STEP, Path, Stride, rotation_vector, turned
+
+CONTRACTING = 0.5
+"""By how much Newton's simplified map shrinks distances within a certified step, at least"""
+SHRINKING = (0.3, 0.8)
+"""By how much a refused step is shorter when it is tried again: at most and at least"""
+LONGEST = 0.3
+"""rad, or shares of the mechanism's size: no longer step is tried"""
+ROOM = 2.5
+"""The ball's radius in shares of the error of the guess: above 1 / (1 - κ)"""
+SMALLEST_RADIUS = 1e-9
+"""rad, or shares of the size: where rounding is far below"""
+
+
+class ReadingsPath(Path):
+    """The other joints from all the known ones, actuated and sensed, by least squares."""
+
+    def __init__(self, functions: ClosureFunctions, start: Floats, way: Floats):
+        k = len(way)
+        super().__init__(functions.column_scale[k:])
+        self.functions, self._origin, self._way, self._k = functions, start[:k], way, k
+
+    def whole(self, u: Floats, share: float) -> Floats:
+        """q_r (n_r,)"""
+        return np.concatenate([self._origin + share * self._way, u])
+
+    def error(self, u: Floats, share: float) -> Floats:
+        return self.functions.residual(self.whole(u, share))
+
+    def jacobian(self, u: Floats, share: float) -> Floats:
+        return np.asarray(self.functions.jacobian(self.whole(u, share))[:, self._k :] * self.scale)
+
+
+class MotorPath(ReadingsPath):
+    """The passive joints from the actuated ones, each step certified.
+
+    With A = J_u⁻¹ at (q_0, u_0), a step w = (δq, -A J_q δq) and the guess u_0 + s w_u at the share
+    s of it, the simplified Newton map y ↦ y - A φ(q_0 + s δq, u_0 + s w_u + y) takes the ball
+    |y| ≤ r into itself and shrinks distances, for every s from 0 to 1, where
+
+        c = |A φ(guess)| ≤ |A φ| + ½ |A φ''[w,w]| + ⅙ |A| |φ'''|[w,w,w]
+        κ = |A (J_u(x) - J_u)| ≤ |A φ''_u[w]| + |A| (|φ''_u|[r] + ½ |φ'''_u|[w + r, w + r])
+        c + κ r ≤ r,  κ < 1
+
+    So (Banach) one solution is in that ball at every s, it is continuous in s, and J_u is regular
+    all the way: the solution at s = 1 is on the assembly mode of u_0. |φ''|, |φ'''| are bounds
+    over the whole ball (`curvature`); norms are largest entries of scaled joints.
+    """
+
+    def __init__(
+        self, functions: ClosureFunctions, curvature: Curvature, start: Floats, way: Floats
+    ):
+        super().__init__(functions, start, way)
+        self._curvature = curvature
+        self._spread = abs(functions.spread)
+
+    def increment(self, u: Floats, share: float) -> Floats:
+        return -np.asarray(np.linalg.solve(self.jacobian(u, share), self.error(u, share)))
+
+    def is_sound(self, before: tuple[Floats, float], after: tuple[Floats, float]) -> bool:  # noqa: ARG002
+        return True  # proved
+
+    def stride(self, u: Floats, share: float, step: float) -> Stride:
+        functions, k, scale = self.functions, self._k, self.scale
+        q_r = self.whole(u, share)
+        J = functions.jacobian(q_r)
+        try:
+            A = np.linalg.inv(J[:, k:] * scale)
+        except np.linalg.LinAlgError:
+            return Stride(0.0, u, 0.0)
+        # the direction w of the whole way, and φ''[w]: both are linear in the step
+        w = np.concatenate([self._way, -scale * (A @ (J[:, :k] @ self._way))])
+        J_rate = functions.jacobian_rate(q_r, w)
+        turning = A @ (J_rate[:, k:] * scale)
+        bending = float(max(abs(A @ (J_rate @ w)), default=0.0)) / 2
+        twist = float(np.linalg.norm(turning, np.inf))
+        weights = abs(A) * functions.kept_scale
+        off = float(max(abs(A @ functions.residual(q_r)), default=0.0))
+        levers = self._curvature.levers(q_r)
+        along = self._spread @ abs(w)
+        across = self._spread[:, k:] @ scale
+        ways = abs(w)
+        step = min(step, LONGEST / max(*(ways / functions.column_scale), 1e-9))
+
+        def guess_error(step: float, r: float) -> float:
+            longest = self._curvature.longest(levers, step * along + r * across)
+            third = weights @ self._rows(self._curvature.third(longest, step * along))
+            return off + bending * step**2 + float(max(third @ (step * ways), default=0.0)) / 6
+
+        while step > SMALLEST_STEP / 2:
+            r = max(ROOM * guess_error(step, 0.0), SMALLEST_RADIUS)
+            box = step * along + r * across
+            longest = self._curvature.longest(levers, box)
+            bounds = self._curvature.second(longest, r * across)
+            bounds = bounds + self._curvature.third(longest, box) / 2
+            more = weights @ self._rows(bounds)[:, k:] * scale
+            kappa = step * twist + float(np.linalg.norm(more, np.inf))
+            if kappa <= CONTRACTING and guess_error(step, r) + kappa * r <= r:
+                return Stride(step, u + step * w[k:], r)
+            step *= float(np.clip(0.9 * CONTRACTING / kappa, *SHRINKING))
+        return Stride(0.0, u, 0.0)  # a singularity is too near
+
+    def _rows(self, bounds: Floats) -> Floats:
+        """Of the kept rows, by q_r."""
+        return np.asarray(bounds[self.functions.kept] @ self._spread)
+
+
+class PosePath(Path):
+    """All joints from the platform's pose, the motors among them."""
+
+    def __init__(self, functions: ClosureFunctions, start: Floats, target: Pose, size: float):
+        super().__init__(functions.column_scale)
+        assert functions.platform_pose is not None
+        assert functions.J_C is not None
+        self._functions = functions
+        self._pose_of, self._jacobian_of = functions.platform_pose, functions.J_C
+        pose = self._pose_of(start)
+        self._R, self._p = pose[:3, :3], pose[:3, 3]
+        self._turn = rotation_vector(target.rotation @ self._R.T)
+        self._way = target.translation - self._p
+        self._weights = np.array([1 / size] * 3 + [1.0] * 3)
+        self._mode = self._orientation(start)
+
+    def miss(self, q_r: Floats, share: float) -> Floats:
+        """(6,): how far the platform is from where it should be, shares of the size and rad."""
+        now = self._pose_of(q_r)
+        off = rotation_vector(now[:3, :3] @ (turned(share * self._turn) @ self._R).T)
+        return self._weights * np.array([*(now[:3, 3] - self._p - share * self._way), *off])
+
+    def error(self, u: Floats, share: float) -> Floats:
+        return np.concatenate([self._functions.residual(u), self.miss(u, share)])
+
+    def jacobian(self, u: Floats, share: float) -> Floats:  # noqa: ARG002
+        rows = [self._functions.jacobian(u), self._weights[:, None] * self._jacobian_of(u)]
+        return np.asarray(np.vstack(rows) * self.scale)
+
+    def is_sound(self, before: tuple[Floats, float], after: tuple[Floats, float]) -> bool:
+        # the motors could not follow through a singularity of theirs
+        return self._orientation(after[0]) == self._mode and super().is_sound(before, after)
+
+    def _orientation(self, q_r: Floats) -> float:
+        passive = self._functions.jacobian(q_r)[:, self._functions.actuated :]
+        return float(np.linalg.slogdet(passive)[0])
