@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,7 @@ from ...mechanism import Mechanism, Pose
 from ...scalar import Floats
 from ..geometry.functions import Mask
 from ..geometry.kinematic_state import KinematicState
+from ..geometry.mobility import LEFT_OUT_TOLERANCE
 from ..geometry.solver import ClosureSolver
 from .continuation import Continuation
 from .control_model import ClosedModel
@@ -32,7 +34,13 @@ class ClosedChain:
     q are the control coordinates: the actuated joints, or, with `sensed`, those and the passive
     joints that carry a sensor. The other joints are solved, from the state before (at first from
     home) on. Arrays are float64 in SI units, (…, k) in, k = len(joint_names); a state with a NaN
-    in q gives NaN. One instance is for one thread: it remembers where the mechanism was.
+    in q gives NaN. So does a state of a batch that can't be closed or is too near a singularity,
+    with a `ClosureWarning`; a single one is an error.
+
+    What an instance is made of does not change, but for gravity, friction and bodies (`update`):
+    a call sees the old ones or the new ones. Several threads may call it: each goes on from its
+    own last state, at first from home, or from where `reset` put it. Batches are closed from there,
+    too: they don't depend on what was called before. Instances can be copied and pickled.
 
     Args:
         mechanism: with loops and `home`.
@@ -61,19 +69,36 @@ class ClosedChain:
         backend: str = "auto",
         threads: int | None = None,
     ):
+        terms = (terms,) if isinstance(terms, str) else tuple(terms)
+        _check_number("condition_limit", condition_limit, least=1.0)
+        _check_number("friction_smoothing", friction_smoothing, least=0.0)
+        self._choices: dict[str, Any] = {
+            "formulation": formulation,
+            "rotors": rotors,
+            "terms": terms,
+            "friction_smoothing": friction_smoothing,
+            "sensed": sensed,
+            "condition_limit": condition_limit,
+            "backend": backend,
+            "threads": threads,
+        }
+        self._start(mechanism, None)
+
+    def _start(self, mechanism: Mechanism, solver: ClosureSolver | None) -> None:
+        """Build all of it; a solver of a mechanism of the same geometry may be given."""
+        choices = self._choices
+        sensed, condition_limit = choices["sensed"], choices["condition_limit"]
         if sensed and not mechanism.sensed:
             raise DescriptionError(
                 "sensed: the description lists no sensed joints; add `sensed: [<passive joints>]`",
                 name="sensed",
                 expected="names of passive joints",
             )
-        choices = (formulation, rotors, tuple(terms), friction_smoothing)
-        self._taken_apart: Callable[[Mechanism], Subsystems] = lambda m: Subsystems.of(m, *choices)
         parts = self._taken_apart(mechanism)
         self.mechanism = mechanism
         self.sensed = sensed
         self.condition_limit = condition_limit
-        self.solver = ClosureSolver(parts.geometry)
+        self.solver = solver or ClosureSolver(parts.geometry)
         found = self.solver.mobility
         kept = list(found.kept)
         model = ClosedModel(
@@ -85,7 +110,7 @@ class ClosedChain:
             found.pivots,
             float(condition_limit),
         )
-        self._kernels = ModelKernels(model, backend, threads)
+        self._kernels = ModelKernels(model, choices["backend"], choices["threads"])
         self._continuation = Continuation(self.solver, self._kernels)
         self._k = model.known
         names = parts.geometry.names
@@ -93,6 +118,37 @@ class ClosedChain:
         """The order of q_r: actuated, sensed, other passive joints"""
         self.actuated_names: tuple[str, ...] = names[: parts.geometry.actuated]
         self.joint_names: tuple[str, ...] = names[: model.known]
+
+    def _taken_apart(self, mechanism: Mechanism) -> Subsystems:
+        names = ("formulation", "rotors", "terms", "friction_smoothing")
+        return Subsystems.of(mechanism, *(self._choices[name] for name in names))
+
+    # --- copies: what was built is built again, or shared where it never changes --------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        continuation = self._continuation
+        return {
+            "mechanism": self.mechanism,
+            "choices": self._choices,
+            "origin": continuation.origin.q_r,
+            "last": continuation.last,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._choices = state["choices"]
+        self._start(state["mechanism"], None)
+        self._continuation.go_on(self.solver.state(state["origin"]), state["last"])
+
+    def __copy__(self) -> ClosedChain:
+        other = type(self).__new__(type(self))
+        other._choices = self._choices
+        other._start(self.mechanism, self.solver)
+        continuation = self._continuation
+        other._continuation.go_on(continuation.origin, continuation.last)
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ClosedChain:
+        return self.__copy__()
 
     # --- what was found out -----------------------------------------------------------------
 
@@ -123,7 +179,7 @@ class ClosedChain:
 
     @property
     def last(self) -> KinematicState:
-        """What was solved last, at rest: its `residual` and `condition` are for diagnostics."""
+        """What was solved last, at rest, by whichever thread; for diagnostics, and for `reset`."""
         return self.solver.state(self._continuation.last)
 
     @property
@@ -159,8 +215,20 @@ class ClosedChain:
         return self.solver.inverse(pose, start)
 
     def reset(self, start: KinematicState | None = None) -> None:
-        """Solve the next state from start (home if None) on."""
-        self._continuation.restart(start or self.home)
+        """Solve the next state from start (home if None) on, in every thread.
+
+        Raises:
+            ClosureError: the loops can't be closed near start.
+            InputError: a batch, or not a number.
+        """
+        start = start or self.home
+        if start.q_r.shape != self.home.q_r.shape or not np.isfinite(start.q_r).all():
+            raise wrong(InputError, "start", start.q_r.shape, "one closed state")
+        if not start.residual <= LEFT_OUT_TOLERANCE:
+            # as readings may leave it: the loops closed where the motors are
+            q_r = self.solver.forward(start.q_r[: len(self.actuated_names)], start.q_r)
+            start = self.solver.state(q_r)
+        self._continuation.restart(start)
 
     # --- dynamics ---------------------------------------------------------------------------
 
@@ -220,6 +288,11 @@ class ClosedChain:
         if force.ndim == 0 or force.shape[-1] != 6:
             raise wrong(InputError, "wrench", force.shape, "(…, 6): force and moment about P")
         q_r, valid = self._sound(q)
+        try:
+            np.broadcast_shapes(force.shape[:-1], q_r.shape[:-1])
+        except ValueError:
+            shapes = f"{force.shape} at states {q_r.shape[:-1]}"
+            raise wrong(InputError, "wrench", shapes, "batches that fit") from None
         # F_ext = Tᵀ J_Cᵀ Q_x
         J_R = self.solver.state(q_r).J_R
         return _finished((_transposed(J_R) @ force[..., None])[..., 0], valid)
@@ -263,6 +336,12 @@ class ClosedChain:
         except ValueError:
             shapes = ", ".join(str(array.shape) for array in arrays)
             raise wrong(InputError, ", ".join(states), shapes, "batches that fit") from None
+
+
+def _check_number(name: str, value: float, least: float) -> None:
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if isinstance(value, bool) or not is_number or not least <= value < np.inf:
+        raise wrong(InputError, name, value, f"a number, at least {least:g}")
 
 
 def _transposed(matrix: Floats) -> Floats:

@@ -79,6 +79,11 @@ class Continuation:
         memory = self._remembered(start, float(start.assembly_mode))
         self._origin, self._latest = Origin(np.array(start.q_r), memory), memory
 
+    def go_on(self, origin: KinematicState, last: Floats) -> None:
+        """From an origin by way of what was closed last (n_r,)."""
+        self.restart(origin)
+        self._keep(self._memory_at(last, self._origin), self._origin)
+
     def torques(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats | None:
         """τ (n_a,) of one state near the last; None: it is something else."""
         out = self._next(q, qd, qdd, self._origin)

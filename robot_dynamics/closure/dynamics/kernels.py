@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,19 +27,26 @@ class ModelKernels:
         self._values = self._layout.values(model.parts)
         self._options = (backend, threads)
         self._built: dict[str, Kernel] = {}
+        self._change = threading.Lock()
 
     def __getitem__(self, name: str) -> Kernel:
-        if name not in self._built:
-            kind = QuickKernel if name == "at_once" else Kernel
-            self._built[name] = kind(self.function(name), self._values, *self._options)
-        return self._built[name]
+        found = self._built.get(name)
+        if found is not None:
+            return found
+        kind = QuickKernel if name == "at_once" else Kernel
+        built = kind(self.function(name), self._values, *self._options)
+        with self._change:
+            # the mechanism may have changed while this was built
+            built.parameters = self._values
+            return self._built.setdefault(name, built)
 
     def update(self, parts: Subsystems) -> None:
         """Take over gravity, friction and inertias of a mechanism of the same geometry."""
-        self._values = self._layout.values(parts)
-        self.model = self.model.over(parts)
-        for kernel in self._built.values():
-            kernel.parameters = self._values
+        values = self._layout.values(parts)
+        with self._change:
+            self._values, self.model = values, self.model.over(parts)
+            for kernel in self._built.values():
+                kernel.parameters = values
 
     def function(self, name: str) -> Function:
         """One of the model's functions, to compile."""

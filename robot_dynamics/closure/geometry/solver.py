@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +17,7 @@ from .kinematic_state import ClosureFunctions, KinematicState
 from .loop_geometry import LoopGeometry
 from .mobility import LEFT_OUT_TOLERANCE, explore
 from .paths import MotorPath, PosePath, ReadingsPath
-from .position import follow
+from .position import BOUND, ROUNDING, Stride, follow, newton
 
 POSE_TOLERANCE = 1e-9
 """How exactly the inverse problem puts the platform, in shares of the mechanism's size or rad"""
@@ -52,6 +53,10 @@ class ClosureSolver:
         )
         self.home = self.state(self.mobility.home)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # generated code is not sent: it is generated again
+        return ClosureSolver, (self.geometry,)
+
     def state(self, q_r: Floats, qd_r: Floats | None = None) -> KinematicState:
         """A state at q_r (…, n_r), whether closed or not: its residual says."""
         rows = abs(self._residual(q_r))
@@ -71,9 +76,8 @@ class ClosureSolver:
         if k == len(start):
             return known.copy()
         square = k == a
-        if not square:
-            # where the motors say it is, the sensors correct but little
-            start = self.forward(known[:a], start)
+        # where the motors say it is, the sensors correct but little
+        start = self._settled(start) if square else self.forward(known[:a], start)
         way = self.way(start[:k], known)
         path = (
             MotorPath(self.functions, self._curvature, start, way)
@@ -105,6 +109,15 @@ class ClosureSolver:
         if square:
             self._check_left_out(q_r)
         return q_r
+
+    def _settled(self, start: Floats) -> Floats:
+        """The loops closed where the motors are: readings may have left them open."""
+        a = self.functions.actuated
+        if np.max(abs(self.functions.residual(start)), initial=0.0) <= ROUNDING:
+            return start
+        path = ReadingsPath(self.functions, start, np.zeros(a))
+        u = newton(path, Stride(1.0, start[a:], BOUND), 1.0)
+        return start if u is None else path.whole(u, 1.0)
 
     def inverse(
         self, pose: Pose | ArrayLike, start: KinematicState | None = None

@@ -1,0 +1,369 @@
+"""Closed chains stay on their assembly mode, however far a state is from the one before.
+
+The reference walks there in very small steps by plain Newton, all states at once; where a step
+is not small it gives up.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from robots import CONFIG
+
+import robot_dynamics as rd
+from robot_dynamics.closure import ClosedChain, SensorMonitor
+from robot_dynamics.errors import ClosureError, ClosureWarning
+
+SAME = 1e-7
+"""rad, m: other solutions are tenths away"""
+FAR = {"five_bar": (1.2, 1200, 150), "rrr": (0.55, 300, 50), "delta": (1.0, 500, 60),
+       "gough_stewart": (0.12, 200, 30)}  # fmt: skip
+"""How far from home in rad or m, how many states in a batch, and one by one"""
+STEP = 6e-3
+"""The reference's, rad or shares of the size"""
+
+
+@pytest.fixture(scope="module", params=FAR)
+def robot(request):
+    """(name, chain)"""
+    return request.param, chain_of(request.param)
+
+
+def chain_of(name: str, **options) -> ClosedChain:
+    return ClosedChain(rd.load(CONFIG / f"{name}.yaml"), **options)
+
+
+def far_states(name: str, chain: ClosedChain) -> np.ndarray:
+    size, many, _ = FAR[name]
+    rng = np.random.default_rng(0)
+    return chain.home.q_a + rng.uniform(-size, size, (many, len(chain.actuated_names)))
+
+
+def walked(chain: ClosedChain, targets: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
+    """q_r (m, n_r) at targets (m, n_a), gone to in steps of STEP from start; NaN: not possible."""
+    solver = chain.solver
+    a, scale = len(chain.actuated_names), solver.scale
+    q_r = np.tile(chain.home.q_r if start is None else start, (len(targets), 1))
+    origin, way = q_r[:, :a].copy(), targets - q_r[:, :a]
+    steps = int(np.ceil(abs(way / scale[:a]).max() / STEP))
+    first = np.sign(np.linalg.det(solver.functions.jacobian(q_r)[..., a:]))
+    alive = np.ones(len(targets), dtype=bool)
+    for i in range(1, steps + 1):
+        q_r[alive, :a] = (origin + way * (i / steps))[alive]
+        moved = np.zeros(len(targets))
+        for _ in range(3):
+            J = solver.functions.jacobian(q_r[alive])[..., a:]
+            error = solver.functions.residual(q_r[alive])
+            step = np.linalg.solve(J, error[..., None])[..., 0]
+            q_r[alive, a:] -= step
+            moved[alive] += abs(step / scale[a:]).max(axis=1)
+        alive[alive] = abs(step / scale[a:]).max(axis=1) < 1e-6
+        alive &= moved < 12 * STEP
+        J = solver.functions.jacobian(q_r[alive])[..., a:]
+        alive[alive] = np.sign(np.linalg.det(J)) == first[alive]
+    q_r[~alive] = np.nan
+    return q_r
+
+
+def quietly(function, *arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClosureWarning)
+        return function(*arguments)
+
+
+def test_far_states_of_a_batch_are_where_a_walk_ends(robot):
+    name, chain = robot
+    q = far_states(name, chain)
+    found, expected = quietly(chain.forward, q).q_r, walked(chain, q)
+    there = np.isfinite(expected).all(axis=1)
+    assert there.sum() > 0.4 * len(q)
+    assert np.isfinite(found[there]).all(), "refused, though one can walk there"
+    assert abs(found[there] - expected[there]).max() < SAME
+    # a walk gives up a little before a singularity, no other solution is found there
+    beyond = np.isfinite(found).all(axis=1) & ~there
+    assert beyond.sum() < 0.03 * len(q)
+
+
+def test_a_far_first_call_is_where_a_walk_ends(robot):
+    name, chain = robot
+    q = far_states(name, chain)[: FAR[name][2]]
+    expected = walked(chain, q)
+    for target, reference in zip(q, expected, strict=True):
+        chain.reset()
+        try:
+            found = chain.forward(target).q_r
+        except ClosureError:
+            assert np.isnan(reference).all()
+            continue
+        assert np.isnan(reference).any() or abs(found - reference).max() < SAME
+
+
+def test_a_step_over_a_singularity_keeps_the_mode_of_five_bars_far_call():
+    """Newton's method, let go, lands on the other mode with a condition number of 2.5."""
+    chain = chain_of("five_bar")
+    q = chain.home.q_a + np.array([-0.088, 0.923])
+    (expected,) = walked(chain, q[None])
+    for call in (chain.forward, lambda x: chain.forward(x[None])):
+        chain.reset()
+        assert call(q).q_r.ravel() == pytest.approx(expected, abs=SAME)
+    assert chain.forward(q).assembly_mode == chain.home.assembly_mode
+
+
+@pytest.mark.parametrize("careful", [False, True])
+def test_certified_steps_alone_end_where_the_walk_does(robot, careful):
+    """The careful way, and bounds that are false would show: κ and c are measured on the way."""
+    name, chain = robot
+    q = far_states(name, chain)[:8]
+    expected = walked(chain, q)
+    for target, reference in zip(q, expected, strict=True):
+        if np.isnan(reference).any():
+            with pytest.raises(ClosureError, match="don't close"):
+                chain.solver.forward(target, chain.home.q_r)
+        else:
+            start = chain.home.q_r if not careful else chain.forward(target).q_r
+            back = chain.solver.forward(target if not careful else chain.home.q_a, start)
+            want = reference if not careful else chain.home.q_r
+            assert abs(back - want).max() < SAME
+
+
+def test_the_bounds_of_the_curvature_hold(robot):
+    """|φ''| and |φ'''| along any direction within a box are below what `Curvature` says."""
+    from robot_dynamics.closure.geometry.curvature import Curvature
+
+    _, chain = robot
+    geometry = chain.solver.geometry
+    closure, bounds = geometry.constraints, Curvature(geometry)
+    S = np.asarray(closure.coordinates[0], dtype=float)
+    rng = np.random.default_rng(0)
+    n, near = len(geometry.names), 0.0
+    for _ in range(10):
+        center = chain.home.q_r + 0.1 * chain.solver.scale * rng.uniform(-1, 1, n)
+        half = 0.1 * chain.solver.scale * rng.uniform(0, 1, n)
+        q, w = center + half * rng.uniform(-1, 1, n), rng.uniform(-1, 1, n)
+        box, d = abs(S) @ half, abs(S @ w)
+        levers = bounds.longest(bounds.levers(center), box)
+        bending, bound = abs(closure.jacobian_rate(q, w)), bounds.second(levers, d) @ abs(S)
+        assert (bending <= bound + 1e-9).all()
+        near = max(near, float((bending / (bound + 1e-9)).max()))
+        step = 1e-4
+        ends = [closure.jacobian_rate(q + s * step * w, w) for s in (1, -1)]
+        third = (ends[0] - ends[1]) / (2 * step)
+        assert (abs(third) <= bounds.third(levers, d) @ abs(S) + 1e-6).all()
+    assert near > 0.3, "bounds that are never near say nothing"
+
+
+@pytest.mark.parametrize("name", ["five_bar", "delta"])
+def test_what_was_called_before_makes_no_difference(name):
+    """Of robots with two assembly modes, one of each sign of the determinant."""
+    chain = chain_of(name)
+    q = far_states(name, chain)[:150]
+    expected = walked(chain, q)
+    for target, reference in zip(q, expected, strict=True):
+        try:
+            found = chain.forward(target).q_r
+        except ClosureError:
+            assert np.isnan(reference).any()
+            continue
+        assert np.isnan(reference).any() or abs(found - reference).max() < SAME
+
+
+def test_a_sequence_of_far_states_is_walked_along():
+    """Of robots with more modes the way matters, as it does for the robot itself."""
+    for name, size in (("rrr", 0.3), ("gough_stewart", 0.05)):
+        chain = chain_of(name)
+        rng = np.random.default_rng(1)
+        before = chain.home.q_r
+        for _ in range(12):
+            q = chain.home.q_a + rng.uniform(-size, size, len(chain.actuated_names))
+            (expected,) = walked(chain, q[None], before)
+            assert np.isfinite(expected).all()
+            before = chain.forward(q).q_r
+            assert abs(before - expected).max() < SAME
+
+
+@pytest.mark.parametrize("name", ["rrr", "five_bar", "delta"])
+def test_readings_of_another_mode_are_refused(name):
+    """The sensors say what the robot's mirror image would."""
+    active, sensed = chain_of(name), chain_of(name, sensed=True)
+    k, a = len(sensed.joint_names), len(active.actuated_names)
+    other = other_mode(active)
+    assert other is not None
+    assert active.solver.state(other).assembly_mode != active.home.assembly_mode
+    with pytest.raises(ClosureError):
+        sensed(other[:k], np.zeros(k), np.zeros(k))
+    # the next state is none the worse for it
+    q = active.forward(active.home.q_a + 0.01).q_r[:k]
+    assert sensed(q, np.zeros(k), np.zeros(k)) == pytest.approx(
+        active(q[:a], np.zeros(a), np.zeros(a)), rel=1e-9, abs=1e-12
+    )
+
+
+def other_mode(chain: ClosedChain) -> np.ndarray | None:
+    """Some closed configuration of the other orientation, with the motors at home."""
+    rng = np.random.default_rng(0)
+    a, solver = len(chain.actuated_names), chain.solver
+    for _ in range(300):
+        q_r = chain.home.q_r.copy()
+        q_r[a:] += rng.uniform(-3, 3, len(q_r) - a)
+        for _ in range(30):
+            J = solver.functions.jacobian(q_r)[:, a:]
+            q_r[a:] -= np.clip(np.linalg.pinv(J) @ solver.functions.residual(q_r), -0.5, 0.5)
+        state = solver.state(q_r)
+        if state.residual < 1e-10 and state.assembly_mode != chain.home.assembly_mode:
+            return q_r
+    return None
+
+
+def test_another_mode_is_followed_where_reset_says_so():
+    chain = chain_of("five_bar")
+    other = chain.solver.state(other_mode(chain))
+    chain.reset(other)
+    q = far_states("five_bar", chain)[:40] * 0.3 + chain.home.q_a * 0.7
+    expected = walked(chain, q, other.q_r)
+    there = np.isfinite(expected).all(axis=1)
+    assert there.any()
+    found = quietly(chain.forward, q).q_r
+    assert abs(found[there] - expected[there]).max() < SAME
+    assert abs(chain.forward(q[there][0]).q_r - expected[there][0]).max() < SAME
+    chain.reset()
+    assert chain.last.assembly_mode == chain.home.assembly_mode != other.assembly_mode
+
+
+@pytest.mark.parametrize("name", ["rrr", "delta", "gough_stewart"])
+def test_the_inverse_keeps_both_modes_or_refuses(name):
+    chain = chain_of(name)
+    rng = np.random.default_rng(3)
+    answered = 0
+    for _ in range(25):
+        pose = chain.home.platform_pose.copy()
+        pose[:3, 3] += rng.uniform(-0.15, 0.15, 3) * ([1, 1, 0] if name == "rrr" else 1)
+        try:
+            state = chain.inverse(pose)
+        except ClosureError:
+            continue
+        answered += 1
+        assert state.platform_pose == pytest.approx(pose, abs=1e-8)
+        assert state.assembly_mode == chain.home.assembly_mode
+        # the same place by way of small steps
+        here = chain.home
+        for share in np.linspace(0, 1, 40)[1:]:
+            between = pose.copy()
+            between[:3, 3] = chain.home.platform_pose[:3, 3] * (1 - share) + pose[:3, 3] * share
+            here = chain.inverse(between, here)
+        assert abs(here.q_r - state.q_r).max() < SAME
+    assert answered > 5
+
+
+@pytest.mark.parametrize("name", ["five_bar", "rrr"])
+def test_a_monitor_stays_on_the_mode(name):
+    chain = chain_of(name)
+    monitor = SensorMonitor(chain.mechanism)
+    k = len(monitor.joint_names)
+    q = far_states(name, chain)[:30]
+    expected = walked(chain, q)
+    for reference in expected[np.isfinite(expected).all(axis=1)]:
+        verdict = monitor.update(reference[:k])
+        assert verdict.consistent
+        assert abs(verdict.state.q_r - reference).max() < 1e-6
+
+
+# --- whole turns -----------------------------------------------------------------------------
+
+
+def test_a_reading_a_whole_turn_away_is_the_same_place(tmp_path):
+    import closed_robots
+
+    robot = closed_robots.slider_crank(1)
+    robot["links"][1]["joint"]["type"] = "continuous"
+    chain = closed_robots.ClosedChain(closed_robots.load(robot, tmp_path))
+    turn = 2 * np.pi
+    here = chain.forward([0.9]).q_r
+    for q in ([0.9 + turn], [0.9 - 3 * turn]):
+        state = chain.forward(q)
+        assert state.q_r[0] == q[0]
+        assert state.q_r[1:] == pytest.approx(here[1:], abs=1e-9)
+        batch = chain.forward([q, [0.9]]).q_r
+        assert batch[:, 0] == pytest.approx([q[0], 0.9])
+        assert batch[0, 1:] == pytest.approx(batch[1, 1:], abs=1e-9)
+    # solved joints go on where the motor's readings wrap
+    angles = np.linspace(0.7, 0.7 + 2 * turn, 200)
+    wrapped = (angles + np.pi) % turn - np.pi
+    chain.reset()
+    solved = np.array([chain.forward([q]).q_r[1:] for q in wrapped])
+    assert abs(np.diff(solved, axis=0)).max() < 0.3
+    # the rod turns back against the crank, the block's pin does not turn
+    assert solved[-1] - solved[0] == pytest.approx([0.0, -2 * turn], abs=1e-9)
+
+
+def test_a_joint_that_is_not_continuous_has_no_whole_turns(tmp_path):
+    import closed_robots
+
+    robot = closed_robots.slider_crank(1)
+    chain = closed_robots.ClosedChain(closed_robots.load(robot, tmp_path))
+    there = chain.forward([0.7 + 2 * np.pi]).q_r
+    # it goes all the way round
+    rod = chain.coordinate_names.index("rod")
+    assert there[rod] - chain.home.q_r[rod] == pytest.approx(-2 * np.pi, abs=1e-9)
+    assert chain.solver.way(np.array([0.0]), np.array([6.0])) == pytest.approx([6.0])
+
+
+# --- anything, in any order ------------------------------------------------------------------
+
+NUMBERS = st.one_of(
+    st.floats(-0.9, 0.9),
+    st.floats(-7.0, 7.0),
+    st.sampled_from([0.0, np.nan, np.inf, -np.inf, 1e6, -1e9, 1e300]),
+)
+CALLS = st.lists(
+    st.tuples(
+        st.sampled_from(["torques", "forward", "batch", "matrix", "reset", "update"]),
+        st.tuples(NUMBERS, NUMBERS),
+    ),
+    min_size=1,
+    max_size=6,
+)
+CHAIN = None
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(CALLS)
+def test_no_order_of_calls_ends_on_another_mode(calls):
+    global CHAIN
+    CHAIN = CHAIN or (chain_of("five_bar"), chain_of("five_bar"))
+    chain, reference = CHAIN
+    chain.reset()
+    zero = np.zeros(2)
+    for what, away in calls:
+        with np.errstate(all="ignore"):
+            q = chain.home.q_a + np.array(away)
+        try:
+            if what == "torques":
+                chain(q, zero, zero)
+            elif what == "forward":
+                chain.forward(q)
+            elif what == "batch":
+                quietly(chain.forward, np.array([q, chain.home.q_a, 0.5 * q]))
+            elif what == "matrix":
+                chain.mass_matrix(q)
+            elif what == "reset":
+                chain.reset()
+            else:
+                chain.update(chain.mechanism)
+        except ClosureError:
+            pass
+        last = chain.last
+        assert last.assembly_mode == chain.home.assembly_mode
+        assert last.residual < 1e-9
+    # the same state from home: the same answer, or one of the two refuses
+    q = last.q_a
+    try:
+        reference.reset()
+        expected = reference.forward(q).q_r
+    except ClosureError:
+        return
+    turns = (last.q_r - expected) / (2 * np.pi)
+    assert abs(turns - np.round(turns)).max() < SAME
