@@ -58,10 +58,20 @@ def _yaml(value: Any) -> str:
 class Partner:
     """Starts the node, publishes for it and keeps what it publishes. A context manager."""
 
-    def __init__(self, *, arguments: tuple[str, ...] = (), **parameters: Any):
+    def __init__(
+        self,
+        *,
+        arguments: tuple[str, ...] = (),
+        program: tuple[str, ...] = (),
+        **parameters: Any,
+    ):
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  closed by __exit__
         self.process = subprocess.Popen(
-            command_line(*parameters_on_command_line(parameters), *arguments),
+            [
+                *(program or command_line()),
+                *parameters_on_command_line(parameters),
+                *arguments,
+            ],
             cwd=ROOT,
             env=ENVIRONMENT,
             stdout=self._log,

@@ -1,0 +1,288 @@
+"""However the node ends, its last word is a torque at rest; however a motion ends, too."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
+
+from builtin_interfaces.msg import Duration, Time
+from node_process import ENVIRONMENT, PATIENCE, ROOT, Partner, command_line
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import robot_dynamics as rd
+
+G = 9.81
+ROUNDING = 1e-12
+CARTESIAN, POLAR, RRR = (
+    str(ROOT / f"config/{name}.yaml") for name in ("cartesian", "polar", "rrr")
+)
+JOINTS = dict.fromkeys(("d1", "d2", "d3"), (0.1, 0.0))
+MOVING, REST = [12.0, 6.0 * (1.0 + G), 2.0], [0.0, 6.0 * G, 0.0]
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
+
+
+def is_close(values, expected) -> bool:
+    return len(values) == len(expected) and np.allclose(values, expected, ROUNDING, ROUNDING)
+
+
+def cartesian(**values) -> Partner:
+    return Partner(**{"description": CARTESIAN, "command_timeout": 0.0, "max_age": 20.0, **values})
+
+
+def set_in_motion(partner: Partner, stamp: Time | None = None) -> None:
+    def publish():
+        partner.accelerate(dict.fromkeys(JOINTS, 1.0))
+        partner.state(JOINTS, stamp)
+
+    partner.until(
+        lambda: partner.commands and is_close(partner.commands[-1], MOVING),
+        "torques of a motion",
+        meanwhile=publish,
+    )
+
+
+def rest_follows(partner: Partner, *, ended: bool = False) -> None:
+    partner.until(
+        lambda: is_close(partner.commands[-1], REST),
+        "torques at rest, as the last word",
+        ended=ended,
+    )
+
+
+# Signals
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_any_signal_and_more_of_them_end_it_with_a_torque_at_rest_and_code_0(name):
+    with cartesian() as partner:
+        set_in_motion(partner)
+        for each in (name, *SIGNALS, name):
+            if partner.process.poll() is None:
+                partner.process.send_signal(getattr(signal, each))
+            time.sleep(0.01)
+        assert partner.process.wait(PATIENCE) == 0
+        rest_follows(partner, ended=True)
+        assert "Traceback" not in partner.log
+
+
+def test_a_closed_terminal_does_not_end_what_was_started_by_nohup():
+    with cartesian(program=("nohup", *command_line())) as partner:
+        set_in_motion(partner)
+        partner.process.send_signal(signal.SIGHUP)
+        time.sleep(0.5)
+        assert partner.process.poll() is None
+        partner.process.send_signal(signal.SIGTERM)
+        assert partner.process.wait(PATIENCE) == 0
+
+
+def catches(pid: int, number: int) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text()
+    mask = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(mask >> (number - 1) & 1)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="there is no /proc")
+@pytest.mark.parametrize("delay", np.linspace(0.0, 1.4, 8).round(2).tolist())
+def test_a_signal_at_any_moment_of_the_start_is_a_clean_end(delay):
+    number = getattr(signal, SIGNALS[round(delay * 5) % 4])
+    process = subprocess.Popen(
+        command_line("--ros-args", "-p", f"description:={POLAR}"),
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        # before its first line Python itself has the word
+        deadline = time.monotonic() + PATIENCE
+        while not catches(process.pid, signal.SIGHUP) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        time.sleep(delay)
+        process.send_signal(number)
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=PATIENCE)
+    finally:
+        process.kill()
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+    assert "KeyboardInterrupt" not in said
+
+
+# Faults
+
+
+FAULTY = """
+import sys
+from robot_dynamics.ros.executable import run
+def load():
+    from robot_dynamics.ros.feed_forward_node import FeedForwardNode
+    class Faulty(FeedForwardNode):
+        def _on_payload(self, message):
+            raise KeyError("a fault\\nof its own")
+    return Faulty
+sys.exit(run("feed_forward", load, None, lambda node: node.farewell()))
+"""
+
+
+def test_a_fault_of_its_own_comes_after_the_last_word_in_one_line_with_code_1():
+    with cartesian(program=(sys.executable, "-c", FAULTY)) as partner:
+        set_in_motion(partner)
+        from geometry_msgs.msg import InertiaStamped
+
+        partner.payload_out.publish(InertiaStamped())
+        assert partner.process.wait(PATIENCE) == 1
+        rest_follows(partner, ended=True)
+        lines = [line for line in partner.log.splitlines() if line.startswith("feed_forward: ")]
+        assert len(lines) == 1
+        assert "unexpected KeyError" in lines[0]
+        assert "Traceback" not in partner.log
+
+
+@pytest.mark.parametrize("way", ["closed", "broken", "never there"])
+def test_nobody_who_listens_is_no_reason_to_leave_without_the_last_word(way, tmp_path):
+    fault = tmp_path / "fault.py"
+    fault.write_text(FAULTY)
+    program = {
+        "closed": 'exec {0} {1} "$@" >&- 2>&- <&-',
+        "never there": 'exec {0} {1} "$@" > /dev/full 2>&1',
+        # head leaves, and with it the reader of the pipe
+        "broken": '{0} {1} "$@" 2>&1 | true; exit ${{PIPESTATUS[0]}}',
+    }[way].format(sys.executable, fault)
+    with cartesian(program=("bash", "-c", program, "bash")) as partner:
+        set_in_motion(partner)
+        from geometry_msgs.msg import InertiaStamped
+
+        partner.payload_out.publish(InertiaStamped())
+        assert partner.process.wait(PATIENCE) == 1
+        rest_follows(partner, ended=True)
+
+
+# Time
+
+
+def test_simulated_time_that_stops_leaves_a_torque_at_rest():
+    with cartesian(use_sim_time=True, max_age=1.0) as partner:
+        clock = partner.node.create_publisher(Clock, "/clock", 10)
+        now = Time(sec=1000)
+        partner.until(
+            lambda: partner.commands and is_close(partner.commands[-1], MOVING),
+            "torques of a motion",
+            meanwhile=lambda: (
+                clock.publish(Clock(clock=now)),
+                partner.accelerate(dict.fromkeys(JOINTS, 1.0)),
+                partner.state(JOINTS, now),
+            ),
+        )
+        rest_follows(partner)
+        partner.until(
+            lambda: "event: torques: feedback lost" in partner.counts(),
+            "the event in the diagnostics",
+        )
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_a_clock_that_changes_ends_the_motion(simulated):
+    with cartesian(command_timeout=0.5, use_sim_time=not simulated) as partner:
+        clock = partner.node.create_publisher(Clock, "/clock", 10)
+        past, wall = Time(sec=1000), partner.node.get_clock().now
+
+        def publish(sim: bool):
+            if sim:
+                clock.publish(Clock(clock=past))
+            partner.state(JOINTS, past if sim else wall().to_msg())
+
+        def begin():
+            partner.accelerate(dict.fromkeys(JOINTS, 1.0))
+            publish(not simulated)
+
+        partner.until(
+            lambda: partner.commands and is_close(partner.commands[-1], MOVING),
+            "torques of a motion",
+            meanwhile=begin,
+        )
+        for _ in range(20):  # nothing of the old command is on its way any more
+            partner.spin()
+        assert partner.set_parameters(use_sim_time=simulated).successful
+        rest_follows(partner)
+        partner.commands.clear()
+        partner.until(
+            lambda: len(partner.commands) >= 20, "torques", meanwhile=lambda: publish(simulated)
+        )
+        assert all(is_close(values, REST) for values in partner.commands), partner.commands
+        assert "the clock changed" in partner.log
+
+
+# What goes out, over DDS
+
+
+def test_a_trajectory_that_begins_a_moment_ahead_makes_no_torque_of_its_own():
+    polar = rd.InverseDynamics(rd.load(POLAR))
+    here, target = [0.3, 0.3], [0.305, 0.305]
+    with Partner(description=POLAR, max_age=20.0) as partner:
+        joints = dict(zip(("theta1", "d2"), zip(here, [0.0, 0.0], strict=True), strict=True))
+
+        def publish():
+            message = JointTrajectory(joint_names=["theta1", "d2"])
+            for ahead in (0, 10):
+                goal = [x + 0.01 * (ahead > 0) for x in target]
+                message.points.append(
+                    JointTrajectoryPoint(positions=goal, velocities=[0.0, 0.0],
+                                         time_from_start=Duration(sec=ahead))
+                )  # fmt: skip
+            ns = partner.node.get_clock().now().nanoseconds + 2_000_000
+            message.header.stamp = Time(sec=ns // 10**9, nanosec=ns % 10**9)
+            partner.command_out.publish(message)
+            for _ in range(5):
+                partner.state(joints)
+                partner.spin(0.001)
+
+        partner.until(lambda: len(partner.commands) > 100, "torques", meanwhile=publish)
+        # the trajectory's own peak: 6 Δ/h² over 10 s
+        own = np.abs(polar(here, [0.0, 0.0], [6e-4, 6e-4]))
+        largest = np.abs(partner.commands).max(axis=0)
+        # the way there may have been made with up to 10 rad/s², where the message was quick
+        assert (largest <= np.maximum(own, np.abs(polar(here, [0, 0], [10.0, 10.0])))).all(), (
+            largest
+        )
+
+
+def test_a_foreign_state_does_not_end_a_sensed_node():
+    mechanism = rd.load(RRR)
+    dynamics = rd.InverseDynamics(mechanism)
+    names = ("qa1", "qa2", "qa3", "qp1", "qp2", "qp3")
+    home = {name: (float(mechanism.home[name]), 0.0) for name in names}
+    wanted = dict.fromkeys(names[:3], 1.0)
+    expected = dynamics([home[n][0] for n in names[:3]], np.zeros(3), np.ones(3))
+    with Partner(description=RRR, sensed=True, command_timeout=0.0, max_age=20.0) as partner:
+
+        def publish():
+            partner.accelerate(wanted)
+            foreign = JointState(name=["qa1", "qa2", "qa3", "qp2", "qp1"], position=[0.0])
+            foreign.header.stamp = partner.node.get_clock().now().to_msg()
+            partner.states_out.publish(foreign)
+            partner.state(home)
+
+        partner.until(lambda: len(partner.commands) > 20, "torques", meanwhile=publish)
+        np.testing.assert_allclose(
+            partner.commands, np.tile(expected, (len(partner.commands), 1)), rtol=1e-9, atol=1e-9
+        )
+        assert partner.process.poll() is None
+        key = "rejected: joint_states: wrong length"
+        partner.until(lambda: int(partner.counts().get(key, 0)) > 5, key)
+
+
+def test_the_signals_of_this_test_are_those_that_end_a_process():
+    from robot_dynamics.ros.executable import SIGNALS as ANSWERED
+
+    assert {getattr(signal, name) for name in SIGNALS} == set(ANSWERED)
