@@ -131,6 +131,16 @@ def test_files_that_are_not_there_or_nothing_to_read(tmp_path):
     refused(tmp_path / "list.yaml", "a mapping")
 
 
+def test_a_path_may_be_longer_than_a_name(tmp_path):
+    deep = tmp_path.joinpath(*(["folder" * 10] * 6))
+    deep.mkdir(parents=True)
+    (deep / "robot.urdf").write_text(URDF)
+    (tmp_path / "robot.yaml").write_text(yaml.safe_dump({"urdf": str(deep / "robot.urdf")}))
+    assert rd.load(tmp_path / "robot.yaml").name == "r"
+    refused("", "an empty name: no such file")
+    refused("~nosuchuser/robot.urdf", "~nosuchuser/robot.urdf: no such file")
+
+
 def test_a_text_that_is_neither_path_nor_urdf_is_refused_shortly():
     refused("x" * 10_000, "no such file", "…")
     refused("a\0b", "no such file")

@@ -13,7 +13,9 @@ from robots import CONFIG
 import robot_dynamics as rd
 from robot_dynamics.app import cli
 from robot_dynamics.description import load_urdf_text
+from robot_dynamics.description.check import body
 from robot_dynamics.description.fields import DescriptionWarning
+from robot_dynamics.mechanism import Inertial
 
 PI = np.pi
 
@@ -172,6 +174,17 @@ def test_a_negative_mass_is_refused_in_every_description(load):
         </joint></robot>"""
     with pytest.raises(rd.RobotDynamicsError, match=r"link 'b': mass: found -1.0, expected"):
         load_urdf_text(urdf)
+
+
+def test_a_payloads_mass_and_inertia_are_complained_about_as_a_links_are():
+    for mass, moments, words in (
+        (-1.0, (0.0, 0.0, 0.0), "tool: mass: found -1.0, expected at least 0 kg"),
+        (0.0, (1.0, 1.0, 1.0), "tool: an inertia of up to 1 kg m², but no mass"),
+        (1.0, (1.0, 1.0, 3.0), "tool: inertia: triangle inequality"),
+    ):
+        (complaint,) = body(Inertial(mass, inertia=np.diag(moments)), "tool")
+        assert words in str(complaint)
+    assert list(body(Inertial(0.0), "tool")) == []
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,6 @@ def test_rotor_data_beside_a_urdf_take_its_gear_ratio(tmp_path):
         ({"origin": None}, "no place"),
         ({"gearratio": 3}, "did you mean 'gear_ratio'"),
         ({"mass": -1}, "mass"),
-        ({"inertia": {"izz": 1.0}}, "triangle"),
     ],
 )
 def test_an_impossible_rotor_is_refused_in_one_line(tmp_path, change, words):

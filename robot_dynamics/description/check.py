@@ -43,11 +43,13 @@ def check(mechanism: Mechanism, where: str, origins: Origins) -> Iterator[Descri
         return f"{origins.get((kind, name), where)}: {kind} {name!r}"
 
     for link in mechanism.links:
-        _check_mass(link.inertial, at("link", link.name))
+        for complaint in mass(link.inertial, at("link", link.name)):
+            raise complaint
         for what, value, expected in link.joint.friction.faults():
             raise _bad(f"{at('joint', link.joint.name)}: {what}", value, expected)
     for rotor in mechanism.rotors:
-        _check_mass(rotor.inertial, at("rotor", rotor.name))
+        for complaint in mass(rotor.inertial, at("rotor", rotor.name)):
+            raise complaint
     for link in mechanism.links:
         yield from body(link.inertial, at("link", link.name))
     for rotor in mechanism.rotors:
@@ -109,7 +111,8 @@ def structure(mechanism: Mechanism, where: str) -> None:
 
 
 def body(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
-    """What is impossible about a link."""
+    """What is impossible about a link or a payload."""
+    yield from mass(inertial, where)
     if inertial.mass == 0 and np.any(inertial.inertia):
         largest = float(np.abs(inertial.inertia).max())
         yield DescriptionError(
@@ -138,9 +141,10 @@ def inertia(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
         )
 
 
-def _check_mass(inertial: Inertial, where: str) -> None:
+def mass(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
+    """The complaint about a mass below 0."""
     if inertial.mass < 0:
-        raise _bad(f"{where}: mass", inertial.mass, "at least 0 kg")
+        yield _bad(f"{where}: mass", inertial.mass, "at least 0 kg")
 
 
 def _is_axial(inertial: Inertial) -> bool:

@@ -92,11 +92,11 @@ def numbers(value: Any, count: int, where: str) -> Array:
     return array([number(entry, f"{where}[{i}]") for i, entry in enumerate(entries)])
 
 
-def text(value: Any, where: str) -> str:
+def text(value: Any, where: str, longest: int = LONGEST_NAME) -> str:
     if not isinstance(value, str) or not value.strip():
         raise wrong(DescriptionError, where, value, "a name")
-    if len(value) > LONGEST_NAME:
-        raise wrong(DescriptionError, where, value, f"a name of at most {LONGEST_NAME} characters")
+    if len(value) > longest:
+        raise wrong(DescriptionError, where, value, f"a name of at most {longest} characters")
     return value
 
 

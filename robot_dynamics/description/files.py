@@ -11,6 +11,9 @@ from ..errors import DescriptionError, wrong
 MOST_BYTES = 10_000_000
 """Of a description: what is larger is refused unread"""
 
+LONGEST_PATH = 4096
+"""Characters"""
+
 LONGEST = 120
 """Characters of a reference that a message repeats"""
 
@@ -39,7 +42,7 @@ def find(reference: str, beside: Path | None = None) -> Path:
     except (OSError, ValueError):  # too long for a name, or a byte that no name has
         kind = " (it is no path at all)"
     raise DescriptionError(
-        f"{shortened(reference)}: no such file{kind}",
+        f"{shortened(reference) or 'an empty name'}: no such file{kind}",
         name=reference,
         value=str(path),
         expected="an existing file",

@@ -35,7 +35,7 @@ from .fields import (
     text,
     unknown,
 )
-from .files import find, read_text
+from .files import LONGEST_PATH, find, read_text
 from .order import parents_first
 from .yaml_text import plain
 
@@ -66,7 +66,7 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
         entries = mapping(content, TREE_KEYS, where)
         return _extras(_tree(entries, where, path.stem), entries, where), {}
     entries = mapping(content, URDF_KEYS, where)
-    file = find(text(entries["urdf"], f"{where}: urdf"), beside=path.parent)
+    file = find(text(entries["urdf"], f"{where}: urdf", LONGEST_PATH), beside=path.parent)
     mechanism = _measured(urdf.read(file, strict=strict), entries, where)
     found = _extras(mechanism, entries, where)
     own = {
