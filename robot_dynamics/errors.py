@@ -88,6 +88,10 @@ class BackendError(RobotDynamicsError):
     """A code generation backend that was asked for and cannot be had."""
 
 
+class RecordingError(RobotDynamicsError):
+    """A recording that cannot be read, or that says too little about the robot."""
+
+
 class TrajectoryError(RobotDynamicsError):
     """A commanded trajectory that cannot be followed."""
 

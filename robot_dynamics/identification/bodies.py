@@ -1,0 +1,118 @@
+"""Rigid bodies that can exist: the pseudo-inertia and the distance between two of them.
+
+Sources: Wensing, Kim, Slotine, "Linear matrix inequalities for physically consistent inertial
+parameter identification", IEEE RA-L 3(1), 2018; Lee, Wensing, Park, "Geometric robot dynamic
+identification: a convex programming approach", IEEE T-RO 36(2), 2020.
+
+A body's ten numbers φ = (m, h, I) about its link's origin make the symmetric (4, 4) matrix
+
+    P(φ) = | ½ tr(I) 1 - I   h |        the second moments of its mass distribution,
+           | hᵀ              m |        positive definite if and only if it can exist,
+
+and how far it is from another one is told by the Bregman divergence of -log det,
+
+    d(P, P₀) = tr(P₀⁻¹ P) - log det(P₀⁻¹ P) - 4,
+
+which no choice of frame or unit changes and which no impossible body can reach.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..mechanism import Inertial
+from ..mechanism.base_parameters import Moments
+from ..mechanism.model import point_inertia
+from .recording import Floats
+
+NAMES = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+"""φ's order"""
+ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+THINNEST = 1e-3
+"""Of a body's mean square size: what a description gives it at least in every direction"""
+
+
+def _basis() -> Floats:
+    """(10, 4, 4): P(φ) = Σ φ_k basis_k."""
+    basis = np.zeros((10, 4, 4))
+    basis[0, 3, 3] = 1.0
+    for k in range(3):
+        basis[1 + k, k, 3] = basis[1 + k, 3, k] = 1.0
+    for k, (i, j) in enumerate(ENTRIES, start=4):
+        I = np.zeros((3, 3))
+        I[i, j] = I[j, i] = 1.0
+        basis[k, :3, :3] = np.trace(I) / 2 * np.eye(3) - I
+    return basis
+
+
+BASIS = _basis()
+
+
+def pseudo_inertia(phi: NDArray[np.float64]) -> Floats:
+    """P (4, 4) of φ (10,)."""
+    return np.tensordot(phi, BASIS, 1)
+
+
+def numbers(P: Floats) -> Floats:
+    """φ (10,) of P (4, 4)."""
+    second = P[:3, :3]
+    # I = tr(Σ) 1 - Σ
+    I = np.trace(second) * np.eye(3) - second
+    return np.array([P[3, 3], *P[:3, 3], *(I[i, j] for i, j in ENTRIES)])
+
+
+def numbers_of(body: Inertial) -> Floats:
+    """φ (10,) of a body in its link's frame."""
+    moments = Moments.of(body)
+    I = moments.inertia_about_origin
+    values = [moments.mass, *moments.first_moment, *(I[i, j] for i, j in ENTRIES)]
+    return np.array(values, dtype=float)
+
+
+def body_of(phi: Floats) -> Inertial:
+    """The body of φ (10,); its mass is not 0."""
+    mass, center = float(phi[0]), phi[1:4] / phi[0]
+    I = np.zeros((3, 3))
+    for value, (i, j) in zip(phi[4:], ENTRIES, strict=True):
+        I[i, j] = I[j, i] = value
+    # I_C = I_O - m (c·c 1 - c cᵀ)
+    return Inertial(mass, center, I - point_inertia(mass, center))
+
+
+def is_possible(phi: Floats) -> bool:
+    """Can there be such a body (strictly: with some extent in every direction)?"""
+    return bool(phi[0] > 0 and np.linalg.eigvalsh(_shape(pseudo_inertia(phi))[0])[0] > 0)
+
+
+def reference(phi: Floats, mass: float, size: float) -> Floats:
+    """P₀ of what a description says: the nearest body with some extent in every direction.
+
+    Args:
+        phi: (10,), which may be nothing or impossible.
+        mass: kg, of a body where it says nothing.
+        size: m, the same.
+    """
+    if phi[0] <= 0:
+        return np.diag([mass * size**2] * 3 + [mass])
+    P = pseudo_inertia(phi)
+    center = P[:3, 3] / P[3, 3]
+    spread, scale = _shape(P, size)
+    values, axes = np.linalg.eigh(spread)
+    spread = (axes * np.maximum(values, THINNEST)) @ axes.T * scale
+    out = np.zeros((4, 4))
+    # Σ = Σ_C + m c cᵀ
+    out[:3, :3] = spread + phi[0] * np.outer(center, center)
+    out[:3, 3] = out[3, :3] = phi[1:4]
+    out[3, 3] = phi[0]
+    return out
+
+
+def _shape(P: Floats, size: float = 1.0) -> tuple[Floats, float]:
+    """(second moments about the centre of mass by their scale, the scale in kg m²)."""
+    center = P[:3, 3] / P[3, 3]
+    spread = P[:3, :3] - P[3, 3] * np.outer(center, center)
+    scale = float(np.abs(np.linalg.eigvalsh(spread)).max())
+    if scale <= 1e-9 * P[3, 3] * size**2:
+        scale = float(P[3, 3]) * (0.1 * size) ** 2
+    return spread / scale, scale

@@ -1,0 +1,403 @@
+"""From a recording to samples (q, qd, qdd, tau) that a model can be fitted to.
+
+Each even stretch is filtered forwards and backwards (no lag), differentiated, cut at its ends, and
+thinned out to what the filter leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import RecordingError
+from .recording import Floats, Recording, Stream
+from .stamps import even_stretches
+
+ORDER = 4
+"""Of the Butterworth filter, which runs forwards and backwards"""
+NOISE_RATIO = 4.0
+"""Power over the noise floor up to which a spectrum counts as motion"""
+MARGIN = 2.0
+"""Cut-off over the highest frequency at which the rates are motion rather than noise"""
+WHOLE = 0.4
+"""Of the sampling rate: a cut-off beyond this filters nothing"""
+THINNING = 10.0
+"""Samples for each period of the cut-off: more say nothing new"""
+SHORTEST = 1.0
+"""s of motion, below which a stretch is left out"""
+RESTING = 0.02
+"""Of a joint's largest rate: slower is at rest"""
+LONGEST_REST = 0.3
+"""s: a rest of all joints beyond it is left out"""
+NOISIER = 2.0
+"""Times the noise of the positions' differences, beyond which recorded rates are not taken"""
+MATCH = 0.1
+"""Relative miss of recorded rates from the positions' beyond which they are not believed"""
+SATURATED = 5
+"""Equal extreme efforts in a row that no motor gives by chance"""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """A stretch of evenly timed samples; rows are samples, columns joints."""
+
+    time: Floats
+    """(k,), s since the recording's first stamp"""
+    q: Floats
+    qd: Floats
+    qdd: Floats
+    tau: Floats
+    """Filtered as q, qd and qdd are"""
+    unfiltered: Floats
+    """The effort as measured"""
+    usable: NDArray[np.bool_]
+    """(k, n): may the effort be believed here?"""
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def rows(self, chosen: slice | NDArray[np.bool_] | NDArray[np.intp]) -> Samples:
+        return Samples(
+            self.time[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen],
+            self.tau[chosen], self.unfiltered[chosen], self.usable[chosen],
+        )  # fmt: skip
+
+    @property
+    def period(self) -> float:
+        """s between samples"""
+        return float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A recording made ready."""
+
+    source: str
+    joints: tuple[str, ...]
+    """Whose columns these are"""
+    measured: tuple[str, ...]
+    """Those with efforts"""
+    stretches: tuple[Samples, ...]
+    rate: float
+    """Hz, of the recording itself"""
+    cutoff: float | None
+    """Hz; None: nothing was filtered"""
+    notes: tuple[str, ...]
+    """What was found and done, a line each"""
+
+    @property
+    def duration(self) -> float:
+        """s of samples"""
+        return sum(len(each) * each.period for each in self.stretches)
+
+    def split(self, fraction: float) -> tuple[Prepared, Prepared]:
+        """(the first part, the last `fraction` of the time)."""
+        total = sum(map(len, self.stretches))
+        first: list[Samples] = []
+        last: list[Samples] = []
+        left = round(total * (1 - fraction))
+        for each in self.stretches:
+            head = min(left, len(each))
+            left -= head
+            first += [each.rows(slice(0, head))] if head else []
+            last += [each.rows(slice(head, None))] if head < len(each) else []
+        return replace(self, stretches=tuple(first)), replace(self, stretches=tuple(last))
+
+
+def prepare(recording: Recording, joints: Iterable[str], cutoff: float | None = None) -> Prepared:
+    """The samples of these joints.
+
+    Args:
+        recording: with joints called as in the description.
+        joints: those to take, all of them in the recording.
+        cutoff: Hz; None: from the spectra.
+
+    Raises:
+        RecordingError: no efforts, too short, or at rest.
+    """
+    joints = tuple(joints)
+    notes: list[str] = []
+    source = recording.source
+    stream = _one_stream(recording, joints, notes)
+    stream, measured = _with_efforts(stream, source, notes)
+    pieces = even_stretches(stream, notes)
+    if not pieces:
+        raise RecordingError(f"{source}: no stretch of usable samples", name=source)
+    pieces = sorted(pieces, key=lambda piece: piece[0][0])
+    _, longest = max(pieces, key=lambda piece: len(piece[0]))
+    rate = 1.0 / float(np.median(np.diff(longest.time)))
+    _check_motion(pieces, source)
+    pieces = [(time, _with_rates(each, rate, notes)) for time, each in pieces]
+    notes = list(dict.fromkeys(notes))
+    if cutoff is None:
+        cutoff = _chosen_cutoff([each for _, each in pieces], rate)
+    elif not (np.isfinite(cutoff) and cutoff > 0):
+        raise RecordingError(f"cutoff: found {cutoff}, expected a frequency in Hz", name="cutoff")
+    if cutoff is not None and cutoff >= WHOLE * rate:
+        cutoff = None
+    start = pieces[0][0][0]
+    stretches, too_short = [], 0.0
+    for time, each in pieces:
+        samples = _filtered(time - start, each, cutoff)
+        if len(samples) * samples.period < SHORTEST:
+            too_short += float(time[-1] - time[0])
+            continue
+        stretches.append(samples)
+    if too_short:
+        notes.append(f"{too_short:.3g} s in stretches too short to filter were left out")
+    if not stretches:
+        raise RecordingError(
+            f"{source}: too short: no stretch of {SHORTEST:g} s is left after filtering",
+            name=source,
+        )
+    prepared = Prepared(source, joints, measured, tuple(stretches), rate, cutoff, ())
+    return _without_rests(prepared, notes)
+
+
+def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str]) -> Stream:
+    """All joints in one stream, at the stamps of that which has most of them."""
+    best: dict[str, Stream] = {}
+    for stream in recording.streams:
+        for name in stream.names:
+            if name in joints and (name not in best or len(stream.time) > len(best[name].time)):
+                best[name] = stream
+    main = max(
+        recording.streams, key=lambda s: (sum(best.get(n) is s for n in s.names), len(s.time))
+    )
+    if all(best[name] is main for name in joints):
+        return main.of(joints)
+    from scipy.interpolate import CubicSpline
+
+    notes.append("joints come in messages of their own; they were brought to common stamps")
+    shape = (len(main.time), len(joints))
+    fields = {field: np.full(shape, np.nan) for field in ("position", "velocity", "effort")}
+    for j, name in enumerate(joints):
+        stream = best[name].of([name])
+        for field, values in fields.items():
+            column = getattr(stream, field)[:, 0]
+            if stream.time is main.time or best[name] is main:
+                values[:, j] = column
+                continue
+            time, first = np.unique(stream.time, return_index=True)
+            column = column[first]
+            given = np.isfinite(column) & np.isfinite(time)
+            if given.sum() < 4:
+                continue
+            time, column = time[given], column[given]
+            values[:, j] = CubicSpline(time, column)(main.time)
+            # nothing is invented where this joint was not heard of
+            gap = 4.5 * np.median(np.diff(time))
+            near = np.searchsorted(time, main.time)
+            before, after = time[np.maximum(near - 1, 0)], time[np.minimum(near, len(time) - 1)]
+            outside = (main.time < time[0]) | (main.time > time[-1]) | (after - before > gap)
+            values[outside, j] = np.nan
+    return Stream(joints, main.time, **fields)
+
+
+def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream, tuple[str, ...]]:
+    """The stream, and the joints whose efforts say something."""
+    efforts = stream.effort.copy()
+    silent = []
+    for j, name in enumerate(stream.names):
+        given = efforts[np.isfinite(efforts[:, j]), j]
+        if not len(given) or not given.any():
+            silent.append(name)
+            efforts[:, j] = np.nan
+    if len(silent) == len(stream.names):
+        raise RecordingError(
+            f"{source}: no efforts: every one is missing or 0; record them (the field `effort` of "
+            "sensor_msgs/JointState)",
+            name=source,
+        )
+    if silent:
+        notes.append(f"no efforts of {', '.join(silent)}: what only they tell stays as described")
+    measured = tuple(name for name in stream.names if name not in silent)
+    return replace(stream, effort=efforts), measured
+
+
+def _check_motion(pieces: list[tuple[Floats, Stream]], source: str) -> None:
+    time = sum(float(time[-1] - time[0]) for time, _ in pieces)
+    if time < 2 * SHORTEST:
+        raise RecordingError(
+            f"{source}: too short: {time:.3g} s, expected at least {2 * SHORTEST:g} s", name=source
+        )
+    ranges = np.ptp(np.concatenate([each.position for _, each in pieces]), axis=0)
+    if ranges.max() < 1e-3:
+        raise RecordingError(
+            f"{source}: the robot is at rest: no joint moves by more than {ranges.max():.2g}",
+            name=source,
+        )
+
+
+def differences(values: Floats, period: float) -> Floats:
+    """d/dt (k, n) of even samples, of fourth order; the two at each end of lower order."""
+    # ẋ_k = (x_{k-2} - 8 x_{k-1} + 8 x_{k+1} - x_{k+2}) / 12 h
+    rates = np.gradient(values, period, axis=0)
+    if len(values) > 4:
+        x = values
+        rates[2:-2] = (x[:-4] - 8 * x[1:-3] + 8 * x[3:-1] - x[4:]) / (12 * period)
+    return rates
+
+
+def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
+    """Rates for every joint: as recorded where they are those of the positions and the less noisy
+    ones; differences of the positions elsewhere."""
+    velocity = stream.velocity.copy()
+    own = differences(stream.position, 1.0 / rate)
+    missing, odd, noisy = [], [], []
+    for j, name in enumerate(stream.names):
+        recorded, derived = velocity[:, j], own[:, j]
+        if not np.isfinite(recorded).all() or (not recorded.any() and derived.any()):
+            missing.append(name)
+        elif _miss(recorded, derived) > MATCH:
+            odd.append(name)
+        elif _noise(recorded) > NOISIER * _noise(derived):
+            noisy.append(name)
+        else:
+            continue
+        velocity[:, j] = derived
+    if missing:
+        notes.append(f"no rates of {', '.join(missing)}: differences of positions instead")
+    if odd:
+        notes.append(
+            f"recorded rates of {', '.join(odd)} are not those of the positions: differences of "
+            "positions instead"
+        )
+    if noisy:
+        notes.append(
+            f"differences of positions are less noisy than the rates of {', '.join(noisy)}"
+        )
+    return replace(stream, velocity=velocity)
+
+
+def _miss(recorded: Floats, derived: Floats) -> float:
+    """Relative difference of two rates where motion is: below a tenth of the sampling rate."""
+    from scipy.signal import butter, filtfilt
+
+    if len(recorded) < 30 or not derived.any():
+        return 0.0
+    b, a = butter(2, 0.1)
+    x, y = filtfilt(b, a, recorded), filtfilt(b, a, derived)
+    return float(np.linalg.norm(x - y) / np.linalg.norm(y))
+
+
+def _noise(values: Floats) -> float:
+    """RMS between a tenth and a quarter of the sampling rate, where differences are true."""
+    from scipy.signal import butter, sosfiltfilt
+
+    if len(values) < 30:
+        return 0.0
+    return float(np.std(sosfiltfilt(butter(2, (0.2, 0.5), "band", output="sos"), values)))
+
+
+def _chosen_cutoff(streams: list[Stream], rate: float) -> float | None:
+    """Where the rates of the fastest joint sink into their noise, with a margin; None: nowhere."""
+    highest = 0.0
+    for stream in streams:
+        if len(stream.time) < 64:
+            continue
+        for column in stream.velocity.T:
+            if np.ptp(column) > 0:
+                highest = max(highest, _motion_band(column, rate))
+    if not highest:
+        return None
+    return MARGIN * highest
+
+
+def _motion_band(values: Floats, rate: float) -> float:
+    """Hz up to which the spectrum is above its floor, taken near the Nyquist frequency."""
+    from scipy.signal import medfilt, welch
+
+    window = min(len(values) // 2, max(64, round(12 * rate)))
+    # a window whose side lobes are far below the floor of any sensor
+    f, power = welch(values, rate, window="blackmanharris", nperseg=window, detrend="linear")
+    power = medfilt(power, 5)
+    floor = np.median(power[(f > 0.3 * rate) & (f < 0.475 * rate)])
+    above = power > NOISE_RATIO * floor
+    above[:3] = True  # a motion as slow as the window is long
+    end = len(f) - 1 if above.all() else int(np.argmin(above))
+    return float(f[end])
+
+
+def _filtered(time: Floats, stream: Stream, cutoff: float | None) -> Samples:
+    from scipy.signal import butter, sosfiltfilt
+
+    period = float(time[1] - time[0])
+    q, qd, tau = stream.position, stream.velocity, stream.effort
+    unfiltered = tau
+    usable = _unsaturated(tau) & np.isfinite(tau)
+    spoiled, step = 3, 1
+    if cutoff is not None:
+        sections = butter(ORDER, cutoff, fs=1.0 / period, output="sos")
+        # the filter's memory on either side
+        spoiled = max(3, round(1.0 / (cutoff * period)))
+        if len(time) <= 3 * spoiled:
+            return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
+        pad = min(len(time) - 1, 3 * spoiled)
+
+        def smooth(values: Floats) -> Floats:
+            return sosfiltfilt(sections, np.nan_to_num(values), axis=0, padlen=pad)
+
+        q, qd = smooth(q), smooth(qd)
+        tau = np.where(np.isfinite(tau), smooth(tau), np.nan)
+        usable = _eroded(usable, spoiled)
+        step = max(1, int(1.0 / (THINNING * cutoff * period)))
+    qdd = differences(qd, period)
+    kept = slice(spoiled, len(time) - spoiled, step)
+    return Samples(time, q, qd, qdd, tau, unfiltered, usable).rows(kept)
+
+
+def _unsaturated(tau: Floats) -> NDArray[np.bool_]:
+    """(k, n): False where an effort stands at its extreme for some samples."""
+    usable = np.ones(tau.shape, dtype=bool)
+    for j, column in enumerate(tau.T):
+        if not np.isfinite(column).any():
+            continue
+        for extreme in (np.nanmax(column), np.nanmin(column)):
+            at = column == extreme
+            if extreme == 0:
+                continue
+            edges = np.flatnonzero(np.diff(np.r_[0, at.astype(int), 0]))
+            begin, end = edges[::2], edges[1::2]
+            if len(begin) and (end - begin).max() >= SATURATED:
+                usable[at, j] = False
+    return usable
+
+
+def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
+    """False also within `width` samples of False."""
+    if usable.all():
+        return usable
+    from scipy.ndimage import binary_erosion
+
+    return binary_erosion(usable, np.ones((2 * width + 1, 1), dtype=bool), border_value=1)
+
+
+def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
+    """Without samples of a robot at rest, and with a word about what cannot be used."""
+    fastest = np.max([np.abs(each.qd).max(axis=0) for each in prepared.stretches], axis=0)
+    stretches, resting, total = [], 0.0, 0.0
+    for each in prepared.stretches:
+        still = (np.abs(each.qd) <= RESTING * np.maximum(fastest, 1e-3)).all(axis=1)
+        edges = np.flatnonzero(np.diff(np.r_[0, still.astype(int), 0]))
+        keep = np.ones(len(each), dtype=bool)
+        for begin, end in zip(edges[::2], edges[1::2], strict=True):
+            if (end - begin) * each.period > LONGEST_REST:
+                keep[begin:end] = False
+        resting += float((~keep).sum()) * each.period
+        total += len(each) * each.period
+        stretches.append(each.rows(keep))
+    stretches = [each for each in stretches if len(each) > 3]
+    if not stretches:
+        raise RecordingError(f"{prepared.source}: the robot is at rest", name=prepared.source)
+    if resting:
+        notes.append(f"{resting:.3g} s of {total:.3g} s at rest were left out")
+    for j, name in enumerate(prepared.joints):
+        if name in prepared.measured:
+            lost = sum(float((~each.usable[:, j]).sum()) * each.period for each in stretches)
+            if lost:
+                notes.append(f"{name}: {lost:.3g} s with a saturated motor were left out")
+    return replace(prepared, stretches=tuple(stretches), notes=tuple(dict.fromkeys(notes)))

@@ -1,0 +1,143 @@
+"""What was recorded of a moving robot: positions, rates and efforts by joint, with their stamps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, choices, wrong
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Messages that name the same joints, in the order in which they came. NaN: not given."""
+
+    names: tuple[str, ...]
+    time: Floats
+    """(k,), s, as stamped: it may jitter, jump, repeat or go back"""
+    position: Floats
+    """(k, n), rad or m"""
+    velocity: Floats
+    """(k, n), rad/s or m/s"""
+    effort: Floats
+    """(k, n), N·m or N"""
+
+    def of(self, names: Iterable[str]) -> Stream:
+        """These joints alone."""
+        columns = [self.names.index(name) for name in names]
+        return Stream(
+            tuple(self.names[k] for k in columns),
+            self.time,
+            self.position[:, columns],
+            self.velocity[:, columns],
+            self.effort[:, columns],
+        )
+
+    def rows(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Stream:
+        """These messages alone, in this order."""
+        return replace(
+            self,
+            time=self.time[chosen],
+            position=self.position[chosen],
+            velocity=self.velocity[chosen],
+            effort=self.effort[chosen],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """One recording: what publishers of different joints sent, each in a stream of its own."""
+
+    source: str
+    """What messages call it"""
+    streams: tuple[Stream, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every joint that is in it, once."""
+        return tuple(dict.fromkeys(name for stream in self.streams for name in stream.names))
+
+    def renamed(self, names: Mapping[str, str]) -> Recording:
+        """With joints called what the description calls them.
+
+        A name of the mapping is that of a joint, or the beginning of several:
+        `fer_joint` → `panda_joint` renames `fer_joint1` … `fer_joint7`.
+
+        Raises:
+            InputError: no joint is called so, or two would have one name.
+        """
+        renaming = {name: name for name in self.names}
+        for old, new in names.items():
+            if old in renaming:
+                renaming[old] = new
+                continue
+            found = [name for name in self.names if name.startswith(old)] if old else []
+            if not found:
+                raise wrong(
+                    InputError,
+                    f"{self.source}: joint to rename",
+                    old,
+                    f"{choices(self.names)}, or how several begin",
+                )
+            renaming |= {name: new + name.removeprefix(old) for name in found}
+        if len(set(renaming.values())) < len(renaming):
+            twice = sorted(x for x in renaming.values() if [*renaming.values()].count(x) > 1)
+            raise wrong(InputError, f"{self.source}: renamed joint", twice[0], "every name once")
+        streams = tuple(
+            replace(stream, names=tuple(renaming[name] for name in stream.names))
+            for stream in self.streams
+        )
+        return replace(self, streams=streams)
+
+    def scaled(self, factors: Mapping[str, float]) -> Recording:
+        """With each joint's effort times its factor: a sign, or torque by current.
+
+        Raises:
+            InputError: no such joint, or a factor that is 0 or not finite.
+        """
+        for name, factor in factors.items():
+            if name not in self.names:
+                raise wrong(
+                    InputError, f"{self.source}: effort scale of joint", name, choices(self.names)
+                )
+            if not np.isfinite(factor) or factor == 0:
+                raise wrong(InputError, f"effort scale of {name}", factor, "a number other than 0")
+        streams = tuple(
+            replace(
+                stream, effort=stream.effort * [factors.get(name, 1.0) for name in stream.names]
+            )
+            for stream in self.streams
+        )
+        return replace(self, streams=streams)
+
+
+class Collector:
+    """Messages come in one by one; streams come out."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, ...], tuple[list[float], list[Floats]]] = {}
+
+    def add(
+        self, names: tuple[str, ...], time: float, fields: tuple[Floats, Floats, Floats]
+    ) -> None:
+        """One message: each field is as long as the names, or empty where it is not given."""
+        n = len(names)
+        row = np.full((3, n), np.nan)
+        for k, field in enumerate(fields):
+            if len(field) == n:
+                row[k] = field
+        times, rows = self._groups.setdefault(names, ([], []))
+        times.append(time)
+        rows.append(row)
+
+    def recording(self, source: str) -> Recording:
+        streams = []
+        for names, (times, rows) in self._groups.items():
+            values = np.array(rows, dtype=float)
+            streams.append(Stream(names, np.array(times), *(values[:, k] for k in range(3))))
+        return Recording(source, tuple(streams))

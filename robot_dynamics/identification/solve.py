@@ -1,0 +1,171 @@
+"""The fit: a convex problem over bodies that can exist, by Newton's method.
+
+    minimise ½ xᵀ G x - gᵀ x + γ Σ d(P(φ_i), P₀_i) + ½ Σ λ_k (s_k - s₀_k)²,   x = (φ_1 …, s)
+
+G and g are normal equations in units of their noise, so that γ = 1 is one standard deviation for
+a body that is about twice or half what it was taken for. -log det keeps every body possible; it is
+self-concordant, so that damped steps from any possible start reach the one minimum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import RecordingError
+from .bodies import BASIS, numbers, pseudo_inertia
+from .recording import Floats
+
+STEPS = 60
+"""Newton steps for one γ; ten are usual"""
+DONE = 1e-9
+"""Newton decrement squared at which a minimum is reached, in units of γ"""
+DESCENT = 10.0
+"""Ratio of γ from one stage to the next on the way down"""
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What is thought before any data."""
+
+    bodies: tuple[Floats, ...]
+    """P₀ (4, 4) of each body"""
+    scalars: Floats
+    """s₀ (m,)"""
+    tightness: Floats
+    """λ (m,)"""
+
+    @property
+    def mean(self) -> Floats:
+        """x₀ (10 b + m,)"""
+        return np.concatenate([*(numbers(P) for P in self.bodies), self.scalars])
+
+    def curvature(self, gamma: float) -> Floats:
+        """(p, p): what it adds to the normal equations near x₀."""
+        p = 10 * len(self.bodies) + len(self.scalars)
+        out = np.zeros((p, p))
+        for i, P in enumerate(self.bodies):
+            block = slice(10 * i, 10 * i + 10)
+            out[block, block] = gamma * _hessian(np.linalg.inv(P))
+        k = np.arange(10 * len(self.bodies), p)
+        out[k, k] = self.tightness
+        return out
+
+    def gaussian(self, G: Floats, g: Floats, gamma: float = 1.0) -> Floats:
+        """x of a prior that is normal instead: any body may come out."""
+        H = G + self.curvature(gamma)
+        return _solved(H, g + self.curvature(gamma) @ self.mean)
+
+
+def _hessian(Q: Floats) -> Floats:
+    """(10, 10): ∂²(-log det P)/∂φ² with Q = P⁻¹: tr(Q B_k Q B_l)."""
+    QB = Q @ BASIS
+    return np.einsum("kij,lji->kl", QB, QB)
+
+
+def minimise(
+    G: Floats, g: Floats, prior: Prior, gamma: float, start: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """(x (p,), H (p, p) the curvature there) of the fit.
+
+    Args:
+        G: (p, p), g: (p,): normal equations, ten columns for each of the prior's bodies first.
+        gamma: the weight of the description.
+        start: x of a fit near by, with possible bodies; None: the prior's.
+
+    Raises:
+        RecordingError: numbers that no step brings nearer (it is not finite).
+    """
+    x = prior.mean if start is None else start
+    if not (np.isfinite(G).all() and np.isfinite(g).all()):
+        raise RecordingError("the normal equations are not finite", name="identification")
+    # from where data and description weigh about the same down to γ, each from the one before
+    block = 10 * len(prior.bodies)
+    weight = np.linalg.eigvalsh(_relative(G[:block, :block], prior))[-1] if block else 0.0
+    stages = [gamma]
+    while start is None and stages[-1] * DESCENT < weight:
+        stages.append(stages[-1] * DESCENT)
+    for stage in reversed(stages):
+        x, H = _newton(G, g, prior, stage, x)
+    return x, H
+
+
+def _relative(G: Floats, prior: Prior) -> Floats:
+    """The bodies' part of G in the prior's own units."""
+    out = G.copy()
+    for i, P in enumerate(prior.bodies):
+        L = np.linalg.cholesky(np.linalg.inv(_hessian(np.linalg.inv(P))))
+        rows = slice(10 * i, 10 * i + 10)
+        out[rows] = L.T @ out[rows]
+        out[:, rows] = out[:, rows] @ L
+    return (out + out.T) / 2
+
+
+def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tuple[Floats, Floats]:
+    inverses = [np.linalg.inv(P) for P in prior.bodies]
+    traces = np.array([np.tensordot(BASIS, Q, 2) for Q in inverses]).ravel()
+    block = 10 * len(inverses)
+    scalar = np.arange(block, len(x))
+
+    def logarithms(x: Floats) -> float:
+        """Σ log det P, or -inf."""
+        total = 0.0
+        for i in range(len(inverses)):
+            try:
+                L = np.linalg.cholesky(pseudo_inertia(x[10 * i : 10 * i + 10]))
+            except np.linalg.LinAlgError:
+                return -np.inf
+            total += 2 * float(np.log(np.diag(L)).sum())
+        return total
+
+    def gain(x: Floats, step: Floats, before: float) -> float:
+        """f(x) - f(x + step), term by term: no difference of two large numbers."""
+        after = logarithms(x + step)
+        if after == -np.inf:
+            return -np.inf
+        off = prior.tightness * ((x[block:] - prior.scalars) + step[block:] / 2)
+        change = (G @ (x + step / 2) - g) @ step + off @ step[block:]
+        return -float(change + gamma * (traces @ step[:block] - (after - before)))
+
+    H = G
+    for _ in range(STEPS):
+        slope = G @ x - g
+        H = G.copy()
+        slope[block:] += prior.tightness * (x[block:] - prior.scalars)
+        H[scalar, scalar] += prior.tightness
+        for i in range(len(inverses)):
+            s = slice(10 * i, 10 * i + 10)
+            Q = np.linalg.inv(pseudo_inertia(x[s]))
+            slope[s] += gamma * (traces[s] - np.tensordot(BASIS, Q, 2))
+            H[s, s] += gamma * _hessian(Q)
+        step = -_solved(H, slope)
+        decrement = -float(slope @ step)
+        if decrement < DONE * gamma:
+            break
+        before = logarithms(x)
+        length = 1.0
+        while gain(x, length * step, before) < 0.1 * length * decrement and length > 1e-9:
+            length /= 2
+        if length <= 1e-9:  # as near as rounding lets it come
+            break
+        x = x + length * step
+    return x, H
+
+
+def _solved(H: Floats, right: Floats) -> Floats:
+    """H⁻¹ right of a positive definite H whose rows are of very different size."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
+    scaled = H * scale[:, None] * scale
+    right = (right.T * scale).T
+    try:
+        return (np.linalg.solve(scaled, right).T * scale).T
+    except np.linalg.LinAlgError:
+        jitter = 1e-14 * np.eye(len(H))
+        return (np.linalg.lstsq(scaled + jitter, right, rcond=None)[0].T * scale).T
+
+
+def inverted(H: Floats) -> Floats:
+    """H⁻¹, symmetric."""
+    out = _solved(H, np.eye(len(H)))
+    return (out + out.T) / 2

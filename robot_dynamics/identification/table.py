@@ -1,0 +1,115 @@
+"""Recordings as CSV, as PlotJuggler and pandas write them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import RecordingError
+from .recording import Recording, Stream
+
+TIMES = ("time", "__time", "timestamp")
+FIELDS = ("position", "velocity", "effort")
+
+
+def read(path: Path) -> Recording:
+    """A table with a header: the time in s, and columns that end in JOINT/position,
+    JOINT/velocity and JOINT/effort, whatever stands before. Empty cells are no values.
+
+    A row that has only some of the joints is a message of these.
+
+    Raises:
+        RecordingError: it is no such table.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            first = file.readline()
+            delimiter = max(",;\t", key=first.count)
+            header = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])]
+            rows = [
+                row for row in csv.reader(file, delimiter=delimiter) if any(map(str.strip, row))
+            ]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise RecordingError(f"{path.name}: not readable as CSV: {error}", name=str(path)) from None
+    time, columns = _columns(header, path.name)
+    if not rows:
+        raise RecordingError(f"{path.name}: a header and no rows", name=str(path))
+    values = _numbers(rows, header, path.name)
+    stamps = values[:, time]
+    joints = tuple(dict.fromkeys(joint for joint, _ in columns))
+    shape = (len(values), len(joints))
+    fields = {field: np.full(shape, np.nan) for field in FIELDS}
+    for (joint, field), column in columns.items():
+        fields[field][:, joints.index(joint)] = values[:, column]
+    whole = Stream(joints, stamps, *(fields[field] for field in FIELDS)).rows(np.isfinite(stamps))
+    # PlotJuggler leaves cells empty where another publisher's message made the row
+    given = np.isfinite(whole.position) | np.isfinite(whole.effort)
+    patterns, which = np.unique(given, axis=0, return_inverse=True)
+    streams = []
+    for k, pattern in enumerate(patterns):
+        names = [name for name, has in zip(joints, pattern, strict=True) if has]
+        if names:
+            streams.append(whole.of(names).rows(which.ravel() == k))
+    if not streams:
+        raise RecordingError(f"{path.name}: no row has a position or an effort", name=str(path))
+    return Recording(path.name, _joined(whole, streams))
+
+
+def _joined(whole: Stream, streams: list[Stream]) -> tuple[Stream, ...]:
+    """Streams of disjoint joints; where they overlap (cells missing here and there) one stream."""
+    names = [name for stream in streams for name in stream.names]
+    if len(set(names)) == len(names):
+        return tuple(streams)
+    return (whole.of(sorted(set(names), key=whole.names.index)),)
+
+
+def _columns(header: list[str], source: str) -> tuple[int, dict[tuple[str, str], int]]:
+    times = [k for k, name in enumerate(header) if name.lower() in TIMES]
+    if not times:
+        raise RecordingError(
+            f"{source}: no column of times: expected one called {', '.join(TIMES)}", name=source
+        )
+    columns: dict[tuple[str, str], int] = {}
+    for k, name in enumerate(header):
+        parts = [part for part in name.split("/") if part]
+        if len(parts) >= 2 and parts[-1] in FIELDS:
+            key = (parts[-2], parts[-1])
+            if key in columns:
+                raise RecordingError(
+                    f"{source}: two columns for {'/'.join(key)}: {header[columns[key]]!r} and "
+                    f"{name!r}; keep one",
+                    name=source,
+                )
+            columns[key] = k
+    if not any(field == "position" for _, field in columns):
+        raise RecordingError(
+            f"{source}: no column ends in JOINT/position (nor JOINT/velocity, JOINT/effort)",
+            name=source,
+        )
+    return times[0], columns
+
+
+def _numbers(rows: list[list[str]], header: list[str], source: str) -> np.ndarray:
+    width = len(header)
+    for number, row in enumerate(rows, start=2):
+        if len(row) != width:
+            raise RecordingError(
+                f"{source}: row {number}: {len(row)} cells where the header has {width}",
+                name=source,
+            )
+    try:
+        return np.array([[float(cell) if cell.strip() else np.nan for cell in row] for row in rows])
+    except ValueError:
+        pass
+    for number, row in enumerate(rows, start=2):
+        for name, cell in zip(header, row, strict=True):
+            try:
+                float(cell.strip() or "nan")
+            except ValueError:
+                raise RecordingError(
+                    f"{source}: row {number}: {name}: found {cell[:40]!r}, expected a number",
+                    name=source,
+                ) from None
+    raise AssertionError("some cell is no number")
