@@ -55,7 +55,7 @@ class Prior:
     def gaussian(self, G: Floats, g: Floats, gamma: float = 1.0) -> Floats:
         """x of a prior that is normal instead: any body may come out."""
         H = G + self.curvature(gamma)
-        return _solved(H, g + self.curvature(gamma) @ self.mean)
+        return solved(H, g + self.curvature(gamma) @ self.mean)
 
 
 def _hessian(Q: Floats) -> Floats:
@@ -139,7 +139,7 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
             Q = np.linalg.inv(pseudo_inertia(x[s]))
             slope[s] += gamma * (traces[s] - np.tensordot(BASIS, Q, 2))
             H[s, s] += gamma * _hessian(Q)
-        step = -_solved(H, slope)
+        step = -solved(H, slope)
         decrement = -float(slope @ step)
         if decrement < DONE * gamma:
             break
@@ -153,7 +153,7 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
     return x, H
 
 
-def _solved(H: Floats, right: Floats) -> Floats:
+def solved(H: Floats, right: Floats) -> Floats:
     """H⁻¹ right of a positive definite H whose rows are of very different size."""
     scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
     scaled = H * scale[:, None] * scale
@@ -167,5 +167,5 @@ def _solved(H: Floats, right: Floats) -> Floats:
 
 def inverted(H: Floats) -> Floats:
     """H⁻¹, symmetric."""
-    out = _solved(H, np.eye(len(H)))
+    out = solved(H, np.eye(len(H)))
     return (out + out.T) / 2

@@ -1,0 +1,139 @@
+"""From normal equations to numbers and how sure they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .normal_equations import NormalEquations
+from .recording import Floats
+from .selection import Drive, choose, embedding
+from .solve import Prior, inverted, minimise
+from .unknowns import Unknowns
+
+WEIGHTS = (0.3, 1.0, 3.0, 10.0, 30.0)
+"""γ: how much the description counts, of which cross-validation chooses"""
+RIDGE = 1e-9
+"""Of each number's own information: what keeps a law's numbers apart"""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The numbers that the recordings say."""
+
+    unknowns: Unknowns
+    drives: dict[str, Drive]
+    x: Floats
+    """(p,): ten numbers a body, then each joint's own, in the order of `names`"""
+    names: tuple[str, ...]
+    curvature: Floats
+    """(p, p) of half the squared error in standard deviations, the description's share included"""
+    information: Floats
+    """(p, p): what of it the data say"""
+    prior: Prior
+    gamma: float
+    sigma: Floats
+    """(n,), N·m or N: the residual's standard deviation by joint, NaN where there is none"""
+
+    @property
+    def covariance(self) -> Floats:
+        """(p, p)"""
+        return inverted(self.curvature)
+
+    @property
+    def columns(self) -> Floats:
+        """(all columns, p): x in terms of `Unknowns`' columns."""
+        return embedding(self.unknowns, self.drives)
+
+    def body(self, name: str) -> Floats:
+        """φ (10,)"""
+        k = 10 * self.unknowns.bodies.index(name)
+        return self.x[k : k + 10]
+
+    def drive(self, joint: str) -> Floats:
+        """The numbers of a joint's law, then its rotor's inertia where it was looked for."""
+        at = 10 * len(self.unknowns.bodies)
+        for name in self.unknowns.joints:
+            if name == joint:
+                return self.x[at : at + self.drives[name].size]
+            at += self.drives[name].size
+        raise KeyError(joint)
+
+
+def fit(unknowns: Unknowns, parts: Sequence[NormalEquations]) -> Fit:
+    """The best possible robot for the recordings that these are the normal equations of."""
+    normal = parts[0]
+    for part in parts[1:]:
+        normal = normal + part
+    prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+    drives = choose(unknowns, prior, normal)
+    while True:
+        E = embedding(unknowns, drives)
+        gram = np.array([E.T @ G @ E for G in normal.gram])
+        moment = normal.moment @ E
+        own = _with_scalars(prior, gram.sum(axis=0))
+        gamma = _chosen_weight(gram, moment, normal.square, own)
+        x, curvature = minimise(gram.sum(axis=0), moment.sum(axis=0), own, gamma)
+        unsound = _unsound(unknowns, drives, x)
+        if not unsound:
+            break
+        for joint in unsound:
+            drives[joint] = _simpler(drives[joint])
+    return Fit(
+        unknowns, drives, x, _names(unknowns, drives), curvature, gram.sum(axis=0), own, gamma,
+        normal.sigma,
+    )  # fmt: skip
+
+
+def _with_scalars(prior: Prior, gram: Floats) -> Prior:
+    """The same with the numbers of the drives, about which nothing is thought before."""
+    information = np.diag(gram)[10 * len(prior.bodies) :]
+    return Prior(prior.bodies, np.zeros(len(information)), RIDGE * information)
+
+
+def _chosen_weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -> float:
+    """γ that foretells best what was left out."""
+    used = [f for f in range(len(gram)) if square[f] > 0]
+    if len(used) < 2 or not prior.bodies:
+        return 1.0
+    errors = np.zeros(len(WEIGHTS))
+    for f in used:
+        G, g = gram.sum(axis=0) - gram[f], moment.sum(axis=0) - moment[f]
+        x = None
+        for k in reversed(range(len(WEIGHTS))):
+            x, _ = minimise(G, g, prior, WEIGHTS[k], x)
+            errors[k] += square[f] + x @ (gram[f] @ x - 2 * moment[f])
+    return WEIGHTS[int(np.argmin(errors))]
+
+
+def _unsound(unknowns: Unknowns, drives: dict[str, Drive], x: Floats) -> list[str]:
+    at, found = 10 * len(unknowns.bodies), []
+    for joint in unknowns.joints:
+        drive = drives[joint]
+        if not drive.is_sound(x[at : at + drive.size]):
+            found.append(joint)
+        at += drive.size
+    return found
+
+
+def _simpler(drive: Drive) -> Drive:
+    """A drive with fewer numbers, of the same kind."""
+    from .laws import laws
+
+    if drive.rotor:
+        return Drive(drive.law, False)
+    smaller = [law for law in laws() if len(law.names) < len(drive.law.names)]
+    same = [law for law in smaller if law.rate == drive.law.rate]
+    return Drive((same or smaller)[-1], False)
+
+
+def _names(unknowns: Unknowns, drives: dict[str, Drive]) -> tuple[str, ...]:
+    from .bodies import NAMES
+
+    names = [f"{body}.{name}" for body in unknowns.bodies for name in NAMES]
+    for joint in unknowns.joints:
+        names += [f"{joint}.{name}" for name in drives[joint].law.names]
+        names += [f"{unknowns.rotors[joint]}.inertia"] if drives[joint].rotor else []
+    return tuple(names)

@@ -1,0 +1,153 @@
+"""Which law of friction each joint has, and whether its rotor is felt: by cross-validation.
+
+Everything is done on normal equations. While one joint tries its laws, the bodies and the other
+joints' laws are eliminated (a Schur complement), so that a law costs a solution of its own size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .laws import Law, laws
+from .normal_equations import NormalEquations
+from .recording import Floats
+from .solve import Prior, solved
+from .unknowns import Unknowns
+
+PENALTY = 2.0
+"""By which the squared error, in standard deviations, must fall for each number more (Akaike's)"""
+SWEEPS = 3
+"""Over the joints: what one chooses bears on the others"""
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """What a joint has beside the bodies."""
+
+    law: Law
+    rotor: bool
+    """Is the rotor's inertia among the unknowns?"""
+
+    @property
+    def size(self) -> int:
+        return len(self.law.names) + self.rotor
+
+    def columns(self, width: int) -> Floats:
+        """(width, size): from its own numbers to its joint's group of columns."""
+        out = np.zeros((width, self.size))
+        k, m = self.law.matrix.shape
+        if width >= k:
+            out[:k, :m] = self.law.matrix
+        if self.rotor:
+            out[-1, -1] = 1.0
+        return out
+
+    def is_sound(self, values: Floats) -> bool:
+        own = len(self.law.names)
+        return self.law.is_sound(values[:own]) and bool((values[own:] >= 0).all())
+
+
+def nothing() -> Drive:
+    """No friction and no rotor."""
+    return Drive(laws()[0], False)
+
+
+def embedding(unknowns: Unknowns, drives: dict[str, Drive]) -> Floats:
+    """(p, 10 b + m): from the numbers of bodies and drives to all columns."""
+    block = 10 * len(unknowns.bodies)
+    width = block + sum(drive.size for drive in drives.values())
+    out = np.zeros((unknowns.size, width))
+    out[:block, :block] = np.eye(block)
+    at = block
+    for joint in unknowns.joints:
+        group, drive = unknowns.group(joint), drives[joint]
+        out[group, at : at + drive.size] = drive.columns(group.stop - group.start)
+        at += drive.size
+    return out
+
+
+def choose(unknowns: Unknowns, prior: Prior, normal: NormalEquations) -> dict[str, Drive]:
+    """The drive of each joint."""
+    drives = {joint: nothing() for joint in unknowns.joints}
+    if unknowns.payload is not None:
+        return drives
+    for joint in unknowns.joints:  # something to begin with
+        drives[joint] = Drive(laws()[4], joint in unknowns.rotors)
+    for _ in range(SWEEPS):
+        before = dict(drives)
+        for joint, counted in zip(unknowns.joints, normal.count, strict=True):
+            drives[joint] = (
+                _best(unknowns, prior, normal, drives, joint) if counted > 0 else nothing()
+            )
+        if before == drives:
+            break
+    return drives
+
+
+def _best(
+    unknowns: Unknowns,
+    prior: Prior,
+    normal: NormalEquations,
+    drives: dict[str, Drive],
+    joint: str,
+) -> Drive:
+    others = drives | {joint: nothing()}
+    E = embedding(unknowns, others)
+    group = unknowns.group(joint)
+    folds = len(normal.gram)
+    H0 = bodies_only(prior).curvature(1.0)
+    H0 = np.pad(H0, (0, E.shape[1] - len(H0)))
+    right0 = H0[:, : len(prior.mean)] @ np.pad(prior.mean, 0)
+    # blocks of the normal equations: others (o), this joint's columns (d)
+    oo = np.array([E.T @ G @ E for G in normal.gram])
+    od = np.array([E.T @ G[:, group] for G in normal.gram])
+    dd = normal.gram[:, group, group]
+    o = normal.moment @ E
+    d = normal.moment[:, group]
+    ridge = 1e-9 * np.diag(dd.sum(axis=0))
+
+    def eliminated(train: Floats) -> tuple[Floats, ...]:
+        A, B = np.tensordot(train, oo, 1) + H0, np.tensordot(train, od, 1)
+        A = A + 1e-12 * np.diag(np.diag(A))
+        Z = solved(A, np.column_stack([train @ o + right0, B]))
+        S = np.tensordot(train, dd, 1) - B.T @ Z[:, 1:]
+        s = train @ d - B.T @ Z[:, 0]
+        return Z[:, 0], Z[:, 1:], S + np.diag(ridge), s
+
+    used = np.flatnonzero(np.trace(dd, axis1=1, axis2=2) > 0)
+    trains = [np.where(np.arange(folds) == f, 0.0, 1.0) for f in used]
+    parts = [eliminated(train) for train in trains]
+    whole = eliminated(np.ones(folds))
+    best, score = nothing(), np.inf
+    rotors = (False, True) if joint in unknowns.rotors else (False,)
+    width = group.stop - group.start
+    for drive in (Drive(law, rotor) for law in laws() for rotor in rotors):
+        C = drive.columns(width)
+        if (np.diag(C.T @ dd.sum(axis=0) @ C) <= 0).any():
+            continue  # nothing is known of a column
+        if not drive.is_sound(_numbers(C, whole)):
+            continue
+        error = PENALTY * drive.size
+        for f, part in zip(used, parts, strict=True):
+            own = C @ _numbers(C, part)
+            rest = part[0] - part[1] @ own
+            # Σ w (τ - y x)² of the part that was left out
+            error += (
+                normal.square[f]
+                + rest @ (oo[f] @ rest + 2 * od[f] @ own - 2 * o[f])
+                + own @ (dd[f] @ own - 2 * d[f])
+            )
+        if error < score:
+            best, score = drive, error
+    return best
+
+
+def _numbers(C: Floats, part: tuple[Floats, ...]) -> Floats:
+    _, _, S, s = part
+    return solved(C.T @ S @ C, C.T @ s) if C.shape[1] else np.zeros(0)
+
+
+def bodies_only(prior: Prior) -> Prior:
+    return Prior(prior.bodies, np.zeros(0), np.zeros(0))

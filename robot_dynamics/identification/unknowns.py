@@ -1,0 +1,251 @@
+"""What is to be found about a robot, and the torques as a matrix times it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..dynamics import InverseDynamics
+from ..errors import InputError, choices, wrong
+from ..mechanism import Friction, Inertial, Mechanism, Pose, Rotor
+from ..mechanism.parameters import rotor_names
+from ..mechanism.transform import lumped
+from ..scalar import rotation_to
+from . import laws
+from .bodies import BASIS, NAMES, numbers, numbers_of, reference
+from .preparation import Samples
+from .recording import Floats
+
+GEAR_RATIO = 100.0
+"""Of a motor about which nothing is known: its inertia is reflected by the square"""
+RIGID = ("inertia", "coriolis", "gravity", "rotors")
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """Ten numbers a body, then for each joint its raw columns of friction and its rotor's inertia.
+
+    With a payload: the ten numbers of one link alone.
+    """
+
+    mechanism: Mechanism
+    """As described, the joints that were not recorded locked, a rotor at every joint"""
+    payload: str | None = None
+    _dynamics: InverseDynamics = field(init=False, repr=False)
+    _followers: InverseDynamics | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        dynamics = InverseDynamics(self.mechanism, terms=RIGID)
+        object.__setattr__(self, "_dynamics", dynamics)
+        object.__setattr__(self, "_followers", _known_friction(self))
+
+    @classmethod
+    def of(cls, mechanism: Mechanism, payload: str | None = None) -> Unknowns:
+        """Of a mechanism whose joints were all recorded.
+
+        Raises:
+            InputError: the payload's link is none of this robot's.
+        """
+        if payload is not None:
+            names = [link.name for link in mechanism.links]
+            if payload not in names:
+                raise wrong(InputError, "payload: link", payload, choices(names))
+            return cls(mechanism, payload)
+        return cls(with_rotors(mechanism))
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        return self.mechanism.joint_names
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        """The links whose bodies are looked for, each with all that is fixed to it."""
+        if self.payload is not None:
+            return (self.payload,)
+        return tuple(link.name for link in self.mechanism.moving)
+
+    @property
+    def rotors(self) -> dict[str, str]:
+        """Joint to the rotor that drives it alone, by its name among the parameters."""
+        if self.payload is not None:
+            return {}
+        found = {}
+        for name, rotor in rotor_names(self.mechanism).items():
+            if len(rotor.ratios) == 1:
+                found.setdefault(rotor.ratios[0][0], name)
+        return {joint: found[joint] for joint in self.joints if joint in found}
+
+    @property
+    def raw(self) -> int:
+        """Columns of a joint beside its rotor's."""
+        return 0 if self.payload is not None else laws.RAW
+
+    def group(self, joint: str) -> slice:
+        """Where a joint's own columns are: friction, then its rotor."""
+        start = 10 * len(self.bodies)
+        for name in self.joints:
+            size = self.raw + (name in self.rotors)
+            if name == joint:
+                return slice(start, start + size)
+            start += size
+        raise KeyError(joint)
+
+    @property
+    def size(self) -> int:
+        return self.group(self.joints[-1]).stop
+
+    @property
+    def described(self) -> Floats:
+        """(10 b,): the bodies as described."""
+        return np.concatenate([numbers_of(self._body(name)) for name in self.bodies])
+
+    def references(self) -> tuple[Floats, ...]:
+        """P₀ of each body: as described, with some extent where it has none."""
+        total = sum(float(link.inertial.mass) for link in self.mechanism.links)
+        mass = 0.01 * total if total > 0 else 1.0
+        arms = [np.linalg.norm(link.joint.origin.translation) for link in self.mechanism.links]
+        size = 0.25 * float(np.median([arm for arm in arms if arm > 0] or [0.4]))
+        described = self.described.reshape(-1, 10)
+        return tuple(reference(phi, mass, size) for phi in described)
+
+    def rotor_inertia(self, joint: str) -> float:
+        """kg m², about its own axis, as described."""
+        rotor = rotor_names(self.mechanism)[self.rotors[joint]]
+        return float(rotor.inertial.inertia[2, 2])
+
+    def gear_ratio(self, joint: str) -> float:
+        return float(rotor_names(self.mechanism)[self.rotors[joint]].ratios[0][1])
+
+    def _body(self, name: str) -> Inertial:
+        if self.payload is not None:
+            return self.mechanism.link(name).inertial
+        return next(link.inertial for link in lumped(self.mechanism).links if link.name == name)
+
+    def rigid(self, samples: Samples) -> tuple[Floats, Floats]:
+        """(Y (k, n, 10 b + r), known (k, n)): columns of bodies and rotors, and what the rest takes.
+
+        The rotors come in the order of the joints.
+        """
+        dynamics = self._dynamics
+        Y = dynamics.regressor(samples.q, samples.qd, samples.qdd)
+        place = {name: k for k, name in enumerate(dynamics.parameter_names)}
+        values = dynamics.parameters
+        if self.payload is not None:
+            carrier, T = self._carried(self.payload)
+            columns = [place[f"{carrier}.{each}"] for each in NAMES]
+            known = Y @ values - Y[..., columns] @ (T @ self.described)
+            known += self._friction(samples)
+            return Y[..., columns] @ T, known
+        columns = [place[f"{body}.{each}"] for body in self.bodies for each in NAMES]
+        columns += [place[f"{rotor}.inertia"] for rotor in self.rotors.values()]
+        rest = np.setdiff1d(np.arange(len(values)), columns)
+        return Y[..., columns], Y[..., rest] @ values[rest] + self._friction(samples)
+
+    def own(self, samples: Samples, j: int) -> Floats:
+        """(k, RAW) of joint j: its raw columns of friction."""
+        turns = self.mechanism.joint(self.joints[j]).turns
+        return laws.raw_columns(samples.qd[:, j], turns)[:, : self.raw]
+
+    def _friction(self, samples: Samples) -> Floats:
+        if self._followers is None:
+            return np.zeros_like(samples.q)
+        return self._followers(samples.q, samples.qd, samples.qdd)
+
+    def _carried(self, name: str) -> tuple[str, Floats]:
+        """(moving link, T) with φ_moving = T φ_link for what is fixed to it."""
+        pose, link = Pose(), self.mechanism.link(name)
+        while not link.joint.moves:
+            pose = link.joint.pose(0.0) @ pose
+            if link.parent == self.mechanism.base:
+                raise wrong(InputError, "payload: link", name, "a link that some joint moves")
+            link = self.mechanism.link(link.parent)
+        X = pose.homogeneous()
+        # P' = X P Xᵀ
+        return link.name, np.column_stack([numbers(X @ B @ X.T) for B in BASIS])
+
+
+def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
+    """The friction that is not looked for: that of followers, of every joint with a payload."""
+    mechanism = unknowns.mechanism
+    if unknowns.payload is None:
+        links = tuple(
+            link
+            if link.joint.coupling is not None
+            else replace(link, joint=replace(link.joint, friction=Friction()))
+            for link in mechanism.links
+        )
+        mechanism = replace(mechanism, links=links)
+    if all(link.joint.friction == Friction() for link in mechanism.moving):
+        return None
+    return InverseDynamics(mechanism, terms={"friction"})
+
+
+def with_rotors(mechanism: Mechanism) -> Mechanism:
+    """A rotor at every joint that has none; those known by their gear ratio turn about the joint."""
+    rotors = []
+    driven = set()
+    for rotor in mechanism.rotors:
+        alone = len(rotor.ratios) == 1
+        driven |= {rotor.ratios[0][0]} if alone else set()
+        if alone and rotor.inertial.is_nothing:
+            rotor = _about(mechanism, rotor.ratios[0][0], rotor.ratios[0][1], rotor.name)
+        rotors.append(rotor)
+    taken = {rotor.name for rotor in rotors}
+    for joint in mechanism.joint_names:
+        if joint not in driven and joint not in taken:
+            rotors.append(_about(mechanism, joint, GEAR_RATIO, joint))
+    return replace(mechanism, rotors=tuple(rotors))
+
+
+def _about(mechanism: Mechanism, joint: str, ratio: float, name: str) -> Rotor:
+    """A rotor of no inertia yet that spins about its joint's axis."""
+    link = next(link for link in mechanism.links if link.joint.name == joint)
+    origin = link.joint.origin @ Pose(rotation_to(link.joint.axis))
+    return Rotor(name, link.parent, origin, ((joint, ratio),), Inertial())
+
+
+def locked(mechanism: Mechanism, positions: Mapping[str, float]) -> Mechanism:
+    """The same robot with these joints held, and their followers where that puts them."""
+    links = []
+    for link in mechanism.links:
+        joint = link.joint
+        q = positions.get(joint.name)
+        if joint.coupling is not None and all(x in positions for x, _ in joint.coupling.ratios):
+            q = joint.coupling.offset + sum(r * positions[x] for x, r in joint.coupling.ratios)
+        if q is not None:
+            # origin · motion(q) · tail, once and for all
+            fixed = replace(
+                joint, type="fixed", origin=joint.pose(q), tail=Pose(), coupling=None,
+                friction=Friction(),
+            )  # fmt: skip
+            link = replace(link, joint=fixed)
+        links.append(link)
+    return replace(
+        mechanism,
+        links=tuple(links),
+        rotors=tuple(r for r in mechanism.rotors if not {x for x, _ in r.ratios} & set(positions)),
+        actuated=tuple(name for name in mechanism.actuated if name not in positions),
+        sensed=tuple(name for name in mechanism.sensed if name not in positions),
+        home={name: value for name, value in mechanism.home.items() if name not in positions},
+    )
+
+
+def match(mechanism: Mechanism, recorded: Iterable[str]) -> tuple[Mechanism, tuple[str, ...]]:
+    """(the mechanism with the joints that were not recorded locked at home or 0, their names).
+
+    Raises:
+        InputError: none of its joints was recorded.
+    """
+    recorded = set(recorded)
+    missing = tuple(name for name in mechanism.joint_names if name not in recorded)
+    if len(missing) == len(mechanism.joint_names):
+        raise InputError(
+            f"another robot's recording: its joints are {', '.join(sorted(recorded))}, the "
+            f"description's are {', '.join(mechanism.joint_names)}; --rename OLD:NEW helps where "
+            "they are called otherwise",
+            name="recording",
+        )
+    held = {name: float(mechanism.home.get(name, 0.0)) for name in missing}
+    return (locked(mechanism, held) if held else mechanism), missing
