@@ -1,1 +1,7 @@
 """From recordings of a moving robot to its model."""
+
+from .identify import Errors, Identification, identify
+from .read import read
+from .recording import Recording, Stream
+
+__all__ = ["Errors", "Identification", "Recording", "Stream", "identify", "read"]

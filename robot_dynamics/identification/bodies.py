@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanism import Inertial
-from ..mechanism.base_parameters import Moments
 from ..mechanism.model import point_inertia
 from .recording import Floats
 
@@ -64,9 +63,8 @@ def numbers(P: Floats) -> Floats:
 
 def numbers_of(body: Inertial) -> Floats:
     """φ (10,) of a body in its link's frame."""
-    moments = Moments.of(body)
-    I = moments.inertia_about_origin
-    values = [moments.mass, *moments.first_moment, *(I[i, j] for i, j in ENTRIES)]
+    I = body.inertia_about_origin
+    values = [body.mass, *body.first_moment, *(I[i, j] for i, j in ENTRIES)]
     return np.array(values, dtype=float)
 
 

@@ -76,11 +76,10 @@ def fit(unknowns: Unknowns, parts: Sequence[NormalEquations]) -> Fit:
         own = _with_scalars(prior, gram.sum(axis=0))
         gamma = _chosen_weight(gram, moment, normal.square, own)
         x, curvature = minimise(gram.sum(axis=0), moment.sum(axis=0), own, gamma)
-        unsound = _unsound(unknowns, drives, x)
-        if not unsound:
+        sound = _sound(unknowns, drives, x)
+        if sound == drives:
             break
-        for joint in unsound:
-            drives[joint] = _simpler(drives[joint])
+        drives = sound
     return Fit(
         unknowns, drives, x, _names(unknowns, drives), curvature, gram.sum(axis=0), own, gamma,
         normal.sigma,
@@ -108,25 +107,14 @@ def _chosen_weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -
     return WEIGHTS[int(np.argmin(errors))]
 
 
-def _unsound(unknowns: Unknowns, drives: dict[str, Drive], x: Floats) -> list[str]:
-    at, found = 10 * len(unknowns.bodies), []
+def _sound(unknowns: Unknowns, drives: dict[str, Drive], x: Floats) -> dict[str, Drive]:
+    """The drives, or simpler ones where the numbers come out as no friction can be."""
+    at, found = 10 * len(unknowns.bodies), {}
     for joint in unknowns.joints:
         drive = drives[joint]
-        if not drive.is_sound(x[at : at + drive.size]):
-            found.append(joint)
+        found[joint] = drive.sound(x[at : at + drive.size])
         at += drive.size
     return found
-
-
-def _simpler(drive: Drive) -> Drive:
-    """A drive with fewer numbers, of the same kind."""
-    from .laws import laws
-
-    if drive.rotor:
-        return Drive(drive.law, False)
-    smaller = [law for law in laws() if len(law.names) < len(drive.law.names)]
-    same = [law for law in smaller if law.rate == drive.law.rate]
-    return Drive((same or smaller)[-1], False)
 
 
 def _names(unknowns: Unknowns, drives: dict[str, Drive]) -> tuple[str, ...]:

@@ -62,36 +62,54 @@ class Law:
                 fields["stribeck_torque"] = -fields["coulomb"]
         return Friction(**fields)
 
-    def is_sound(self, values: Floats) -> bool:
-        """Does it slow the joint down at every rate, whichever way it turns?"""
+    def fault(self, values: Floats) -> str | None:
+        """The number that drives the joint at some rate where friction must slow it down."""
         fields = dict(zip(self.names, values, strict=True))
         dry = fields.get("coulomb", 0.0)
-        back = fields.get("coulomb_negative", dry)
-        hump = 0.0 if self.tied else fields.get("stribeck_torque", 0.0)
-        return bool(
-            fields.get("viscous", 0.0) >= 0 and min(dry, back) >= 0 and min(dry, back) + hump >= 0
-        )
+        least = min(dry, fields.get("coulomb_negative", dry))
+        if fields.get("viscous", 0.0) < 0:
+            return "viscous"
+        if least < 0:
+            return "coulomb"
+        return "stribeck_torque" if least + fields.get("stribeck_torque", 0.0) < 0 else None
+
+    def without(self, fault: str) -> Law:
+        """The law nearest to this one that cannot have the fault."""
+        bias = tuple(name for name in self.names if name == "offset")
+        wet = tuple(name for name in self.names if name == "viscous")
+        match fault:
+            case "viscous":
+                return law(self.names[1:], self.rate, self.tied)
+            case "coulomb":
+                return law((*wet, *bias))
+            case _:  # all the Coulomb friction there is, and no more
+                return law((*wet, "coulomb", *bias), self.rate, tied=True)
 
 
 @cache
 def laws() -> tuple[Law, ...]:
     """Every law that is tried, the simplest first."""
-    found = [
-        _law(()),
-        _law(("viscous",)),
-        _law(("coulomb",)),
-        _law(("viscous", "coulomb")),
-        _law(("viscous", "coulomb", "offset")),
-    ]
-    for k in range(len(RATES)):
-        found += [
-            _law(("viscous", "coulomb"), k, tied=True),
-            _law(("viscous", "coulomb", "offset"), k, tied=True),
-            _law(("viscous", "coulomb", "stribeck_torque"), k),
-            _law(("viscous", "coulomb", "offset", "stribeck_torque"), k),
-            _law(("viscous", "coulomb", "coulomb_negative", "offset", "stribeck_torque"), k),
-        ]
-    return tuple(found)
+    found = []
+    for wet in ((), ("viscous",)):
+        for bias in ((), ("offset",)):
+            found.append(_law((*wet, *bias)))
+            found.append(_law((*wet, "coulomb", *bias)))
+            for k in range(len(RATES)):
+                found.append(_law((*wet, "coulomb", *bias), k, tied=True))
+                found.append(_law((*wet, "coulomb", *bias, "stribeck_torque"), k))
+        for k in range(len(RATES)):
+            both = ("coulomb", "coulomb_negative", "offset", "stribeck_torque")
+            found.append(_law((*wet, *both), k))
+    return tuple(sorted(found, key=lambda law: len(law.names)))
+
+
+def law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) -> Law:
+    """The one of `laws` with these numbers."""
+    return next(
+        each
+        for each in laws()
+        if (each.names, each.rate, each.tied) == (names, rate, tied and rate is not None)
+    )
 
 
 def _law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) -> Law:

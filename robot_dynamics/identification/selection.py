@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .laws import Law, laws
+from .laws import Law, law, laws
 from .normal_equations import NormalEquations
 from .recording import Floats
 from .solve import Prior, solved
@@ -28,7 +28,9 @@ class Drive:
 
     law: Law
     rotor: bool
-    """Is the rotor's inertia among the unknowns?"""
+    """Is the rotor's inertia among the unknowns, as the difference from the description's?"""
+    described: float = 0.0
+    """kg m²: the rotor's inertia as described"""
 
     @property
     def size(self) -> int:
@@ -44,14 +46,19 @@ class Drive:
             out[-1, -1] = 1.0
         return out
 
-    def is_sound(self, values: Floats) -> bool:
+    def sound(self, values: Floats) -> Drive:
+        """This one, or with these values the nearest that does not drive its joint by itself."""
         own = len(self.law.names)
-        return self.law.is_sound(values[:own]) and bool((values[own:] >= 0).all())
+        fault = self.law.fault(values[:own])
+        law = self.law if fault is None else self.law.without(fault)
+        rotor = self.rotor and bool((self.described + values[own:] >= 0).all())
+        same = (law, rotor) == (self.law, self.rotor)
+        return self if same else Drive(law, rotor, self.described)
 
 
 def nothing() -> Drive:
-    """No friction and no rotor."""
-    return Drive(laws()[0], False)
+    """No friction and a rotor as described."""
+    return Drive(law(()), False)
 
 
 def embedding(unknowns: Unknowns, drives: dict[str, Drive]) -> Floats:
@@ -74,7 +81,7 @@ def choose(unknowns: Unknowns, prior: Prior, normal: NormalEquations) -> dict[st
     if unknowns.payload is not None:
         return drives
     for joint in unknowns.joints:  # something to begin with
-        drives[joint] = Drive(laws()[4], joint in unknowns.rotors)
+        drives[joint] = Drive(law(("viscous", "coulomb", "offset")), False)
     for _ in range(SWEEPS):
         before = dict(drives)
         for joint, counted in zip(unknowns.joints, normal.count, strict=True):
@@ -123,11 +130,12 @@ def _best(
     best, score = nothing(), np.inf
     rotors = (False, True) if joint in unknowns.rotors else (False,)
     width = group.stop - group.start
-    for drive in (Drive(law, rotor) for law in laws() for rotor in rotors):
+    described = unknowns.rotor_inertia(joint) if joint in unknowns.rotors else 0.0
+    for drive in (Drive(each, rotor, described) for each in laws() for rotor in rotors):
         C = drive.columns(width)
         if (np.diag(C.T @ dd.sum(axis=0) @ C) <= 0).any():
             continue  # nothing is known of a column
-        if not drive.is_sound(_numbers(C, whole)):
+        if drive.sound(_numbers(C, whole)) is not drive:
             continue
         error = PENALTY * drive.size
         for f, part in zip(used, parts, strict=True):

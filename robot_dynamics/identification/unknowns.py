@@ -33,6 +33,8 @@ class Unknowns:
     mechanism: Mechanism
     """As described, the joints that were not recorded locked, a rotor at every joint"""
     payload: str | None = None
+    added: tuple[str, ...] = ()
+    """The rotors that the description has not"""
     _dynamics: InverseDynamics = field(init=False, repr=False)
     _followers: InverseDynamics | None = field(init=False, repr=False)
 
@@ -53,7 +55,10 @@ class Unknowns:
             if payload not in names:
                 raise wrong(InputError, "payload: link", payload, choices(names))
             return cls(mechanism, payload)
-        return cls(with_rotors(mechanism))
+        complete = with_rotors(mechanism)
+        described = {rotor.name for rotor in mechanism.rotors}
+        added = tuple(name for name in rotor_names(complete) if name not in described)
+        return cls(complete, added=added)
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -124,9 +129,10 @@ class Unknowns:
         return next(link.inertial for link in lumped(self.mechanism).links if link.name == name)
 
     def rigid(self, samples: Samples) -> tuple[Floats, Floats]:
-        """(Y (k, n, 10 b + r), known (k, n)): columns of bodies and rotors, and what the rest takes.
+        """(Y (k, n, 10 b + r), known (k, n)): what bodies and rotors bring, what is known.
 
-        The rotors come in the order of the joints.
+        The rotors come in the order of the joints; their columns are for what their inertia
+        differs by from the description's.
         """
         dynamics = self._dynamics
         Y = dynamics.regressor(samples.q, samples.qd, samples.qdd)
@@ -139,8 +145,8 @@ class Unknowns:
             known += self._friction(samples)
             return Y[..., columns] @ T, known
         columns = [place[f"{body}.{each}"] for body in self.bodies for each in NAMES]
-        columns += [place[f"{rotor}.inertia"] for rotor in self.rotors.values()]
         rest = np.setdiff1d(np.arange(len(values)), columns)
+        columns += [place[f"{rotor}.inertia"] for rotor in self.rotors.values()]
         return Y[..., columns], Y[..., rest] @ values[rest] + self._friction(samples)
 
     def own(self, samples: Samples, j: int) -> Floats:
@@ -183,7 +189,10 @@ def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
 
 
 def with_rotors(mechanism: Mechanism) -> Mechanism:
-    """A rotor at every joint that has none; those known by their gear ratio turn about the joint."""
+    """A rotor at every joint that has none.
+
+    One that is known by its gear ratio alone is put on the joint's axis.
+    """
     rotors = []
     driven = set()
     for rotor in mechanism.rotors:

@@ -1,0 +1,104 @@
+"""The robot that a fit found, as a mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..mechanism import Friction, Inertial, Link, Mechanism, Pose
+from .bodies import body_of, is_possible, numbers_of
+from .fit import Fit
+from .unknowns import rotor_names
+
+SHARES = (1.0, 0.5, 0.25, 0.1, 0.01, 1e-3)
+"""Of what is fixed to a link: so much stays where it is, the most that leaves the link possible"""
+
+
+def mechanism_of(fit: Fit) -> Mechanism:
+    """The mechanism of `fit.unknowns` with what was found in place of what was described."""
+    unknowns = fit.unknowns
+    mechanism = unknowns.mechanism
+    if unknowns.payload is not None:
+        body = body_of(fit.body(unknowns.payload))
+        return _with_inertials(mechanism, {unknowns.payload: body})
+    inertials: dict[str, Inertial] = {}
+    for name in unknowns.bodies:
+        inertials |= parted(mechanism, name, fit.body(name))
+    mechanism = _with_inertials(mechanism, inertials)
+    frictions = {joint: friction_of(fit, joint) for joint in unknowns.joints}
+    links = tuple(
+        replace(link, joint=replace(link.joint, friction=frictions[link.joint.name]))
+        if link.joint.name in frictions
+        else link
+        for link in mechanism.links
+    )
+    return replace(mechanism, links=links, rotors=_rotors(fit))
+
+
+def friction_of(fit: Fit, joint: str) -> Friction:
+    """The joint's law, or the described one where nothing was measured."""
+    unknowns = fit.unknowns
+    link = unknowns.mechanism.joint(joint)
+    if not np.isfinite(fit.sigma[unknowns.joints.index(joint)]):
+        return link.friction
+    law = fit.drives[joint].law
+    return law.friction(fit.drive(joint)[: len(law.names)], link.turns)
+
+
+def _rotors(fit: Fit):  # type: ignore[no-untyped-def]
+    """The rotors with their inertias; those that were only tried and not felt are left out."""
+    unknowns = fit.unknowns
+    driven = {name: joint for joint, name in unknowns.rotors.items()}
+    found = []
+    for name, rotor in rotor_names(unknowns.mechanism).items():
+        joint = driven.get(name)
+        if joint is not None and fit.drives[joint].rotor:
+            tensor = np.array(rotor.inertial.inertia, dtype=float)
+            tensor[2, 2] += fit.drive(joint)[-1]
+            rotor = replace(rotor, inertial=replace(rotor.inertial, inertia=tensor))
+        if not (rotor.inertial.is_nothing and name in unknowns.added):
+            found.append(rotor)
+    return tuple(found)
+
+
+def parted(mechanism: Mechanism, name: str, phi: np.ndarray) -> dict[str, Inertial]:
+    """A moving link's whole body φ (10,) as the link's own and those fixed to it, by name.
+
+    What is fixed stays as described as long as the rest is a possible body.
+    """
+    fixed = fixed_to(mechanism, name)
+    for share in SHARES:
+        inertials = {
+            link.name: Inertial(
+                share * link.inertial.mass,
+                link.inertial.center_of_mass,
+                share * link.inertial.inertia,
+            )
+            for link, _ in fixed
+        }
+        rest = phi.copy()
+        for link, pose in fixed:
+            if not inertials[link.name].is_nothing:
+                rest -= numbers_of(inertials[link.name].seen_from(pose))
+        if is_possible(rest):
+            return inertials | {name: body_of(rest)}
+    return {link.name: Inertial() for link, _ in fixed} | {name: body_of(phi)}
+
+
+def fixed_to(mechanism: Mechanism, name: str) -> list[tuple[Link, Pose]]:
+    """The links that are fixed to a moving one, and their poses in its frame."""
+    poses = {name: Pose()}
+    found = []
+    for link in mechanism.links:
+        if link.parent in poses and not link.joint.moves:
+            poses[link.name] = poses[link.parent] @ link.joint.pose(0.0)
+            found.append((link, poses[link.name]))
+    return found
+
+
+def _with_inertials(mechanism: Mechanism, inertials: dict[str, Inertial]) -> Mechanism:
+    links = tuple(
+        replace(link, inertial=inertials.get(link.name, link.inertial)) for link in mechanism.links
+    )
+    return replace(mechanism, links=links)
