@@ -1,6 +1,7 @@
 """From recordings of a moving robot to its model."""
 
-from .identify import Errors, Identification, identify
+from .errors import Errors
+from .identify import Identification, identify
 from .read import read
 from .recording import Recording, Stream
 

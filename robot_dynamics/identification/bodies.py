@@ -61,6 +61,12 @@ def numbers(P: Floats) -> Floats:
     return np.array([P[3, 3], *P[:3, 3], *(I[i, j] for i, j in ENTRIES)])
 
 
+def hessian(Q: Floats) -> Floats:
+    """(10, 10): ∂²(-log det P)/∂φ² with Q = P⁻¹: tr(Q B_k Q B_l)."""
+    QB = Q @ BASIS
+    return np.einsum("kij,lji->kl", QB, QB)
+
+
 def numbers_of(body: Inertial) -> Floats:
     """φ (10,) of a body in its link's frame."""
     I = body.inertia_about_origin

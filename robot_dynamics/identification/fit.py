@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,11 +61,8 @@ class Fit:
         raise KeyError(joint)
 
 
-def fit(unknowns: Unknowns, parts: Sequence[NormalEquations]) -> Fit:
+def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
     """The best possible robot for the recordings that these are the normal equations of."""
-    normal = parts[0]
-    for part in parts[1:]:
-        normal = normal + part
     prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
     drives = choose(unknowns, prior, normal)
     while True:

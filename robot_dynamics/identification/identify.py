@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from ..description import load
-from ..dynamics import InverseDynamics
 from ..errors import InputError, RecordingError
 from ..mechanism import Mechanism
+from .errors import Errors, compare
 from .fit import Fit, fit
 from .model import mechanism_of
 from .normal_equations import NormalEquations, reduce
 from .preparation import Prepared, Samples, prepare
+from .quality import Excitation, excitation, warnings
 from .read import read
 from .recording import Floats, Recording
+from .shelf import Shelf
 from .solve import Prior
 from .unknowns import Unknowns, match
 
@@ -28,32 +31,6 @@ SHOWN = 6000
 """Samples of a recording that are kept to be looked at"""
 
 Source = str | os.PathLike[str] | Recording
-
-
-@dataclass(frozen=True, eq=False)
-class Errors:
-    """Torque errors by joint: root mean squares, in N·m or N, over `duration` s."""
-
-    joints: tuple[str, ...]
-    duration: float
-    torque: Floats
-    """(n,): of the measured torque itself"""
-    described: Floats
-    """(n,): of what the description misses it by"""
-    identified: Floats
-    """(n,): of what the identified model misses it by"""
-    unfiltered: Floats
-    """(n,): the same against the torque as measured, unfiltered"""
-
-    @property
-    def relative(self) -> Floats:
-        """(n,): the identified model's error over the torque; NaN where none was measured"""
-        return self.identified / self.torque
-
-    @property
-    def relative_described(self) -> Floats:
-        """(n,): the description's error over the torque"""
-        return self.described / self.torque
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +67,10 @@ class Identification:
     duration: float
     """s of motion that the fit saw"""
     traces: tuple[Trace, ...]
+    excitation: Excitation
+    """How much of the robot the motion excited"""
+    source: str | None
+    """The description's file or text; None: a mechanism was given"""
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -103,7 +84,26 @@ class Identification:
     @property
     def parameters(self) -> dict[str, float]:
         """Every number that was looked for, by name, SI units."""
-        values = self.fit.x.copy()
+        return self._by_name(self.fit.x)
+
+    @property
+    def described_parameters(self) -> dict[str, float]:
+        """The same numbers as they are described; of a joint's friction 0 where it has none."""
+        unknowns = self.fit.unknowns
+        values = np.zeros(len(self.fit.x))
+        values[: 10 * len(unknowns.bodies)] = unknowns.described
+        at = 10 * len(unknowns.bodies)
+        for joint in unknowns.joints:
+            law = self.described.joint(joint).friction.numbers
+            drive = self.fit.drives[joint]
+            for k, name in enumerate(drive.law.names):
+                values[at + k] = float(law.get(name, 0.0))
+            at += drive.size
+        return self._by_name(values)
+
+    def _by_name(self, x: Floats) -> dict[str, float]:
+        """With the rotors' inertias whole, of which x has what differs from the description."""
+        values = x.copy()
         for k, joint in self._rotor_places():
             values[k] += self.fit.unknowns.rotor_inertia(joint)
         return dict(zip(self.fit.names, values.tolist(), strict=True))
@@ -128,7 +128,7 @@ def identify(
     effort_scale: Mapping[str, float] | None = None,
     payload: str | None = None,
     cutoff: float | None = None,
-    progress: Callable[[str], None] = lambda words: None,
+    progress: Callable[[str], None] | None = None,
 ) -> Identification:
     """The robot that the recordings show.
 
@@ -151,6 +151,7 @@ def identify(
             efforts.
         InputError: an option that does not fit robot and recordings.
     """
+    progress = progress or _silent
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
     if mechanism.loops:
         raise InputError(
@@ -161,39 +162,53 @@ def identify(
     if not sources:
         raise InputError("recordings: found none, expected at least one", name="recordings")
     session = _Session(mechanism, topic, rename or {}, effort_scale or {}, payload, cutoff)
-    parts: list[NormalEquations] = []
-    fitted, held_out = [], []
-    for source in sources:
-        progress(f"reading {_called(source)}")
-        prepared = session.prepared(source)
-        train, test = (prepared, None) if judges else prepared.split(HELD_OUT)
-        progress(f"reducing {prepared.duration:.3g} s of {prepared.source}")
-        parts = (
-            [sum(parts[1:], parts[0]) + session.reduced(train)]
-            if parts
-            else [session.reduced(train)]
+    normal: NormalEquations | None = None
+    with Shelf() as fitted, Shelf() as unseen:
+        for source in sources:
+            progress(f"reading {_called(source)}")
+            prepared = session.prepared(source)
+            progress(f"reducing {prepared.duration:.3g} s of {prepared.source}")
+            train, *rest = [prepared] if judges else prepared.split(HELD_OUT)
+            part = session.reduced(train)
+            normal = part if normal is None else normal + part
+            fitted.put(train)
+            unseen.put(*rest)
+        for source in judges:
+            progress(f"reading {_called(source)}")
+            unseen.put(session.prepared(source))
+        progress("fitting")
+        assert normal is not None
+        found = fit(session.unknowns, normal)
+        model = mechanism_of(found)
+        progress("judging")
+        described = session.described
+        errors = compare(unseen, described, model)
+        told = excitation(found)
+        return Identification(
+            mechanism=model,
+            described=described,
+            fit=found,
+            errors=errors,
+            fitted=compare(fitted, described, model),
+            locked=session.locked,
+            notes=tuple(session.notes),
+            warnings=tuple(warnings(told, errors, session.moved)),
+            cutoffs=session.cutoffs,
+            duration=sum(each.duration for each in fitted),
+            traces=(*_traces(fitted, seen=True), *_traces(unseen, seen=False)),
+            excitation=told,
+            source=None if isinstance(robot, Mechanism) else os.fspath(robot),
         )
-        fitted.append(train)
-        held_out += [test] if test is not None else []
-    for source in judges:
-        progress(f"reading {_called(source)}")
-        held_out.append(session.prepared(source))
-    progress("fitting")
-    found = fit(session.unknowns, parts)
-    model = mechanism_of(found)
-    progress("judging")
-    described = session.described
-    errors, on_fitted = (_errors(each, described, model) for each in (held_out, fitted))
-    traces = [
-        Trace(each.source, seen, _thinned(samples))
-        for group, seen in ((fitted[:1], True), (held_out[:1], False))
-        for each in group
-        for samples in each.stretches
-    ]
-    return Identification(
-        model, described, found, errors, on_fitted, session.locked, tuple(session.notes),
-        (), session.cutoffs, sum(each.duration for each in fitted), tuple(traces),
-    )  # fmt: skip
+
+
+def _traces(shelf: Shelf, seen: bool) -> Iterator[Trace]:
+    for prepared in islice(shelf, 1):
+        for samples in prepared.stretches:
+            yield Trace(prepared.source, seen, _thinned(samples))
+
+
+def _silent(words: str) -> None:
+    """Nobody wants to know."""
 
 
 def _listed(sources: Source | Sequence[Source]) -> list[Source]:
@@ -225,6 +240,15 @@ class _Session:
         self.locked: dict[str, float] = {}
         self.notes: list[str] = []
         self.cutoffs: dict[str, float | None] = {}
+        self._lowest: Floats | None = None
+        self._highest: Floats | None = None
+
+    @property
+    def moved(self) -> Floats:
+        """(n,), rad or m: from the lowest to the highest position that was recorded"""
+        assert self._lowest is not None
+        assert self._highest is not None
+        return self._highest - self._lowest
 
     @property
     def unknowns(self) -> Unknowns:
@@ -244,9 +268,8 @@ class _Session:
             self._unknowns = Unknowns.of(mechanism, self._payload)
             self.locked = {name: float(self._mechanism.home.get(name, 0.0)) for name in missing}
             if missing:
-                self.notes.append(
-                    f"not recorded, and locked: {', '.join(f'{k} at {v:g}' for k, v in self.locked.items())}"
-                )
+                held = ", ".join(f"{name} at {value:g}" for name, value in self.locked.items())
+                self.notes.append(f"not recorded, and locked: {held}")
         lacking = [name for name in self.unknowns.joints if name not in recording.names]
         if lacking:
             raise RecordingError(
@@ -257,32 +280,15 @@ class _Session:
         prepared = prepare(recording, self.unknowns.joints, self._cutoff)
         self.notes += [f"{prepared.source}: {note}" for note in prepared.notes]
         self.cutoffs[prepared.source] = prepared.cutoff
+        q = np.concatenate([each.q for each in prepared.stretches])
+        low, high = q.min(axis=0), q.max(axis=0)
+        self._lowest = low if self._lowest is None else np.minimum(low, self._lowest)
+        self._highest = high if self._highest is None else np.maximum(high, self._highest)
         return prepared
 
     def reduced(self, prepared: Prepared) -> NormalEquations:
         prior = Prior(self.unknowns.references(), np.zeros(0), np.zeros(0))
         return reduce(self.unknowns, prior, prepared)
-
-
-def _errors(parts: Iterable[Prepared], described: Mechanism, identified: Mechanism) -> Errors:
-    models = [InverseDynamics(each) for each in (described, identified)]
-    joints = models[0].joint_names
-    squares = np.zeros((4, len(joints)))
-    count = np.zeros(len(joints))
-    duration = 0.0
-    for part in parts:
-        duration += part.duration
-        for each in part.stretches:
-            tau = np.where(each.usable, each.tau, 0.0)
-            before, after = (
-                np.where(each.usable, model(each.q, each.qd, each.qdd), 0.0) for model in models
-            )
-            raw = np.where(each.usable, each.unfiltered, 0.0)
-            for k, miss in enumerate((tau, tau - before, tau - after, raw - after)):
-                squares[k] += (miss**2).sum(axis=0)
-            count += each.usable.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return Errors(joints, duration, *np.sqrt(squares / count))
 
 
 def _thinned(samples: Samples) -> Samples:

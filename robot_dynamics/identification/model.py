@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..mechanism import Friction, Inertial, Link, Mechanism, Pose
+from ..mechanism import Friction, Inertial, Link, Mechanism, Pose, Rotor
+from ..mechanism.parameters import rotor_names
 from .bodies import body_of, is_possible, numbers_of
 from .fit import Fit
-from .unknowns import rotor_names
 
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.01, 1e-3)
 """Of what is fixed to a link: so much stays where it is, the most that leaves the link possible"""
@@ -46,7 +46,7 @@ def friction_of(fit: Fit, joint: str) -> Friction:
     return law.friction(fit.drive(joint)[: len(law.names)], link.turns)
 
 
-def _rotors(fit: Fit):  # type: ignore[no-untyped-def]
+def _rotors(fit: Fit) -> tuple[Rotor, ...]:
     """The rotors with their inertias; those that were only tried and not felt are left out."""
     unknowns = fit.unknowns
     driven = {name: joint for joint, name in unknowns.rotors.items()}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .preparation import Prepared, Samples
 from .recording import Floats
@@ -75,7 +76,7 @@ class _Weighting:
     x: Floats
     """(p,): the fit that they are the residuals of"""
 
-    def weights(self, residual: Floats, usable: Floats) -> Floats:
+    def weights(self, residual: Floats, usable: NDArray[np.bool_]) -> Floats:
         """(k, n)"""
         u = residual / (BIWEIGHT * self.sigma)
         tukey = np.where(np.abs(u) < 1, (1 - u**2) ** 2, 0.0)
@@ -90,7 +91,7 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
     count = np.zeros(n)
     for fold, samples in _folded(prepared):
         for chunk in _chunks(samples):
-            rows = _Rows(unknowns, chunk)
+            rows = Rows(unknowns, chunk)
             weights = weighting.weights(rows.residual(weighting.x), chunk.usable)
             rows.add(weights, gram[fold], moment[fold])
             square[fold] += float(np.sum(weights * rows.tau**2))
@@ -99,7 +100,7 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
     return NormalEquations(gram, moment, square, count, count * weighting.sigma**2)
 
 
-class _Rows:
+class Rows:
     """The equations of some samples; a joint's friction stands in that joint's rows alone."""
 
     def __init__(self, unknowns: Unknowns, samples: Samples):
@@ -144,7 +145,7 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
     total = sum(map(len, prepared.stretches))
     step = max(1, total // ENOUGH)
     thin = [each.rows(slice(None, None, step)) for each in prepared.stretches]
-    rows = [_Rows(unknowns, chunk) for each in thin for chunk in _chunks(each)]
+    rows = [Rows(unknowns, chunk) for each in thin for chunk in _chunks(each)]
     usable = np.concatenate([chunk.usable for each in thin for chunk in _chunks(each)])
     tau = np.concatenate([each.tau for each in rows])
     p, n = unknowns.size, len(unknowns.joints)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, choices, wrong
 
-Floats = NDArray[np.float64]
+Floats = NDArray[Any]
+"""Of float64"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import RecordingError
-from .bodies import BASIS, numbers, pseudo_inertia
+from .bodies import BASIS, hessian, numbers, pseudo_inertia
 from .recording import Floats
 
 STEPS = 60
@@ -47,7 +47,7 @@ class Prior:
         out = np.zeros((p, p))
         for i, P in enumerate(self.bodies):
             block = slice(10 * i, 10 * i + 10)
-            out[block, block] = gamma * _hessian(np.linalg.inv(P))
+            out[block, block] = gamma * hessian(np.linalg.inv(P))
         k = np.arange(10 * len(self.bodies), p)
         out[k, k] = self.tightness
         return out
@@ -56,12 +56,6 @@ class Prior:
         """x of a prior that is normal instead: any body may come out."""
         H = G + self.curvature(gamma)
         return solved(H, g + self.curvature(gamma) @ self.mean)
-
-
-def _hessian(Q: Floats) -> Floats:
-    """(10, 10): ∂²(-log det P)/∂φ² with Q = P⁻¹: tr(Q B_k Q B_l)."""
-    QB = Q @ BASIS
-    return np.einsum("kij,lji->kl", QB, QB)
 
 
 def minimise(
@@ -95,7 +89,7 @@ def _relative(G: Floats, prior: Prior) -> Floats:
     """The bodies' part of G in the prior's own units."""
     out = G.copy()
     for i, P in enumerate(prior.bodies):
-        L = np.linalg.cholesky(np.linalg.inv(_hessian(np.linalg.inv(P))))
+        L = np.linalg.cholesky(np.linalg.inv(hessian(np.linalg.inv(P))))
         rows = slice(10 * i, 10 * i + 10)
         out[rows] = L.T @ out[rows]
         out[:, rows] = out[:, rows] @ L
@@ -138,7 +132,7 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
             s = slice(10 * i, 10 * i + 10)
             Q = np.linalg.inv(pseudo_inertia(x[s]))
             slope[s] += gamma * (traces[s] - np.tensordot(BASIS, Q, 2))
-            H[s, s] += gamma * _hessian(Q)
+            H[s, s] += gamma * hessian(Q)
         step = -solved(H, slope)
         decrement = -float(slope @ step)
         if decrement < DONE * gamma:

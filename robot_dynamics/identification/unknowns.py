@@ -76,7 +76,7 @@ class Unknowns:
         """Joint to the rotor that drives it alone, by its name among the parameters."""
         if self.payload is not None:
             return {}
-        found = {}
+        found: dict[str, str] = {}
         for name, rotor in rotor_names(self.mechanism).items():
             if len(rotor.ratios) == 1:
                 found.setdefault(rotor.ratios[0][0], name)
@@ -110,7 +110,9 @@ class Unknowns:
         """P₀ of each body: as described, with some extent where it has none."""
         total = sum(float(link.inertial.mass) for link in self.mechanism.links)
         mass = 0.01 * total if total > 0 else 1.0
-        arms = [np.linalg.norm(link.joint.origin.translation) for link in self.mechanism.links]
+        arms = [
+            float(np.linalg.norm(link.joint.origin.translation)) for link in self.mechanism.links
+        ]
         size = 0.25 * float(np.median([arm for arm in arms if arm > 0] or [0.4]))
         described = self.described.reshape(-1, 10)
         return tuple(reference(phi, mass, size) for phi in described)

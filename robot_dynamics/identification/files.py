@@ -1,0 +1,249 @@
+"""What an identification leaves behind: descriptions that can be loaded, its numbers as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ..description import urdf
+from ..description.files import find, read_text
+from ..errors import InputError
+from ..mechanism import Friction, Inertial, Rotor
+from ..scalar import Array
+from . import urdf_text
+from .identify import Identification
+
+COPY = "description"
+"""The description as it was, beside what was identified"""
+
+
+def save(result: Identification, folder: Path) -> dict[str, Path]:
+    """Write identified.yaml, the description that it refers to, identified.urdf where a URDF came
+    in, and report.json.
+
+    Args:
+        result: of a description that came from a file or a text.
+        folder: it is made where it is missing.
+
+    Returns: the files by what they are.
+
+    Raises:
+        InputError: the robot was given as a mechanism, or the folder cannot be written to.
+    """
+    if result.source is None:
+        raise InputError(
+            "the robot came as a mechanism, which has no file to stand beside; give its "
+            "description",
+            name="robot",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        written = _descriptions(result, folder)
+        written["report"] = folder / "report.json"
+        written["report"].write_text(json.dumps(summary(result), indent=1) + "\n")
+    except OSError as error:
+        raise InputError(
+            f"{folder}: it can't be written to ({error.strerror})", name=str(folder)
+        ) from None
+    return written
+
+
+def _descriptions(result: Identification, folder: Path) -> dict[str, Path]:
+    assert result.source is not None
+    written = {"identified": folder / "identified.yaml"}
+    text, content = _urdf_of(result.source)
+    if text is None:
+        written["description"] = folder / f"{COPY}.yaml"
+        written["description"].write_text(read_text(find(result.source)))
+        whole = _tree(result, content)
+    else:
+        written["description"] = folder / f"{COPY}.urdf"
+        written["description"].write_bytes(text)
+        whole = content | {"urdf": written["description"].name} | _extras(result, content)
+        written["urdf"] = folder / "identified.urdf"
+        inertials, frictions = _changed_bodies(result), _changed_friction(result)
+        written["urdf"].write_bytes(urdf_text.replaced(text, inertials, frictions))
+    heading = "# Identified from recordings; report.json says how well.\n"
+    written["identified"].write_text(
+        heading + yaml.safe_dump(whole, sort_keys=False, default_flow_style=None, width=100)
+    )
+    return written
+
+
+def _urdf_of(source: str) -> tuple[bytes | None, dict[str, Any]]:
+    """(the URDF's text, the YAML beside it); no URDF: (None, the YAML)."""
+    if source.lstrip("\ufeff \t\r\n").startswith("<"):
+        return source.encode(), {}
+    path = find(source)
+    content: dict[str, Any] = {}
+    if path.suffix.lower() in (".yaml", ".yml"):
+        content = yaml.safe_load(read_text(path))
+        if "urdf" not in content:
+            return None, content
+        path = find(content["urdf"], beside=path.parent)
+    if path.suffix.lower() == ".xacro":
+        return urdf.expand_xacro(path).encode(), content
+    return path.read_bytes(), content
+
+
+def _extras(result: Identification, content: dict[str, Any]) -> dict[str, Any]:
+    """The sections beside a URDF, what stood there before under what was found."""
+    found: dict[str, dict[str, Any]] = {
+        "inertials": {name: _body(body) for name, body in _changed_bodies(result).items()},
+        "friction": {name: _friction(law) for name, law in _changed_friction(result).items()},
+        "rotors": {rotor.name: _rotor(rotor) for rotor in _changed_rotors(result)},
+        "locked": dict(result.locked),
+    }
+    return {
+        key: (content.get(key) or {}) | new for key, new in found.items() if new or content.get(key)
+    }
+
+
+def _tree(result: Identification, content: dict[str, Any]) -> dict[str, Any]:
+    """A YAML of links with what was found in place of what stood there."""
+    bodies, laws = _changed_bodies(result), _changed_friction(result)
+    links = []
+    for item in content["links"]:
+        link = dict(item)
+        joint = (link.get("joint") or {}).get("name")
+        if link["name"] in bodies:
+            link |= _body(bodies[link["name"]])
+        if joint in laws:
+            link["friction"] = _friction(laws[joint])
+        links.append(link)
+    rotors = {rotor.name: _rotor(rotor) for rotor in _changed_rotors(result)}
+    for link in links:
+        if (link.get("joint") or {}).get("name") in rotors:
+            link.pop("rotor", None)
+    whole = content | {"links": links}
+    if rotors:
+        whole["rotors"] = (content.get("rotors") or {}) | rotors
+    if result.locked:
+        whole["locked"] = (content.get("locked") or {}) | dict(result.locked)
+    return whole
+
+
+def _changed_bodies(result: Identification) -> dict[str, Inertial]:
+    before = {link.name: link.inertial for link in result.described.links}
+    return {
+        link.name: link.inertial
+        for link in result.mechanism.links
+        if not _same(link.inertial, before[link.name])
+    }
+
+
+def _same(a: Inertial, b: Inertial) -> bool:
+    return bool(
+        a.mass == b.mass
+        and np.array_equal(a.center_of_mass, b.center_of_mass)
+        and np.array_equal(a.inertia, b.inertia)
+    )
+
+
+def _changed_friction(result: Identification) -> dict[str, Friction]:
+    before = {link.joint.name: link.joint.friction for link in result.described.links}
+    return {
+        link.joint.name: link.joint.friction
+        for link in result.mechanism.moving
+        if link.joint.friction != before[link.joint.name]
+    }
+
+
+def _changed_rotors(result: Identification) -> list[Rotor]:
+    before = {rotor.name: rotor for rotor in result.described.rotors}
+    return [
+        rotor
+        for rotor in result.mechanism.rotors
+        if rotor.name not in before or not _same(rotor.inertial, before[rotor.name].inertial)
+    ]
+
+
+def _body(body: Inertial) -> dict[str, Any]:
+    return {
+        "mass": float(body.mass),
+        "center_of_mass": [float(c) for c in body.center_of_mass],
+        "inertia": {
+            f"i{a}{b}": float(body.inertia["xyz".index(a), "xyz".index(b)])
+            for a, b in ("xx", "yy", "zz", "xy", "xz", "yz")
+        },
+    }
+
+
+def _friction(law: Friction) -> dict[str, Any]:
+    values = {key: float(value) for key, value in law.numbers.items()}
+    hump = {key: values.pop(f"stribeck_{key}", None) for key in ("torque", "rate")}
+    return values | ({"stribeck": hump} if hump["torque"] is not None else {})
+
+
+def _rotor(rotor: Rotor) -> dict[str, Any]:
+    ratios = {name: float(ratio) for name, ratio in rotor.ratios}
+    alone = list(ratios) == [rotor.name]
+    return {
+        "mount": rotor.mount,
+        "origin": {
+            "xyz": [float(x) for x in rotor.origin.translation],
+            "rpy": roll_pitch_yaw(rotor.origin.rotation),
+        },
+        "gear_ratio": ratios[rotor.name] if alone else ratios,
+    } | _body(rotor.inertial)
+
+
+def roll_pitch_yaw(R: Array) -> list[float]:
+    """Angles (rad) with R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
+    if math.hypot(R[0, 0], R[1, 0]) < 1e-12:  # roll and yaw are one turn
+        return [0.0, pitch, math.atan2(-R[0, 1], R[1, 1])]
+    return [math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])]
+
+
+def summary(result: Identification) -> dict[str, Any]:
+    """What report.json says."""
+    deviations = np.sqrt(np.diag(result.covariance))
+    before = result.described_parameters
+    return {
+        "robot": result.mechanism.name,
+        "joints": list(result.joints),
+        "errors": {"unseen": _errors(result.errors), "fitted": _errors(result.fitted)},
+        "parameters": {
+            name: {
+                "identified": value,
+                "described": before[name],
+                "standard_deviation": float(deviation),
+            }
+            for (name, value), deviation in zip(result.parameters.items(), deviations, strict=True)
+        },
+        "friction": {
+            name: _friction(result.mechanism.joint(name).friction) for name in result.joints
+        },
+        "excitation": {
+            "condition_number": result.excitation.condition,
+            "identifiable": result.excitation.identifiable,
+            "told_by_the_data": result.excitation.told,
+        },
+        "weight_of_the_description": result.fit.gamma,
+        "cutoff": result.cutoffs,
+        "duration": result.duration,
+        "locked": result.locked,
+        "notes": list(result.notes),
+        "warnings": list(result.warnings),
+    }
+
+
+def _errors(errors: Any) -> dict[str, Any]:
+    def numbers(values: Array) -> list[float | None]:
+        return [float(x) if np.isfinite(x) else None for x in values]
+
+    return {
+        "duration": errors.duration,
+        "torque_rms": numbers(errors.torque),
+        "identified_rms": numbers(errors.identified),
+        "described_rms": numbers(errors.described),
+        "identified": numbers(errors.relative),
+        "described": numbers(errors.relative_described),
+        "identified_unfiltered_rms": numbers(errors.unfiltered),
+    }

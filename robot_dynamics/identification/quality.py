@@ -1,0 +1,121 @@
+"""How much the motion told, and what to say where it was not enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .bodies import hessian
+from .errors import Errors
+from .fit import Fit
+from .normal_equations import Rows
+from .preparation import Samples
+from .recording import Floats
+
+STATES = 400
+"""Random states over which every motion that the robot can make is looked at"""
+RANK = 1e-9
+"""Of the largest eigenvalue: less than this no motion tells"""
+ENOUGH = 0.75
+"""Of the identifiable numbers, in standard deviations of what was thought before"""
+LITTLE = 0.5
+"""Of the torque: a model that misses more explains little"""
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """How much of the robot the motion excited."""
+
+    identifiable: int
+    """Numbers (combinations of parameters) that some motion can tell"""
+    told: float
+    """How many of these this motion told; the description stands in for the rest"""
+    condition: float
+    """Condition number of the regressor in units of what was thought before: the best told
+    combination over the worst told"""
+
+
+def excitation(fit: Fit) -> Excitation:
+    """In units of the description's own uncertainty, so that no choice of units matters."""
+    scale = _units(fit)
+    seen = scale.T @ fit.information @ scale
+    possible = _possible(fit)
+    possible = scale.T @ possible @ scale
+    values, vectors = np.linalg.eigh(possible)
+    basis = vectors[:, values > RANK * values[-1]]
+    told = np.linalg.eigvalsh(basis.T @ seen @ basis)
+    told = np.maximum(told, 0.0)
+    weakest = told[0] if len(told) else 0.0
+    condition = float(np.sqrt(told[-1] / weakest)) if weakest > 0 else float("inf")
+    return Excitation(basis.shape[1], float((told / (told + fit.gamma)).sum()), condition)
+
+
+def _units(fit: Fit) -> Floats:
+    """(p, p): x in standard deviations of what was thought before; a drive's numbers, of which
+    nothing was, in units of what they contribute."""
+    p, block = len(fit.x), 10 * len(fit.prior.bodies)
+    out = np.zeros((p, p))
+    for i, P in enumerate(fit.prior.bodies):
+        rows = slice(10 * i, 10 * i + 10)
+        out[rows, rows] = np.linalg.cholesky(np.linalg.inv(hessian(np.linalg.inv(P))))
+    diagonal = np.diag(fit.information)[block:]
+    level = np.diag(out[:block, :block].T @ fit.information[:block, :block] @ out[:block, :block])
+    k = np.arange(block, p)
+    typical = np.sqrt(max(float(level.max(initial=0.0)), 1e-300))
+    out[k, k] = typical / np.sqrt(np.maximum(diagonal, 1e-300))
+    out[k, k] = np.where(diagonal > 0, out[k, k], 0.0)
+    return out
+
+
+def _possible(fit: Fit) -> Floats:
+    """(p, p): what every motion together would tell."""
+    unknowns = fit.unknowns
+    n = len(unknowns.joints)
+    q, qd, qdd = np.random.default_rng(0).uniform(-3, 3, (3, STATES, n))
+    zero = np.zeros((STATES, n))
+    samples = Samples(np.arange(STATES), q, qd, qdd, zero, zero, np.ones((STATES, n), dtype=bool))
+    rows = Rows(unknowns, samples)
+    gram, moment = np.zeros((unknowns.size, unknowns.size)), np.zeros(unknowns.size)
+    sigma = np.where(np.isfinite(fit.sigma), fit.sigma, np.inf)
+    rows.add(np.ones((STATES, n)) / sigma**2, gram, moment)
+    E = fit.columns
+    return E.T @ gram @ E
+
+
+def warnings(told: Excitation, unseen: Errors, moved: Floats) -> Iterator[str]:
+    """What a user must hear, a line each.
+
+    Args:
+        moved: (n,) how far each joint moved, rad or m.
+    """
+    joints = unseen.joints
+    for joint, way in zip(joints, moved, strict=True):
+        if way < 0.05:
+            yield (
+                f"{joint} moved by {way:.2g} only: its friction and what turns with it can "
+                "hardly be told; record it moving through more of its range"
+            )
+    if told.identifiable and told.told < ENOUGH * told.identifiable:
+        yield (
+            f"the motion tells {told.told:.0f} of {told.identifiable} numbers that could be told; "
+            "the rest stays near the description: record longer, with all joints moving at once, "
+            "faster, and in more different poses"
+        )
+    for joint, error, before in zip(
+        joints, unseen.relative, unseen.relative_described, strict=True
+    ):
+        if not np.isfinite(error):
+            continue
+        if error > LITTLE:
+            yield (
+                f"{joint}: the model misses {100 * error:.0f} % of the torque: are its efforts "
+                "torques at the joint, in N·m and of the right sign (--effort-scale), and is "
+                "this the robot that the description describes?"
+            )
+        if error > 1.05 * before:
+            yield (
+                f"{joint}: on motion that the fit has not seen, the description is better "
+                f"({100 * before:.1f} % against {100 * error:.1f} %); record longer"
+            )
