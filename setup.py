@@ -29,6 +29,10 @@ SIM = [
     "mujoco>=3.3.7",  # the simulated robot's physics
     "matplotlib>=3.5",  # the demos' pictures
 ]
+IDENTIFY = [
+    "rosbags>=0.11",  # rosbag2 folders, .db3 and .mcap without ROS
+    "scipy>=1.8",  # zero-phase filters, spectra and splines
+]
 
 setup(
     name=NAME,
@@ -55,6 +59,7 @@ setup(
     extras_require={
         "ros": ROS,
         "sim": SIM,
+        "identify": IDENTIFY,
         "test": ["pytest"],  # where colcon looks for the test runner
         "dev": [
             "pytest>=7",
@@ -62,7 +67,7 @@ setup(
             "hypothesis>=6",  # inputs that nobody thought of
             "cosmic-ray>=8.3",  # would the tests notice a mutation?
             "pytest-cov>=5",  # which tests run a line
-            "scipy>=1.8",  # the splines that trajectories are tested against
+            *IDENTIFY,
             "ruff>=0.9",
             "mypy>=1.10",
             "types-PyYAML",

@@ -22,6 +22,7 @@ from .errors import (
 if TYPE_CHECKING:
     from .description import load
     from .dynamics import InverseDynamics
+    from .identification import identify
     from .mechanism import Inertial, Mechanism
     from .symbolic import derive, from_energies
 
@@ -29,6 +30,7 @@ _LAZY = {
     "load": "description",
     "InverseDynamics": "dynamics",
     "Inertial": "mechanism",
+    "identify": "identification",
     "Mechanism": "mechanism",
     "derive": "symbolic",
     "from_energies": "symbolic",
@@ -47,6 +49,7 @@ __all__ = [
     "TrajectoryError",
     "derive",
     "from_energies",
+    "identify",
     "load",
 ]
 

@@ -1,4 +1,4 @@
-"""The command line: `robot_dynamics torque|derive|check|compare|demo|bench|cache|export`.
+"""The command line: `robot_dynamics torque|derive|check|compare|demo|identify|replay|…`.
 
 Exit codes: 0 done, 1 it can't be done (one line says why), 2 the command line itself is wrong.
 """
@@ -20,6 +20,7 @@ from ..errors import InputError, RobotDynamicsError
 from ..formulations import FORMULATIONS
 from ..formulations.equations import TERMS
 from ..mechanism.transform import ROTOR_MODELS
+from . import commands_identify
 from .demo import DEMOS
 
 LONGEST = 100_000
@@ -142,6 +143,8 @@ def _parser() -> argparse.ArgumentParser:
     demo = command("demo", _demo, "A simulated robot tracked with and without feed-forward.")
     demo.add_argument("robot", choices=DEMOS)
     demo.add_argument("--output", metavar="DIR", help="where the picture goes (default: here)")
+
+    commands_identify.add(command)
 
     bench = command("bench", _bench, "How fast the torques are here.")
     bench.add_argument(

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from ..description import urdf
 from ..description.files import find, read_text
+from ..description.xacro_process import expanded
 from ..errors import InputError
 from ..mechanism import Friction, Inertial, Rotor
 from ..scalar import Array
@@ -87,7 +87,7 @@ def _urdf_of(source: str) -> tuple[bytes | None, dict[str, Any]]:
             return None, content
         path = find(content["urdf"], beside=path.parent)
     if path.suffix.lower() == ".xacro":
-        return urdf.expand_xacro(path).encode(), content
+        return expanded(path).encode(), content
     return path.read_bytes(), content
 
 

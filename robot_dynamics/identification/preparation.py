@@ -65,6 +65,13 @@ class Samples:
             self.tau[chosen], self.unfiltered[chosen], self.usable[chosen],
         )  # fmt: skip
 
+    def columns(self, chosen: list[int]) -> Samples:
+        """These joints alone, in this order."""
+        return Samples(
+            self.time, self.q[:, chosen], self.qd[:, chosen], self.qdd[:, chosen],
+            self.tau[:, chosen], self.unfiltered[:, chosen], self.usable[:, chosen],
+        )  # fmt: skip
+
     @property
     def period(self) -> float:
         """s between samples"""
@@ -107,13 +114,20 @@ class Prepared:
         return replace(self, stretches=tuple(first)), replace(self, stretches=tuple(last))
 
 
-def prepare(recording: Recording, joints: Iterable[str], cutoff: float | None = None) -> Prepared:
+def prepare(
+    recording: Recording,
+    joints: Iterable[str],
+    cutoff: float | None = None,
+    *,
+    rests: bool = False,
+) -> Prepared:
     """The samples of these joints.
 
     Args:
         recording: with joints called as in the description.
         joints: those to take, all of them in the recording.
         cutoff: Hz; None: from the spectra.
+        rests: keep the samples of a robot at rest.
 
     Raises:
         RecordingError: no efforts, too short, or at rest.
@@ -154,7 +168,7 @@ def prepare(recording: Recording, joints: Iterable[str], cutoff: float | None = 
             name=source,
         )
     prepared = Prepared(source, joints, measured, tuple(stretches), rate, cutoff, ())
-    return _without_rests(prepared, notes)
+    return replace(prepared, notes=tuple(notes)) if rests else _without_rests(prepared, notes)
 
 
 def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str]) -> Stream:

@@ -1,0 +1,418 @@
+"""What was identified, as one page that needs no network, and as pictures."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dynamics import InverseDynamics
+from ..errors import InputError
+from ..identification import Identification
+from ..identification.preparation import Samples
+from ..identification.replay import Replay, terms_of
+from .commands_identify import percent
+from .svg import COLOURS, STYLE, Chart, Line
+
+Floats = NDArray[np.float64]
+
+TERMS = (("inertia", "b"), ("coriolis", "d"), ("gravity", "c"), ("friction", "a"), ("rotors", "e"))
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>{style}</style></head><body><main>
+{body}
+</main></body></html>
+"""
+
+PAGE_STYLE = (
+    COLOURS
+    + STYLE
+    + """
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
+main { max-width: 1120px; margin: 0 auto; padding: 20px 16px 60px; }
+h1 { font-size: 1.6rem; line-height: 1.2; margin: .4em 0 .2em; }
+h2 { font-size: 1.2rem; margin: 2em 0 .4em; border-bottom: 1px solid var(--line); }
+h3 { font-size: 1rem; margin: 1em 0 .2em; }
+p { max-width: 72ch; } .faint, figcaption { color: var(--faint); }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 10px; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: 8px;
+  padding: 10px 14px; }
+.card b { display: block; font-size: 1.35rem; font-weight: 600; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr));
+  gap: 6px 20px; }
+figure { margin: .4em 0; } figcaption { font-size: .88rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
+th, td { padding: 4px 12px 4px 0; text-align: right; border-bottom: 1px solid var(--line);
+  white-space: nowrap; } th:first-child, td:first-child { text-align: left; }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 16px; margin: .2em 0; font-size: .88rem;
+  max-width: none; } .legend span { display: inline-flex; align-items: center; gap: 6px; }
+.warning { border-left: 4px solid var(--a); background: var(--card); padding: 8px 14px;
+  margin: 8px 0; } summary { cursor: pointer; font-weight: 600; margin: 1em 0 .3em; }
+.bar { display: inline-block; height: .62em; border-radius: 2px; vertical-align: middle;
+  min-width: 1px; } .bar.before { background: var(--faint); } .bar.after { background: var(--b); }
+"""
+)
+
+
+def write(result: Identification, folder: Path) -> dict[str, Path]:
+    """report.html, and a picture a joint of its torques. The folder is there already.
+
+    Raises:
+        InputError: it cannot be written to.
+    """
+    joints = [_Joint(result, j) for j in range(len(result.joints))]
+    written = {}
+    try:
+        for joint in joints:
+            path = folder / f"{_file_name(joint.name)}.svg"
+            path.write_text(joint.torques().svg(standalone=True), encoding="utf-8")
+            written[f"picture {joint.name}"] = path
+        written["page"] = folder / "report.html"
+        written["page"].write_text(_page(result, joints), encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+    return written
+
+
+def write_replay(replay: Replay, folder: Path) -> dict[str, Path]:
+    """replay.html, replay.csv, and a picture a joint.
+
+    Raises:
+        InputError: the folder cannot be made or written to.
+    """
+    written = {}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        sections = []
+        for j, name in enumerate(replay.joints):
+            torques, terms = _replay_charts(replay, j)
+            path = folder / f"replay_{_file_name(name)}.svg"
+            path.write_text(torques.svg(standalone=True), encoding="utf-8")
+            written[f"picture {name}"] = path
+            sections.append(
+                f"<h2>{escape(name)}</h2>{_figure(torques)}{_figure(terms, replay.labels[-1])}"
+            )
+        written["page"] = folder / "replay.html"
+        body = [f"<h1>{escape(replay.source)}</h1>", _replay_table(replay), *sections]
+        written["page"].write_text(_whole(replay.source, body), encoding="utf-8")
+        written["table"] = folder / "replay.csv"
+        _write_table(replay, written["table"])
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+    return written
+
+
+def _unwritable(folder: Path, error: OSError) -> InputError:
+    return InputError(f"{folder}: it can't be written to ({error.strerror})", name=str(folder))
+
+
+def _file_name(joint: str) -> str:
+    """A name from outside never reaches a path as it is."""
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in joint)[:80] or "joint"
+
+
+def _whole(title: str, body: Iterable[str]) -> str:
+    return PAGE.format(title=escape(title), style=PAGE_STYLE, body="\n".join(body))
+
+
+class _Joint:
+    """What there is to be seen of one joint."""
+
+    def __init__(self, result: Identification, j: int):
+        self.result, self.j, self.name = result, j, result.joints[j]
+        kind = result.mechanism.joint(self.name)
+        self.unit, self.rate = ("N·m", "rad/s") if kind.turns else ("N", "m/s")
+
+    def torques(self) -> Chart:
+        return Chart(
+            f"{self.name}: measured and modelled torque over time",
+            [
+                self._over_time("tau", "ink", "measured"),
+                self._over_time("described", "grey", "as described"),
+                self._over_time("identified", "a", "identified"),
+            ],
+            "time (s); shaded: not seen by the fit",
+            self.unit,
+            self._unseen(),
+        )
+
+    def terms(self) -> Chart:
+        lines = [self._over_time(term, style, term) for term, style in TERMS]
+        lines = [line for line in lines if np.nanmax(np.abs(line.y), initial=0.0) > 0]
+        return Chart(
+            f"{self.name}: what each term gives", lines or [self._over_time("tau", "ink", "")],
+            "time (s)", self.unit, self._unseen(),
+        )  # fmt: skip
+
+    def residual(self) -> Chart:
+        return Chart(
+            f"{self.name}: measured less identified",
+            [self._over_time("residual", "b", "")],
+            "time (s)",
+            self.unit,
+            self._unseen(),
+        )
+
+    def spectrum(self) -> Chart:
+        """Amplitude density of measured torque and residual."""
+        lines = []
+        for name, style, label in (("tau", "ink", "measured"), ("residual", "b", "residual")):
+            longest = max(traces(self.result), key=lambda each: len(each[1]))
+            f, density = _density(longest[2][name][:, self.j], longest[1].period)
+            lines.append(Line(f[1:], density[1:], style, label))
+        return Chart(
+            f"{self.name}: spectrum", lines, "frequency (Hz)", f"{self.unit}/√Hz", logarithmic=True
+        )
+
+    def friction(self) -> Chart:
+        """What rigid bodies leave of the torque, over the rate."""
+        result, j = self.result, self.j
+        rates, left = [], []
+        for _, samples, series in traces(result):
+            usable = samples.usable[:, j]
+            rates.append(samples.qd[usable, j])
+            left.append((series["residual"] + series["friction"])[usable, j])
+        x, y = np.concatenate(rates), np.concatenate(left)
+        lines = [Line(x, y, "grey", "measured less rigid bodies", dots=True)]
+        law = result.mechanism.joint(self.name).friction
+        if len(x):
+            grid = np.linspace(x.min(), x.max(), 400)
+            curve = np.array([float(law.torque(v, float(np.sign(v)))) for v in grid])
+            lines.append(Line(grid, curve, "a", "friction identified"))
+        return Chart(f"{self.name}: friction over rate", lines, self.rate, self.unit)
+
+    def _over_time(self, name: str, style: str, label: str) -> Line:
+        times: list[Floats] = []
+        values: list[Floats] = []
+        for _, samples, series in traces(self.result):
+            row = series[name][:, self.j]
+            if name in ("tau", "residual"):
+                row = np.where(samples.usable[:, self.j], row, np.nan)
+            times += [samples.time, samples.time[-1:]]
+            values += [row, np.array([np.nan])]  # stretches are not joined
+        return Line(np.concatenate(times), np.concatenate(values), style, label)
+
+    def _unseen(self) -> list[tuple[float, float]]:
+        return [
+            (float(samples.time[0]), float(samples.time[-1]))
+            for seen, samples, _ in traces(self.result)
+            if not seen
+        ]
+
+
+Traced = list[tuple[bool, Samples, dict[str, Floats]]]
+_TRACES: dict[int, tuple[Identification, Traced]] = {}
+
+
+def traces(result: Identification) -> Traced:
+    """(seen by the fit?, samples, what the models give there) by stretch; computed once."""
+    known = _TRACES.get(id(result))
+    if known is not None and known[0] is result:
+        return known[1]
+    found = []
+    described = InverseDynamics(result.described)
+    for trace in result.traces:
+        if len(trace.samples) < 2:
+            continue
+        samples = trace.samples
+        series = terms_of(result.mechanism, samples)
+        series["described"] = described(samples.q, samples.qd, samples.qdd)
+        series["identified"] = np.sum([series[term] for term, _ in TERMS], axis=0)
+        series["tau"] = samples.tau
+        series["residual"] = samples.tau - series["identified"]
+        found.append((trace.seen, samples, series))
+    _TRACES.clear()
+    _TRACES[id(result)] = (result, found)
+    return found
+
+
+def _density(values: Floats, period: float) -> tuple[Floats, Floats]:
+    """(Hz, amplitude density)"""
+    from scipy.signal import welch
+
+    values = np.nan_to_num(values)
+    window = min(len(values), 512)
+    f, power = welch(values, 1.0 / period, nperseg=window, detrend="linear")
+    return f, np.sqrt(power)
+
+
+def _page(result: Identification, joints: Sequence[_Joint]) -> str:
+    errors, told = result.errors, result.excitation
+    mean = float(np.nanmean(errors.relative))
+    before = float(np.nanmean(errors.relative_described))
+    body = [
+        f"<h1>{escape(result.mechanism.name)}</h1>",
+        f'<p class="faint">Identified from {result.duration:.3g} s of motion; judged on '
+        f"{errors.duration:.3g} s that the fit has not seen.</p>",
+        '<div class="cards">',
+        _card(percent(mean), "of the torque is missed, mean over the joints"),
+        _card(percent(before), "is missed by the description"),
+        _card(f"{told.told:.0f} of {told.identifiable}", "numbers told by the motion"),
+        _card(f"{told.condition:.3g}", "condition number of the regressor"),
+        "</div>",
+        _words(result),
+        "<h2>Torque errors</h2>",
+        "<p>Root mean square of measured less modelled torque, over that of the measured torque, "
+        "on motion that the fit has not seen.</p>",
+        _error_table(result),
+    ]
+    for joint in joints:
+        body += [
+            f"<h2>{escape(joint.name)}</h2>",
+            _figure(joint.torques()),
+            '<div class="pair">',
+            _figure(joint.terms(), "What each term of the identified model gives."),
+            _figure(joint.friction(), "What rigid bodies leave: friction shows here."),
+            _figure(joint.residual(), "Measured less identified."),
+            _figure(joint.spectrum(), "The same by frequency."),
+            "</div>",
+        ]
+    body += [
+        "<h2>Parameters</h2>",
+        "<p>Bodies about their link's frame, with all that is fixed to them. A standard deviation "
+        "near that of the description itself means that the motion did not tell this number "
+        "alone, though it may tell its sum with others.</p>",
+        f"<details open><summary>{len(result.parameters)} numbers</summary>"
+        f"{_parameter_table(result)}</details>",
+        "<h2>The recordings</h2>",
+        "<ul>",
+        *(f"<li>{escape(note)}</li>" for note in _recordings(result)),
+        "</ul>",
+    ]
+    return _whole(f"{result.mechanism.name}, identified", body)
+
+
+def _card(value: str, words: str) -> str:
+    return f'<div class="card"><b>{escape(value)}</b>{escape(words)}</div>'
+
+
+def _words(result: Identification) -> str:
+    if not result.warnings:
+        return (
+            "<p>The motion was rich enough: nothing stands against using the identified model on "
+            "motions of this kind.</p>"
+        )
+    items = "".join(f'<div class="warning">{escape(words)}</div>' for words in result.warnings)
+    return (
+        f"<h2>What to do</h2>{items}<p>Numbers that the motion does not tell are not wrong: they "
+        "stay near the description's, and their sums with others are right. A motion that tells "
+        "more makes them right one by one.</p>"
+    )
+
+
+def _recordings(result: Identification) -> list[str]:
+    cutoffs = [
+        f"{source}: " + ("not filtered" if cutoff is None else f"filtered at {cutoff:.3g} Hz")
+        for source, cutoff in result.cutoffs.items()
+    ]
+    return [*cutoffs, *result.notes]
+
+
+def _error_table(result: Identification) -> str:
+    errors = result.errors
+    largest = float(np.nanmax(errors.relative_described, initial=1e-9))
+    largest = max(largest, float(np.nanmax(errors.relative, initial=1e-9)))
+    rows = []
+    for j, joint in enumerate(errors.joints):
+        before, after = errors.relative_described[j], errors.relative[j]
+        rows.append(
+            f"<tr><td>{escape(joint)}</td><td>{errors.torque[j]:.3g}</td>"
+            f"<td>{percent(before)}</td><td>{percent(after)}</td>"
+            f'<td style="text-align:left">{_bar(before / largest, "before")}<br>'
+            f"{_bar(after / largest, 'after')}</td><td>{errors.identified[j]:.3g}</td>"
+            f"<td>{errors.unfiltered[j]:.3g}</td></tr>"
+        )
+    return (
+        '<div class="scroll"><table><tr><th>joint</th><th>torque RMS</th><th>as described</th>'
+        "<th>identified</th><th></th><th>missed by</th><th>of the unfiltered</th></tr>"
+        + "".join(rows)
+        + "</table></div><p class='faint'>Torques in N·m, forces in N.</p>"
+    )
+
+
+def _bar(share: float, style: str) -> str:
+    width = 0.0 if not np.isfinite(share) else 120 * min(share, 1.0)
+    return f'<span class="bar {style}" style="width:{width:.0f}px"></span>'
+
+
+def _parameter_table(result: Identification) -> str:
+    deviations = np.sqrt(np.maximum(np.diag(result.covariance), 0.0))
+    before = result.described_parameters
+    rows = "".join(
+        f"<tr><td>{escape(name)}</td><td>{before[name]:.4g}</td><td>{value:.4g}</td>"
+        f"<td>± {deviation:.2g}</td></tr>"
+        for (name, value), deviation in zip(result.parameters.items(), deviations, strict=True)
+    )
+    return (
+        '<div class="scroll"><table><tr><th>parameter (SI)</th><th>as described</th>'
+        f"<th>identified</th><th>standard deviation</th></tr>{rows}</table></div>"
+    )
+
+
+def _figure(chart: Chart, caption: str = "") -> str:
+    words = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f"<figure>{words}{chart.legend()}{chart.svg()}</figure>"
+
+
+def _replay_charts(replay: Replay, j: int) -> tuple[Chart, Chart]:
+    styles = ("a", "b", "c", "d", "e", "grey")
+
+    def joined(parts: Iterable[Floats]) -> Floats:
+        return np.concatenate([np.r_[part, np.nan] for part in parts])
+
+    time = joined(each.time for each in replay.stretches)
+    tau = joined(np.where(e.usable[:, j], e.tau[:, j], np.nan) for e in replay.stretches)
+    lines = [Line(time, tau, "ink", "measured")]
+    for k, (label, parts) in enumerate(zip(replay.labels, replay.torques, strict=True)):
+        lines.append(Line(time, joined(p[:, j] for p in parts), styles[k % len(styles)], label))
+    name = replay.joints[j]
+    torques = Chart(f"{name}: torques over time", lines, "time (s)", "N·m or N")
+    by_term = [
+        Line(time, joined(found[term][:, j] for found in replay.terms), style, term)
+        for term, style in TERMS
+    ]
+    return torques, Chart(f"{name}: terms over time", by_term, "time (s)", "N·m or N")
+
+
+def _replay_table(replay: Replay) -> str:
+    head = "".join(f"<th>{escape(label)}</th>" for label in replay.labels)
+    rows = "".join(
+        f"<tr><td>{escape(joint)}</td>"
+        + "".join(f"<td>{percent(errors[j])}</td>" for errors in replay.relative)
+        + "</tr>"
+        for j, joint in enumerate(replay.joints)
+    )
+    notes = "".join(f"<li>{escape(note)}</li>" for note in replay.notes)
+    return (
+        "<p>Root mean square of measured less modelled torque, over that of the measured torque, "
+        f"on {replay.duration:.3g} s.</p>"
+        f'<div class="scroll"><table><tr><th>joint</th>{head}</tr>{rows}</table></div>'
+        f"<ul>{notes}</ul>"
+    )
+
+
+def _write_table(replay: Replay, path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        terms = [term for term, _ in TERMS]
+        writer.writerow(
+            ["time"]
+            + [f"{joint}/measured" for joint in replay.joints]
+            + [f"{joint}/{label}" for label in replay.labels for joint in replay.joints]
+            + [f"{joint}/{replay.labels[-1]}/{term}" for term in terms for joint in replay.joints]
+        )
+        for s, each in enumerate(replay.stretches):
+            columns = [
+                each.time[:, None], each.tau, *(parts[s] for parts in replay.torques),
+                *(replay.terms[s][term] for term in terms),
+            ]  # fmt: skip
+            writer.writerows(np.hstack(columns).tolist())

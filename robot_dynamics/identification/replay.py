@@ -1,0 +1,132 @@
+"""Models' torques beside the measured ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..description import load
+from ..dynamics import InverseDynamics
+from ..errors import InputError
+from ..mechanism import Mechanism
+from .preparation import Samples, prepare
+from .read import read
+from .recording import Floats, Recording
+from .unknowns import match
+
+TERMS = ("inertia", "coriolis", "gravity", "friction", "rotors")
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """One recording, and what several models say of it."""
+
+    source: str
+    joints: tuple[str, ...]
+    labels: tuple[str, ...]
+    """What the models are called"""
+    stretches: tuple[Samples, ...]
+    torques: tuple[tuple[Floats, ...], ...]
+    """By model and stretch: (k, n)"""
+    terms: tuple[dict[str, Floats], ...]
+    """Of the last model, by stretch and term: (k, n); they add up to its torques"""
+    duration: float
+    notes: tuple[str, ...]
+
+    @property
+    def relative(self) -> Floats:
+        """(models, n): root mean square of the error over that of the torque."""
+        out = np.full((len(self.labels), len(self.joints)), np.nan)
+        usable = np.concatenate([each.usable for each in self.stretches])
+        tau = np.concatenate([each.tau for each in self.stretches])
+        for k, parts in enumerate(self.torques):
+            miss = np.where(usable, tau - np.concatenate(parts), 0.0)
+            power = (np.where(usable, tau, 0.0) ** 2).sum(axis=0)
+            known = power > 0
+            out[k, known] = np.sqrt((miss**2).sum(axis=0)[known] / power[known])
+        return out
+
+
+def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
+    """What each term gives, (k, n) each; they add up to the torques."""
+    state = (samples.q, samples.qd, samples.qdd)
+    rigid = ("inertia", "coriolis", "gravity")
+    found = {term: InverseDynamics(mechanism, terms={term})(*state) for term in rigid}
+    found["friction"] = InverseDynamics(mechanism, terms={"friction"})(*state)
+    whole = InverseDynamics(mechanism)(*state)
+    # rotors act in each of the rigid terms: what they bring is what is left
+    found["rotors"] = whole - sum(found.values())
+    return found
+
+
+def replay(
+    robots: Sequence[Mechanism | str | os.PathLike[str]],
+    source: str | os.PathLike[str] | Recording,
+    *,
+    topic: str | None = None,
+    rename: Mapping[str, str] | None = None,
+    effort_scale: Mapping[str, float] | None = None,
+    cutoff: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Replay:
+    """The torques of each model on a recorded motion.
+
+    Args:
+        robots: mechanisms, or what `rd.load` takes; with the same joints among those recorded.
+        source: a recording, as `identify` takes it, and its options.
+
+    Raises:
+        DescriptionError, RecordingError, InputError: as `identify`.
+    """
+    say = progress or (lambda _: None)
+    say("reading")
+    recording = source if isinstance(source, Recording) else read(source, topic)
+    recording = recording.renamed(rename or {}).scaled(effort_scale or {})
+    notes: list[str] = []
+    mechanisms: list[Mechanism] = []
+    labels: list[str] = []
+    for robot in robots:
+        mechanism = robot if isinstance(robot, Mechanism) else load(robot)
+        label = mechanism.name if isinstance(robot, Mechanism) else Path(str(robot)).stem[:40]
+        mechanism, missing = match(mechanism, recording.names)
+        if missing:
+            notes.append(f"{label}: not recorded, and locked: {', '.join(missing)}")
+        mechanisms.append(mechanism)
+        labels.append(label if label not in labels else f"{label} ({len(labels) + 1})")
+    joints = mechanisms[0].joint_names
+    for label, mechanism in zip(labels, mechanisms, strict=True):
+        if set(mechanism.joint_names) != set(joints):
+            raise InputError(
+                f"{label}: joints {', '.join(mechanism.joint_names)}, expected those of "
+                f"{labels[0]}: {', '.join(joints)}",
+                name=label,
+            )
+    prepared = prepare(recording, joints, cutoff, rests=True)
+    notes += prepared.notes
+    torques = []
+    for label, mechanism in zip(labels, mechanisms, strict=True):
+        say(f"computing {label}")
+        dynamics = InverseDynamics(mechanism)
+        order = [joints.index(name) for name in mechanism.joint_names]
+        back = np.argsort(order)
+        torques.append(
+            tuple(
+                dynamics(each.q[:, order], each.qd[:, order], each.qdd[:, order])[:, back]
+                for each in prepared.stretches
+            )
+        )
+    last = mechanisms[-1]
+    order = [joints.index(name) for name in last.joint_names]
+    back = np.argsort(order)
+    terms = []
+    for each in prepared.stretches:
+        found = terms_of(last, each.columns(order))
+        terms.append({name: values[:, back] for name, values in found.items()})
+    return Replay(
+        prepared.source, joints, tuple(labels), prepared.stretches, tuple(torques), tuple(terms),
+        prepared.duration, tuple(notes),
+    )  # fmt: skip
