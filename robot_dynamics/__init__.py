@@ -15,6 +15,7 @@ from .errors import (
     ClosureError,
     DescriptionError,
     InputError,
+    RecordingError,
     RobotDynamicsError,
     TrajectoryError,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "InputError",
     "InverseDynamics",
     "Mechanism",
+    "RecordingError",
     "RobotDynamicsError",
     "TrajectoryError",
     "derive",

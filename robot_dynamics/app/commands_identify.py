@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, wrong
+from .tables import percent, table
 
 if TYPE_CHECKING:
     from ..identification import Errors, Identification
@@ -208,19 +209,3 @@ def _rows(errors: Errors) -> list[list[str]]:
     ):
         rows.append([joint, percent(before), percent(after)])
     return rows
-
-
-def percent(value: float) -> str:
-    return f"{100 * value:.1f} %" if math.isfinite(value) else "not measured"
-
-
-def table(rows: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  "
-        + "  ".join(
-            cell.ljust(width) if k == 0 else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

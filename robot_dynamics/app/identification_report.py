@@ -15,8 +15,8 @@ from ..errors import InputError
 from ..identification import Identification
 from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
-from .commands_identify import percent
 from .svg import COLOURS, STYLE, Chart, Line
+from .tables import percent
 
 Floats = NDArray[np.float64]
 
