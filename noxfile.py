@@ -1,0 +1,49 @@
+"""The core's tests on other Pythons, NumPys and pytests: `nox`, or `nox -s "core-3.12"`.
+
+Pythons are found on PATH and among pyenv's. One that is not there is skipped, and said so. No ROS
+and no oracle is installed: what needs one skips; the README's test command runs everything.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import nox
+
+VERSIONS = {  # Python: (NumPy, pytest)
+    "3.10": ("numpy==1.26.*", "pytest==7.*"),
+    "3.11": ("numpy>=2", "pytest==8.*"),
+    "3.12": ("numpy==1.26.*", "pytest>=9"),
+    "3.13": ("numpy>=2", "pytest>=9"),
+    "3.14": ("numpy>=2", "pytest>=9"),
+}
+CORE = (
+    "test_architecture.py",
+    "test_codegen_cache.py",
+    "test_codegen_golden.py",
+    "test_codegen_kernels.py",
+    "test_codegen_recorder.py",
+    "test_description.py",
+    "test_friction.py",
+    "test_inverse_dynamics_state.py",
+    "test_trajectory.py",
+)
+SLOW = "not one_robot and not processes"
+
+nox.options.error_on_missing_interpreters = False
+nox.options.reuse_venv = "yes"
+nox.options.download_python = "never"
+
+PYENV = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+for place in sorted(PYENV.glob("*/bin")) if PYENV.is_dir() else ():
+    os.environ["PATH"] += os.pathsep + str(place)
+
+
+@nox.session(python=list(VERSIONS))
+def core(session: nox.Session) -> None:
+    """Descriptions, formulations, kernels and the façade."""
+    numpy, pytest = VERSIONS[str(session.python)]
+    session.install("-q", "-e", ".", numpy, pytest, "pytest-timeout", "hypothesis")
+    tests = [f"test/{name}" for name in CORE]
+    session.run("pytest", "-q", "-k", SLOW, "-p", "no:cacheprovider", *tests, *session.posargs)
