@@ -19,15 +19,14 @@ VERSIONS = {  # Python: (NumPy, pytest)
     "3.14": ("numpy>=2", "pytest>=9"),
 }
 CORE = (
-    "test_architecture.py",
     "test_codegen_cache.py",
     "test_codegen_golden.py",
     "test_codegen_kernels.py",
+    "test_codegen_key.py",
     "test_codegen_recorder.py",
     "test_description.py",
     "test_friction.py",
     "test_inverse_dynamics_state.py",
-    "test_trajectory.py",
 )
 SLOW = "not one_robot and not processes"
 
