@@ -383,6 +383,43 @@ def test_infinity_in_either_half_of_a_state_is_found():
     assert bench.rejected() == {"joint_states: not finite": 3}
 
 
+def test_fewer_or_more_rates_than_names_are_refused():
+    bench = Bench(f"{CONFIG}/polar.yaml")
+    for count in (1, 3):
+        message = JointState(name=["theta1", "d2"], position=[0.0] * 2, velocity=[0.0] * count)
+        message.header.stamp = stamp(0.1)
+        assert bench.controller.state(message, at(0.1)) is None
+    assert bench.rejected() == {"joint_states: wrong length": 2}
+    assert "1 velocities for 2 names" in bench.log[0]
+
+
+def test_the_name_and_the_number_that_are_not_finite_are_told():
+    bench = Bench(f"{CONFIG}/polar.yaml")
+    assert bench.state(0.1, [0.0, 1.0], [0.0, -math.inf], names=("d2", "theta1")) is None
+    assert "velocity of 'theta1' is -inf" in bench.log[0]
+
+
+@pytest.mark.parametrize("turns", [-3, 0, 1])
+def test_a_joint_that_turns_forever_is_led_in_by_the_short_way(turns):
+    bench = Bench(terms=["inertia"])
+    bench.command(0.0, point(2.0, q=0.6, qd=0.0), point(3.0, q=0.6, qd=0.0))
+    # 6 Δ/h²
+    close(bench.state(0.1, 0.4 + 2 * math.pi * turns), INERTIA * 6 * 0.2 / 4)
+
+
+@pytest.mark.parametrize("what", ["positions", "velocities", "accelerations"])
+@pytest.mark.parametrize("numbers", [[0.0], [0.0] * 3, [0.0, math.nan]])
+def test_every_field_of_every_point_is_checked(what, numbers):
+    bench = Bench(f"{CONFIG}/polar.yaml")
+    good = [point(t, [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]) for t in (0.0, 1.0, 2.0)]
+    setattr(good[1], what, numbers)
+    bench.command(0.0, *good, names=("theta1", "d2"))
+    reason = "not finite" if len(numbers) == 2 else "wrong length"
+    assert bench.rejected() == {f"command: {reason}": 1}
+    assert "point 1 has " in bench.log[0]
+    assert what in bench.log[0]
+
+
 @pytest.mark.parametrize(
     ("stamped", "reason"), [(-0.6, "old stamp"), (0.7, "future stamp"), (-500.0, "old stamp")]
 )
