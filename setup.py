@@ -68,6 +68,7 @@ setup(
             "cosmic-ray>=8.3",  # would the tests notice a mutation?
             "pytest-cov>=5",  # which tests run a line
             *IDENTIFY,
+            "nox>=2024.3",  # the core's tests on other Pythons
             "ruff>=0.9",
             "mypy>=1.10",
             "types-PyYAML",

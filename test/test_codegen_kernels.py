@@ -168,6 +168,24 @@ def test_sine_and_cosine_keep_their_digits_where_they_vanish(backend):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_sine_and_cosine_are_right_to_the_last_places_next_to_their_zeros(backend):
+    def both(x, p):
+        return [sin(x[0]), cos(x[0])]
+
+    run = Kernel(Function("both", ("x",), (1,), (2,), 0, both, "both"), backend=backend)
+    # the doubles next to multiples of pi/2, up to where the C library takes over, and beyond
+    k = np.random.default_rng(8).integers(-640_000, 640_000, 4000)
+    angles = np.concatenate([k * (np.pi / 2), np.array([0.999999e6, 1e6, 1.000001e6, -1e6, 0.0])])
+    expected = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+    for found in (run(angles[:, None]), np.array([run(x) for x in angles[:, None]])):
+        assert np.abs(found - expected).max() < SINE
+        # near a zero it is the angle's own distance from it
+        small = np.abs(expected) < 1e-3
+        assert small.sum() >= 4000
+        assert (np.abs(found - expected)[small] <= 1e-13 * np.abs(expected)[small] + 1e-24).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_nan_or_an_infinity_in_gives_nan_out_and_leaves_its_neighbours_alone(backend):
     run = wave_kernel(backend)
     x, y = np.random.default_rng(6).uniform(-1, 1, (2, 21, 2))
