@@ -28,7 +28,7 @@ CORE = (
     "test_friction.py",
     "test_inverse_dynamics_state.py",
 )
-SLOW = "not one_robot and not processes"
+SLOW = "not one_robot and not processes and not option and not body"
 
 nox.options.error_on_missing_interpreters = False
 nox.options.reuse_venv = "yes"
