@@ -203,7 +203,8 @@ def test_different_contents_have_different_keys():
         1, 1.0, "1", True, None, (1,), ((1,),), (1, 1), ("1", "1"), ("11",), (), ((),), 0.0, -0.0,
         np.array([1.0]), np.array([[1.0]]), np.array([1.0, 2.0]), np.array([2.0, 1.0]),
         {"a": 1}, {"a": 2}, {"b": 1}, {1, 2}, {1, 3}, Friction(), Friction(1.0), Friction(0.0, 1.0),
-        Coupling((("a", 1.0),)), Armature((("a", 1.0),), 0.0), scalar.sin, scalar.cos, 1e-300, float("inf"),
+        Coupling((("a", 1.0),)), Armature((("a", 1.0),), 0.0), scalar.sin, scalar.cos,
+        1e-300, float("inf"),
     ]  # fmt: skip
     keys = [made(each).key() for each in contents]
     keys += [made(1).key("more"), made(1).key("mo", "re"), made(1, "g").key()]
