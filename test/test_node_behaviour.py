@@ -192,6 +192,28 @@ def test_commanded_feedback_leads_in_from_joint_states_first_and_then_from_what_
     close(bench.tick(0.5), torque(0.75, 0.0, 0.0))
 
 
+@pytest.mark.parametrize(("age", "taken"), [(0.5, True), (0.6, False)])
+def test_commanded_feedback_is_not_led_in_from_a_state_that_is_too_old(age, taken):
+    bench = Bench(feedback="commanded", terms=["gravity"], max_age=0.5)
+    assert bench.state(0.0, 0.5) is None
+    bench.command(age, point(1.0, q=1.0), point(2.0, q=1.0))
+    found = bench.tick(age)
+    assert bench.rejected() == ({} if taken else {"command: no start state": 1})
+    if taken:
+        close(found, torque(0.5, 0.0, 0.0))
+
+
+def test_what_came_and_went_is_counted_one_by_one():
+    bench = Bench()
+    bench.accelerate(0.0, 3.0)
+    for k in range(3):
+        bench.state(0.1 + 0.01 * k)
+    bench.accelerate(0.2, 2.0)
+    found = bench.controller
+    assert (found.states, found.commands, found.outputs) == (3, 2, 3)
+    assert (found.state_at, found.command_at) == (at(0.12), at(0.2))
+
+
 def test_a_command_that_waits_too_long_for_states_does_not_start_late():
     bench = Bench(max_age=0.5)
     bench.command(0.0, point(0.0, q=0.0, qd=0.0), point(2.0, q=1.0, qd=0.0))
