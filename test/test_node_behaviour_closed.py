@@ -16,8 +16,10 @@ from node_bench import Bench, point
 
 import robot_dynamics as rd
 from robot_dynamics.closure.sensing import PATIENCE
+from robot_dynamics.errors import InputError
 from robot_dynamics.ros.feed_forward.diagnostics import OK, WARN, Diagnosis
 from robot_dynamics.ros.feed_forward.model import Model, Wish
+from robot_dynamics.ros.feed_forward.parameters import Settings
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
 TO_SOLVED = 1e-9
@@ -118,6 +120,28 @@ def test_a_new_formulation_goes_on_from_where_the_robot_is():
     before, after = old.dynamics.closed, new.dynamics.closed
     assert after is not before
     np.testing.assert_array_equal(after.last.q_r, before.last.q_r)
+
+
+def test_other_parameters_keep_what_is_known_of_the_sensors():
+    bench = ClosedBench(sensed=True, command_timeout=0.0)
+    bench.wish(RRR_WANTED)
+    bench.read(RRR_START, RRR_RATE, qp2=0.3)
+    old = bench.controller.model
+    new = Model(Wish(old.wish.mechanism, bench.settings.changed({"sensor_tolerance": 0.05})))
+    assert new.sensors.distrusted == ()
+    new.go_on_from(old)
+    assert new.sensors.distrusted == ("qp2",)
+    assert new.sensors.tolerance == 0.05
+    # of another mechanism, even one that is alike, nothing is known
+    other = Model(Wish(rd.load(CONFIG / "rrr.yaml"), bench.settings))
+    other.go_on_from(old)
+    assert other.sensors.distrusted == ()
+
+
+def test_who_reads_no_sensors_cannot_have_them_watched():
+    settings = Settings.of({"sensed": True, "feedback": "commanded"})
+    with pytest.raises(InputError, match="sensed"):
+        Model(Wish(mechanism("rrr"), settings))
 
 
 # Sensors

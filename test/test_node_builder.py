@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text
 from robot_dynamics.errors import DescriptionError, InputError
+from robot_dynamics.mechanism import Inertial, Pose, Rotor
 from robot_dynamics.ros.feed_forward import payload as payloads
 from robot_dynamics.ros.feed_forward.builder import MOST_WAITING, Builder, Outcome
 from robot_dynamics.ros.feed_forward.model import Model, Wish
@@ -299,7 +301,8 @@ def test_parameters_that_were_accepted_before_the_first_robot_are_its():
     values = {"terms": ["inertia"], "effort_limits": [1.0, 1.0]}
     for name, value in values.items():
         host.builder.set({name: value})
-    host.settle()
+    assert not host.builder.refused_description
+    assert [(each.error, each.still_refused) for each in host.settle()] == [(None, None)] * 2
     host.builder.describe(TEXTS["two"])
     # and one that comes while the first one is built
     host.poll()
@@ -529,6 +532,25 @@ def test_limits_are_the_descriptions_and_on_the_motors_side_those_over_the_gear_
     np.testing.assert_allclose(model.limits, limits)
     chosen = Settings.of({"side": side, "effort_limits": [9.0, np.inf]})
     assert Model(Wish(load_urdf_text(text), chosen)).limits.tolist() == [9.0, np.inf]
+
+
+@pytest.mark.parametrize(
+    ("shafts", "limits"),
+    [
+        ([[("hip", 100.0)], [("knee", -50.0)]], [0.03, 0.06]),
+        ([[("knee", 50.0)], [("hip", 100.0)]], [0.06, 0.03]),
+        ([[("hip", 100.0)], [("knee", 50.0)], [("knee", 20.0)]], [0.03, np.inf, np.inf]),
+        ([[("hip", 10.0), ("knee", 10.0)], [("hip", 10.0), ("knee", -10.0)]], [np.inf, np.inf]),
+        ([[("hip", 10.0), ("knee", 5.0)], [("knee", 10.0)]], [np.inf, np.inf]),
+    ],
+)
+def test_a_descriptions_limits_are_a_motors_where_it_drives_one_joint_alone(shafts, limits):
+    bare = load_urdf_text(TEXTS["limited"])
+    rotors = tuple(
+        Rotor(f"m{k}", "world", Pose(), tuple(shaft), Inertial()) for k, shaft in enumerate(shafts)
+    )
+    model = Model(Wish(replace(bare, rotors=rotors), Settings.of({"side": "drive"})))
+    np.testing.assert_allclose(model.limits, limits)
 
 
 def test_limits_of_a_joint_follow_it_in_whatever_order_and_are_infinite_where_none_is_known():

@@ -120,6 +120,12 @@ def test_other_values_leave_the_rest_as_it_was():
     assert base.effort_limits == (1.0,)
 
 
+@pytest.mark.parametrize("entries", [["a"], ["a:b"], [":1"], ["a:inf"], ["a:1", "a:2"]])
+def test_locked_joints_that_are_none_are_refused_before_there_is_a_robot(entries):
+    with pytest.raises(InputError, match=r"^locked_joints: found"):
+        Settings.of({"locked_joints": entries})
+
+
 def test_what_no_model_is_built_from_is_what_no_model_reads():
     assert {
         "command_timeout",
@@ -165,6 +171,8 @@ def test_diagnostics_tell_what_computes_and_how_often():
     found = report(bench, diagnosis, 0.0, 1.0)
     assert (found.level, found.message) == (OK, "waiting for a command")
     assert found.values["state age (s)"] == found.values["command age (s)"] == "never"
+    rates = ("state rate (Hz)", "command rate (Hz)", "torque rate (Hz)")
+    assert [found.values[key] for key in rates] == ["0.0"] * 3
     bench.accelerate(1.0, 2.0)
     for k in range(4):
         bench.state(1.0 + 0.1 * k)
