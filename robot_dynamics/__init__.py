@@ -22,7 +22,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .description import load
-    from .dynamics import InverseDynamics
+    from .dynamics import InverseDynamics, base_parameters
     from .identification import identify
     from .mechanism import Inertial, Mechanism
     from .symbolic import derive, from_energies
@@ -33,6 +33,7 @@ _LAZY = {
     "Inertial": "mechanism",
     "identify": "identification",
     "Mechanism": "mechanism",
+    "base_parameters": "dynamics",
     "derive": "symbolic",
     "from_energies": "symbolic",
 }
@@ -49,6 +50,7 @@ __all__ = [
     "RecordingError",
     "RobotDynamicsError",
     "TrajectoryError",
+    "base_parameters",
     "derive",
     "from_energies",
     "identify",

@@ -338,6 +338,49 @@ def test_changes_are_seen_by_all_of_it(tmp_path):
         assert relative(found, expected) < 1e-12
 
 
+@pytest.mark.parametrize("backend", ["auto", "python"])
+def test_results_go_where_they_are_told(tmp_path, backend):
+    dynamics = rd.InverseDynamics(with_rotors(tmp_path), backend=backend)
+    n = len(dynamics.joint_names)
+    one = state(1, n)
+    rows = tuple(np.stack([x, 2 * x, 3 * x]) for x in one)
+    wrenches = {"link4": np.arange(6.0)}
+    for at in (one, rows):
+        for call in (
+            dynamics,
+            dynamics.forward,
+            dynamics.regressor,
+            lambda *x, **to: dynamics(*x, wrenches=wrenches, **to),
+            lambda q, *_, **to: dynamics.mass_matrix(q, **to),
+            lambda q, *_, **to: dynamics.gravity(q, **to),
+            lambda q, qd, *_, **to: dynamics.coriolis_matrix(q, qd, **to),
+            lambda q, *_, **to: dynamics.pose(q, "link4", **to),
+            lambda q, *_, **to: dynamics.jacobian(q, "link4", **to),
+        ):
+            expected = call(*at)
+            out = np.full(expected.shape, np.nan)
+            assert call(*at, out=out) is out
+            assert np.array_equal(out, expected)
+            spread = np.full((*expected.shape, 2), np.nan)[..., 0]  # not contiguous
+            assert np.array_equal(call(*at, out=spread), expected)
+            for wrong in (
+                np.zeros(expected.shape, dtype=np.float32),
+                np.zeros((*expected.shape, 1)),
+                np.broadcast_to(0.0, expected.shape),
+                expected.tolist(),
+            ):
+                with pytest.raises(rd.RobotDynamicsError, match="out: found"):
+                    call(*at, out=wrong)
+        # onto what is still read
+        q, qd, qdd = (x.copy() for x in at)
+        expected = dynamics(q, qd, qdd)
+        assert np.array_equal(dynamics(q, qd, qdd, out=q), expected)
+    closed = rd.InverseDynamics(rd.load(CONFIG / "five_bar.yaml"), backend=backend)
+    at = home(closed)
+    out = np.empty(len(closed.actuated_names))
+    assert np.allclose(closed(*at, out=out), closed(*at), rtol=1e-9)
+
+
 def test_wrong_questions_are_refused():
     dynamics = rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), terms=["gravity"])
     q = np.zeros(2)

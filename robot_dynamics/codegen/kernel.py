@@ -82,13 +82,16 @@ class Kernel:
         self.call: Callable[..., Floats] = self._machine.call
         """The quickest way in: the same as calling the kernel"""
 
-    def __call__(self, *states: ArrayLike) -> Floats:
+    def __call__(self, *states: ArrayLike, out: Floats | None = None) -> Floats:
         """The result (*shape) at states (size,), or (…, *shape) at (…, size).
+
+        Args:
+            out: where to write it, float64 of its shape; it is what is returned. None: a new array.
 
         Raises:
             InputError: a wrong shape or type; the message says which and what was expected.
         """
-        return self.call(*states)
+        return self.call(*states) if out is None else self.call(*states, out=out)
 
     @property
     def parameters(self) -> Floats:
@@ -114,7 +117,7 @@ class Kernel:
         reason = f" ({self._code.reason})" if self._code.reason else ""
         return f"{self.function.name}: {_NAMES[self.backend]}{reason}"
 
-    def _any(self, *states: ArrayLike) -> Floats:
+    def _any(self, *states: ArrayLike, out: Floats | None = None) -> Floats:
         """Whatever is not plain vectors: lists, other types, batches, mistakes."""
         names, sizes = self.function.arguments, self.function.sizes
         if len(states) != len(sizes):
@@ -125,7 +128,7 @@ class Kernel:
         arrays = [as_floats(name, x) for name, x in zip(names, states, strict=True)]
         if all(array.shape == (size,) for array, size in zip(arrays, sizes, strict=True)):
             result: Floats = self._machine.one(arrays)
-            return result
+            return result if out is None else put(out, result)
         shape = _batch_shape(names, sizes, arrays)
         count = int(np.prod(shape))
         rows = [
@@ -134,8 +137,37 @@ class Kernel:
         ]
         work = count * self._code.operations
         threads = min(self.threads or _cores(), work // WORTH_A_THREAD + 1)
-        out: Floats = self._machine.many(rows, threads)
-        return out.reshape(*shape, *self.function.shape)
+        whole = (*shape, *self.function.shape)
+        if out is None:
+            return np.asarray(self._machine.many(rows, threads).reshape(whole))
+        receiver(out, whole)
+        free = out.flags.c_contiguous and not any(np.may_share_memory(out, x) for x in rows)
+        if free and isinstance(self._code, NativeCode):
+            result = self._machine.many(rows, threads, out).reshape(whole)
+            return out if np.may_share_memory(out, result) else put(out, result)
+        return put(out, self._machine.many(rows, threads).reshape(whole))
+
+
+def receiver(out: Any, shape: tuple[int, ...]) -> None:
+    """Raise an InputError unless results of this shape can be written into out."""
+    if not isinstance(out, np.ndarray) or out.dtype != float:
+        found = getattr(out, "dtype", type(out).__name__)
+        raise wrong(InputError, "out", str(found), "an array of float64")
+    if out.shape != shape:
+        raise wrong(InputError, "out", out.shape, f"shape {shape}")
+    if not out.flags.writeable:
+        raise wrong(InputError, "out", "a read-only array", "one that can be written to")
+
+
+def put(out: Any, result: Floats) -> Floats:
+    """The result, written into out.
+
+    Raises:
+        InputError: it does not go there.
+    """
+    receiver(out, result.shape)
+    out[...] = result
+    return out  # type: ignore[no-any-return]
 
 
 def _code(function: Function, backend: str) -> NativeCode | PythonCode | DirectCode:

@@ -92,14 +92,18 @@ class NativeKernel:
         self._code.single.kernel(vectors, ctypes.c_void_p(out.ctypes.data))
         return out
 
-    def many(self, states: list[Floats], threads: int) -> Floats:
-        """The results (count, …) at rows of states; C-contiguous (count, size) arrays."""
+    def many(self, states: list[Floats], threads: int, out: Floats | None = None) -> Floats:
+        """The results (count, …) at rows of states; C-contiguous (count, size) arrays.
+
+        out: where to, a C-contiguous array of that many numbers.
+        """
         batch, shape = self._code.batch, self._code.function.shape
         count = len(states[0])
         if not batch:
             rows = [self.one(list(row)) for row in zip(*states, strict=True)]
             return np.array(rows).reshape(count, *shape)
-        out = np.empty((count, int(np.prod(shape))))
+        size = int(np.prod(shape))
+        out = np.empty((count, size)) if out is None else out.reshape(count, size)
         run = self._code.host.rows if self._code.host else _rows_by_ctypes
         run(_address(batch), tuple(states), self._parameters, out, threads)
         return out.reshape(count, *shape)

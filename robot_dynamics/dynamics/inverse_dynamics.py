@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closure import CONDITION_LIMIT, ClosedChain
-from ..codegen.kernel import checked_threads
+from ..codegen.kernel import checked_threads, put
 from ..errors import InputError, choices, wrong
 from ..formulations.equations import TERMS
 from ..formulations.layout import Recompile
@@ -165,6 +165,7 @@ class InverseDynamics:
         qdd: ArrayLike,
         *,
         wrenches: Mapping[str, ArrayLike] | None = None,
+        out: Floats | None = None,
     ) -> Floats:
         """Torques (…, n) at q, qd, qdd (…, n).
 
@@ -172,6 +173,8 @@ class InverseDynamics:
             wrenches: what acts on links from outside, by the link's name, (6,) or (…, 6): the force
                 (N) and the moment about the origin of the link's frame (N·m), on base axes. A push
                 that helps makes the torques smaller: tau = … - Σ Jᵀ w.
+            out: where to write them, float64 of the result's shape; it is what is returned. A call
+                with plain float64 arrays and out allocates nothing.
 
         Raises:
             InputError: a wrong shape or type, or an unknown link; the message says which and what
@@ -180,15 +183,22 @@ class InverseDynamics:
                 singularity.
         """
         if wrenches is None:
-            return self._robot.torques(q, qd, qdd)
+            robot = self._robot
+            if out is None:
+                return robot.torques(q, qd, qdd)
+            if isinstance(robot.chain, OpenChain):
+                return robot.torques(q, qd, qdd, out=out)
+            return put(out, robot.torques(q, qd, qdd))
         with self._steady() as robot:
             tau = robot.torques(q, qd, qdd)
             where = self._at(robot, q)
             for link, wrench in wrenches.items():
                 tau = tau - where.wrench_torques(link, inputs.wrench(link, wrench))
-            return tau
+            return tau if out is None else put(out, tau)
 
-    def forward(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Floats:
+    def forward(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, out: Floats | None = None
+    ) -> Floats:
         """Accelerations qdd (…, n) at q, qd and torques tau (…, n): the inverse of a call.
 
         Not finite, or without meaning, where D is singular: where a joint has nothing to move.
@@ -200,8 +210,9 @@ class InverseDynamics:
         """
         with self._steady() as robot:
             if isinstance(robot.chain, ClosedChain):
-                return closed_robots.forward(robot.chain, q, qd, tau)
-            return self._tree_of(robot).forward(q, qd, tau)
+                qdd = closed_robots.forward(robot.chain, q, qd, tau)
+                return qdd if out is None else put(out, qdd)
+            return self._tree_of(robot).forward(q, qd, tau, out)
 
     def derivatives(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
@@ -239,16 +250,17 @@ class InverseDynamics:
         with self._steady() as robot:
             return self._at(robot, q).potential_energy()
 
-    def pose(self, q: ArrayLike, link: str) -> Floats:
+    def pose(self, q: ArrayLike, link: str, *, out: Floats | None = None) -> Floats:
         """(…, 4, 4): the frame of a link, on a fixed joint or not, in the base frame, at q (…, n).
 
         Raises:
             InputError: a wrong shape, or an unknown link.
         """
         with self._steady() as robot:
-            return self._at(robot, q).pose(link)
+            result = self._at(robot, q).pose(link)
+            return result if out is None else put(out, result)
 
-    def jacobian(self, q: ArrayLike, link: str) -> Floats:
+    def jacobian(self, q: ArrayLike, link: str, *, out: Floats | None = None) -> Floats:
         """J (…, 6, n) of a link at q (…, n): [ṗ; ω] = J qd, the velocity (m/s) of the origin of its
         frame and its rate (rad/s), both on base axes.
 
@@ -256,7 +268,8 @@ class InverseDynamics:
             InputError: a wrong shape, or an unknown link.
         """
         with self._steady() as robot:
-            return self._at(robot, q).jacobian(link)
+            result = self._at(robot, q).jacobian(link)
+            return result if out is None else put(out, result)
 
     @contextmanager
     def _steady(self) -> Iterator[_Robot]:
@@ -286,17 +299,20 @@ class InverseDynamics:
             return OfTree(robot.chain, tree, q, qd)
         return AtState(tree, q, qd)
 
-    def mass_matrix(self, q: ArrayLike) -> Floats:
+    def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
         """D (…, n, n), kg·m² (kg·m, kg), at q (…, n)."""
-        return self._robot.chain.mass_matrix(q)
+        result = self._robot.chain.mass_matrix(q)
+        return result if out is None else put(out, result)
 
-    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, *, out: Floats | None = None) -> Floats:
         """C (…, n, n) of Christoffel symbols at q, qd (…, n): dD/dt - 2C is skew."""
-        return self._robot.chain.coriolis_matrix(q, qd)
+        result = self._robot.chain.coriolis_matrix(q, qd)
+        return result if out is None else put(out, result)
 
-    def gravity(self, q: ArrayLike) -> Floats:
+    def gravity(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
         """g (…, n), N·m or N, at q (…, n)."""
-        return self._robot.chain.gravity(q)
+        result = self._robot.chain.gravity(q)
+        return result if out is None else put(out, result)
 
     # --- the standard parameters -------------------------------------------------------------
 
@@ -310,11 +326,15 @@ class InverseDynamics:
         """π (p,) in SI units, payloads and changed friction included: tau = Y π."""
         return np.array(list(self._parameters().values()))
 
-    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, out: Floats | None = None
+    ) -> Floats:
         """Y (…, n, p) at q, qd, qdd (…, n): tau = Y π to rounding, whatever the formulation.
 
         Of a closed chain Y is Tᵀ Y_tree, (…, n_a, p). Columns are in the order of
-        `parameter_names`; no inertia, friction or payload changes Y, gravity does.
+        `parameter_names`; no inertia, friction or payload changes Y, gravity does. Into `out` it
+        goes as in a call: for many states write block after block into one array, since fresh
+        memory costs more than the numbers in it.
 
         Raises:
             InputError: a wrong shape.
@@ -322,11 +342,12 @@ class InverseDynamics:
         """
         robot = self._robot
         if isinstance(robot.chain, OpenChain):
-            return self._regressor_of(robot).matrix(robot.mechanism, q, qd, qdd)
+            return self._regressor_of(robot).matrix(robot.mechanism, q, qd, qdd, out)
         with self._changing:
             robot = self._robot
             assert self.closed is not None
-            return self._regressor_of(robot).projected(self.closed, robot.mechanism, q, qd, qdd)
+            Y = self._regressor_of(robot).projected(self.closed, robot.mechanism, q, qd, qdd)
+            return Y if out is None else put(out, Y)
 
     def _regressor_of(self, robot: _Robot) -> RegressorKernel:
         regressor, o = self._regressor, self._options

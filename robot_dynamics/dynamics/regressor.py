@@ -70,9 +70,16 @@ class RegressorKernel:
         """Has the mechanism joints with friction of the kinds that this was built for?"""
         return self.laws == tuple(friction_terms(x.joint.friction) for x in mechanism.moving)
 
-    def matrix(self, mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+    def matrix(
+        self,
+        mechanism: Mechanism,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        out: Floats | None = None,
+    ) -> Floats:
         """Y (…, n, p) of the tree at q, qd, qdd (…, n)."""
-        return self._kernel.at(_numbers(mechanism))(q, qd, qdd)
+        return self._kernel.at(_numbers(mechanism))(q, qd, qdd, out=out)
 
     def projected(
         self, closed: ClosedChain, mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike

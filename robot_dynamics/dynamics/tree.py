@@ -59,11 +59,13 @@ class Tree:
         """(…, 3, n, n)"""
         return self.chain.kernel("derivatives").call(q, qd, qdd)
 
-    def forward(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Floats:
+    def forward(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: Floats | None = None
+    ) -> Floats:
         """q̈ (…, n)"""
         if "inertia" not in self._terms:
             raise wrong(InputError, "terms", sorted(self._terms), "inertia among them")
-        return self.chain.kernel("forward").call(q, qd, tau)
+        return self.chain.kernel("forward")(q, qd, tau, out=out)
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """½ q̇ᵀ D q̇ (…,)"""

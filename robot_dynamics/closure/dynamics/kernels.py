@@ -83,7 +83,7 @@ class ModelKernels:
 class QuickKernel(Kernel):
     """A kernel of single states; None where it is asked anything else."""
 
-    def _any(self, *states: ArrayLike) -> Any:
+    def _any(self, *states: ArrayLike, out: Any = None) -> Any:  # noqa: ARG002  nobody asks
         try:
             arrays = [
                 as_floats(name, state)

@@ -3,7 +3,8 @@
  * Caller(address, sizes, shape, parameters, otherwise) is a function of len(sizes) vectors. Where
  * every argument is a plain float64 array of the right length it runs the kernel at `address`
  * and returns a new array of `shape`; anything else goes to the Python function `otherwise`.
- * `parameters` is the kernel's last vector; assigning it changes the next call, never one under
+ * `out=` takes the result where it is a plain array of its own of that shape. `parameters` is the
+ * kernel's last vector; assigning it changes the next call, never one under
  * way, because single calls hold the interpreter lock.
  *
  * rows(address, states, parameters, out, threads) runs a batch kernel over the rows of arrays,
@@ -45,12 +46,33 @@ static int is_plain(PyObject *x, int axes)
         && PyArray_CHKFLAGS(a, NPY_ARRAY_CARRAY_RO) && PyArray_ISNOTSWAPPED(a);
 }
 
+static int overlap(PyArrayObject *a, PyArrayObject *b)
+{
+    const char *x = PyArray_BYTES(a), *y = PyArray_BYTES(b);
+    return x < y + PyArray_NBYTES(b) && y < x + PyArray_NBYTES(a);
+}
+
+/* Can the result be written here, while the arguments are read? */
+static int takes_result(Caller *self, PyObject *out, PyObject *const *arguments)
+{
+    if (!is_plain(out, self->axes) || !PyArray_ISWRITEABLE((PyArrayObject *)out))
+        return 0;
+    for (int k = 0; k < self->axes; k++)
+        if (PyArray_DIM((PyArrayObject *)out, k) != self->shape[k])
+            return 0;
+    for (Py_ssize_t i = 0; i < self->vectors; i++)
+        if (overlap((PyArrayObject *)out, (PyArrayObject *)arguments[i]))
+            return 0;
+    return 1;
+}
+
 static PyObject *caller_call(PyObject *object, PyObject *const *arguments, size_t flags,
                              PyObject *names)
 {
     Caller *self = (Caller *)object;
     const double *x[MOST_VECTORS + 1];
-    if (PyVectorcall_NARGS(flags) != self->vectors || names)
+    PyObject *out = NULL;
+    if (PyVectorcall_NARGS(flags) != self->vectors)
         goto otherwise;
     for (Py_ssize_t i = 0; i < self->vectors; i++) {
         if (!is_plain(arguments[i], 1)
@@ -59,7 +81,16 @@ static PyObject *caller_call(PyObject *object, PyObject *const *arguments, size_
         x[i] = PyArray_DATA((PyArrayObject *)arguments[i]);
     }
     x[self->vectors] = PyArray_DATA((PyArrayObject *)self->parameters);
-    PyObject *out = PyArray_SimpleNew(self->axes, self->shape, NPY_DOUBLE);
+    if (names) {
+        out = arguments[self->vectors];
+        if (PyTuple_GET_SIZE(names) != 1
+            || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out")
+            || !takes_result(self, out, arguments))
+            goto otherwise;
+        Py_INCREF(out);
+    } else {
+        out = PyArray_SimpleNew(self->axes, self->shape, NPY_DOUBLE);
+    }
     if (out)
         self->kernel(x, PyArray_DATA((PyArrayObject *)out));
     return out;

@@ -1,0 +1,127 @@
+"""The combinations of standard parameters that the torques can tell: the base parameters.
+
+Source: Gautier, "Numerical calculation of the base inertial parameters of robots", J. Robotic
+Systems 8(4), 1991. The columns of a regressor over random states are taken one after another, from
+the base on; one that depends on those before it is no parameter of its own, and its share goes
+to theirs. So a link's mass is regrouped with the moments of the link that carries it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..mechanism import Mechanism
+from ..scalar import Floats
+from .inverse_dynamics import InverseDynamics
+
+DEPENDENT = 1e-9
+"""What may be left of a column of length 1 that depends on those before it"""
+ROUNDING = 1e-12
+"""Columns this much shorter than the longest are rounding"""
+_NOTHING = 1e-9
+"""Shares below this are rounding"""
+
+
+@dataclass(frozen=True, eq=False)
+class BaseParameters:
+    """The identifiable combinations β = B π of the standard parameters π.
+
+    tau = Y π = Y[:, independent] β, at every state.
+    """
+
+    parameter_names: tuple[str, ...]
+    """(p,): the standard parameters, as `InverseDynamics.parameter_names`"""
+    independent: tuple[int, ...]
+    """(b,): the places of those that stand for a combination"""
+    matrix: Floats
+    """B (b, p)"""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """(b,): each combination as text, like `link2.mx + 0.4*link3.mass`."""
+        return tuple(
+            self._text(row, k) for row, k in zip(self.matrix, self.independent, strict=True)
+        )
+
+    @property
+    def unidentifiable(self) -> tuple[str, ...]:
+        """The standard parameters that no torque depends on."""
+        seen = [bool(column.any()) for column in self.matrix.T]
+        return tuple(name for name, s in zip(self.parameter_names, seen, strict=True) if not s)
+
+    def _text(self, row: Floats, own: int) -> str:
+        text = self.parameter_names[own]
+        for j in np.flatnonzero(row):
+            if j != own:
+                size = f"{abs(row[j]):.6g}*".removeprefix("1*")
+                text += f" {'-' if row[j] < 0 else '+'} {size}{self.parameter_names[j]}"
+        return text
+
+    def __len__(self) -> int:
+        return len(self.independent)
+
+
+def base_parameters(
+    mechanism: Mechanism,
+    rotors: str = "full",
+    friction: bool = True,
+    *,
+    gravity: bool = True,
+    seed: int = 0,
+) -> BaseParameters:
+    """The identifiable combinations of a robot's parameters, whatever their values.
+
+    Args:
+        rotors: full, reflected or none, as in `InverseDynamics`.
+        friction: with or without the joints' friction.
+        gravity: without it, what only weight tells is not seen.
+        seed: of the random states: all positions of joints that turn, 1 m of those that slide.
+            Of a mechanism with loops, positions near home.
+    """
+    terms = ["inertia", "coriolis", "rotors"]
+    terms += ["gravity"] if gravity else []
+    terms += ["friction"] if friction else []
+    dynamics = InverseDynamics(mechanism, rotors=rotors, terms=terms)
+    n, p = len(dynamics.joint_names), len(dynamics.parameter_names)
+    rng = np.random.default_rng(seed)
+    count = 4 * p // max(len(dynamics.actuated_names), 1) + 20
+    if mechanism.loops:
+        home = np.array([mechanism.home[name] for name in dynamics.joint_names])
+        q = home + 0.05 * rng.uniform(-1, 1, (count, n))
+    else:
+        turns = np.array([mechanism.joint(name).turns for name in dynamics.joint_names])
+        q = rng.uniform(-1, 1, (count, n)) * np.where(turns, np.pi, 1.0)
+    qd, qdd = rng.uniform(-3, 3, (count, n)), rng.uniform(-5, 5, (count, n))
+    W = dynamics.regressor(q, qd, qdd).reshape(-1, p)
+    return BaseParameters(dynamics.parameter_names, *_regrouped(W))
+
+
+def _regrouped(W: Floats) -> tuple[tuple[int, ...], Floats]:
+    """(independent columns, B): W = W[:, independent] B."""
+    p = W.shape[1]
+    length = np.linalg.norm(W, axis=0)
+    seen = length > ROUNDING * length.max(initial=0.0)
+    scale = np.where(seen, length, 1.0)
+    R: Floats = np.asarray(np.linalg.qr(np.where(seen, W / scale, 0.0), mode="r"))
+    basis = np.zeros((len(R), 0))
+    independent: list[int] = []
+    for j in range(p):
+        left = R[:, j]
+        for _ in range(2):  # twice is enough
+            left = left - basis @ (basis.T @ left)
+        size = np.linalg.norm(left)
+        if size > DEPENDENT:
+            independent.append(j)
+            basis = np.column_stack([basis, left / size])
+    rest = [j for j in range(p) if j not in independent]
+    T: Floats = basis.T @ R
+    shares = np.linalg.solve(T[:, independent], T[:, rest])
+    shares = shares * scale[rest] / scale[independent][:, None]
+    largest = abs(shares).max(axis=0, initial=0.0)
+    shares[abs(shares) <= _NOTHING * np.maximum(largest, 1.0)] = 0.0
+    B = np.zeros((len(independent), p))
+    B[:, independent] = np.eye(len(independent))
+    B[:, rest] = shares
+    return tuple(independent), B

@@ -1,0 +1,120 @@
+"""The base parameters: what they say about torques, and as many as the regrouped model has."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import yaml
+from robots import CONFIG, example_robots, random_dh, random_urdf, relative, state
+
+import robot_dynamics as rd
+from robot_dynamics.codegen import python_code
+from robot_dynamics.codegen.differentiate import pullback
+from robot_dynamics.codegen.recorder import record
+from robot_dynamics.dynamics.open_chain import OpenChain
+
+RIGID = ["inertia", "coriolis", "gravity"]
+EXAMPLES = [file for file in example_robots() if file.stem in ("panda",)]
+
+
+def load_quietly(source):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rd.load(source)
+
+
+def robots(tmp_path):
+    yield rd.load(CONFIG / "polar.yaml")
+    yield rd.load(CONFIG / "cartesian.yaml")
+    for file in EXAMPLES:
+        yield load_quietly(file)
+    for seed in range(2):
+        yield rd.load(random_urdf(seed, joints=6))
+        path = tmp_path / f"robot{seed}.yaml"
+        path.write_text(yaml.safe_dump(random_dh(seed)))
+        yield rd.load(path)
+
+
+def structural_rank(mechanism):
+    """Of the torques' derivatives by the numbers that regrouping leaves."""
+    chain = OpenChain(mechanism, "newton_euler", "none", RIGID, backend="python")
+    function = chain.function("torques")
+    program = record(function.equations, (*function.sizes, function.parameters))
+    n = len(chain.joint_names)
+
+    def rows(*vectors):
+        return [x for unit in np.eye(n) for x in pullback(program, vectors, unit)[-1][3:]]
+
+    run = python_code.compile_program(record(rows, program.sizes))[1]
+    rng = np.random.default_rng(1)
+    count = 400
+    vectors = [*rng.uniform(-3, 3, (3 * n, count)), *chain.parameters]
+    out = [np.broadcast_to(x, count) for x in run(*vectors)]
+    W = np.array(out).reshape(n, -1, count).transpose(0, 2, 1).reshape(n * count, -1)
+    length = np.linalg.norm(W, axis=0)
+    seen = length > 1e-12 * length.max()
+    return np.linalg.matrix_rank(W[:, seen] / length[seen], tol=1e-9)
+
+
+def test_torques_are_the_independent_columns_times_the_base_parameters(tmp_path):
+    for mechanism in robots(tmp_path):
+        base = rd.base_parameters(mechanism)
+        dynamics = rd.InverseDynamics(mechanism)
+        at = state(7, len(dynamics.joint_names))
+        Y = dynamics.regressor(*at)[:, base.independent]
+        assert relative(Y @ (base.matrix @ dynamics.parameters), dynamics(*at)) < 1e-8
+        assert base.parameter_names == dynamics.parameter_names
+        assert np.array_equal(base.matrix[:, base.independent], np.eye(len(base)))
+
+
+def test_there_are_as_many_as_regrouping_leaves(tmp_path):
+    for mechanism in robots(tmp_path):
+        base = rd.base_parameters(mechanism, rotors="none", friction=False)
+        assert len(base) == structural_rank(mechanism), mechanism.name
+
+
+def test_a_pendulums_mass_is_told_by_its_moments_alone():
+    text = ('<robot name="r"><link name="a"/>{links}</robot>').format(
+        links="".join(
+            f'<link name="l{i}"><inertial><origin xyz="0.1 0 0"/><mass value="1"/><inertia ixx="1" '
+            f'iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j{i}" '
+            f'type="continuous"><origin xyz="{0.4 * i} 0 0"/><parent link="{p}"/><child '
+            f'link="l{i}"/><axis xyz="0 1 0"/></joint>'
+            for i, p in ((0, "a"), (1, "l0"))
+        )
+    )
+    base = rd.base_parameters(rd.load(text), friction=False)
+    # turning about y, the second link's mass is 0.4 m along the first
+    assert base.names == (
+        "l0.mx + 0.4*l1.mass", "l0.mz", "l0.Iyy + 0.16*l1.mass", "l1.mx", "l1.mz", "l1.Iyy",
+    )  # fmt: skip
+    assert "l0.mass" in base.unidentifiable
+    assert "l1.mass" not in base.unidentifiable
+
+
+def test_gears_and_friction_are_told_apart_where_they_can_be():
+    base = rd.base_parameters(rd.load(CONFIG / "three_axis.yaml"), rotors="reflected")
+    names = " ".join(base.names)
+    assert all(f"{q}.viscous" in names and f"{q}.coulomb" in names for q in ("q1", "q2", "q3"))
+    # the first joint's rotor turns as its link does
+    assert any("bar1.Izz" in name and "6.25*q1.inertia" in name for name in base.names)
+
+
+def test_a_closed_chain_has_base_parameters_too():
+    mechanism = rd.load(CONFIG / "five_bar.yaml")
+    base = rd.base_parameters(mechanism)
+    dynamics = rd.InverseDynamics(mechanism)
+    home = np.array([mechanism.home[name] for name in dynamics.joint_names])
+    at = home + 0.01, np.array([0.4, -0.2]), np.array([1.0, 2.0])
+    found = dynamics.regressor(*at)[:, base.independent] @ base.matrix @ dynamics.parameters
+    assert relative(found, dynamics(*at)) < 1e-5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_states_that_were_drawn_do_not_matter(seed):
+    mechanism = rd.load(random_urdf(1, joints=5))
+    first, other = rd.base_parameters(mechanism), rd.base_parameters(mechanism, seed=seed + 1)
+    assert first.independent == other.independent
+    assert np.allclose(first.matrix, other.matrix, atol=1e-7)
