@@ -252,6 +252,8 @@ def test_c_and_python_agree(name, sensed):
     except rd.RobotDynamicsError as reason:
         pytest.skip(f"no compiler here: {reason}")
     active, chain = ClosedChain(mechanism), ClosedChain(mechanism, sensed=sensed)
+    assert "kernel in C" in compiled.backend
+    assert "generated Python" in chain.backend
     rng = np.random.default_rng(0)
     k = len(chain.joint_names)
     for _ in range(20):
@@ -354,3 +356,78 @@ def test_mujoco_gives_the_accelerations_back(name):
             tau[simulation.joint_names.index(joint)] = value
         expected = (state.T @ qdd + state.T_rate @ qd)[order]
         assert relative(simulation.accelerations(tau), expected) < THROUGH_MUJOCO
+
+
+# --- torques at the motors -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sensed", [False, True])
+def test_what_enters_the_gears_of_a_moving_closed_robot(sensed, tmp_path):
+    """Against rotors as bodies of the oracle's tree, at rates and accelerations of the oracle's."""
+    robot = closed_robots.random_rrr(4, rotors=True)
+    for leg in range(3):
+        robot["links"][1 + 2 * leg + 1]["rotor"] = closed_robots.robots.random_rotor(
+            np.random.default_rng(leg), f"proximal{leg}"
+        )
+    mechanism = closed_robots.load(robot, tmp_path)
+    dynamics = rd.InverseDynamics(mechanism, sensed=sensed, backend="python")
+    chain = ClosedChain(mechanism)
+    q, qd, qdd = motion(chain)
+    oracle = Oracle(robot, chain.coordinate_names, 3)
+    q_r = chain.forward(q).q_r
+    T, qdd_r = oracle.T(q_r), oracle.accelerations(q_r, qd, qdd)
+    k = len(dynamics.joint_names)
+    found = dynamics.motor_torques(q_r[:k], (T @ qd)[:k], qdd_r[:k])
+    # the tree of all joints with the same rotors, as an open chain
+    tree = replace(mechanism, loops=(), actuated=(), sensed=(), platform=None, home={})
+    open_chain = rd.InverseDynamics(tree, backend="python")
+    order = [chain.coordinate_names.index(name) for name in tree.joint_names]
+    state = q_r[order], (T @ qd)[order], qdd_r[order]
+    expected = open_chain.motor_torques(*state)
+    assert relative(found.drive - found.gear, expected.drive - expected.gear) < INVARIANT
+    # Γᵀ of the drive torques is the joints' torque
+    gears = np.array([rotor.ratios[0][1] for rotor in mechanism.rotors])
+    driven = [rotor.ratios[0][0] for rotor in mechanism.rotors]
+    for name, tau in zip(chain.actuated_names, oracle.torques(q_r, qd, qdd), strict=True):
+        shares = [g * t for g, t, j in zip(gears, found.drive, driven, strict=True) if j == name]
+        assert sum(shares) == pytest.approx(tau, rel=1e-9, abs=1e-9)
+
+
+# --- the same at any place, against nothing but Pinocchio --------------------------------------
+
+
+@pytest.mark.parametrize("sensed", [False, True])
+@pytest.mark.parametrize("backend", ["auto", "python"])
+def test_what_runs_by_default_is_the_cut_tree_projected(backend, sensed):
+    """Torques and every matrix, one by one and in a batch, through the façade."""
+    import yaml
+
+    robot = numeric(yaml.safe_load((CONFIG / "rrr.yaml").read_text()))
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / "rrr.yaml"), sensed=sensed, backend=backend)
+    names = dynamics.closed.coordinate_names
+    oracle, k = Oracle(robot, names, 3), len(dynamics.joint_names)
+    rng = np.random.default_rng(7)
+    rows = []
+    for _ in range(6):
+        q_r = dynamics.closed.solver.forward(
+            dynamics.closed.home.q_a + rng.uniform(-0.12, 0.12, 3), dynamics.closed.home.q_r
+        )
+        qd, qdd = rng.uniform(-1, 1, (2, 3))
+        T = oracle.T(q_r)
+        qdd_r = oracle.accelerations(q_r, qd, qdd)
+        state = q_r[:k], (T @ qd)[:k], qdd_r[:k]
+        zero = np.zeros(3)
+        expected = oracle.torques(q_r, qd, qdd)
+        weight, centrifugal = oracle.torques(q_r, zero, zero), oracle.torques(q_r, qd, zero)
+        assert relative(dynamics(*state), expected) < RELATIVE_TO_PINOCCHIO
+        assert relative(dynamics.gravity(state[0]), weight) < RELATIVE_TO_PINOCCHIO
+        D, C = dynamics.mass_matrix(state[0]), dynamics.coriolis_matrix(*state[:2])
+        # the robot has no friction: D q̈ + C q̇ is what is left
+        assert relative(D @ state[2] + C @ state[1], expected - weight) < 1e-8
+        if not sensed:
+            units = [oracle.torques(q_r, zero, unit) - weight for unit in np.eye(3)]
+            assert relative(D, np.transpose(units)) < 1e-8
+            assert relative(C @ qd, centrifugal - weight) < 1e-8
+        rows.append((*state, expected))
+    q, qd, qdd, tau = map(np.array, zip(*rows, strict=True))
+    assert relative(dynamics(q, qd, qdd), tau) < RELATIVE_TO_PINOCCHIO

@@ -70,26 +70,43 @@ def test_printed_closure_22_is_singular_at_the_symmetric_home_pose(rrr):
     assert printed[-1] > 0.01 * printed[0]
 
 
+def printed_closure(P, theta, O, A, reach, from_platform):
+    """Γ (3,) of (22) and (19)'s rows (3, 2), with the platform at P, turned by theta from where
+    C_iP is `from_platform`, the legs where they are, and O the origin."""
+    c, s = np.cos(theta), np.sin(theta)
+    turned = from_platform @ np.array([[c, s], [-s, c]])
+    bracket = P - O - reach - turned
+    return np.sum(bracket**2, axis=1) - np.sum((A - O) ** 2, axis=1), bracket - (A - O)
+
+
 def test_printed_closure_22_is_singular_everywhere_where_an_A_is_the_origin(rrr):
+    """Its row's slopes by the platform's x, y, θ vanish there; those of (19) do not."""
     chain, _ = rrr
     for seed in range(5):
         q = chain.home.q_a + np.random.default_rng(seed).uniform(-0.15, 0.15, 3)
-        A, reach, to_platform = corners(chain, chain.forward(q).q_r)
-        # O put at A_1; the vectors between points stay
-        A, P = A - A[0], (A + reach + to_platform)[0] - A[0]
-
-        def closure(step, A=A, P=P, reach=reach, to_platform=to_platform):
-            """Γ_i of (22) with the platform moved by (x, y, θ)."""
-            turn = np.exp(1j * step[2]) * (to_platform @ [1, 1j])
-            arm = P + step[:2] - reach - np.column_stack([turn.real, turn.imag])
-            return np.sum(arm**2, axis=1) - np.sum(A**2, axis=1)
-
-        assert np.abs(closure(np.zeros(3))).max() < 1e-12
-        steps = 1e-5 * np.eye(3)
-        J = np.column_stack([(closure(e) - closure(-e)) / 2e-5 for e in steps])
-        assert np.abs(J - printed_closure_slopes(A, to_platform)).max() < 1e-9
-        assert np.abs(J[0]).max() < 1e-9
-        assert np.abs(J[1:]).max(axis=1).min() > 0.1
+        state = chain.forward(q)
+        A, reach, to_platform = corners(chain, state.q_r)
+        P, step = state.platform_pose[:2, 3], 1e-6
+        for i in range(3):
+            slopes = []
+            for move in np.eye(3):
+                ends = [
+                    printed_closure(
+                        P + s * step * move[:2], s * step * move[2], A[i], A, reach, to_platform
+                    )
+                    for s in (1, -1)
+                ]
+                slopes.append([(a - b) / (2 * step) for a, b in zip(*ends, strict=True)])
+            distances = np.array([slope[0] for slope in slopes]).T
+            vectors = np.array([slope[1] for slope in slopes])
+            assert np.abs(distances[i]).max() < 1e-9
+            others = [j for j in range(3) if j != i]
+            assert np.abs(distances[others]).max(axis=1).min() > 0.1
+            assert np.abs(vectors[:, i]).max() > 0.1
+            # and the slopes by hand are these
+            assert distances == pytest.approx(
+                printed_closure_slopes(A - A[i], to_platform), abs=1e-8
+            )
 
 
 @pytest.mark.parametrize("seed", range(3))

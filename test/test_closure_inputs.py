@@ -334,6 +334,37 @@ def test_a_chain_that_is_redundant_only_where_it_is_closed_is_seen_through(tmp_p
     assert found == pytest.approx(oracle.torques(state.q_r, np.array([0.5]), np.array([1.0])))
 
 
+def test_rows_left_out_are_not_trusted_blindly(monkeypatch):
+    """What was redundant at home is looked at where the loops are closed."""
+    from robot_dynamics.closure.geometry import solver
+
+    chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"))
+    target = chain.home.q_a + 0.05
+    chain.solver.forward(target, chain.home.q_r)
+    # the hinges' layers: exact in the plane but for rounding, which is made to count
+    monkeypatch.setattr(solver, "LEFT_OUT_TOLERANCE", -1.0)
+    with pytest.raises(ClosureError, match="is redundant at home, but violated by"):
+        chain.solver.forward(target, chain.home.q_r)
+
+
+def test_a_joint_that_something_is_geared_to_has_no_whole_turns(tmp_path):
+    robot = closed_robots.slider_crank(1)
+    robot["links"][1]["joint"]["type"] = "continuous"
+    mechanism = closed_robots.load(robot, tmp_path)
+    free = ClosedChain(mechanism).solver.way(np.array([0.0]), np.array([6.0]))
+    assert free == pytest.approx([6.0 - 2 * np.pi])
+    crank = mechanism.link("crank")
+    wheel = replace(
+        crank,
+        name="wheel",
+        parent=mechanism.link("ground").name,
+        joint=replace(crank.joint, name="wheel", coupling=rd.mechanism.Coupling((("crank", 0.5),))),
+    )
+    geared = replace(mechanism, links=(*mechanism.links, wheel))
+    way = ClosedChain(geared).solver.way(np.array([0.0]), np.array([6.0]))
+    assert way == pytest.approx([6.0])
+
+
 def test_platform_on_the_base_is_refused(robot, tmp_path):
     mechanism = closed_robots.load(robot, tmp_path)
     with pytest.raises(
