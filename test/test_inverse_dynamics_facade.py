@@ -91,6 +91,7 @@ def test_regrouping_leaves_the_zeros_it_promises(dh):
             assert body.mass == 0
             assert body.first_moment[2] == 0
             assert body.inertia_about_origin[1, 1] == 0
+            assert relative(body.inertia_about_origin, body.inertia_about_origin.T) < 1e-14
         else:
             assert not body.inertia_about_origin.any()
 
