@@ -190,3 +190,20 @@ def test_numbers_beyond_all_bounds_are_refused(value):
     points = [Waypoint(0.0, -far, far), Waypoint(1e-3, far, far)]
     with pytest.raises(TrajectoryError, match="beyond all numbers"):
         Trajectory(points)
+
+
+def test_a_trajectory_of_many_points_is_the_motion_that_they_were_taken_from():
+    rng = np.random.default_rng(13)
+    times = np.cumsum(rng.uniform(0.5e-3, 1.5e-3, size=5000))
+    slopes = np.array([1.0, -2.0])
+    # a cubic is its own Hermite interpolant
+    q, qd, qdd = (np.outer(x, slopes) for x in (times**3, 3 * times**2, 6 * times))
+    carries = rng.integers(2, 4, size=len(times))
+    long = trajectories.Trajectory(Waypoints(times, q, qd, qdd, carries))
+    # a difference of neighbours over h² of 1e-6
+    tolerance = 1e-6
+    for t in rng.uniform(times[0], times[-1], size=300):
+        for found, wanted in zip(long.sample(t), (t**3, 3 * t**2, 6 * t), strict=True):
+            np.testing.assert_allclose(found, wanted * slopes, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(long.peak_accelerations, 6 * times[-1] * np.abs(slopes), tolerance)
+    np.testing.assert_allclose(long.peak_rates, 3 * times[-1] ** 2 * np.abs(slopes), tolerance)
