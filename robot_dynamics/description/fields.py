@@ -186,8 +186,6 @@ def _is_infinite(value: Any) -> bool:
         return abs(float(value)) > LARGEST
     except (TypeError, ValueError):
         return False
-    except OverflowError:
-        return True
 
 
 INERTIA_KEYS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
