@@ -442,6 +442,8 @@ def test_the_newest_description_is_the_one_however_many_came_and_the_same_again_
 
 
 def test_a_payload_is_of_the_robot_that_is_there_when_its_turn_comes():
+    with pytest.raises(RefusedError, match="no robot description"):
+        Host().carry("link0", 1.0)
     host = adopted()
     with pytest.raises(RefusedError, match="link2"):
         host.carry("link2", 1.0)
