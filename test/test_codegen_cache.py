@@ -76,12 +76,13 @@ def test_the_cache_is_private(place, backend):
     assert all(file.stat().st_mode & 0o077 == 0 for file in place.iterdir())
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "empty"])
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "mark"])
 def test_what_is_damaged_is_built_again_with_a_warning(place, backend, damage):
     double(backend)
     for file in place.iterdir():
         content = file.read_bytes()
-        cut = {"cut": content[: len(content) // 2], "empty": b""}
+        mark = content[:-66] + b" #" + content[-64:]
+        cut = {"cut": content[: len(content) // 2], "empty": b"", "mark": mark}
         # written anew: the old file may be mapped into this process
         file.unlink()
         file.write_bytes(cut.get(damage, content[:100] + b"x" + content[101:]))

@@ -131,6 +131,7 @@ def test_new_parameters_are_taken_over(backend):
     batch = np.tile(x, (20, 1))
     for p in ([1.0, 2.0], [-3.0, 0.0]):
         run.parameters = np.array(p)
+        assert not run.parameters.flags.writeable
         assert np.allclose(run(x, y), wave_by_hand(x, y, p), atol=ROUNDING)
         assert np.allclose(run(batch, y), wave_by_hand(x, y, p), atol=ROUNDING)
 

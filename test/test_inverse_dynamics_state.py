@@ -180,7 +180,10 @@ def test_a_copy_computes_the_same_and_shares_nothing_that_changes(name, copied, 
     original.gravity_vector = GRAVITIES[1]
     original.set_payload(last, body())
     original.set_friction(mechanism.tree_names[0], 0.7, 0.3)
+    original(q + 0.05, zero, zero)
     other = copied(original)
+    if original.closed is not None:
+        assert np.array_equal(other.closed.last.q_r, original.closed.last.q_r)
 
     def results(dynamics):
         return [

@@ -137,7 +137,9 @@ class InverseDynamics:
 
     def __reduce__(self) -> Any:
         robot = self._robot
-        return _made, (type(self), robot.bare, self.formulation, self._options, robot.payloads)
+        where = None if self.closed is None else np.array(self.closed.last.q_r)
+        choices = (self.formulation, self._options)
+        return _made, (type(self), robot.bare, *choices, robot.payloads, where)
 
     def __copy__(self) -> InverseDynamics:
         if self.closed is not None:
@@ -511,12 +513,15 @@ def _made(
     formulation: str,
     options: dict[str, Any],
     payloads: Mapping[str, Inertial],
+    where: Floats | None,
 ) -> InverseDynamics:
-    """What was pickled."""
+    """What was pickled; a closed chain goes on from where (n_r,) it was."""
     dynamics = kind(bare, formulation, **options)
     if payloads:
         with dynamics._changing:
             dynamics._adopt(bare, payloads)
+    if dynamics.closed is not None and where is not None:
+        dynamics.closed.reset(dynamics.closed.solver.state(where))
     return dynamics
 
 
