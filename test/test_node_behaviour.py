@@ -203,6 +203,14 @@ def test_commanded_feedback_is_not_led_in_from_a_state_that_is_too_old(age, take
         close(found, torque(0.5, 0.0, 0.0))
 
 
+def test_without_a_largest_age_feedback_is_never_lost():
+    bench = Bench(max_age=0.0)
+    bench.accelerate(0.0, 3.0)
+    bench.state(0.0, 0.4)
+    bench.wall = 1e6
+    assert bench.watch(1e6) is None
+
+
 def test_what_came_and_went_is_counted_one_by_one():
     bench = Bench()
     bench.accelerate(0.0, 3.0)
