@@ -219,6 +219,7 @@ def test_what_is_not_known_as_ours_stays(place, backend, monkeypatch):
         "." + name + ".so": b"",
         ".new-notes": b"",
         "backup " + next(iter(ours)).name: next(iter(ours)).read_bytes(),
+        next(iter(ours)).name + "~": next(iter(ours)).read_bytes(),
     }
     for file, content in foreign.items():
         (place / file).write_bytes(content)
