@@ -49,7 +49,11 @@ def test_a_balanced_rotor_needs_no_angle_and_is_the_same_body(tmp_path, name):
         if "rotor" in link:
             link["rotor"]["center_of_mass"] = [0.0, 0.0, 0.01]
             link["rotor"]["inertia"] = {"ixx": 1e-3, "iyy": 1e-3, "izz": 1.5e-3}
+    # one that is known by its gear ratio alone, before the others
+    robot["links"][0]["rotor"] = {"gear_ratio": 30.0}
     mechanism = loaded(tmp_path, robot)
+    assert all(rotor.is_symmetric for rotor in mechanism.rotors)
+    assert mechanism.rotors[0].inertial.is_nothing
     model, geared = dh_to_pinocchio(robot)
     q, qd, qdd = state(3, len(mechanism.joint_names))
     expected = pinocchio_torques(model, mechanism.joint_names, q, qd, qdd, geared)

@@ -44,7 +44,7 @@ def rounded_urdf(seed, joints=6, branching=False, offset=0.5, scale=1.0, angle=a
     rng = np.random.default_rng(seed)
     parts = ['<robot name="rounded">', '<link name="link0"/>']
     limit = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
-    axes = ("0 0 1", "0 0 -1", "0 1 0", "1 0 0", "0 0 1", "0 0.000001 1", "0 0.7071068 0.7071068")
+    axes = ("0 0 1", "0 0 -1", "0 1 0", "-1 0 0", "0 0 1", "0 0.000001 1", "0 0.7071068 0.7071068")
     for i in range(1, joints + 1):
         parent = int(rng.integers(max(0, i - 3), i)) if branching else i - 1
         kinds = ["revolute", "continuous", "revolute", "prismatic", "fixed"]
