@@ -200,6 +200,13 @@ def test_the_listing_tells_what_is_there_and_clear_removes_it(place, backend):
     assert cache.listing()["entries"] == []
 
 
+def test_the_listing_begins_with_the_newest(place, monkeypatch):
+    for made in (2.0, 3.0, 1.0):
+        monkeypatch.setattr(cache, "time", SimpleNamespace(time=lambda made=made: made))
+        cache.store(f"{int(made):064x}", ".py", b"", {})
+    assert [entry.about["made"] for entry in cache.entries()] == [3.0, 2.0, 1.0]
+
+
 def test_listing_and_clearing_an_empty_cache_is_no_failure():
     assert cache.listing()["entries"] == []
     assert cache.clear()["removed"] == 0
