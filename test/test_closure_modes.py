@@ -20,8 +20,8 @@ from robot_dynamics.errors import ClosureError, ClosureWarning
 
 SAME = 1e-7
 """rad, m: other solutions are tenths away"""
-FAR = {"five_bar": (1.0, 1000, 100), "rrr": (0.55, 300, 50), "delta": (1.0, 500, 60),
-       "gough_stewart": (0.12, 200, 30)}  # fmt: skip
+FAR = {"five_bar": (1.0, 1000, 100), "rrr": (0.55, 300, 30), "delta": (1.0, 250, 30),
+       "gough_stewart": (0.12, 80, 12)}  # fmt: skip
 """How far from home in rad or m, how many states in a batch, and one by one"""
 STEP = 4e-3
 """The reference's, rad or shares of the size"""
@@ -117,7 +117,7 @@ def test_a_step_over_a_singularity_keeps_the_mode_of_five_bars_far_call():
 def test_certified_steps_alone_end_where_the_walk_does(robot, careful):
     """The careful way, and bounds that are false would show: κ and c are measured on the way."""
     name, chain = robot
-    q = far_states(name, chain)[:8]
+    q = far_states(name, chain)[:4]
     expected = walked(chain, q)
     for target, reference in zip(q, expected, strict=True):
         if np.isfinite(reference).all():
@@ -157,7 +157,7 @@ def test_the_bounds_of_the_curvature_hold(robot):
 def test_what_was_called_before_makes_no_difference(name):
     """Of robots with two assembly modes, one of each sign of the determinant."""
     chain = chain_of(name)
-    q = far_states(name, chain)[:150]
+    q = far_states(name, chain)[:60]
     expected = walked(chain, q)
     for target, reference in zip(q, expected, strict=True):
         try:
