@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,7 +28,7 @@ from .closed import OfTree
 from .motors import MotorSide, MotorTorques, tree_state
 from .open_chain import OpenChain
 from .regressor import RegressorKernel
-from .tree import AtState, Tree
+from .tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +190,18 @@ class InverseDynamics:
             if isinstance(robot.chain, OpenChain):
                 return robot.torques(q, qd, qdd, out=out)
             return put(out, robot.torques(q, qd, qdd))
-        with self._steady() as robot:
-            tau = robot.torques(q, qd, qdd)
-            where = self._at(robot, q)
-            for link, wrench in wrenches.items():
-                tau = tau - where.wrench_torques(link, inputs.wrench(link, wrench))
-            return tau if out is None else put(out, tau)
+        acting = {link: inputs.wrench(link, wrench) for link, wrench in wrenches.items()}
+        robot = self._robot
+        if isinstance(robot.chain, OpenChain):
+            tau, tree = robot.torques(q, qd, qdd), self._tree_of(robot)
+            for link, wrench in acting.items():
+                tau = tau - tree.wrench_torques(q, link, wrench)
+        else:
+            with self._changing:
+                tau, opened = self._robot.torques(q, qd, qdd), self._opened(q)
+                for link, wrench in acting.items():
+                    tau = tau - opened.wrench_torques(link, wrench)
+        return tau if out is None else put(out, tau)
 
     def forward(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, out: Floats | None = None
@@ -210,11 +215,13 @@ class InverseDynamics:
                 all of q.
             ClosureError: of a closed robot, as in a call.
         """
-        with self._steady() as robot:
-            if isinstance(robot.chain, ClosedChain):
-                qdd = closed_robots.forward(robot.chain, q, qd, tau)
-                return qdd if out is None else put(out, qdd)
+        robot = self._robot
+        if isinstance(robot.chain, OpenChain):
             return self._tree_of(robot).forward(q, qd, tau, out)
+        with self._changing:
+            assert self.closed is not None
+            qdd = closed_robots.forward(self.closed, q, qd, tau)
+        return qdd if out is None else put(out, qdd)
 
     def derivatives(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
@@ -227,10 +234,10 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape, or a closed robot.
         """
-        with self._steady() as robot:
-            if isinstance(robot.chain, ClosedChain):
-                raise wrong(InputError, "derivatives", "a robot with loops", "an open chain")
-            out = self._tree_of(robot).derivatives(q, qd, qdd)
+        robot = self._robot
+        if isinstance(robot.chain, ClosedChain):
+            raise wrong(InputError, "derivatives", "a robot with loops", "an open chain")
+        out = self._tree_of(robot).derivatives(q, qd, qdd)
         return out[..., 0, :, :], out[..., 1, :, :], out[..., 2, :, :]
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
@@ -239,8 +246,11 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape.
         """
-        with self._steady() as robot:
-            return self._at(robot, q, qd).kinetic_energy()
+        robot = self._robot
+        if isinstance(robot.chain, OpenChain):
+            return self._tree_of(robot).kinetic_energy(q, qd)
+        with self._changing:
+            return self._opened(q, qd).kinetic_energy()
 
     def potential_energy(self, q: ArrayLike) -> Floats:
         """-Σ m g·p (…,), J, of all that moves, at q (…, n): zero at the height of the base frame's
@@ -249,8 +259,11 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape.
         """
-        with self._steady() as robot:
-            return self._at(robot, q).potential_energy()
+        robot = self._robot
+        if isinstance(robot.chain, OpenChain):
+            return self._tree_of(robot).potential_energy(q)
+        with self._changing:
+            return self._opened(q).potential_energy()
 
     def pose(self, q: ArrayLike, link: str, *, out: Floats | None = None) -> Floats:
         """(…, 4, 4): the frame of a link, on a fixed joint or not, in the base frame, at q (…, n).
@@ -258,9 +271,13 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape, or an unknown link.
         """
-        with self._steady() as robot:
-            result = self._at(robot, q).pose(link)
-            return result if out is None else put(out, result)
+        robot = self._robot
+        if isinstance(robot.chain, OpenChain):
+            result = self._tree_of(robot).pose(q, link)
+        else:
+            with self._changing:
+                result = self._opened(q).pose(link)
+        return result if out is None else put(out, result)
 
     def jacobian(self, q: ArrayLike, link: str, *, out: Floats | None = None) -> Floats:
         """J (…, 6, n) of a link at q (…, n): [ṗ; ω] = J qd, the velocity (m/s) of the origin of its
@@ -269,19 +286,13 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape, or an unknown link.
         """
-        with self._steady() as robot:
-            result = self._at(robot, q).jacobian(link)
-            return result if out is None else put(out, result)
-
-    @contextmanager
-    def _steady(self) -> Iterator[_Robot]:
-        """The robot as it is now; a closed one, which is changed in place, is held meanwhile."""
         robot = self._robot
         if isinstance(robot.chain, OpenChain):
-            yield robot
+            result = self._tree_of(robot).jacobian(q, link)
         else:
             with self._changing:
-                yield self._robot
+                result = self._opened(q).jacobian(link)
+        return result if out is None else put(out, result)
 
     def _tree_of(self, robot: _Robot) -> Tree:
         if not robot.tree:
@@ -295,11 +306,10 @@ class InverseDynamics:
             self._tree = robot.tree[0]
         return robot.tree[0]
 
-    def _at(self, robot: _Robot, q: ArrayLike, qd: ArrayLike | None = None) -> OfTree | AtState:
-        tree = self._tree_of(robot)
-        if isinstance(robot.chain, ClosedChain):
-            return OfTree(robot.chain, tree, q, qd)
-        return AtState(tree, q, qd)
+    def _opened(self, q: ArrayLike, qd: ArrayLike | None = None) -> OfTree:
+        """A closed robot's tree at a state; whoever asks holds `_changing`."""
+        assert self.closed is not None
+        return OfTree(self.closed, self._tree_of(self._robot), q, qd)
 
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
         """D (…, n, n), kg·m² (kg·m, kg), at q (…, n)."""

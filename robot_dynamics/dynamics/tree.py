@@ -45,12 +45,13 @@ class Tree:
         self._options = (backend, threads)
         self._mechanism = mechanism
         self._built: dict[Any, Kernel] = {}  # shared with every tree that `over` gives
+        self._bound: dict[str, Kernel] = {}
 
     def over(self, mechanism: Mechanism) -> Tree:
         """The same with gravity, friction and inertias of a mechanism of the same geometry."""
         other = copy(self)
         other.chain = self.chain.over(mechanism)
-        other._mechanism = mechanism
+        other._mechanism, other._bound = mechanism, {}
         return other
 
     # --- dynamics ---------------------------------------------------------------------------
@@ -65,7 +66,8 @@ class Tree:
         """q̈ (…, n)"""
         if "inertia" not in self._terms:
             raise wrong(InputError, "terms", sorted(self._terms), "inertia among them")
-        return self.chain.kernel("forward")(q, qd, tau, out=out)
+        call = self.chain.kernel("forward").call
+        return call(q, qd, tau) if out is None else call(q, qd, tau, out=out)
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """½ q̇ᵀ D q̇ (…,)"""
@@ -73,8 +75,12 @@ class Tree:
 
     def potential_energy(self, q: ArrayLike) -> Floats:
         """(…,)"""
-        tree = self._with_rotors()
-        n = len(tree.joint_names)
+        if "potential_energy" not in self._bound:
+            self._bound["potential_energy"] = self._potential_energy()
+        return self._bound["potential_energy"].call(q)
+
+    def _potential_energy(self) -> Kernel:
+        tree = rotors_as_links(with_rotor_model(self._mechanism, self._rotors))
         bodies = lumped(tree)
         numbers = [x for b in bodies.links for x in (b.inertial.mass, *b.inertial.first_moment)]
 
@@ -83,18 +89,16 @@ class Tree:
                 replace(link, inertial=_Mass(m, array(h)))  # type: ignore[arg-type]
                 for link, (m, *h) in zip(bodies.links, p[3:].reshape(-1, 4), strict=True)
             )
-            loaded = replace(bodies, links=links, gravity=p[:3])
-            return [kinematics.potential_energy(loaded, q)]
+            return [kinematics.potential_energy(replace(bodies, links=links, gravity=p[:3]), q)]
 
-        kernel = self._kernel(
-            "potential_energy",
-            lambda: Function(
-                "potential_energy", ("q",), (n,), (), 3 + len(numbers), equations,
-                _geometry(bodies), tree.name,
-            ),
-            [*tree.gravity, *numbers],
-        )  # fmt: skip
-        return kernel(q)
+        values = [*tree.gravity, *numbers]
+        if "potential_energy" not in self._built:
+            function = Function(
+                "potential_energy", ("q",), (len(tree.joint_names),), (), len(values),
+                equations, _geometry(bodies), tree.name,
+            )  # fmt: skip
+            self._built["potential_energy"] = Kernel(function, values, *self._options)
+        return self._built["potential_energy"].at(values)
 
     # --- kinematics -------------------------------------------------------------------------
 
@@ -104,17 +108,14 @@ class Tree:
 
     def jacobian(self, q: ArrayLike, link: str) -> Floats:
         """(…, 6, n)"""
-        n = len(self._mechanism.joint_names)
+        n = len(self.chain.joint_names)
         return self._of_link("jacobian", kinematics.jacobian, (6, n), link).call(q)
 
     def wrench_torques(self, q: ArrayLike, link: str, wrench: ArrayLike) -> Floats:
         """Jᵀ w (…, n) of a wrench w (…, 6) on a link."""
 
-        def pushed(mechanism: Mechanism, link: str, q: Array, wrench: Array) -> Array:
-            return kinematics.jacobian(mechanism, link, q).T @ wrench
-
-        n = len(self._mechanism.joint_names)
-        kernel = self._of_link("wrench", pushed, (n,), link, ("q", "wrench"), (n, 6))
+        n = len(self.chain.joint_names)
+        kernel = self._of_link("wrench", _pushed, (n,), link, ("q", "wrench"), (n, 6))
         return kernel.call(q, wrench)
 
     def _of_link(
@@ -126,53 +127,24 @@ class Tree:
         arguments: tuple[str, ...] = ("q",),
         sizes: tuple[int, ...] | None = None,
     ) -> Kernel:
+        kernel = self._built.get((name, link))
+        if kernel is not None:
+            return kernel
         mechanism = self._mechanism
         if link not in mechanism.index():
             raise wrong(InputError, "link", link, choices(mechanism.index()))
-
-        def built() -> Function:
-            return Function(
-                name, arguments, sizes or (len(mechanism.joint_names),), shape, 0,
-                lambda *vectors: np.ravel(function(mechanism, link, *vectors[:-1])),
-                (_geometry(mechanism), link), mechanism.name,
-            )  # fmt: skip
-
-        return self._kernel((name, link), built, [])
-
-    # --- helpers ----------------------------------------------------------------------------
-
-    def _kernel(self, key: Any, function: Callable[[], Function], numbers: list[float]) -> Kernel:
-        """Built when it is first asked for; two threads may both do it, and make the same."""
-        if key not in self._built:
-            self._built[key] = Kernel(function(), numbers, *self._options)
-        kernel = self._built[key]
-        return kernel.at(numbers) if numbers else kernel
-
-    def _with_rotors(self) -> Mechanism:
-        return rotors_as_links(with_rotor_model(self._mechanism, self._rotors))
+        made = Function(
+            name, arguments, sizes or (len(mechanism.joint_names),), shape, 0,
+            lambda *vectors: np.ravel(function(mechanism, link, *vectors[:-1])),
+            (_geometry(mechanism), link), mechanism.name,
+        )  # fmt: skip
+        # two threads may both come here: what they make is the same
+        self._built[name, link] = Kernel(made, (), *self._options)
+        return self._built[name, link]
 
 
-class AtState:
-    """A tree at a state, to be asked what a closed robot is asked (see `closed`)."""
-
-    def __init__(self, tree: Tree, q: ArrayLike, qd: ArrayLike | None = None):
-        self._tree, self._q, self._qd = tree, q, qd
-
-    def kinetic_energy(self) -> Floats:
-        assert self._qd is not None
-        return self._tree.kinetic_energy(self._q, self._qd)
-
-    def potential_energy(self) -> Floats:
-        return self._tree.potential_energy(self._q)
-
-    def pose(self, link: str) -> Floats:
-        return self._tree.pose(self._q, link)
-
-    def jacobian(self, link: str) -> Floats:
-        return self._tree.jacobian(self._q, link)
-
-    def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
-        return self._tree.wrench_torques(self._q, link, wrench)
+def _pushed(mechanism: Mechanism, link: str, q: Array, wrench: Array) -> Array:
+    return kinematics.jacobian(mechanism, link, q).T @ wrench
 
 
 class _Mass:

@@ -1,0 +1,78 @@
+"""The regressor of a 7-joint arm beside Pinocchio's in a Python loop, in one run, one thread.
+
+    python benchmarks/regressor.py [--json OUT]
+
+Both write into an array that is there already: 20,000 states in one call, or block after block
+into one block's memory, as an identification adds up its normal equations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from libraries import revolute
+from robots import chain, chain_urdf, states
+from timing import arguments, keep, once
+
+import robot_dynamics as rd
+
+JOINTS, STATES, BLOCK = 7, 20_000, 500
+ROUNDS = 15
+AGREEMENT = 1e-9
+
+
+def main() -> None:
+    options = arguments(__doc__, "regressor")
+    dynamics = rd.InverseDynamics(
+        chain(JOINTS), threads=1, terms=["inertia", "coriolis", "gravity", "rotors"]
+    )
+    q, qd, qdd = states(JOINTS, STATES)
+    p = len(dynamics.parameter_names)
+    ours, theirs = np.ones((STATES, JOINTS, p)), np.ones((STATES, JOINTS, p))
+    block = np.ones((BLOCK, JOINTS, p))
+    model = pin.buildModelFromXML(revolute(chain_urdf(JOINTS)))
+    data = model.createData()
+    starts = range(0, STATES, BLOCK)
+    parts = [[np.ascontiguousarray(x[k : k + BLOCK]) for x in (q, qd, qdd)] for k in starts]
+
+    def kept() -> None:
+        for k in range(STATES):
+            theirs[k] = pin.computeJointTorqueRegressor(model, data, q[k], qd[k], qdd[k])
+
+    def dropped() -> None:
+        for k in range(STATES):
+            pin.computeJointTorqueRegressor(model, data, q[k], qd[k], qdd[k])
+
+    def whole() -> None:
+        dynamics.regressor(q, qd, qdd, out=ours)
+
+    def blocks() -> None:
+        for part in parts:
+            dynamics.regressor(*part, out=block)
+
+    ways = {
+        "pinocchio, each kept in an array": kept,
+        "pinocchio, each dropped": dropped,
+        "robot_dynamics, one call": whole,
+        "robot_dynamics, by blocks": blocks,
+    }
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for function in ways.values():
+        function()
+    assert abs(ours - theirs).max() < AGREEMENT * abs(theirs).max()
+    for _ in range(ROUNDS):  # in turns: what else runs on the machine meets all of them
+        for name, function in ways.items():
+            times[name].append(once(function))
+    found = {name: float(np.median(each)) / STATES for name, each in times.items()}
+    for name, time in found.items():
+        print(f"{name:35} {time * 1e6:8.3f} µs a state")
+    a, b, c, d = ways
+    pairs = {"kept / one call": (a, c), "kept / by blocks": (a, d), "dropped / by blocks": (b, d)}
+    ratios = {name: found[a] / found[b] for name, (a, b) in pairs.items()}
+    for name, ratio in ratios.items():
+        print(f"{name:35} {ratio:8.1f}")
+    keep(options.json, {"seconds a state": found, "ratios": ratios})
+
+
+if __name__ == "__main__":
+    main()
