@@ -65,10 +65,17 @@ class RegressorKernel:
             equations, content, mechanism.name,
         )  # fmt: skip
         self._kernel = Kernel(function, _numbers(mechanism), backend, threads)
+        # what was asked for last; the rest never changes
+        self._last = mechanism, self._kernel
+        self._fitting = mechanism
 
     def fits(self, mechanism: Mechanism) -> bool:
         """Has the mechanism joints with friction of the kinds that this was built for?"""
-        return self.laws == tuple(friction_terms(x.joint.friction) for x in mechanism.moving)
+        if mechanism is not self._fitting:
+            if self.laws != tuple(friction_terms(x.joint.friction) for x in mechanism.moving):
+                return False
+            self._fitting = mechanism
+        return True
 
     def matrix(
         self,
@@ -79,7 +86,11 @@ class RegressorKernel:
         out: Floats | None = None,
     ) -> Floats:
         """Y (…, n, p) of the tree at q, qd, qdd (…, n)."""
-        return self._kernel.at(_numbers(mechanism))(q, qd, qdd, out=out)
+        robot, kernel = self._last
+        if robot is not mechanism:
+            kernel = self._kernel.at(_numbers(mechanism))
+            self._last = mechanism, kernel  # at one stroke: another thread may look
+        return kernel(q, qd, qdd, out=out)
 
     def projected(
         self, closed: ClosedChain, mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike

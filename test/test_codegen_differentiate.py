@@ -1,0 +1,61 @@
+"""Derivatives of recorded programs against central differences, forwards and backwards."""
+
+from __future__ import annotations
+
+import numpy as np
+from robots import relative
+
+from robot_dynamics import scalar
+from robot_dynamics.codegen import python_code
+from robot_dynamics.codegen.differentiate import pullback, pushforward, tangent
+from robot_dynamics.codegen.recorder import record
+
+STEP = 1e-6
+
+
+def everything(x, p):
+    """Each operation of the recorder, constants and shared values among them."""
+    a, b, c = x
+    shared = scalar.sin(a) * b
+    return [
+        shared + scalar.cos(b * c) - 2.0,
+        scalar.tanh(shared) / (c + 3.0) - a,
+        -scalar.exp(a * p[0]) + 1.5 / b,
+        scalar.sign(a) * c + p[1] * shared * shared,
+        4.0,
+        c,
+    ]
+
+
+PROGRAM = record(everything, (3, 2))
+AT = np.array([0.7, -1.2, 0.4]), np.array([0.3, -2.0])
+DIRECTION = np.array([0.2, 1.1, -0.6]), np.array([0.9, 0.5])
+
+
+def along(step):
+    vectors = (x + step * d for x, d in zip(AT, DIRECTION, strict=True))
+    return np.array(everything(*vectors))
+
+
+def test_forwards_is_the_slope_along_the_direction():
+    values, rates = pushforward(PROGRAM, AT, DIRECTION)
+    assert relative(np.array(values), along(0.0)) < 1e-14
+    expected = (along(STEP) - along(-STEP)) / (2 * STEP)
+    assert relative(np.array(rates), expected) < 1e-9
+    run, _ = python_code.compile_program(tangent(PROGRAM))
+    assert relative(np.array(run(*np.concatenate([*AT, *DIRECTION]))), rates) < 1e-14
+
+
+def test_backwards_is_the_transposed_of_forwards():
+    weights = np.array([0.3, -0.8, 1.7, 0.6, 2.0, -0.5])
+    _, rates = pushforward(PROGRAM, AT, DIRECTION)
+    shares = pullback(PROGRAM, AT, weights)
+    assert [len(share) for share in shares] == [3, 2]
+    # w·(J d) = (Jᵀ w)·d
+    found = sum(np.dot(share, d) for share, d in zip(shares, DIRECTION, strict=True))
+    assert abs(found - weights @ np.array(rates)) < 1e-13
+
+
+def test_what_does_not_move_costs_nothing():
+    still = record(lambda x, d: pushforward(PROGRAM, [x, np.zeros(2)], [np.zeros(3), d])[1], (3, 2))
+    assert still.operations < PROGRAM.operations
