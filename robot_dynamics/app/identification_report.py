@@ -325,15 +325,14 @@ def _error_table(result: Identification) -> str:
     for j, joint in enumerate(errors.joints):
         before, after = errors.relative_described[j], errors.relative[j]
         rows.append(
-            f"<tr><td>{escape(joint)}</td><td>{errors.torque[j]:.3g}</td>"
-            f"<td>{percent(before)}</td><td>{percent(after)}</td>"
-            f'<td style="text-align:left">{_bar(before / largest, "before")}<br>'
-            f"{_bar(after / largest, 'after')}</td><td>{errors.identified[j]:.3g}</td>"
-            f"<td>{errors.unfiltered[j]:.3g}</td></tr>"
+            f"<tr><td>{escape(joint)}</td><td>{percent(after)}</td><td>{percent(before)}</td>"
+            f'<td style="text-align:left">{_bar(after / largest, "after")}<br>'
+            f"{_bar(before / largest, 'before')}</td><td>{errors.torque[j]:.3g}</td>"
+            f"<td>{errors.identified[j]:.3g}</td><td>{errors.unfiltered[j]:.3g}</td></tr>"
         )
     return (
-        '<div class="scroll"><table><tr><th>joint</th><th>torque RMS</th><th>as described</th>'
-        "<th>identified</th><th></th><th>missed by</th><th>of the unfiltered</th></tr>"
+        '<div class="scroll"><table><tr><th>joint</th><th>identified</th><th>described</th>'
+        "<th></th><th>torque RMS</th><th>missed by</th><th>of the unfiltered</th></tr>"
         + "".join(rows)
         + "</table></div><p class='faint'>Torques in N·m, forces in N.</p>"
     )

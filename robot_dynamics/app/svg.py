@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 WIDTH, HEIGHT = 640.0, 250.0
-LEFT, RIGHT, TOP, BOTTOM = 58.0, 12.0, 12.0, 40.0
+LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 12.0, 46.0
 POINTS = 700
 """Of a line: two for each column of pixels say as much as all"""
 
 STYLE = """
-.chart { width: 100%; height: auto; font: 13px system-ui, sans-serif; color: var(--ink); }
+.chart { display: block; width: 100%; max-width: 800px; height: auto;
+  font: 13px system-ui, sans-serif; color: var(--ink); }
+@media (max-width: 600px) { .chart { font-size: 20px; } }
 .chart text { fill: var(--faint); }
 .chart .grid { stroke: var(--line); stroke-width: 1; }
 .chart .zero { stroke: var(--faint); stroke-width: 1; }
@@ -105,7 +107,7 @@ class Chart:
             )
         for x in _ticks(x0, x1, 7):
             parts.append(
-                f'<text x="{float(px(x)):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">'
+                f'<text x="{float(px(x)):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">'
                 f"{_plain(x)}</text>"
             )
         parts.append(

@@ -8,7 +8,8 @@ import numpy as np
 
 from ..mechanism import Friction, Inertial, Link, Mechanism, Pose, Rotor
 from ..mechanism.parameters import rotor_names
-from .bodies import body_of, is_possible, numbers_of
+from ..scalar import Array
+from .bodies import ENTRIES, body_of, is_possible, numbers_of
 from .fit import Fit
 
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.01, 1e-3)
@@ -22,9 +23,13 @@ def mechanism_of(fit: Fit) -> Mechanism:
     if unknowns.payload is not None:
         body = body_of(fit.body(unknowns.payload))
         return _with_inertials(mechanism, {unknowns.payload: body})
+    rotors = _rotors(fit)
+    taken = _taken_from_mounts(mechanism, rotors)
     inertials: dict[str, Inertial] = {}
     for name in unknowns.bodies:
-        inertials |= parted(mechanism, name, fit.body(name))
+        phi = fit.body(name)
+        less = phi - np.r_[np.zeros(4), taken[name]] if name in taken else phi
+        inertials |= parted(mechanism, name, less if is_possible(less) else phi)
     mechanism = _with_inertials(mechanism, inertials)
     frictions = {joint: friction_of(fit, joint) for joint in unknowns.joints}
     links = tuple(
@@ -33,7 +38,7 @@ def mechanism_of(fit: Fit) -> Mechanism:
         else link
         for link in mechanism.links
     )
-    return replace(mechanism, links=links, rotors=_rotors(fit))
+    return replace(mechanism, links=links, rotors=tuple(_possible_rotor(rotor) for rotor in rotors))
 
 
 def friction_of(fit: Fit, joint: str) -> Friction:
@@ -60,6 +65,34 @@ def _rotors(fit: Fit) -> tuple[Rotor, ...]:
         if not (rotor.inertial.is_nothing and name in unknowns.added):
             found.append(rotor)
     return tuple(found)
+
+
+def _across(rotor: Rotor) -> Array:
+    """(3, 3), kg m²: what a rotor known about its axis alone lacks across it to be a body."""
+    I = rotor.inertial.inertia
+    half = I[2, 2] / 2
+    return np.diag([max(half - I[0, 0], 0.0), max(half - I[1, 1], 0.0), 0.0])
+
+
+def _possible_rotor(rotor: Rotor) -> Rotor:
+    body = rotor.inertial
+    return replace(rotor, inertial=replace(body, inertia=body.inertia + _across(rotor)))
+
+
+def _taken_from_mounts(mechanism: Mechanism, rotors: tuple[Rotor, ...]) -> dict[str, Array]:
+    """By moving link: the last six of φ that its rotors got, so that the sum stays the same."""
+    taken: dict[str, Array] = {}
+    carriers = {name: (name, Pose()) for name in (mechanism.base, *mechanism.index())}
+    for link in mechanism.links:
+        if not link.joint.moves:
+            name, pose = carriers[link.parent]
+            carriers[link.name] = (name, pose @ link.joint.pose(0.0))
+    for rotor in rotors:
+        name, pose = carriers[rotor.mount]
+        R = pose.rotation @ rotor.origin.rotation
+        I = R @ _across(rotor) @ R.T
+        taken[name] = taken.get(name, 0.0) + np.array([I[i, j] for i, j in ENTRIES])
+    return taken
 
 
 def parted(mechanism: Mechanism, name: str, phi: np.ndarray) -> dict[str, Inertial]:

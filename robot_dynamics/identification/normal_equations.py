@@ -30,7 +30,7 @@ BIWEIGHT = 4.685
 """Standard deviations at which a sample counts no more: 95 % efficient on normal noise"""
 FLOOR = 1e-7
 """Of a joint's RMS torque: the least noise that is believed"""
-RIDGE = 1e-6
+RIDGE = 1e-10
 """Of each scalar's own information: what keeps columns that are nearly one from running away"""
 
 

@@ -32,6 +32,8 @@ RESTING = 0.02
 """Of a joint's largest rate: slower is at rest"""
 LONGEST_REST = 0.3
 """s: a rest of all joints beyond it is left out"""
+NOISELESS = 1e-8
+"""Noise over signal below which somebody computed it: nothing is to be filtered"""
 NOISIER = 2.0
 """Times the noise of the positions' differences, beyond which recorded rates are not taken"""
 MATCH = 0.1
@@ -213,6 +215,9 @@ def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str])
 
 def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream, tuple[str, ...]]:
     """The stream, and the joints whose efforts say something."""
+    for j, name in enumerate(stream.names):
+        if not np.isfinite(stream.position[:, j]).any():
+            raise RecordingError(f"{source}: no position of {name} is a number", name=source)
     efforts = stream.effort.copy()
     silent = []
     for j, name in enumerate(stream.names):
@@ -309,6 +314,8 @@ def _noise(values: Floats) -> float:
 
 def _chosen_cutoff(streams: list[Stream], rate: float) -> float | None:
     """Where the rates of the fastest joint sink into their noise, with a margin; None: nowhere."""
+    if all(_noise_level(stream.velocity) < NOISELESS for stream in streams):
+        return None
     highest = 0.0
     for stream in streams:
         if len(stream.time) < 64:
@@ -319,6 +326,16 @@ def _chosen_cutoff(streams: list[Stream], rate: float) -> float | None:
     if not highest:
         return None
     return MARGIN * highest
+
+
+def _noise_level(values: Floats) -> float:
+    """Noise over the whole, of the noisiest column: what sixth differences have of it."""
+    if len(values) < 16:
+        return 1.0
+    # Σ binomial(6, k)² = 924
+    noise = np.sqrt(np.mean(np.diff(values, 6, axis=0) ** 2, axis=0) / 924)
+    whole = np.sqrt(np.mean(values**2, axis=0))
+    return float((noise[whole > 0] / whole[whole > 0]).max(initial=0.0))
 
 
 def _motion_band(values: Floats, rate: float) -> float:

@@ -49,7 +49,7 @@ def excitation(fit: Fit) -> Excitation:
     told = np.maximum(told, 0.0)
     weakest = told[0] if len(told) else 0.0
     condition = float(np.sqrt(told[-1] / weakest)) if weakest > 0 else float("inf")
-    return Excitation(basis.shape[1], float((told / (told + fit.gamma)).sum()), condition)
+    return Excitation(basis.shape[1], float((told / (told + 1.0)).sum()), condition)
 
 
 def _units(fit: Fit) -> Floats:
@@ -99,7 +99,7 @@ def warnings(told: Excitation, unseen: Errors, moved: Floats) -> Iterator[str]:
             )
     if told.identifiable and told.told < ENOUGH * told.identifiable:
         yield (
-            f"the motion tells {told.told:.0f} of {told.identifiable} numbers that could be told; "
+            f"The motion tells {told.told:.0f} of {told.identifiable} numbers that could be told; "
             "the rest stays near the description: record longer, with all joints moving at once, "
             "faster, and in more different poses"
         )

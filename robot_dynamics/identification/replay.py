@@ -53,13 +53,15 @@ class Replay:
 
 def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
     """What each term gives, (k, n) each; they add up to the torques."""
-    state = (samples.q, samples.qd, samples.qdd)
-    rigid = ("inertia", "coriolis", "gravity")
-    found = {term: InverseDynamics(mechanism, terms={term})(*state) for term in rigid}
-    found["friction"] = InverseDynamics(mechanism, terms={"friction"})(*state)
-    whole = InverseDynamics(mechanism)(*state)
+    q, qd, qdd = samples.q, samples.qd, samples.qdd
+    still = np.zeros_like(q)
+    bare = InverseDynamics(mechanism, terms=("inertia", "coriolis", "gravity"))
+    found = {"gravity": bare(q, still, still)}
+    found["inertia"] = bare(q, still, qdd) - found["gravity"]
+    found["coriolis"] = bare(q, qd, still) - found["gravity"]
+    found["friction"] = InverseDynamics(mechanism, terms={"friction"})(q, qd, qdd)
     # rotors act in each of the rigid terms: what they bring is what is left
-    found["rotors"] = whole - sum(found.values())
+    found["rotors"] = InverseDynamics(mechanism)(q, qd, qdd) - sum(found.values())
     return found
 
 

@@ -16,8 +16,9 @@ from .recording import Floats
 from .solve import Prior, solved
 from .unknowns import Unknowns
 
-PENALTY = 2.0
-"""By which the squared error, in standard deviations, must fall for each number more (Akaike's)"""
+PENALTY = 10.0
+"""By which the squared error in standard deviations must fall for each number more: one that is not
+three of its own standard deviations from nothing is left out"""
 SWEEPS = 3
 """Over the joints: what one chooses bears on the others"""
 

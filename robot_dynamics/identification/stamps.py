@@ -30,6 +30,8 @@ def even_stretches(stream: Stream, notes: list[str]) -> list[tuple[Floats, Strea
     Rows with a NaN among them are left out: they make a gap, or are bridged like one.
     """
     stream = _without_nan(stream, notes)
+    if len(stream.time) < 4:
+        return []
     pieces = []
     for piece in _between_resets(stream, notes):
         in_order = _in_order(piece, notes)
@@ -40,8 +42,9 @@ def even_stretches(stream: Stream, notes: list[str]) -> list[tuple[Floats, Strea
 
 def _without_nan(stream: Stream, notes: list[str]) -> Stream:
     """Rows that have a stamp and all values of the joints that have any."""
-    given = [field[:, np.isfinite(field).any(axis=0)] for field in (stream.position, stream.effort)]
-    whole = np.isfinite(np.column_stack([stream.time, *given])).all(axis=1)
+    measured = np.isfinite(stream.effort).any(axis=0)
+    given = np.column_stack([stream.time, stream.position, stream.effort[:, measured]])
+    whole = np.isfinite(given).all(axis=1)
     if not whole.all():
         notes.append(f"{(~whole).sum()} messages with NaN or without a value were left out")
     return stream.rows(whole)

@@ -1,0 +1,271 @@
+"""Robots whose numbers are known, found again from what they would report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recorded import changed, miss, motion, recording
+
+import robot_dynamics as rd
+from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
+from robot_dynamics.identification import Recording, identify
+from robot_dynamics.identification.bodies import is_possible, numbers_of
+from robot_dynamics.identification.preparation import prepare
+from robot_dynamics.mechanism import Inertial, Mechanism
+
+ARM = """<robot name="arm"><link name="base"/>
+  <link name="upper"><inertial><origin xyz="0.02 0.01 0.15"/><mass value="4"/>
+    <inertia ixx="0.05" iyy="0.045" izz="0.02" ixy="0.001" ixz="0.002" iyz="0.003"/></inertial>
+    </link>
+  <link name="fore"><inertial><origin xyz="0.01 -0.02 0.12"/><mass value="2.5"/>
+    <inertia ixx="0.03" iyy="0.028" izz="0.012" ixy="0.001" ixz="0.001" iyz="0.001"/></inertial>
+    </link>
+  <link name="hand"><inertial><origin xyz="0.03 0.02 0.06"/><mass value="1.2"/>
+    <inertia ixx="0.01" iyy="0.009" izz="0.006" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="tool"><inertial><mass value="0.2"/>
+    <inertia ixx="0.001" iyy="0.001" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="a" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 0 1"/>
+    <limit lower="-3" upper="3" effort="99" velocity="9"/></joint>
+  <joint name="b" type="revolute"><parent link="upper"/><child link="fore"/><axis xyz="0 1 0"/>
+    <origin xyz="0 0 0.3"/><limit lower="-3" upper="3" effort="99" velocity="9"/></joint>
+  <joint name="c" type="revolute"><parent link="fore"/><child link="hand"/><axis xyz="1 0 0"/>
+    <origin xyz="0 0.05 0.25"/><limit lower="-3" upper="3" effort="99" velocity="9"/></joint>
+  <joint name="flange" type="fixed"><parent link="hand"/><child link="tool"/>
+    <origin xyz="0 0 0.1" rpy="0.2 0 0"/></joint>
+</robot>"""
+
+
+@pytest.fixture(scope="module")
+def arm() -> Mechanism:
+    return rd.load(ARM)
+
+
+@pytest.fixture(scope="module")
+def truth(arm) -> Mechanism:
+    return changed(arm, seed=3)
+
+
+def bodies(mechanism: Mechanism) -> bool:
+    return all(is_possible(numbers_of(link.inertial)) for link in mechanism.moving)
+
+
+def test_without_noise_the_torques_are_those_of_the_robot(arm, truth):
+    assert miss(truth, arm) > 0.1
+    result = identify(arm, recording(truth, 20.0, 500.0))
+    assert result.cutoffs == {"simulated 0": None}  # there is nothing to be filtered
+    assert miss(truth, result.mechanism) < 1e-6
+    assert (result.errors.relative < 1e-5).all()
+    assert bodies(result.mechanism)
+
+
+def test_noise_stays_within_three_standard_deviations():
+    """Of torques, which are what base parameters are: no prior bears on these."""
+    robot = rd.load(
+        ARM.replace('type="revolute"><parent link="base"', 'type="fixed"><parent link="base"')
+    )
+    real = changed(robot, seed=5, by=0.1)
+    _, q, qd, qdd = motion(2, 3.0, 4.0, seed=50)
+    inside = []
+    for seed in range(20):
+        result = identify(robot, recording(real, 12.0, 100.0, seed=seed, noise=0.05), cutoff=20.0)
+        from robot_dynamics.identification.normal_equations import Rows
+        from robot_dynamics.identification.preparation import Samples
+
+        zero = np.zeros_like(q)
+        samples = Samples(np.arange(len(q)), q, qd, qdd, zero, zero, np.ones(q.shape, dtype=bool))
+        rows = Rows(result.fit.unknowns, samples)
+        E = result.fit.columns
+        off = rd.InverseDynamics(result.mechanism)(q, qd, qdd) - rd.InverseDynamics(real)(
+            q, qd, qdd
+        )
+        for j, places in enumerate(rows.places):
+            A = rows.matrix(j) @ E[places]
+            deviation = np.sqrt(np.einsum("ki,ij,kj->k", A, result.covariance, A))
+            inside.append(np.mean(np.abs(off[:, j]) < 3 * deviation))
+    assert np.mean(inside) > 0.95
+
+
+def test_outliers_do_not_pull(arm, truth):
+    clean = recording(truth, 20.0, 100.0, noise=0.02)
+    stream = clean.streams[0]
+    effort = stream.effort.copy()
+    rng = np.random.default_rng(0)
+    hit = rng.choice(len(effort), len(effort) // 50, replace=False)
+    effort[hit] += 20 * np.abs(effort).max(axis=0) * rng.choice([-1, 1], (len(hit), 3))
+    dirty = Recording("dirty", (replace(stream, effort=effort),))
+    assert miss(truth, identify(arm, dirty, cutoff=45.0).mechanism) < 3 * miss(
+        truth, identify(arm, clean, cutoff=45.0).mechanism
+    )
+
+
+def test_no_answer_depends_on_the_order_of_joints_links_or_recordings(arm, truth):
+    first, second = (recording(truth, 8.0, 100.0, seed=k, noise=0.02) for k in (1, 2))
+    one = identify(arm, [first, second])
+    other = identify(arm, [second, Recording("simulated 1", (first.streams[0].of("cab"),))])
+    for name, value in one.parameters.items():
+        assert other.parameters[name] == pytest.approx(value, rel=1e-6, abs=1e-9), name
+
+
+def test_torques_in_other_units_give_a_robot_in_other_units(arm, truth):
+    """Twice the torque of twice the masses: twice the numbers."""
+
+    def heavier(mechanism, factor):
+        links = tuple(
+            replace(
+                link,
+                inertial=Inertial(
+                    factor * link.inertial.mass,
+                    link.inertial.center_of_mass,
+                    factor * link.inertial.inertia,
+                ),
+            )
+            for link in mechanism.links
+        )
+        return replace(mechanism, links=links)
+
+    seen = recording(truth, 10.0, 100.0, noise=0.02)
+    one = identify(arm, seen)
+    scaled = identify(heavier(arm, 8.0), seen, effort_scale=dict.fromkeys("abc", 8.0))
+    for name, value in one.parameters.items():
+        assert scaled.parameters[name] == pytest.approx(8.0 * value, rel=1e-5, abs=1e-7), name
+
+
+def test_a_tool_alone(arm):
+    tool = Inertial(1.5, np.array([0.02, -0.01, 0.08]), np.diag([0.004, 0.005, 0.003]))
+    links = tuple(
+        replace(link, inertial=tool) if link.name == "tool" else link for link in arm.links
+    )
+    carrying = replace(arm, links=links)
+    result = identify(arm, recording(carrying, 20.0, 500.0), payload="tool")
+    assert [name.split(".")[0] for name in result.parameters] == ["tool"] * 10
+    found = result.mechanism.link("tool").inertial
+    assert found.mass == pytest.approx(1.5, rel=1e-5)
+    np.testing.assert_allclose(found.center_of_mass, tool.center_of_mass, atol=1e-5)
+    for link in arm.links:
+        if link.name != "tool":
+            assert result.mechanism.link(link.name).inertial is link.inertial
+
+
+def test_what_the_data_cannot_tell_stays_as_described(arm, truth):
+    """About a vertical axis only Izz is felt."""
+    result = identify(arm, recording(truth, 15.0, 100.0, noise=0.02))
+    assert result.parameters["upper.mass"] == pytest.approx(4.0, rel=1e-3)
+    deviations = dict(zip(result.parameter_names, np.sqrt(np.diag(result.covariance)), strict=True))
+    assert deviations["upper.mass"] > 0.5  # and it is said
+    assert deviations["hand.mx"] < 0.05
+    assert result.excitation.told < result.excitation.identifiable
+
+
+def test_one_moving_joint_says_what_it_can(arm, truth):
+    _, q, qd, qdd = motion(3, 15.0, 100.0)
+    for field in (q, qd, qdd):
+        field[:, :2] = 0.0
+    tau = rd.InverseDynamics(truth)(q, qd, qdd)
+    stream = recording(truth, 15.0, 100.0).streams[0]
+    alone = Recording("alone", (replace(stream, position=q, velocity=qd, effort=tau),))
+    result = identify(arm, alone, cutoff=40.0)
+    said = " ".join(result.warnings)
+    assert "a moved by" in said
+    assert "b moved by" in said
+    assert "c moved by" not in said
+    assert "record longer, with all joints moving" in said
+    assert result.errors.relative[2] < 0.05
+    assert bodies(result.mechanism)
+
+
+def test_missing_rates_are_made_of_positions(arm, truth):
+    stream = recording(truth, 20.0, 500.0).streams[0]
+    nan = np.full_like(stream.velocity, np.nan)
+    result = identify(arm, Recording("rateless", (replace(stream, velocity=nan),)))
+    assert any("no rates of a, b, c" in note for note in result.notes)
+    assert miss(truth, result.mechanism) < 1e-4
+
+
+def test_rates_that_are_none_are_not_believed(arm, truth):
+    stream = recording(truth, 10.0, 100.0, noise=0.01).streams[0]
+    wrong = Recording("wrong", (replace(stream, velocity=-stream.velocity),))
+    result = identify(arm, wrong)
+    assert any("are not those of the positions" in note for note in result.notes)
+    assert miss(truth, result.mechanism) < 0.02
+
+
+def test_efforts_of_the_wrong_sign_are_told(arm, truth):
+    result = identify(arm, recording(truth, 10.0, 100.0, noise=0.01), effort_scale={"b": -1.0})
+    assert any(
+        "b: the model misses" in words and "--effort-scale" in words for words in result.warnings
+    )
+
+
+def spoiled(truth, **fields):
+    stream = recording(truth, 10.0, 100.0).streams[0]
+    return Recording("spoiled", (replace(stream, **{k: f(stream) for k, f in fields.items()}),))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"effort": lambda s: np.full_like(s.effort, np.nan)}, "no efforts"),
+        ({"effort": lambda s: np.zeros_like(s.effort)}, "no efforts"),
+        ({"position": lambda s: 0 * s.position, "velocity": lambda s: 0 * s.velocity}, "at rest"),
+        ({"names": lambda s: ("x", "y", "z")}, "another robot"),
+        ({"position": lambda s: np.full_like(s.position, np.nan)}, "no position of a"),
+        ({"time": lambda s: s.time / 20}, "too short"),
+        ({"time": lambda s: np.full_like(s.time, np.nan)}, "no stretch"),
+        ({"time": lambda s: 0 * s.time}, "no stretch"),
+    ],
+)
+def test_what_cannot_be_used_is_one_clear_line(arm, truth, fields, words):
+    with pytest.raises(RobotDynamicsError, match=words) as caught:
+        identify(arm, spoiled(truth, **fields))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rename": {"nobody": "a"}}, "'nobody'"),
+        ({"rename": {"a": "b"}}, "every name once"),
+        ({"effort_scale": {"nobody": 1.0}}, "'nobody'"),
+        ({"effort_scale": {"a": 0.0}}, "other than 0"),
+        ({"effort_scale": {"a": float("nan")}}, "other than 0"),
+        ({"payload": "nobody"}, "'nobody'"),
+        ({"payload": "base"}, "'base'"),
+        ({"cutoff": -1.0}, "-1"),
+        ({"cutoff": float("nan")}, "nan"),
+    ],
+)
+def test_options_that_do_not_fit_are_one_clear_line(arm, truth, options, words):
+    with pytest.raises((InputError, RecordingError), match=words):
+        identify(arm, recording(truth, 10.0, 100.0), **options)
+
+
+def test_nan_runs_and_a_saturated_motor_are_left_out(arm, truth):
+    stream = recording(truth, 20.0, 200.0, noise=0.01).streams[0]
+    effort, position = stream.effort.copy(), stream.position.copy()
+    limit = 0.7 * np.abs(effort[:, 1]).max()
+    effort[:, 1] = np.clip(effort[:, 1], -limit, limit)
+    position[800:840] = np.nan
+    bad = Recording("bad", (replace(stream, effort=effort, position=position),))
+    result = identify(arm, bad)
+    said = " ".join(result.notes)
+    assert "40 messages with NaN" in said
+    assert "gaps" in said
+    assert "b:" in said
+    assert "saturated" in said
+    assert miss(truth, result.mechanism) < 0.02
+
+
+def test_rests_are_left_out(arm, truth):
+    stream = recording(truth, 10.0, 100.0).streams[0]
+    hold = 300
+    fields = {
+        name: np.concatenate([np.repeat(getattr(stream, name)[:1], hold, 0), getattr(stream, name)])
+        for name in ("position", "velocity", "effort")
+    }
+    fields["velocity"][:hold] = 0.0
+    time = np.arange(len(fields["position"])) / 100.0
+    prepared = prepare(Recording("late", (replace(stream, time=time, **fields),)), "abc", 30.0)
+    assert prepared.duration == pytest.approx(10.0, abs=0.5)
+    assert any("at rest were left out" in note for note in prepared.notes)

@@ -1,0 +1,335 @@
+"""Recordings as files come in, descriptions and a report go out."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from recorded import changed, recording
+from test_identification import ARM
+
+import robot_dynamics as rd
+from robot_dynamics.app.cli import main
+from robot_dynamics.errors import RecordingError, RobotDynamicsError
+from robot_dynamics.identification import Recording, Stream, read
+from robot_dynamics.identification.files import roll_pitch_yaw
+from robot_dynamics.identification.stamps import even_stretches
+from robot_dynamics.identification.urdf_text import replaced
+from robot_dynamics.mechanism import Friction, Inertial
+from robot_dynamics.scalar import rotation_rpy
+
+
+def csv_of(recorded: Recording, path: Path, prefix: str = "/joint_states/", time="__time") -> Path:
+    (stream,) = recorded.streams
+    names = [
+        f"{prefix}{joint}/{field}"
+        for field in ("position", "velocity", "effort")
+        for joint in stream.names
+    ]
+    table = np.column_stack([stream.time, stream.position, stream.velocity, stream.effort])
+    rows = [",".join([time, *names]), *(",".join(map(repr, row)) for row in table.tolist())]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return changed(rd.load(ARM), seed=3)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "time"), [("/joint_states/", "__time"), ("", "time"), ("robot/x/", "timestamp")]
+)
+def test_a_table_is_read_back(tmp_path, truth, prefix, time):
+    recorded = recording(truth, 2.0, 50.0)
+    found = read(csv_of(recorded, tmp_path / "a.csv", prefix, time))
+    (stream,) = found.streams
+    for field in ("time", "position", "velocity", "effort"):
+        np.testing.assert_array_equal(
+            getattr(stream.of("abc"), field), getattr(recorded.streams[0], field)
+        )
+
+
+def test_a_table_without_rates_and_with_another_publishers_rows(tmp_path):
+    lines = ["time,a/position,a/effort,gripper/position,gripper/effort"]
+    for k in range(6):
+        lines += [f"{k},{k},{-k},,", f"{k + 0.5},,,{2 * k},1"]
+    (tmp_path / "a.csv").write_text("\n".join(lines))
+    arm, gripper = sorted(read(tmp_path / "a.csv").streams, key=lambda s: s.names)
+    assert (arm.names, gripper.names) == (("a",), ("gripper",))
+    assert arm.time.tolist() == [0, 1, 2, 3, 4, 5]
+    assert gripper.position[:, 0].tolist() == [0, 2, 4, 6, 8, 10]
+    assert np.isnan(arm.velocity).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no column of times"),
+        ("x,a/position\n1,2", "no column of times"),
+        ("time,b\n1,2", "no column ends in"),
+        ("time,a/position\n", "no rows"),
+        ("time,a/position,x/a/position\n1,2,3", "two columns"),
+        ("time,a/position\n1,2\n1,2,3", "row 3: 3 cells"),
+        ("time,a/position\n1,two", "row 2: a/position: found 'two'"),
+    ],
+)
+def test_a_broken_table_is_one_clear_line(tmp_path, text, words):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(RecordingError, match=words) as caught:
+        read(tmp_path / "a.csv")
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_recording_is_one_clear_line(tmp_path):
+    (tmp_path / "broken.mcap").write_bytes(b"\x89MCAP0\r\n" + bytes(100))
+    (tmp_path / "broken.db3").write_bytes(b"not a database")
+    (tmp_path / "a.bin").write_bytes(b"")
+    for name in ("nowhere", "broken.mcap", "broken.db3", "a.bin", "."):
+        with pytest.raises(RobotDynamicsError) as caught:
+            read(tmp_path / name)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_bag_has_the_topic_that_is_asked_for():
+    folder = Path(__file__).parent / "data" / "recordings"
+    inside = read(folder / "panda" / "panda.mcap").streams[0]
+    whole = read(folder / "panda", "/joint_states").streams[0]
+    np.testing.assert_array_equal(inside.effort, whole.effort)
+    assert whole.position.shape == (727, 7)
+    assert read(folder / "ur10" / "ur10.db3").streams[0].position.shape == (3441, 6)
+    with pytest.raises(RecordingError, match="/joint_states"):
+        read(folder / "panda", "/nothing")
+
+
+def stream_of(time, position, effort=None) -> Stream:
+    position = np.asarray(position, dtype=float).reshape(len(time), -1)
+    effort = np.ones_like(position) * np.arange(len(time))[:, None] if effort is None else effort
+    names = tuple("abcdefg"[: position.shape[1]])
+    return Stream(
+        names, np.asarray(time, dtype=float), position, np.full_like(position, np.nan), effort
+    )
+
+
+T = np.arange(200) / 100.0
+SINE = np.sin(2 * np.pi * T)
+
+
+def test_order_repeats_gaps_and_resets():
+    time = T.copy()
+    notes: list[str] = []
+    swapped = np.r_[0:50, 51, 50, 52:200]
+    ((even, stream),) = even_stretches(stream_of(time[swapped], SINE[swapped]), notes)
+    np.testing.assert_allclose(stream.position[:, 0], SINE, atol=1e-12)
+    assert "1 messages came out of order" in notes[0]
+
+    notes = []
+    twice = np.r_[0:100, 99, 100:200]
+    ((even, stream),) = even_stretches(stream_of(time[twice], SINE[twice]), notes)
+    assert len(even) == 200
+    assert "repeat a stamp" in notes[0]
+
+    notes = []
+    gap = np.r_[0:80, 120:200]
+    stretches = even_stretches(stream_of(time[gap], SINE[gap]), notes)
+    assert [len(even) for even, _ in stretches] == [80, 80]
+    assert "gaps, the longest of 0.41 s" in notes[0]
+
+    notes = []
+    reset = np.r_[time[:100], time[:100]]
+    stretches = even_stretches(stream_of(reset, SINE), notes)
+    assert [len(even) for even, _ in stretches] == [100, 100]
+    assert "the clock went back 1 times" in notes[0]
+
+
+def test_missing_messages_are_bridged_and_stay_in_their_places():
+    there = np.delete(np.arange(200), [50, 51, 120])
+    ((even, stream),) = even_stretches(stream_of(T[there], SINE[there]), [])
+    assert len(even) == 200
+    np.testing.assert_allclose(stream.position[:, 0], SINE, atol=1e-4)
+
+
+def test_even_samples_behind_jittering_stamps():
+    jitter = np.random.default_rng(0).uniform(-0.004, 0.004, 200)
+    notes: list[str] = []
+    ((even, stream),) = even_stretches(stream_of(T + jitter, SINE), notes)
+    np.testing.assert_array_equal(stream.position[:, 0], SINE)
+    assert "smoother as even samples" in notes[-1]
+    # and stamps that tell the truth are believed
+    notes = []
+    late = np.sin(2 * np.pi * (T + jitter))
+    ((even, stream),) = even_stretches(stream_of(T + jitter, late), notes)
+    np.testing.assert_allclose(stream.position[:, 0], np.sin(2 * np.pi * even), atol=1e-4)
+    assert not notes
+
+
+def test_held_states_are_left_out_and_a_rest_is_not():
+    held = SINE.copy()
+    effort = np.arange(200.0)[:, None]
+    held[50], effort[50] = held[49], effort[49]
+    notes: list[str] = []
+    ((even, _),) = even_stretches(stream_of(T, held, effort), notes)
+    assert "1 messages repeat the values" in notes[0]
+    still = np.r_[np.zeros(100), SINE[:100]]
+    still_effort = np.r_[np.zeros(100), np.arange(1.0, 101)][:, None]
+    notes = []
+    ((even, _),) = even_stretches(stream_of(T, still, still_effort), notes)
+    assert len(even) == 200
+    assert not notes
+
+
+def test_renaming_takes_beginnings_and_refuses_what_is_not_there():
+    recorded = Recording("r", (stream_of(T, np.column_stack([SINE, SINE])),))
+    stream = replace(recorded.streams[0], names=("fer_joint1", "fer_joint2"))
+    recorded = Recording("r", (stream,))
+    assert recorded.renamed({"fer_": "panda_"}).names == ("panda_joint1", "panda_joint2")
+    assert recorded.renamed({"fer_joint1": "x"}).names == ("x", "fer_joint2")
+    with pytest.raises(RobotDynamicsError, match="fer_joint1, fer_joint2"):
+        recorded.renamed({"nothing": "x"})
+
+
+URDF = b"""<?xml version="1.0"?>
+<!-- <link name="arm"> in a comment -->
+<robot name="r" xmlns:xacro="x">
+  <link name="base"/><link  name='arm' >
+    <visual><origin xyz="0 0 1"/></visual>
+    <inertial>\r\n<mass value="1"/> <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/>
+    </inertial>
+  </link>
+  <link name="hand"/>
+  <joint name="j" type="revolute"><parent link="base"/><child link="arm"/>
+    <axis xyz="0 0 1"/><dynamics damping="1" spring="a &gt; b"/><limit effort="1"
+    velocity="1"/></joint>
+  <joint name="k" type="continuous"><parent link="arm"/><child link="hand"/></joint>
+  <gazebo><link name="arm"/></gazebo>
+</robot>
+"""
+
+
+def test_only_bodies_and_friction_change_in_a_urdf():
+    body = Inertial(2.5, np.array([0.1, -0.2, 0.3]), np.diag([0.1, 0.11, 0.12]))
+    law = Friction(0.5, 1.0, coulomb_negative=2.0)
+    text = replaced(URDF, {"arm": body, "hand": body}, {"j": law, "k": law})
+    found = rd.load(text.decode())
+    for name in ("arm", "hand"):
+        inertial = found.link(name).inertial
+        assert inertial.mass == 2.5
+        np.testing.assert_array_equal(inertial.center_of_mass, body.center_of_mass)
+        np.testing.assert_array_equal(inertial.inertia, body.inertia)
+    for name in ("j", "k"):
+        friction = found.joint(name).friction
+        assert (friction.viscous, friction.coulomb) == (0.5, 1.5)
+    assert b'spring="a &gt; b"' in text
+
+    def bare(text: bytes) -> bytes:
+        text = re.sub(rb"<inertial>.*?</inertial>|<dynamics[^>]*/>", b"", text, flags=re.S)
+        return text.replace(b'<link name="hand"></link>', b'<link name="hand"/>')
+
+    assert bare(text) == bare(URDF)
+
+
+def test_any_rotation_is_three_angles():
+    rng = np.random.default_rng(0)
+    for angles in [*rng.uniform(-3, 3, (50, 3)), (0.3, np.pi / 2, 0.2), (0.3, -np.pi / 2, 0.2)]:
+        R = rotation_rpy(*angles)
+        np.testing.assert_allclose(rotation_rpy(*roll_pitch_yaw(R)), R, atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def identified(tmp_path_factory, truth):
+    folder = tmp_path_factory.mktemp("identified")
+    (folder / "arm.urdf").write_text(ARM)
+    table = csv_of(recording(truth, 12.0, 100.0, noise=0.02), folder / "a.csv")
+    out = folder / "out"
+    assert main(["identify", str(folder / "arm.urdf"), str(table), "--out", str(out)]) == 0
+    return out
+
+
+def test_everything_is_written_and_loads(identified, truth):
+    report = json.loads((identified / "report.json").read_text())
+    loaded = rd.InverseDynamics(rd.load(identified / "identified.yaml", strict=True))
+    assert loaded.joint_names == ("a", "b", "c")
+    assert (identified / "description.urdf").read_text() == ARM
+    assert max(report["errors"]["unseen"]["identified"]) < 0.1
+    rng = np.random.default_rng(0)
+    q, qd, qdd = rng.uniform(-1, 1, (3, 50, 3))
+    right = rd.InverseDynamics(truth)(q, qd, qdd)
+    np.testing.assert_allclose(loaded(q, qd, qdd), right, atol=0.1 * np.abs(right).max())
+    assert report["parameters"]["fore.mass"]["described"] == 2.5
+
+
+def test_the_identified_urdf_is_one_robot_everywhere(identified):
+    pinocchio = pytest.importorskip("pinocchio", reason="Pinocchio is the yardstick")
+    mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the yardstick")
+    path = identified / "identified.urdf"
+    rigid = rd.InverseDynamics(rd.load(path), terms=("inertia", "coriolis", "gravity"))
+    model = pinocchio.buildModelFromUrdf(str(path))
+    physics = mujoco.MjModel.from_xml_path(str(path))
+    physics.dof_damping[:] = physics.dof_frictionloss[:] = 0.0
+    data = mujoco.MjData(physics)
+    rng = np.random.default_rng(1)
+    for q, qd, qdd in rng.uniform(-2, 2, (20, 3, 3)):
+        ours = rigid(q, qd, qdd)
+        theirs = pinocchio.rnea(model, model.createData(), q, qd, qdd)
+        np.testing.assert_allclose(ours, theirs, atol=1e-10)
+        data.qpos[:], data.qvel[:], data.qacc[:] = q, qd, qdd
+        mujoco.mj_inverse(physics, data)
+        np.testing.assert_allclose(ours, data.qfrc_inverse, atol=1e-8)
+
+
+def test_a_tree_in_yaml_is_written_as_one(tmp_path, capsys):
+    from robot_dynamics.description.files import find
+
+    source = find("package://robot_dynamics/config/three_axis.yaml")
+    robot = rd.load(source)
+    table = csv_of(recording(changed(robot, 1), 10.0, 100.0, noise=0.02), tmp_path / "a.csv")
+    command = ["identify", str(source), str(table), "--out", str(tmp_path / "out"), "--json"]
+    assert main(command) == 0
+    said = json.loads(capsys.readouterr().out)
+    loaded = rd.load(tmp_path / "out" / "identified.yaml")
+    assert loaded.joint_names == robot.joint_names
+    assert not (tmp_path / "out" / "identified.urdf").exists()
+    compare = ["replay", str(source), str(tmp_path / "out" / "identified.yaml"), str(table)]
+    assert main([*compare, "--out", str(tmp_path), "--json"]) == 0
+    before, after = json.loads(capsys.readouterr().out)["errors"]
+    assert np.mean(after) < 0.5 * np.mean(before)
+    assert np.mean(said["errors"]["unseen"]["identified"]) < 0.1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_report_opens_in_a_browser(identified, tmp_path, scheme, width):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("NOT TESTED: chromium is not installed (apt-get install chromium)")
+    page = (identified / "report.html").read_text()
+    assert not re.search(r'(src|href)="|url\(|@import', page)  # it needs nothing from anywhere
+    probe = (
+        "<script>document.title = JSON.stringify({wide: document.documentElement.scrollWidth, "
+        "ground: getComputedStyle(document.body).backgroundColor, "
+        "charts: [...document.querySelectorAll('svg.chart')].filter(s => "
+        "s.getBoundingClientRect().height > 60).length})</script></body>"
+    )
+    file = tmp_path / "page.html"
+    file.write_text(page.replace("</body>", probe))
+    preferred = {"light": 1, "dark": 0}[scheme]
+    done = subprocess.run(
+        [
+            browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom",
+            f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},2000",
+            f"--blink-settings=preferredColorScheme={preferred}", file.as_uri(),
+        ],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    title = re.search(r"<title>(.*?)</title>", done.stdout)
+    assert title, done.stderr[-500:]
+    found = json.loads(title[1].replace("&quot;", '"'))
+    assert found["charts"] == 3 * 5
+    assert found["ground"] == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 21, 23)"}[scheme]
+    assert found["wide"] <= max(width, 500)  # headless windows are not narrower than 500
