@@ -203,6 +203,10 @@ def test_long_chains_are_solved_by_articulated_bodies(tmp_path):
     q, qd, qdd = state(5, len(dynamics.joint_names))
     assert len(q) > SOLVED
     assert relative(dynamics.forward(q, qd, dynamics(q, qd, qdd)), qdd) < 1e-9
+    # a shaft that two joints turn is for D solved
+    shared = replace(mechanism, armatures=(Armature(((first, -2.0), (second, 3.0)), 0.4),))
+    geared = rd.InverseDynamics(shared, backend="python")
+    assert relative(geared.forward(q, qd, geared(q, qd, qdd)), qdd) < 1e-9
     some = ["inertia", "gravity"]
     still = rd.InverseDynamics(dynamics.mechanism, backend="python", terms=some)
     assert relative(still.forward(q, qd, still(q, qd, qdd)), qdd) < 1e-9
