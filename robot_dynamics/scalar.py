@@ -38,14 +38,17 @@ def _function(name: str, x: Scalar) -> Scalar:
 
 
 def cos(x: Scalar) -> Scalar:
+    """cos x."""
     return _function("cos", x)
 
 
 def sin(x: Scalar) -> Scalar:
+    """sin x."""
     return _function("sin", x)
 
 
 def tanh(x: Scalar) -> Scalar:
+    """tanh x."""
     return _function("tanh", x)
 
 
@@ -78,6 +81,7 @@ def array(values: Iterable[Any]) -> Array:
 
 
 def zeros(*shape: int) -> Array:
+    """An array of zeros (float)."""
     return np.zeros(shape)
 
 

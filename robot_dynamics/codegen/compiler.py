@@ -35,6 +35,8 @@ class CompileError(BackendError):
 
 @dataclass(frozen=True)
 class Compiler:
+    """A C compiler: its command, and what tells its kernels from another's."""
+
     command: tuple[str, ...]
     identity: str
     """Changes when the compiler or the processor does"""

@@ -56,6 +56,7 @@ class NativeCode:
         self._batch: Any = None
 
     def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> NativeKernel:
+        """A kernel with these parameters; `otherwise` takes the calls that it cannot."""
         return NativeKernel(self, parameters, otherwise)
 
     @property

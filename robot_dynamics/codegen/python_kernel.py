@@ -27,6 +27,7 @@ class PythonCode:
         self.bind = python_code.compile_text(text)
 
     def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> PythonKernel:
+        """A kernel with these parameters; `otherwise` takes the calls that it cannot."""
         return PythonKernel(self, parameters, otherwise)
 
 
@@ -40,6 +41,7 @@ class PythonKernel:
         self._over_arrays = over_arrays(*parameters)  # NumPy's numbers may be divided by zero
 
     def one(self, states: list[Floats]) -> Floats:
+        """The result at one state."""
         entries = [x for vector in states for x in vector.tolist()]
         try:
             out = self._over_floats(*entries)
@@ -49,6 +51,7 @@ class PythonKernel:
         return np.array(out).reshape(self._shape)
 
     def many(self, states: list[Floats], threads: int) -> Floats:  # noqa: ARG002
+        """The results (count, …) at rows of states (count, size); threads do not help Python."""
         with np.errstate(all="ignore"):  # as in C
             out = self._over_arrays(*(column for vector in states for column in vector.T))
         count = len(states[0])
@@ -68,6 +71,7 @@ class DirectCode:
         self.function, self.reason = function, reason
 
     def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> DirectKernel:
+        """A kernel with these parameters; `otherwise` takes the calls that it cannot."""
         return DirectKernel(self.function, parameters, otherwise)
 
 
@@ -78,11 +82,13 @@ class DirectKernel:
         self._function, self._parameters, self.call = function, parameters, otherwise
 
     def one(self, states: list[Floats]) -> Floats:
+        """The result at one state; nan where the state has one."""
         entries: list[Any] = list(self._function.equations(*states, self._parameters))
         doubt = sum(float(np.sum(0.0 * state)) for state in states)  # nan if there is one
         return np.array(entries, dtype=float).reshape(self._function.shape) + doubt
 
     def many(self, states: list[Floats], threads: int) -> Floats:  # noqa: ARG002
+        """The results (count, …) at rows of states (count, size), one by one."""
         rows = [self.one(list(row)) for row in zip(*states, strict=True)]
         return np.array(rows).reshape(len(states[0]), *self._function.shape)
 

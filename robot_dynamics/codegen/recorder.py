@@ -101,9 +101,11 @@ class Recorder:
                     self._instructions[place] = ("mul", -factors[0], factors[1])
 
     def unary(self, operation: str, a: Recorded) -> Recorded:
+        """The value operation(a); an equal one recorded before is used again."""
         return Recorded(self, self._place((operation, a.place)))
 
     def binary(self, operation: str, a: Any, b: Any) -> Recorded:
+        """The value of a, b under an operation; an equal one recorded before is used again."""
         arguments = [_operand(a), _operand(b)]
         if operation in COMMUTATIVE:
             # constants first, then by place, so that a·b and b·a are one
@@ -111,6 +113,7 @@ class Recorder:
         return Recorded(self, self._place((operation, *arguments)))
 
     def operation(self, value: Recorded) -> tuple[Any, ...]:
+        """(operation, *operands) that makes this value."""
         return self._instructions[value.place]
 
     def _arguments(self, place: int) -> tuple[Operand, ...]:
@@ -215,18 +218,23 @@ class Recorded:
     __rmul__ = __mul__
 
     def sin(self) -> Any:
+        """sin, recorded; NumPy calls it for arrays of objects."""
         return self.recorder.unary("sin", self)
 
     def cos(self) -> Any:
+        """cos, recorded."""
         return self.recorder.unary("cos", self)
 
     def tanh(self) -> Any:
+        """tanh, recorded."""
         return self.recorder.unary("tanh", self)
 
     def exp(self) -> Any:
+        """exp, recorded."""
         return self.recorder.unary("exp", self)
 
     def sign(self) -> Any:
+        """sign (-1, 0 or 1), recorded."""
         return self.recorder.unary("sign", self)
 
     @property

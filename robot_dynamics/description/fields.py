@@ -93,6 +93,7 @@ def numbers(value: Any, count: int, where: str) -> Array:
 
 
 def text(value: Any, where: str, longest: int = LONGEST_NAME) -> str:
+    """A name that is not blank, of at most `longest` characters."""
     if not isinstance(value, str) or not value.strip():
         raise wrong(DescriptionError, where, value, "a name")
     if len(value) > longest:
@@ -114,6 +115,7 @@ def mapping(value: Any, keys: Iterable[str], where: str) -> Mapping[str, Any]:
 
 
 def sequence(value: Any, where: str) -> list[Any]:
+    """A list; nothing is the empty one."""
     if value is None:
         return []
     if not isinstance(value, list):

@@ -47,12 +47,15 @@ class OfTree:
         self.q, self.qd = state.q_r[..., order], state.qd_r[..., order]
 
     def kinetic_energy(self) -> Floats:
+        """J (…): links, rotors and platform."""
         return self._tree.kinetic_energy(self.q, self.qd)
 
     def potential_energy(self) -> Floats:
+        """J (…): zero where every centre of mass is at the base's origin."""
         return self._tree.potential_energy(self.q)
 
     def pose(self, link: str) -> Floats:
+        """(…, 4, 4): the link's frame in the base."""
         return self._tree.pose(self.q, link)
 
     def jacobian(self, link: str) -> Floats:

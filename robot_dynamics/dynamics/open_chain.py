@@ -77,6 +77,7 @@ class OpenChain:
         return self.kernel("torques").description
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
+        """D (…, n, n) at q (…, n)."""
         if self._is_short:
             return self.kernel("mass_matrix").call(q)
         # D e_j: the torques of unit accelerations
@@ -85,9 +86,11 @@ class OpenChain:
         return (rows + np.swapaxes(rows, -1, -2)) / 2
 
     def gravity(self, q: ArrayLike) -> Floats:
+        """g (…, n) at q (…, n): the torques that hold the robot at rest."""
         return self.kernel("gravity").call(q)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """C (…, n, n) at q, qd (…, n), from Christoffel symbols."""
         if self._is_short:
             return self.kernel("coriolis_matrix").call(q, qd)
         # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)]  (see Equations)

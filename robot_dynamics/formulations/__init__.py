@@ -18,6 +18,8 @@ from . import gibbs_appell, lagrange_euler, murphy, newton_euler
 
 @dataclass(frozen=True)
 class Formulation:
+    """A formulation by name: its form of a mechanism, and torques (n,) of q, qd, qdd (n,)."""
+
     name: str
     prepare: Callable[[Mechanism], Mechanism]
     torques: Callable[[Mechanism, Array, Array, Array], Array]

@@ -74,6 +74,7 @@ class Identification:
 
     @property
     def joints(self) -> tuple[str, ...]:
+        """The joints' names, in the order of all results by joint."""
         return self.fit.unknowns.joints
 
     @property

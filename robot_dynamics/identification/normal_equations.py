@@ -131,6 +131,7 @@ class Rows:
         return self.tau - np.column_stack(model)
 
     def add(self, weights: Floats, gram: Floats, moment: Floats) -> None:
+        """Adds Aᵀ W A to the Gram matrix and Aᵀ W τ to the moment, in place; weights (k, n)."""
         for j, places in enumerate(self.places):
             if not weights[:, j].any():
                 continue

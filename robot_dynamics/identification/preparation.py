@@ -62,6 +62,7 @@ class Samples:
         return len(self.time)
 
     def rows(self, chosen: slice | NDArray[np.bool_] | NDArray[np.intp]) -> Samples:
+        """These samples alone."""
         return Samples(
             self.time[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen],
             self.tau[chosen], self.unfiltered[chosen], self.usable[chosen],

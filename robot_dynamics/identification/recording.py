@@ -138,6 +138,7 @@ class Collector:
         rows.append(row)
 
     def recording(self, source: str) -> Recording:
+        """What was collected, as a recording from `source`."""
         streams = []
         for names, (times, rows) in self._groups.items():
             values = np.array(rows, dtype=float)

@@ -35,6 +35,7 @@ class Drive:
 
     @property
     def size(self) -> int:
+        """How many unknowns: the friction law's, and the rotor's inertia."""
         return len(self.law.names) + self.rotor
 
     def columns(self, width: int) -> Floats:
@@ -159,4 +160,5 @@ def _numbers(C: Floats, part: tuple[Floats, ...]) -> Floats:
 
 
 def bodies_only(prior: Prior) -> Prior:
+    """The prior of the bodies, without that of friction and rotors."""
     return Prior(prior.bodies, np.zeros(0), np.zeros(0))

@@ -30,6 +30,7 @@ class Shelf:
         self._folder.cleanup()
 
     def put(self, *recordings: Prepared) -> None:
+        """Writes recordings to disk, after those that are there."""
         for each in recordings:
             self._path(self._count).write_bytes(pickle.dumps(each))
             self._count += 1

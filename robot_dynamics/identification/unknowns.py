@@ -62,6 +62,7 @@ class Unknowns:
 
     @property
     def joints(self) -> tuple[str, ...]:
+        """The joints' names, in the mechanism's order."""
         return self.mechanism.joint_names
 
     @property
@@ -99,6 +100,7 @@ class Unknowns:
 
     @property
     def size(self) -> int:
+        """How many unknowns there are."""
         return self.group(self.joints[-1]).stop
 
     @property
@@ -123,6 +125,7 @@ class Unknowns:
         return float(rotor.inertial.inertia[2, 2])
 
     def gear_ratio(self, joint: str) -> float:
+        """Rotor rate / joint rate of the joint's rotor."""
         return float(rotor_names(self.mechanism)[self.rotors[joint]].ratios[0][1])
 
     def _body(self, name: str) -> Inertial:

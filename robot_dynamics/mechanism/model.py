@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import InputError, choices, wrong
 from ..scalar import Array, Scalar, array, exact, exp, is_zero, rotation_about, rotation_rpy, zeros
 
 BASE = "base"
@@ -55,6 +56,7 @@ class Pose:
         return self.rotation @ point + self.translation
 
     def inverse(self) -> Pose:
+        """The outer frame's pose in the inner one."""
         return Pose(self.rotation.T, -(self.rotation.T @ self.translation))
 
     def homogeneous(self) -> Array:
@@ -242,14 +244,17 @@ class Joint:
 
     @property
     def turns(self) -> bool:
+        """Is it revolute or continuous (q in rad)?"""
         return self.type in TURNING
 
     @property
     def slides(self) -> bool:
+        """Is it prismatic (q in m)?"""
         return self.type in SLIDING
 
     @property
     def moves(self) -> bool:
+        """Is it not fixed?"""
         return self.type != "fixed"
 
     @property
@@ -377,10 +382,26 @@ class Mechanism:
         return self.actuated or self.joint_names
 
     def link(self, name: str) -> Link:
-        return next(link for link in self.links if link.name == name)
+        """The link of this name.
+
+        Raises:
+            InputError: there is none; the message has the names that there are.
+        """
+        for link in self.links:
+            if link.name == name:
+                return link
+        raise wrong(InputError, "link", name, choices(link.name for link in self.links))
 
     def joint(self, name: str) -> Joint:
-        return next(link.joint for link in self.links if link.joint.name == name)
+        """The joint of this name.
+
+        Raises:
+            InputError: there is none; the message has the names that there are.
+        """
+        for link in self.links:
+            if link.joint.name == name:
+                return link.joint
+        raise wrong(InputError, "joint", name, choices(link.joint.name for link in self.links))
 
     def index(self) -> dict[str, int]:
         """Link name to place in `links`; the base is -1."""

@@ -27,12 +27,15 @@ class Asleep(CallbackGroup):  # type: ignore[misc]
     """No executor takes anything that is in it."""
 
     def can_execute(self, _entity: Any) -> bool:
+        """Never."""
         return False
 
     def beginning_execution(self, _entity: Any) -> bool:
+        """Never."""
         return False
 
     def ending_execution(self, _entity: Any) -> None:
+        """Nothing began, so nothing ends."""
         pass
 
 

@@ -282,10 +282,12 @@ class Record:
         self._csv.writerow(["time", "moving", "missed", "begin", *header])
 
     def write(self, sample: Sample, moving: bool, missed: int, begin: float) -> None:
+        """Adds one line of CSV."""
         numbers = np.concatenate([sample.q, sample.qd, sample.feedback, sample.efforts])
         self._csv.writerow([sample.time, int(moving), missed, begin, *numbers.tolist()])
 
     def close(self) -> None:
+        """Closes the file."""
         self._file.close()
 
 

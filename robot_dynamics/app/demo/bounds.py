@@ -43,6 +43,7 @@ class Case:
 
 
 def cases(demo: Demo) -> tuple[Case, ...]:
+    """The demo as shown, and with one bound on its tracking error changed at a time."""
     rate, delay, step, ahead = demo.update_rate, demo.delay, demo.timestep, demo.delay + 0.5
     return (
         Case("as shown", rate, delay, step),

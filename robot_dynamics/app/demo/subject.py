@@ -27,6 +27,7 @@ class Subject:
 
     @classmethod
     def of(cls, demo: Demo) -> Subject:
+        """The robot of a demo, loaded from its description."""
         mechanism = load(demo.description)
         return cls(demo, mechanism, InverseDynamics(mechanism))
 

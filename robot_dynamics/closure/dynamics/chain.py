@@ -164,6 +164,7 @@ class ClosedChain:
 
     @property
     def degrees_of_freedom(self) -> int:
+        """n_r less the rank of the closure's Jacobian."""
         return self.solver.mobility.degrees_of_freedom
 
     @property

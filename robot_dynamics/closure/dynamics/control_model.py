@@ -54,6 +54,7 @@ class ClosedModel:
 
     @property
     def geometry(self) -> LoopGeometry:
+        """The loops' geometry: constraints, joint order, platform."""
         return self.parts.geometry
 
     @property
@@ -113,6 +114,7 @@ class ClosedModel:
         return array([guard, projection.nearness, projection.orientation, *q_r])
 
     def solver(self, A: Array) -> Eliminated | Orthogonalised:
+        """The solver of A d = b: elimination where A (r, m) is square, least squares otherwise."""
         square = A.shape == (len(self.pivots),) * 2
         return Eliminated(A, self.pivots) if square else Orthogonalised(A)
 

@@ -34,6 +34,7 @@ class ClosureFunctions:
 
     @classmethod
     def of(cls, geometry: LoopGeometry, mobility: Mobility) -> ClosureFunctions:
+        """The closure's functions, compiled; rows scaled, redundant ones left out."""
         closure, n = geometry.constraints, len(geometry.names)
         kept = list(mobility.kept)
         weights, r = mobility.row_scale[kept], len(kept)

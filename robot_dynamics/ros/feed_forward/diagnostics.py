@@ -17,6 +17,8 @@ NEAR = 0.1
 
 
 class Report(NamedTuple):
+    """A DiagnosticStatus: its level, message and values."""
+
     level: int
     message: str
     values: dict[str, str]

@@ -198,6 +198,7 @@ class Model:
 
     @property
     def name(self) -> str:
+        """The robot's name."""
         return self.wish.mechanism.name
 
     def has_the_joints_of(self, other: Model) -> bool:

@@ -42,7 +42,9 @@ class Motion(Protocol):
         """
         ...
 
-    def at(self, time: int, /) -> Desired: ...
+    def at(self, time: int, /) -> Desired:
+        """The desired state at a time."""
+        ...
 
     def over_for(self, time: int, now: int, /) -> float:
         """s since there is nothing new in it; below 0 while there is."""
@@ -63,12 +65,15 @@ class Setpoint:
     remark: str = ""
 
     def begun(self, _time: int, _q: Floats | None, _qd: Floats | None, /) -> Setpoint:
+        """Itself: it has no beginning."""
         return self
 
     def at(self, _time: int, /) -> Desired:
+        """The desired state, the same at all times."""
         return self.desired
 
     def over_for(self, _time: int, now: int, /) -> float:
+        """s since it was received."""
         return (now - self.since) / SECOND
 
 
@@ -86,6 +91,11 @@ class Course:
     remark: str = ""
 
     def begun(self, time: int, q: Floats | None, qd: Floats | None, /) -> Course:
+        """The trajectory from now on, with a lead-in from q, qd (n,) to a first point ahead.
+
+        Raises:
+            RefusedError: it starts too far from now, or needs a state that is unknown.
+        """
         check_begin(self.start, time)
         start = self.start or time
         elapsed = (time - start) / SECOND
@@ -126,12 +136,14 @@ class Course:
         )
 
     def at(self, time: int, /) -> Desired:
+        """The desired state: of the lead-in before the first point, of the trajectory after."""
         elapsed = (time - self.start) / SECOND
         ahead = self.lead_in is not None and elapsed < self.trajectory.start
         course = self.lead_in if ahead and self.lead_in is not None else self.trajectory
         return Desired(*course.sample(elapsed))
 
     def over_for(self, time: int, _now: int, /) -> float:
+        """s since the last point; below 0 before it."""
         return (time - self.start) / SECOND - self.trajectory.end
 
 

@@ -333,6 +333,7 @@ class Settings:
 
     @property
     def measured(self) -> bool:
+        """Are q and qd those of `joint_states`, not of the command?"""
         return self.feedback == "measured"
 
     @property

@@ -105,6 +105,7 @@ class BuildProcess:
 
     @property
     def pid(self) -> int:
+        """The process's id."""
         return self._process.pid
 
     def kill(self) -> None:
