@@ -30,6 +30,23 @@ def test_package_xml_and_setup_py_say_the_same():
     )
 
 
+ROSDEP = {"pyyaml": "python3-yaml", "urdfdom-py": "urdfdom_py", "xacro": "xacro"}
+"""Keys that are not python3-NAME"""
+NO_ROSDEP = {"mujoco", "rosbags"}
+"""In no ROS distribution; the README says how to get them"""
+
+
+def test_package_xml_depends_on_what_the_package_needs_at_run_time():
+    setup = (ROOT / "setup.py").read_text()
+    blocks = re.findall(r"(?:SIM|IDENTIFY|install_requires)\s*=\s*\[(.*?)\]", setup, re.DOTALL)
+    needed = set(re.findall(r'"([\w-]+)>=', "".join(blocks)))
+    assert {"numpy", "platformdirs", "scipy", "mujoco"} <= needed
+    package = ElementTree.parse(ROOT / "package.xml").getroot()
+    found = {depend.text for depend in package.findall("exec_depend")}
+    assert {ROSDEP.get(name, f"python3-{name}") for name in needed - NO_ROSDEP} <= found
+    assert all(name in (ROOT / "README.md").read_text() for name in NO_ROSDEP)
+
+
 @pytest.mark.skipif(
     importlib.util.find_spec("colcon_ros") is None,
     reason="SKIPPED LOUDLY: colcon-ros is not installed, so that the build is not tested",
