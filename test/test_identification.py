@@ -198,6 +198,32 @@ def test_efforts_of_the_wrong_sign_are_told(arm, truth):
     )
 
 
+def test_a_model_that_explains_nothing_is_refused(arm, truth):
+    stream = recording(truth, 10.0, 100.0).streams[0]
+    noise = np.random.default_rng(0).normal(size=stream.effort.shape)
+    with pytest.raises(RecordingError, match="no joint's efforts are those of this robot"):
+        identify(arm, Recording("noise", (replace(stream, effort=noise),)))
+
+
+def test_a_joint_without_efforts_keeps_its_friction(arm, truth):
+    stream = recording(truth, 10.0, 100.0, noise=0.02).streams[0]
+    effort = stream.effort.copy()
+    effort[:, 1] = 0.0
+    result = identify(arm, Recording("partly", (replace(stream, effort=effort),)))
+    assert result.notes == ("partly: no efforts of b: what only they tell stays as described",)
+    assert np.isnan(result.errors.relative).tolist() == [False, True, False]
+    assert np.nanmax(result.errors.relative) < 0.05
+    assert result.mechanism.joint("b").friction == arm.joint("b").friction
+
+
+def test_joints_in_messages_of_their_own(arm, truth):
+    stream = recording(truth, 20.0, 100.0, noise=0.01).streams[0]
+    streams = (stream.of("a").rows(slice(0, None, 2)), stream.of("bc"))
+    result = identify(arm, Recording("apart", streams))
+    assert any("messages of their own" in note for note in result.notes)
+    assert miss(truth, result.mechanism) < 0.01
+
+
 def spoiled(truth, **fields):
     stream = recording(truth, 10.0, 100.0).streams[0]
     return Recording("spoiled", (replace(stream, **{k: f(stream) for k, f in fields.items()}),))

@@ -30,6 +30,9 @@ HELD_OUT = 1 / 3
 SHOWN = 6000
 """Samples of a recording that are kept to be looked at"""
 
+NONSENSE = 0.99
+"""Of every joint's torque: a model that misses more is none"""
+
 Source = str | os.PathLike[str] | Recording
 
 
@@ -184,6 +187,7 @@ def identify(
         progress("judging")
         described = session.described
         errors = compare(unseen, described, model)
+        _refuse_nonsense(errors)
         told = excitation(found)
         return Identification(
             mechanism=model,
@@ -199,6 +203,19 @@ def identify(
             traces=(*_traces(fitted, seen=True), *_traces(unseen, seen=False)),
             excitation=told,
             source=None if isinstance(robot, Mechanism) else os.fspath(robot),
+        )
+
+
+def _refuse_nonsense(errors: Errors) -> None:
+    """Raises RecordingError: no joint's torque is anything like the model's."""
+    known = errors.relative[np.isfinite(errors.relative)]
+    if len(known) and known.min() > NONSENSE:
+        raise RecordingError(
+            f"no joint's efforts are those of this robot (the best model misses "
+            f"{100 * known.min():.0f} % of them): check that description and recording belong "
+            "together, that joints are called alike (--rename), and the efforts' unit and sign "
+            "(--effort-scale)",
+            name="recording",
         )
 
 

@@ -20,6 +20,8 @@ ORDER = 4
 """Of the Butterworth filter, which runs forwards and backwards"""
 NOISE_RATIO = 4.0
 """Power over the noise floor up to which a spectrum counts as motion"""
+APART = 1e-3
+"""Of a rate's power: faster motion counts, though slower noise lies between"""
 MARGIN = 2.0
 """Cut-off over the highest frequency at which the rates are motion rather than noise"""
 WHOLE = 0.4
@@ -351,7 +353,10 @@ def _motion_band(values: Floats, rate: float) -> float:
     above = power > NOISE_RATIO * floor
     above[:3] = True  # a motion as slow as the window is long
     end = len(f) - 1 if above.all() else int(np.argmin(above))
-    return float(f[end])
+    # or where a part of it that counts stands apart; a gear's ripple does not count
+    beyond = np.cumsum(np.where(above, power, 0.0)[::-1])[::-1]
+    apart = int(np.flatnonzero(beyond > APART * beyond[0])[-1])
+    return float(f[max(end, min(apart + 1, len(f) - 1))])
 
 
 def _filtered(time: Floats, stream: Stream, cutoff: float | None) -> Samples:

@@ -1,0 +1,320 @@
+"""What an identification is made of, part by part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from recorded import changed, motion, recording
+from scipy.optimize import minimize
+from test_identification import ARM
+
+import robot_dynamics as rd
+from robot_dynamics.app.commands_identify import factors, pairs
+from robot_dynamics.app.svg import Chart, Line, _ticks
+from robot_dynamics.errors import InputError
+from robot_dynamics.identification import laws
+from robot_dynamics.identification.bodies import (
+    BASIS,
+    body_of,
+    hessian,
+    is_possible,
+    numbers,
+    numbers_of,
+    pseudo_inertia,
+    reference,
+)
+from robot_dynamics.identification.normal_equations import Rows, _correlation, reduce
+from robot_dynamics.identification.preparation import Samples, _motion_band, differences, prepare
+from robot_dynamics.identification.recording import Recording
+from robot_dynamics.identification.solve import Prior, minimise
+from robot_dynamics.identification.unknowns import Unknowns
+from robot_dynamics.mechanism import Inertial
+
+
+def masses(seed: int, count: int = 8):
+    """(φ, P) of some point masses."""
+    rng = np.random.default_rng(seed)
+    m, r = rng.uniform(0.1, 1, count), rng.normal(0, 0.2, (count, 3))
+    I = sum(a * (b @ b * np.eye(3) - np.outer(b, b)) for a, b in zip(m, r, strict=True))
+    phi = np.array([m.sum(), *(m @ r), I[0, 0], I[0, 1], I[1, 1], I[0, 2], I[1, 2], I[2, 2]])
+    lifted = np.column_stack([r, np.ones(count)])
+    return phi, (lifted * m[:, None]).T @ lifted
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_pseudo_inertia_is_the_second_moment_of_the_masses(seed):
+    phi, P = masses(seed)
+    np.testing.assert_allclose(pseudo_inertia(phi), P, atol=1e-14)
+    np.testing.assert_allclose(numbers(P), phi, atol=1e-14)
+    np.testing.assert_allclose(numbers_of(body_of(phi)), phi, atol=1e-14)
+    assert is_possible(phi)
+
+
+def test_what_cannot_be_is_known():
+    assert not is_possible(masses(0, 1)[0] * np.array([-1.0] + [1.0] * 9))
+    needle = Inertial(1.0, np.zeros(3), np.diag([0.1, 0.1, 0.21]))  # breaks the triangle inequality
+    assert not is_possible(numbers_of(needle))
+    assert is_possible(numbers_of(Inertial(1.0, np.ones(3), np.diag([0.1, 0.1, 0.19]))))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_reference_is_the_description_where_that_can_be(seed):
+    phi, P = masses(seed)
+    np.testing.assert_allclose(reference(phi, 1.0, 0.1), P, atol=1e-12)
+    flat, _ = masses(seed, 1)
+    for impossible in (np.zeros(10), flat, phi * np.array([1.0] * 4 + [1.0, 1, 1, 1, 1, 9])):
+        P0 = reference(impossible, 2.0, 0.1)
+        assert np.linalg.eigvalsh(P0)[0] > 0
+        assert P0[3, 3] == (impossible[0] or 2.0)
+        np.testing.assert_allclose(P0[:3, 3], impossible[1:4])
+
+
+def test_the_curvature_of_the_distance_is_its_second_derivative():
+    phi, P = masses(1)
+
+    def value(x):
+        return -np.linalg.slogdet(pseudo_inertia(x))[1]
+
+    H = hessian(np.linalg.inv(P))
+    h = 1e-4
+    for k in range(10):
+        for l in range(10):
+            a, b = h * np.eye(10)[k], h * np.eye(10)[l]
+            four = value(phi + a + b) - value(phi + a - b) - value(phi - a + b) + value(phi - a - b)
+            size = np.abs(H).max()
+            assert four / (4 * h * h) == pytest.approx(H[k, l], rel=1e-3, abs=1e-3 * size)
+
+
+def problem(seed: int, data: float):
+    rng = np.random.default_rng(seed)
+    prior = Prior((masses(seed)[1], masses(seed + 1)[1]), np.array([0.5]), np.array([2.0]))
+    A = np.sqrt(data) * rng.normal(size=(40, 21))
+    truth = np.concatenate([masses(seed + 2)[0], masses(seed + 3)[0], [0.7]])
+    return prior, A, A @ truth + 0.05 * np.sqrt(data) * rng.normal(size=40), truth
+
+
+@pytest.mark.parametrize("gamma", [0.3, 3.0])
+def test_the_fit_is_the_minimum_that_scipy_finds(gamma):
+    prior, A, b, _ = problem(3, 1.0)
+    x, H = minimise(A.T @ A, A.T @ b, prior, gamma)
+
+    def objective(x):
+        total = np.sum((A @ x - b) ** 2) / 2 + np.sum(2.0 * (x[20:] - 0.5) ** 2) / 2
+        for i, P in enumerate(prior.bodies):
+            own = pseudo_inertia(x[10 * i : 10 * i + 10])
+            if np.linalg.eigvalsh(own)[0] <= 0:
+                return np.inf
+            total += gamma * (np.trace(np.linalg.solve(P, own)) - np.linalg.slogdet(own)[1])
+        return total
+
+    rough = minimize(objective, prior.mean, method="Nelder-Mead", options={"maxiter": 10})
+    assert objective(x) < rough.fun
+    # stationary, and the curvature is that of the objective
+    steps = 1e-4 * np.eye(21)
+    slope = [(objective(x + s) - objective(x - s)) / 2e-4 for s in steps]
+    bend = [(objective(x + s) - 2 * objective(x) + objective(x - s)) / 1e-8 for s in steps]
+    np.testing.assert_allclose(slope, 0, atol=1e-3 * np.sqrt(np.diag(H).max()))
+    np.testing.assert_allclose(bend, np.diag(H), rtol=0.02, atol=0.02 * np.diag(H).max())
+
+
+def test_with_much_data_the_fit_is_least_squares_and_with_none_the_description():
+    prior, A, b, truth = problem(3, 1e10)
+    x, _ = minimise(A.T @ A, A.T @ b, prior, 1.0)
+    best = np.linalg.lstsq(A, b, rcond=None)[0]
+    if all(is_possible(best[k : k + 10]) for k in (0, 10)):
+        np.testing.assert_allclose(x, best, atol=1e-5)
+    x, _ = minimise(np.zeros((21, 21)), np.zeros(21), prior, 1.0)
+    np.testing.assert_allclose(x, prior.mean, atol=1e-9)
+    # noise that asks for what cannot be gets the nearest that can
+    x, _ = minimise(A.T @ A, A.T @ (A @ -truth), prior, 1.0)
+    assert all(is_possible(x[k : k + 10]) for k in (0, 10))
+
+
+def test_the_description_counts_alike_in_every_frame():
+    """Moving a body's frame moves the answer with it."""
+    _phi, P = masses(5)
+    rng = np.random.default_rng(0)
+    R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    X = np.eye(4)
+    X[:3, :3], X[:3, 3] = R * np.linalg.det(R), [0.3, -0.1, 0.2]
+    T = np.column_stack([numbers(X @ B @ X.T) for B in BASIS])
+    A = rng.normal(size=(4, 10))
+    b = A @ masses(6)[0]
+    none = np.zeros(0)
+    here, _ = minimise(A.T @ A, A.T @ b, Prior((P,), none, none), 1.0)
+    moved = A @ np.linalg.inv(T)
+    there, _ = minimise(moved.T @ moved, moved.T @ b, Prior((X @ P @ X.T,), none, none), 1.0)
+    np.testing.assert_allclose(there, T @ here, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("turns", [True, False])
+def test_every_law_is_the_friction_it_says(turns):
+    rng = np.random.default_rng(0)
+    qd = np.r_[rng.normal(0, 0.1, 40), 0.0]
+    columns = laws.raw_columns(qd, turns)
+    seen = set()
+    for law in laws.laws():
+        values = rng.uniform(0.1, 1, len(law.names))
+        friction = law.friction(values, turns)
+        torque = [friction.torque(v, np.sign(v)) for v in qd]
+        np.testing.assert_allclose(columns @ law.matrix @ values, torque, atol=1e-14)
+        assert law.fault(values) is None
+        assert not list(friction.faults())
+        seen.add((law.names, law.rate, law.tied))
+    assert len(seen) == len(laws.laws())
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "fault", "instead"),
+    [
+        (("viscous", "coulomb"), (-1, 1), "viscous", ("coulomb",)),
+        (("viscous", "coulomb"), (1, -1), "coulomb", ("viscous",)),
+        (("coulomb", "offset"), (-1, -1), "coulomb", ("offset",)),
+        (("coulomb", "stribeck_torque"), (1, -1.1), "stribeck_torque", ("coulomb",)),
+        (("coulomb", "stribeck_torque"), (1, -0.9), None, None),
+        (("coulomb", "offset"), (1, -5), None, None),
+    ],
+)
+def test_friction_never_drives_its_joint(names, values, fault, instead):
+    law = laws.law(names, 3 if "stribeck_torque" in names else None)
+    assert law.fault(np.array(values, dtype=float)) == fault
+    if instead is not None:
+        simpler = law.without(fault)
+        assert simpler.names == instead
+        assert simpler.tied == (fault == "stribeck_torque")
+
+
+@pytest.fixture(scope="module")
+def unknowns():
+    return Unknowns.of(rd.load(ARM))
+
+
+def samples_of(q, qd, qdd) -> Samples:
+    zero = np.zeros_like(q)
+    return Samples(np.arange(len(q)) * 0.01, q, qd, qdd, zero, zero, np.ones(q.shape, dtype=bool))
+
+
+def test_the_columns_are_pinocchios(unknowns):
+    pinocchio = pytest.importorskip("pinocchio", reason="Pinocchio is the yardstick")
+    model = pinocchio.buildModelFromXML(ARM)
+    _, q, qd, qdd = motion(3, 1.0, 20.0)
+    Y, known = unknowns.rigid(samples_of(q, qd, qdd))
+    assert not known.any()
+    for row, state in zip(Y, zip(q, qd, qdd, strict=True), strict=True):
+        theirs = pinocchio.computeJointTorqueRegressor(model, model.createData(), *state)
+        np.testing.assert_allclose(row[:, :30], theirs, atol=1e-10)
+        # a rotor of 1 kg m² behind a gear of 100 is 10⁴ kg m² at its own joint
+        np.testing.assert_allclose(row[0, 30], 1e4 * state[2][0], atol=1e-9)
+
+
+def test_normal_equations_are_the_weighted_sums(unknowns):
+    truth = changed(rd.load(ARM), seed=3)
+    prepared = prepare(recording(truth, 6.0, 50.0, noise=0.05), "abc", 20.0)
+    prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+    normal = reduce(unknowns, prior, prepared)
+    (samples,) = prepared.stretches
+    rows = Rows(unknowns, samples)
+    X = np.zeros((len(samples), 3, unknowns.size))
+    for j, places in enumerate(rows.places):
+        X[:, j, places] = rows.matrix(j)
+    # x of the sums is x of the rows, whatever the weights within a joint are about
+    assert normal.count.max() <= len(samples)
+    G = normal.gram.sum(axis=0)
+    np.testing.assert_array_equal(G, G.T)
+    assert np.linalg.eigvalsh(G)[0] > -1e-9 * np.linalg.eigvalsh(G)[-1]
+    level = normal.count / (len(samples) * normal.sigma**2)
+    full = sum(level[j] * X[:, j].T @ X[:, j] for j in range(3))
+    scale = np.sqrt(np.outer(np.diag(full), np.diag(full)))
+    seen = np.diag(full) > 0
+    off = np.abs(G - full)[np.ix_(seen, seen)] / scale[np.ix_(seen, seen)]
+    assert off.max() < 0.2  # but for what the biweight takes
+    both = normal + normal
+    np.testing.assert_array_equal(both.gram, 2 * normal.gram)
+    np.testing.assert_array_equal(both.moment, 2 * normal.moment)
+    np.testing.assert_array_equal(both.square, 2 * normal.square)
+    np.testing.assert_allclose(both.sigma, normal.sigma)
+    # noise of 5 % of each joint's torque, less what a filter of 20 of 25 Hz takes
+    torque = np.sqrt((samples.tau**2).mean(axis=0))
+    assert (normal.sigma > 0.02 * torque).all()
+    assert (normal.sigma < 0.06 * torque).all()
+
+
+def test_the_correlation_of_a_residual():
+    rng = np.random.default_rng(0)
+    white = rng.normal(size=20000)
+    assert _correlation(white) == pytest.approx(1.0, abs=0.05)
+    for rho in (0.5, 0.9):
+        chain = np.zeros_like(white)
+        for k in range(1, len(white)):
+            chain[k] = rho * chain[k - 1] + white[k]
+        assert _correlation(chain) == pytest.approx((1 + rho) / (1 - rho), rel=0.15)
+    assert _correlation(np.zeros(100)) == 1.0
+
+
+def test_differences_are_exact_for_polynomials_of_fourth_degree():
+    t = np.arange(20) * 0.1
+    values = np.column_stack([t**4, 1 - 2 * t + t**3])
+    rates = differences(values, 0.1)
+    np.testing.assert_allclose(rates[2:-2, 0], 4 * t[2:-2] ** 3, atol=1e-12)
+    np.testing.assert_allclose(rates[2:-2, 1], -2 + 3 * t[2:-2] ** 2, atol=1e-12)
+
+
+def test_the_band_of_a_motion_ends_where_its_noise_begins():
+    t = np.arange(6000) / 200.0
+    rng = np.random.default_rng(0)
+    swing = np.sin(2 * np.pi * 0.5 * t) + 0.3 * np.sin(2 * np.pi * 3.0 * t)
+    noise = 0.01 * rng.normal(size=t.shape)
+    assert 3.0 <= _motion_band(swing + noise, 200.0) < 4.0
+    ripple = 0.01 * np.sin(2 * np.pi * 40.0 * t)
+    assert 3.0 <= _motion_band(swing + noise + ripple, 200.0) < 4.0
+
+
+def test_a_recording_is_split_in_time():
+    truth = changed(rd.load(ARM), seed=3)
+    prepared = prepare(recording(truth, 6.0, 50.0), "abc", 20.0)
+    first, last = prepared.split(0.25)
+    assert first.duration == pytest.approx(0.75 * prepared.duration, abs=0.05)
+    assert first.stretches[-1].time[-1] < last.stretches[0].time[0]
+    total = sum(len(each) for part in (first, last) for each in part.stretches)
+    assert total == sum(map(len, prepared.stretches))
+
+
+def test_filtering_keeps_the_motion_and_takes_the_noise():
+    truth = changed(rd.load(ARM), seed=3)
+    clean = recording(truth, 10.0, 100.0).streams[0]
+    noisy = recording(truth, 10.0, 100.0, noise=0.2).streams[0]
+    plain, smooth = (
+        prepare(Recording("r", (stream,)), "abc", cutoff).stretches[0]
+        for stream, cutoff in ((clean, 60.0), (noisy, 5.0))
+    )
+    at = np.searchsorted(plain.time, smooth.time)
+    off = plain.tau[at] - smooth.tau
+    raw = plain.tau[at] - smooth.unfiltered
+    assert (off.std(axis=0) < 0.5 * raw.std(axis=0)).all()
+    np.testing.assert_allclose(smooth.qdd, plain.qdd[at], atol=0.02 * np.abs(plain.qdd).max())
+
+
+def test_options_are_pairs():
+    assert pairs(["a:b", "x:y:z"], "--rename") == {"a": "b", "x:y": "z"}
+    assert factors(["a:-1", "b:2.5"]) == {"a": -1.0, "b": 2.5}
+    for wrong in ("a", "a:", ":b", ""):
+        with pytest.raises(InputError, match="--rename"):
+            pairs([wrong], "--rename")
+    with pytest.raises(InputError, match="once"):
+        pairs(["a:b", "a:c"], "--rename")
+    with pytest.raises(InputError, match="expected a number"):
+        factors(["a:b"])
+
+
+def test_a_chart_shows_its_extremes_and_no_more_than_it_must():
+    x = np.linspace(0, 1, 50_000)
+    y = np.sin(40 * x)
+    y[12345], y[777] = 9.0, np.nan
+    chart = Chart("a <chart>", [Line(x, y, "a", "l")], "x", "y", unseen=[(0.5, 0.7)])
+    text = chart.svg(standalone=True)
+    assert "a &lt;chart&gt;" in text
+    assert len(text) < 40_000
+    assert 'class="unseen"' in text
+    assert "nan" not in text
+    assert _ticks(-0.3, 1.2) == pytest.approx([0.0, 0.5, 1.0])
+    assert len(_ticks(0.0, 1e-12)) > 1
