@@ -120,20 +120,25 @@ def test_the_way_through_ctypes_computes_the_same(monkeypatch):
     assert "no headers" in through.description
     assert np.array_equal(through(x, y), expected)
     assert np.array_equal(through(x[0], y[0]), expected_one)
-    through.parameters = np.array([1.0, 1.0])
-    assert np.allclose(through(x[0], y[0]), wave_by_hand(x[0], y[0], (1.0, 1.0)), atol=ROUNDING)
+    other = through.at([1.0, 1.0])
+    assert np.allclose(other(x[0], y[0]), wave_by_hand(x[0], y[0], (1.0, 1.0)), atol=ROUNDING)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_new_parameters_are_taken_over(backend):
-    run = wave_kernel(backend)
+def test_a_kernel_at_other_parameters_is_another_kernel(backend):
+    first = wave_kernel(backend)
     x, y = np.array([0.3, -0.2]), np.array([0.1, 0.7])
     batch = np.tile(x, (20, 1))
     for p in ([1.0, 2.0], [-3.0, 0.0]):
-        run.parameters = np.array(p)
+        values = np.array(p)
+        run = first.at(values)
+        values[:] = 99.0  # the caller's own
         assert not run.parameters.flags.writeable
+        with pytest.raises(AttributeError):
+            run.parameters = values
         assert np.allclose(run(x, y), wave_by_hand(x, y, p), atol=ROUNDING)
         assert np.allclose(run(batch, y), wave_by_hand(x, y, p), atol=ROUNDING)
+    assert np.allclose(first(x, y), wave_by_hand(x, y), atol=ROUNDING)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -232,6 +237,11 @@ def test_every_sort_of_real_numbers_is_taken(backend):
         (np.zeros((4, 1)), r"x: found shape \(4, 1\)"),
         ("12", "x: found .*, expected real numbers"),
         ([1.0, None], "x: found 'list', expected real numbers"),
+        ([1.0, True], "x: found 'True or False among numbers', expected real numbers"),
+        ((0, np.False_), "x: found .* among numbers', expected real numbers"),
+        ([[1.0, 2.0], [3.0, False]], "x: found .* among numbers'"),
+        ([np.array([1.0, 2.0]), np.array([True, False])], "x: found .* among numbers'"),
+        ([True, False], "x: found 'an array of bool'"),
         ([1.0, [2.0]], "x: found 'list', expected real numbers"),
         (np.array([1j, 2]), "x: found 'an array of complex128'"),
         (np.zeros((3, 2)), "the batches do not fit together"),

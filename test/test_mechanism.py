@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import pytest
@@ -28,14 +30,19 @@ PARTS = {
 } | {"Armature": Armature((("q", 1.0),), 1.0), "Coupling": Coupling((("q", 2.0),))}
 
 
+@pytest.mark.parametrize(
+    "way", [lambda x: x, copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
 @pytest.mark.parametrize("name", PARTS)
-def test_what_a_robot_is_made_of_never_changes(name):
-    part = PARTS[name]
+def test_what_a_robot_is_made_of_never_changes(name, way):
+    part = way(PARTS[name])
+    assert type(part) is type(PARTS[name])
     for field in dataclasses.fields(part):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(part, field.name, getattr(part, field.name))
         value = getattr(part, field.name)
         if isinstance(value, np.ndarray):
+            assert np.array_equal(value, getattr(PARTS[name], field.name))
             assert not value.flags.writeable, field.name
     if name not in ("Friction", "Coupling", "Armature"):  # these are numbers and nothing else
         assert part != dataclasses.replace(part)

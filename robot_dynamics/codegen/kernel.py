@@ -98,14 +98,6 @@ class Kernel:
         """What is the same for all states."""
         return self._parameters
 
-    @parameters.setter
-    def parameters(self, values: Floats) -> None:
-        before = self.call
-        self._bind(values)
-        if hasattr(before, "parameters"):
-            before.parameters = self._parameters
-            self.call = self._machine.call = before
-
     @property
     def backend(self) -> str:
         """c, python, or formulation (neither compiled nor generated)."""
@@ -241,13 +233,27 @@ def as_floats(name: str, x: ArrayLike) -> Floats:
         array = np.asarray(x)
     except ValueError:  # rows of different lengths
         array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "fiu":
-        found = type(x).__name__ if array.dtype.kind == "O" else f"an array of {array.dtype}"
+    if array.dtype.kind not in "fiu" or (array is not x and _has_truth(x)):
+        found = f"an array of {array.dtype}"
+        if array.dtype.kind == "O":
+            found = type(x).__name__
+        elif array.dtype.kind in "fiu":
+            found = "True or False among numbers"
         raise wrong(InputError, name, found, "real numbers")
     if array.ndim == 0:
         return array.astype(float)
     array = np.ascontiguousarray(array, dtype=float)
     return array if array.flags.aligned else array.copy()
+
+
+def _has_truth(x: Any) -> bool:
+    """Is a True or False in it, which NumPy takes for a number between others?"""
+    if isinstance(x, (list, tuple)):
+        return not _PLAIN.issuperset(map(type, x)) and any(map(_has_truth, x))
+    return x.dtype.kind == "b" if isinstance(x, np.ndarray) else isinstance(x, (bool, np.bool_))
+
+
+_PLAIN = {float, int, np.float64}
 
 
 def _batch_shape(

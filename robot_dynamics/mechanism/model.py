@@ -30,8 +30,18 @@ def _frozen(values: Array) -> Array:
     return copy
 
 
+class _Kept:
+    """Arrays that nobody can write into stay so in copies and when they are unpickled."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+
 @dataclass(frozen=True, eq=False)
-class Pose:
+class Pose(_Kept):
     """A frame in another one: x_outer = rotation @ x_inner + translation."""
 
     rotation: Array = field(default_factory=lambda: np.eye(3))
@@ -66,7 +76,7 @@ class Pose:
 
 
 @dataclass(frozen=True, eq=False)
-class Inertial:
+class Inertial(_Kept):
     """Mass (kg), centre of mass (3,) (m, link frame), inertia (3, 3) (kg m², about the centre
     of mass, link axes)."""
 
@@ -219,7 +229,7 @@ class Coupling:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class Joint(_Kept):
     """How a link moves in its parent: link pose = origin · motion(axis, q) · tail."""
 
     name: str
@@ -337,7 +347,7 @@ class Loop:
 
 
 @dataclass(frozen=True, eq=False)
-class Mechanism:
+class Mechanism(_Kept):
     """A robot. `links` come parents first; joints move in that order.
 
     Tree coordinates are those of all moving joints; the independent ones (`joint_names`) leave

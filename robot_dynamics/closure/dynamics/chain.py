@@ -95,7 +95,6 @@ class ClosedChain:
                 expected="names of passive joints",
             )
         parts = self._taken_apart(mechanism)
-        self.mechanism = mechanism
         self.sensed = sensed
         self.condition_limit = condition_limit
         self.solver = solver or ClosureSolver(parts.geometry)
@@ -110,8 +109,8 @@ class ClosedChain:
             found.pivots,
             float(condition_limit),
         )
-        self._kernels = ModelKernels(model, choices["backend"], choices["threads"])
-        self._continuation = Continuation(self.solver, self._kernels)
+        kernels = ModelKernels(model, choices["backend"], choices["threads"])
+        self._continuation = Continuation(self.solver, kernels)
         self._k = model.known
         names = parts.geometry.names
         self.coordinate_names: tuple[str, ...] = names
@@ -151,6 +150,15 @@ class ClosedChain:
         return self.__copy__()
 
     # --- what was found out -----------------------------------------------------------------
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The robot as it is now."""
+        return self.subsystems.geometry.mechanism
+
+    @property
+    def _kernels(self) -> ModelKernels:
+        return self._continuation.kernels
 
     @property
     def model(self) -> ClosedModel:
@@ -300,8 +308,9 @@ class ClosedChain:
 
     def update(self, mechanism: Mechanism) -> None:
         """Take over gravity, friction and inertias of a mechanism of the same geometry."""
-        self._kernels.update(self._taken_apart(mechanism))
-        self.mechanism = mechanism
+        kernels = self._kernels.over(self._taken_apart(mechanism))
+        # at one stroke: another thread may look
+        self._continuation.kernels = kernels
 
     # --- helpers ----------------------------------------------------------------------------
 

@@ -55,14 +55,15 @@ class Continuation:
     """
 
     def __init__(self, solver: ClosureSolver, kernels: ModelKernels):
-        self._solver, self._kernels = solver, kernels
+        self._solver = solver
+        self.kernels = kernels
+        """May be assigned: those of a model of the same geometry"""
         model = kernels.model
         self._a, self._k, self._n = model.geometry.actuated, model.known, len(model.geometry.names)
         self._limit = model.condition_limit
         self._rest = np.zeros(self._k)
         self._here = _Here()
         self.restart(solver.home)
-        self._at_once = kernels["at_once"].call
 
     @property
     def origin(self) -> KinematicState:
@@ -92,7 +93,7 @@ class Continuation:
     def torques_at(self, q_r: Floats, qd: Floats, qdd: Floats) -> Floats:
         """τ (n_a,) at a closed configuration (n_r,), however near a singularity it is."""
         memory = self._memory_at(q_r, self._origin)
-        return np.asarray(self._at_once(q_r[: self._k], qd, qdd, memory)[: self._a])
+        return np.asarray(self.kernels.at_once(q_r[: self._k], qd, qdd, memory)[: self._a])
 
     def sound(self, q: Floats) -> tuple[Floats, Mask]:
         """(q_r (…, n_r), which are numbers) of states that are not too near a singularity.
@@ -184,7 +185,7 @@ class Continuation:
 
     def _next(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, origin: Origin) -> Floats | None:
         """The memory of one state near the last, its torques in front; None: it is not near."""
-        out: Floats | None = self._at_once(q, qd, qdd, self._memory(origin))
+        out: Floats | None = self.kernels.at_once(q, qd, qdd, self._memory(origin))
         if out is None or not out[self._a] <= 1.0:
             return None
         self._keep(out, origin)
@@ -201,8 +202,9 @@ class Continuation:
         strides = int(np.ceil(abs(way / self._solver.scale[: self._k]).max() / SHORT_STRIDE))
         if strides > MOST_STRIDES:
             return None
+        at_once = self.kernels.at_once
         for i in range(1, strides + 1):
-            out = self._at_once(start + way * (i / strides), self._rest, self._rest, out)
+            out = at_once(start + way * (i / strides), self._rest, self._rest, out)
             if out is None or not out[self._a] <= 1.0:
                 return None
         # the same place, by the reading as it came
@@ -215,7 +217,7 @@ class Continuation:
         return self._remembered(self._solver.state(q_r), origin.mode)
 
     def _remembered(self, state: KinematicState, mode: float) -> Floats:
-        model = self._kernels.model
+        model = self.kernels.model
         T = state.T_q if model.sensed else state.T
         return model.memory(state.q_r, T[self._k :], mode)
 
@@ -232,7 +234,7 @@ class Continuation:
         sound, nearness = valid.copy(), np.zeros(len(q))
         for stride in range(1, strides + 1):
             here = origin.q_r[:k] + way * (stride / strides)
-            out = self._kernels["closing"](here, q_r[:, k:])
+            out = self.kernels["closing"](here, q_r[:, k:])
             sound &= (out[:, 0] <= 1.0) & (out[:, 2] == origin.mode)
             q_r[sound] = out[sound, 3:]
             nearness[sound] = out[sound, 1]

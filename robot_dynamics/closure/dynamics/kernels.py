@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -19,34 +19,40 @@ from .subsystems import Subsystems
 
 
 class ModelKernels:
-    """`ClosedModel`'s functions over floats. A kernel is built when it is first asked for."""
+    """`ClosedModel`'s functions over floats. They never change, so that any thread may use them.
+
+    A kernel is built when it is first asked for. Gravity, friction and inertias are parameters:
+    `over` gives the same kernels with others and compiles nothing.
+    """
 
     def __init__(self, model: ClosedModel, backend: str, threads: int | None):
-        self.model = model
         self._layout = ParameterVector(model.parts)
-        self._values = self._layout.values(model.parts)
         self._options = (backend, threads)
-        self._built: dict[str, Kernel] = {}
-        self._change = threading.Lock()
+        self._built: dict[str, Kernel] = {}  # shared with all that `over` gives
+        self._bind(model)
+
+    def _bind(self, model: ClosedModel) -> None:
+        self.model = model
+        self._values = self._layout.values(model.parts)
+        self._kernels: dict[str, Kernel] = {}
+        self.at_once = self["at_once"].call
+        """The kernel of nearly every call"""
+
+    def over(self, parts: Subsystems) -> ModelKernels:
+        """The same with gravity, friction and inertias of a mechanism of the same geometry."""
+        other = copy(self)
+        other._bind(self.model.over(parts))
+        return other
 
     def __getitem__(self, name: str) -> Kernel:
-        found = self._built.get(name)
-        if found is not None:
-            return found
-        kind = QuickKernel if name == "at_once" else Kernel
-        built = kind(self.function(name), self._values, *self._options)
-        with self._change:
-            # the mechanism may have changed while this was built
-            built.parameters = self._values
-            return self._built.setdefault(name, built)
-
-    def update(self, parts: Subsystems) -> None:
-        """Take over gravity, friction and inertias of a mechanism of the same geometry."""
-        values = self._layout.values(parts)
-        with self._change:
-            self._values, self.model = values, self.model.over(parts)
-            for kernel in self._built.values():
-                kernel.parameters = values
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            # two threads may both come here: what they make is the same
+            if name not in self._built:
+                kind = QuickKernel if name == "at_once" else Kernel
+                self._built[name] = kind(self.function(name), self._values, *self._options)
+            kernel = self._kernels[name] = self._built[name].at(self._values)
+        return kernel
 
     def function(self, name: str) -> Function:
         """One of the model's functions, to compile."""

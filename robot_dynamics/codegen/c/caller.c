@@ -4,8 +4,7 @@
  * every argument is a plain float64 array of the right length it runs the kernel at `address`
  * and returns a new array of `shape`; anything else goes to the Python function `otherwise`.
  * `out=` takes the result where it is a plain array of its own of that shape. `parameters` is the
- * kernel's last vector; assigning it changes the next call, never one under
- * way, because single calls hold the interpreter lock.
+ * kernel's last vector. A Caller never changes.
  *
  * rows(address, states, parameters, out, threads) runs a batch kernel over the rows of arrays,
  * without the interpreter lock. */
@@ -108,31 +107,6 @@ static int read_lengths(PyObject *tuple, Py_ssize_t most, npy_intp *lengths)
     return PyErr_Occurred() ? -1 : (int)count;
 }
 
-static int set_parameters(PyObject *object, PyObject *value, void *closure)
-{
-    (void)closure;
-    if (!value || !is_plain(value, 1)) {
-        PyErr_SetString(PyExc_TypeError, "parameters: expected a contiguous float64 vector");
-        return -1;
-    }
-    Caller *self = (Caller *)object;
-    if (self->parameters
-        && PyArray_SIZE((PyArrayObject *)value) != PyArray_SIZE((PyArrayObject *)self->parameters)) {
-        PyErr_SetString(PyExc_ValueError, "parameters: wrong length");
-        return -1;
-    }
-    PyObject *before = self->parameters;
-    self->parameters = Py_NewRef(value);
-    Py_XDECREF(before);
-    return 0;
-}
-
-static PyObject *get_parameters(PyObject *object, void *closure)
-{
-    (void)closure;
-    return Py_NewRef(((Caller *)object)->parameters);
-}
-
 static PyObject *caller_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
     static char *names[] = {"address", "sizes", "shape", "parameters", "otherwise", NULL};
@@ -142,15 +116,20 @@ static PyObject *caller_new(PyTypeObject *type, PyObject *arguments, PyObject *k
                                      &PyTuple_Type, &sizes, &PyTuple_Type, &shape, &parameters,
                                      &otherwise))
         return NULL;
+    if (!is_plain(parameters, 1)) {
+        PyErr_SetString(PyExc_TypeError, "parameters: expected a contiguous float64 vector");
+        return NULL;
+    }
     Caller *self = (Caller *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
     self->call = caller_call;
     self->kernel = (single_kernel)(uintptr_t)address;
+    self->parameters = Py_NewRef(parameters);
     self->otherwise = Py_NewRef(otherwise);
     self->vectors = read_lengths(sizes, MOST_VECTORS, self->sizes);
     self->axes = PyErr_Occurred() ? -1 : read_lengths(shape, MOST_AXES, self->shape);
-    if (self->axes < 0 || set_parameters((PyObject *)self, parameters, NULL) < 0) {
+    if (self->axes < 0) {
         Py_DECREF(self);
         return NULL;
     }
@@ -178,11 +157,6 @@ static void caller_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
-static PyGetSetDef caller_attributes[] = {
-    {"parameters", get_parameters, set_parameters, "the kernel's last vector", NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
 static PyTypeObject caller_type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "robot_dynamics.Caller",
@@ -194,7 +168,6 @@ static PyTypeObject caller_type = {
     .tp_dealloc = caller_dealloc,
     .tp_traverse = caller_traverse,
     .tp_clear = caller_clear,
-    .tp_getset = caller_attributes,
 };
 
 /* Rows that are handed out piece by piece: a thread that starts late takes fewer. */
