@@ -1,7 +1,7 @@
-"""The errors that a caller can cause, under one base class, and the words that they are told in.
+"""The errors that a caller can cause, under one base class, and how their messages are worded.
 
-Names and values come from others. What is told of them is one line that can be printed, and not a
-long one: no control character reaches a terminal or a log, no list of 100,000 names fills it.
+Names and values come from outside. A message repeats them in one short, printable line: no control
+character reaches a terminal or a log, no list of 100,000 names fills it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LONGEST_VALUE = 200
 
 
 def shown(value: object) -> str:
-    """`repr`, and not a long one."""
+    """`repr`, shortened."""
     try:
         return one_line(_SHORT.repr(value), LONGEST_VALUE)
     # whatever the value's own repr does, as with a number of 5,000 digits
@@ -62,7 +62,7 @@ class RobotDynamicsError(ValueError):
     Attributes:
         name: what was wrong (a file, a key, a link, a joint, a parameter).
         value: the value found there.
-        expected: what would have been right.
+        expected: what would have been accepted.
     """
 
     def __init__(self, message: str, *, name: str = "", value: object = None, expected: str = ""):
@@ -85,7 +85,7 @@ class ClosureError(RobotDynamicsError):
 
 
 class BackendError(RobotDynamicsError):
-    """A code generation backend that was asked for and cannot be had."""
+    """A code generation backend that was asked for and is not available."""
 
 
 class RecordingError(RobotDynamicsError):
@@ -104,7 +104,7 @@ _Error = TypeVar("_Error", bound=RobotDynamicsError)
 
 
 def wrong(error: type[_Error], name: str, value: object, expected: str) -> _Error:
-    """The one sentence every complaint is: what it is about, what was found, what is right."""
+    """The sentence of every complaint: the thing, the value found, what was expected."""
     return error(
         f"{name}: found {shown(value)}, expected {expected}",
         name=name,

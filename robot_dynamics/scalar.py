@@ -1,4 +1,4 @@
-"""Arithmetic that does not care what a number is.
+"""Arithmetic over any scalar.
 
 A formulation is written once and runs over floats, SymPy expressions or the recorder's
 scalars. Vectors and matrices are NumPy arrays (`dtype=float` or `dtype=object`), so `+`, `*`
@@ -53,7 +53,7 @@ def tanh(x: Scalar) -> Scalar:
 
 
 def exp(x: Scalar) -> Scalar:
-    """inf, not an error, where it is beyond all floats."""
+    """eˣ; inf, not an error, where it overflows."""
     if isinstance(x, (int, float, np.floating)) and x > MOST_EXP:
         return math.inf
     return _function("exp", x)

@@ -5,7 +5,7 @@ considerando sensórica redundante". The signs are derived in docs/closed_chains
 
     geometry/    where it can be and how it moves, over any scalar and over floats
     dynamics/    what moves it; `ClosedChain`
-    sensing.py   sensors that are fused, and one that lies
+    sensing.py   sensor fusion and fault detection
 
 Scalar-generic (floats, SymPy, the recorder): kinematics, constraints, loop_geometry, linear,
 platform, subsystems and control_model. They run in q_r = [q_a; q_s; q_p], of which

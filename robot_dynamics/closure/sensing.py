@@ -1,4 +1,4 @@
-"""What redundant sensors on passive joints are good for: a better estimate, and finding a liar.
+"""Redundant sensors on passive joints: a better estimate, and detection of a faulty one.
 
 n_a + n_s readings stand against n_a degrees of freedom. The estimate is the closed configuration
 that fits the readings best; what is left over says whether they belong together.
@@ -22,9 +22,9 @@ from .geometry.solver import ClosureSolver
 THRESHOLD = 0.02
 """rad, or shares of the mechanism's size: what encoders and a rough calibration may differ by"""
 PATIENCE = 50
-"""Readings in a row that a sensor must be sane for before it is trusted again"""
+"""Consistent readings in a row before a sensor is trusted again"""
 RECOVERY = 0.5
-"""Share of the threshold within which a sensor counts as sane again"""
+"""Share of the threshold within which a reading counts as consistent again"""
 CLEAR = 3.0
 """A suspect is named where any other explains the readings this many times worse"""
 _MAX_ITERATIONS = 20
@@ -90,44 +90,44 @@ def fit(
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What one set of readings came to."""
+    """The judgement of one set of readings."""
 
     q: Floats
     """(n_a + n_s,), rad or m: the readings, with solved values where they are not trusted"""
     qd: Floats
     """(n_a + n_s,), the same of the rates; zeros where none were given"""
     trusted: tuple[str, ...]
-    """The sensed joints that are taken at their word"""
+    """The sensed joints whose readings are used"""
     suspect: str | None
-    """The joint whose sensor was found lying just now; None: none, or it can't be told which"""
+    """The joint whose sensor was found faulty just now; None: none, or undecidable"""
     residual: float
     """The largest disagreement among the readings that are trusted by now, rad or shares"""
     closure_residual: float
     """By how much the loops miss closing at the readings as they came, m or a cosine"""
     consistent: bool
-    """Did the readings agree before anything was done about them?"""
+    """Did the readings agree as they came?"""
     state: KinematicState
     """The closed configuration of the readings that are trusted, at rest"""
 
     @property
     def all_trusted(self) -> bool:
-        """Is every sensed joint taken at its word?"""
+        """Are all sensed joints trusted?"""
         return len(self.trusted) == len(self.q) - self.state.functions.actuated
 
 
 class SensorMonitor:
-    """Watches the readings of a mechanism's encoders, and goes on without one that lies.
+    """Monitors the readings of a mechanism's encoders, and leaves out a faulty one.
 
     Readings that fit no closed configuration within the threshold are left out one at a time;
     where one of them explains it all, and clearly better than any other, it is named. Otherwise
     the actuated joints are believed and all sensed ones left out. A sensor that was left out is
-    taken back once it has agreed for a while. With one redundant reading a lie is found, from two
-    on it is named.
+    taken back once it has agreed for a while. With one redundant reading a fault is detected, with
+    two it is isolated.
 
     Args:
         mechanism: with loops and sensed joints.
         threshold: rad, or shares of the mechanism's size.
-        patience: sane readings in a row before a sensor is trusted again.
+        patience: consistent readings in a row before a sensor is trusted again.
         backend: see `InverseDynamics`.
     """
 
@@ -159,7 +159,7 @@ class SensorMonitor:
 
     @property
     def distrusted(self) -> tuple[str, ...]:
-        """The joints whose readings are left out, until they have been sane for a while."""
+        """The joints whose readings are left out, until they have been consistent for a while."""
         return tuple(
             name for name, left_out in zip(self.joint_names, self._distrusted, strict=True)
             if left_out
@@ -256,7 +256,7 @@ class SensorMonitor:
         return found[0][1], found[0][2]
 
     def _recover(self, left: Floats) -> None:
-        """Take back what has been sane for long enough."""
+        """Trust again the readings that have been consistent for long enough."""
         sane = np.abs(left) <= RECOVERY * self.threshold  # a missing reading is not
         self._sane = np.where(sane, self._sane + 1, 0)
         self._distrusted &= self._sane < self.patience

@@ -59,7 +59,7 @@ def directory() -> Path:
     caches ($XDG_CACHE_HOME, ~/.cache, ~/Library/Caches, %LOCALAPPDATA%). It need not exist.
 
     Raises:
-        InputError: the variable names a home that nobody has.
+        InputError: the variable names an unknown user's home.
     """
     wish = os.environ.get(VARIABLE)
     if wish:
@@ -125,7 +125,7 @@ def clear() -> dict[str, Any]:
 
 
 def fetch(key: str, suffix: str) -> tuple[Path, dict[str, Any]] | None:
-    """(the file of this key, what it says about itself); None: there is none that is sound."""
+    """(the file of this key, what it says about itself); None: there is none that is intact."""
     place = _usable(create=False)
     if place is None:
         return None
@@ -254,7 +254,7 @@ def _usable(create: bool) -> Path | None:
 
 
 def _complaint(place: Path) -> str | None:
-    """Who else could write there, as far as it exists?"""
+    """Why another user could write there; empty: none could."""
     if not hasattr(os, "geteuid"):
         return None
     way = _way(place)

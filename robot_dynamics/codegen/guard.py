@@ -1,4 +1,4 @@
-"""Not a number in, not a number out: also where a result does not depend on what is none."""
+"""NaN in, NaN out: also where a result does not depend on that input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function that runs: in C where there is a compiler, in generated Python where there is none.
+"""A compiled function: in C where there is a compiler, else in generated Python.
 
 Every backend computes the same program; they agree to rounding.
 """
@@ -26,7 +26,7 @@ from .recorder import ProgramTooLarge
 
 BACKENDS = ("auto", "c", "python")
 VARIABLE = "ROBOT_DYNAMICS_BACKEND"
-"""The environment variable that chooses where `auto` is asked for"""
+"""The environment variable that chooses in place of `auto`"""
 WORTH_A_THREAD = 2_000_000
 """Operations below which another thread takes longer to start than to help"""
 
@@ -45,8 +45,8 @@ class Kernel:
         threads: for batches; None: one for each core that this process may use.
 
     Raises:
-        BackendError: `c` was asked for and cannot be had.
-        InputError: an unknown backend, or a number of threads that is none.
+        BackendError: `c` was asked for and is not available.
+        InputError: an unknown backend, or an invalid number of threads.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Kernel:
         self._parameters = values
         self._machine: Any = self._code.bound(values, self._any)
         self.call: Callable[..., Floats] = self._machine.call
-        """The quickest way in: the same as calling the kernel"""
+        """The fastest entry point: the same as calling the kernel"""
 
     def __call__(self, *states: ArrayLike, out: Floats | None = None) -> Floats:
         """The result (*shape) at states (size,), or (…, *shape) at (…, size).
@@ -110,7 +110,7 @@ class Kernel:
         return f"{self.function.name}: {_NAMES[self.backend]}{reason}"
 
     def _any(self, *states: ArrayLike, out: Floats | None = None) -> Floats:
-        """Whatever is not plain vectors: lists, other types, batches, mistakes."""
+        """All other arguments: lists, other types, batches, mistakes."""
         names, sizes = self.function.arguments, self.function.sizes
         if len(states) != len(sizes):
             raise InputError(
@@ -163,7 +163,7 @@ def put(out: Any, result: Floats) -> Floats:
 
 
 def _code(function: Function, backend: str) -> NativeCode | PythonCode | DirectCode:
-    """The first of the backends that can be had."""
+    """The first backend that is available."""
     why = ""
     if backend != "python":
         try:
@@ -212,7 +212,7 @@ def checked_threads(threads: int | None) -> int | None:
     """A number of threads as an int; None stays None.
 
     Raises:
-        InputError: it is no whole number, or less than 1.
+        InputError: it is not a whole number, or less than 1.
     """
     try:
         found = 1 if threads is None else 0 if isinstance(threads, bool) else index(threads)
@@ -224,10 +224,10 @@ def checked_threads(threads: int | None) -> int | None:
 
 
 def as_floats(name: str, x: ArrayLike) -> Floats:
-    """A plain float64 array of what came as the argument `name`.
+    """The argument `name` as a plain float64 array.
 
     Raises:
-        InputError: these are no real numbers.
+        InputError: they are not real numbers.
     """
     try:
         array = np.asarray(x)

@@ -27,9 +27,9 @@ from .function import Function
 MOST = 200_000
 """Operations: a longer program is not compiled"""
 QUICK = 10_000
-"""Operations that are compiled without a word"""
+"""Operations that are compiled without a message"""
 OPTIMISED = 20_000
-"""Operations beyond which the compiler is not asked to take pains"""
+"""Operations beyond which the compiler optimises less"""
 PER_SECOND = 8_000
 """Operations compiled in a second, roughly"""
 
@@ -37,7 +37,7 @@ log = logging.getLogger("robot_dynamics")
 
 
 class BackendWarning(UserWarning):
-    """Something slower runs than could."""
+    """A slower backend runs than could."""
 
 
 class NativeCode:

@@ -1,4 +1,4 @@
-"""A scalar that remembers what was done to it.
+"""A scalar that records the operations on it.
 
 Running a formulation over `Recorder` scalars leaves a straight-line `Program`: constants are
 folded, zeros and ones dropped and equal subexpressions met only once as it is recorded.
@@ -45,7 +45,7 @@ class Program:
 
 
 class ProgramTooLarge(Exception):  # noqa: N818  no error: another way is taken
-    """A program outgrew what was allowed while it was recorded."""
+    """A program has more operations than allowed."""
 
 
 class Recorder:

@@ -34,7 +34,7 @@ def check(mechanism: Mechanism, where: str, origins: Origins) -> Iterator[Descri
     """Complaints about what is odd, but can be computed with.
 
     Raises:
-        DescriptionError: a name that stands twice or nowhere, a joint that cannot move, a negative
+        DescriptionError: a name that appears twice or nowhere, a joint that cannot move, a negative
             mass, friction that drives.
     """
     structure(mechanism, where)

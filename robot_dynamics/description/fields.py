@@ -1,4 +1,4 @@
-"""Reading values out of a description, with complaints that name file, key and value."""
+"""Reads values out of a description; errors name the file, the key and the value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..scalar import Array, array
 
 
 class DescriptionWarning(UserWarning):
-    """Something in a description that others wrote is odd, but can be computed with."""
+    """Something in a description is odd, but can be computed with."""
 
 
 def tolerate(complaint: DescriptionError, strict: bool) -> None:
@@ -32,7 +32,7 @@ _PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
 
 
 def _outside() -> int:
-    """For a function of this package that warns: which of its callers is not in the package."""
+    """The stack level of the first caller outside this package, for `warnings.warn`."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
@@ -40,7 +40,7 @@ def _outside() -> int:
 
 
 def unknown(what: str, name: object, known: Iterable[str], noun: str = "") -> DescriptionError:
-    """A name that is none of the known ones, which are listed, the nearest first."""
+    """The error of an unknown name; it lists the known ones, the nearest first."""
     names = list(known)
     near = difflib.get_close_matches(str(name)[:LONGEST_NAME], names, n=3)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
@@ -102,7 +102,7 @@ def text(value: Any, where: str, longest: int = LONGEST_NAME) -> str:
 
 
 def mapping(value: Any, keys: Iterable[str], where: str) -> Mapping[str, Any]:
-    """A mapping that has no key but these; an unknown key is named with the nearest known."""
+    """A mapping with no key but these; an unknown key is named beside the nearest known one."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -156,9 +156,9 @@ LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
 
 
 def limits(value: Any, where: str) -> Limits | None:
-    """{lower, upper, velocity, effort}, all optional; None where nothing is said.
+    """{lower, upper, velocity, effort}, all optional; None where not given.
 
-    What many programs write for a joint of which they know nothing is no limit: a velocity or an
+    What many programs write for an unknown limit counts as none: a velocity or an
     effort of 0 or inf, positions from 0 to 0, a position that is infinite.
     """
     found: dict[str, float] = {}

@@ -40,7 +40,7 @@ def find(reference: str, beside: Path | None = None) -> Path:
             return path
         kind = " (it is a folder)" if path.is_dir() else ""
     except (OSError, ValueError):  # too long for a name, or a byte that no name has
-        kind = " (it is no path at all)"
+        kind = " (it is not a path)"
     raise DescriptionError(
         f"{shortened(reference) or 'an empty name'}: no such file{kind}",
         name=reference,
@@ -59,13 +59,13 @@ def _home_expanded(path: Path, reference: str) -> Path:
 
 
 def shortened(reference: str) -> str:
-    """One line of it, and not a long one."""
+    """It in one line, shortened."""
     line = " ".join(reference.split())
     return line if len(line) <= LONGEST else line[:LONGEST] + "…"
 
 
 def read_text(path: Path) -> str:
-    """What stands in the file.
+    """The text of a file.
 
     Raises:
         DescriptionError: it may not be read, or is no text.

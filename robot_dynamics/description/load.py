@@ -1,4 +1,4 @@
-"""One door for every description: YAML, URDF, xacro, as a path, a package:// URL or a text."""
+"""Loads every description: YAML, URDF, xacro, as a path, a package:// URL or a text."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
 
 
 def load_urdf_text(text: str) -> Mechanism:
-    """The mechanism of a text that anybody may have sent.
+    """The mechanism of an untrusted text.
 
     URDF or nothing: it is never taken for a path or for YAML, xacro in it is never evaluated, and
     no file is opened whatever it contains.

@@ -1,4 +1,4 @@
-"""Every name once, and parents before children."""
+"""Unique names, and parents before children."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .fields import unknown
 
 
 def no_name_twice(names: Iterable[str], what: str) -> None:
-    """Raises DescriptionError for the first name that stands more than once."""
+    """Raises DescriptionError for the first name that appears more than once."""
     name, count = next(iter(Counter(names).most_common(1)), ("", 0))
     if count > 1:
         raise wrong(
-            DescriptionError, f"{what} name", name, f"every name once (it stands {count} times)"
+            DescriptionError, f"{what} name", name, f"every name once (it appears {count} times)"
         )
 
 

@@ -20,7 +20,7 @@ def gear_ratios(root: etree._Element, where: str) -> dict[str, tuple[tuple[str, 
     other transmission with several joints has its actuator's.
 
     Raises:
-        DescriptionError: a reduction that is 0 or no number.
+        DescriptionError: a reduction that is 0 or not a number.
     """
     ratios: dict[str, tuple[tuple[str, float], ...]] = {}
     for transmission in root.iter("transmission"):

@@ -156,7 +156,7 @@ def _kept(root: etree._Element, where: str) -> etree._Element:
 
 
 def _once(element: etree._Element, where: str) -> None:
-    """Nothing that counts stands twice: it is not clear which would."""
+    """Refuse an element that appears twice: it is not clear which counts."""
     for part in (element, *element.iterfind("inertial")):
         tags = Counter(child.tag for child in part if isinstance(child.tag, str))
         for tag in (*KEPT[element.tag], "limit", "mass", "inertia"):

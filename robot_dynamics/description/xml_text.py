@@ -60,7 +60,7 @@ def parsed(text: str, where: str) -> etree._Element:
 
 
 def plain_text(element: etree._Element, where: str) -> str:
-    """What stands in an element, where nothing but text does: <n>5<!-- or -->0</n> is no 50.
+    """The text of an element that has nothing else in it: <n>5<!-- or -->0</n> is no 50.
 
     Raises:
         DescriptionError: there is an element, a comment or an instruction within.
@@ -76,7 +76,7 @@ def _after_blanks(text: str, place: int) -> int:
 
 
 def _refuse_document_type(text: str, where: str) -> None:
-    """Only blanks, comments and instructions may stand before the root element."""
+    """Only blanks, comments and instructions may precede the root element."""
     place = 0
     while True:
         place = _after_blanks(text, place)

@@ -213,7 +213,7 @@ def _extras(mechanism: Mechanism, entries: Mapping[str, Any], where: str) -> Mec
 
 
 def _locked(mechanism: Mechanism, listed: Any, where: str) -> Mechanism:
-    """Joints held fixed, where the description wants them."""
+    """Joints held fixed, as described."""
     held = {
         name: number(value, f"{where}: locked.{name}")
         for name, value in mapping(listed, listed or (), f"{where}: locked").items()

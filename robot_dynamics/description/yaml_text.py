@@ -37,10 +37,10 @@ _PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def plain(text: str, where: str) -> Any:
-    """The value that a YAML document has.
+    """The value of a YAML document.
 
     Raises:
-        DescriptionError: it is no YAML, has a tag, a key twice, or more than anybody writes.
+        DescriptionError: it is not YAML, has a tag or a duplicate key, or exceeds the bounds.
     """
     builder = _Builder(where)
     try:
@@ -95,7 +95,7 @@ class _Builder:
         if len(self._open) >= DEEPEST:
             raise self._wrong(event, f"nested deeper than {DEEPEST} levels")
         if self._open and self._open[-1].wants_key:
-            raise self._wrong(event, "a key that is no name")
+            raise self._wrong(event, "a key that is not a name")
         self._open.append(container)
 
     def _end(self, event: Any) -> None:
@@ -154,11 +154,11 @@ class _Mapping:
         """A key or its value; the complaint about it."""
         if self._key is None:
             if not isinstance(value, str):
-                return "a key that is no name"
+                return "a key that is not a name"
             if len(value) > LONGEST_NAME:
                 return f"key {shown(value)}: longer than {LONGEST_NAME} characters"
             if value in self.value:
-                return f"key {shown(value)} stands twice"
+                return f"key {shown(value)} appears twice"
             self._key = value
             return None
         key, self._key = self._key, None
@@ -168,7 +168,7 @@ class _Mapping:
         # <<: what others have and this one does not say itself
         for other in value if isinstance(value, list) else [value]:
             if not isinstance(other, dict):
-                return "<<: found something else than mappings"
+                return "<<: found something other than mappings"
             self._inherited = {**other, **self._inherited}
         return None
 

@@ -1,6 +1,6 @@
-"""What is asked of a closed robot beside its torques, from that of the tree that is cut open.
+"""A closed robot's other quantities (energies, Jacobians, …), from those of its spanning tree.
 
-With q̇_r = T q̇ every answer of the tree is one of the robot: energies are the same, Jacobians are
+With q̇_r = T q̇ each follows from the tree's: energies are the same, Jacobians are
 J T, and a wrench on a link makes the torques Tᵀ Jᵀ w.
 """
 

@@ -61,7 +61,7 @@ def export(
         {"files": […], "operations": {function: number}, "text": …}
 
     Raises:
-        RobotDynamicsError: the description, an option or the directory is no good.
+        RobotDynamicsError: the description, an option or the directory is invalid.
     """
     if lang not in LANGUAGES:
         raise wrong(InputError, "lang", lang, " or ".join(LANGUAGES))

@@ -1,9 +1,9 @@
-"""The combinations of standard parameters that the torques can tell: the base parameters.
+"""The identifiable combinations of standard parameters: the base parameters.
 
 Source: Gautier, "Numerical calculation of the base inertial parameters of robots", J. Robotic
 Systems 8(4), 1991. The columns of a regressor over random states are taken one after another, from
-the base on; one that depends on those before it is no parameter of its own, and its share goes
-to theirs. So a link's mass is regrouped with the moments of the link that carries it.
+the base on; one that depends on those before it is not a base parameter, and its share goes to
+theirs. So a link's mass is regrouped with the moments of the link that carries it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def base_parameters(
     Args:
         rotors: full, reflected or none, as in `InverseDynamics`.
         friction: with or without the joints' friction.
-        gravity: without it, what only weight tells is not seen.
+        gravity: if false, parameters that only weight identifies are left out.
         seed: of the random states: all positions of joints that turn, 1 m of those that slide.
             Of a mechanism with loops, positions near home.
     """

@@ -1,4 +1,4 @@
-"""What the façade takes from its callers, checked: numbers, vectors, bodies, options."""
+"""Checks of the façade's arguments: numbers, vectors, bodies, options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def number(name: str, value: Any, least: float = -np.inf) -> float:
     """A finite number, at least `least`.
 
     Raises:
-        InputError: it is something else.
+        InputError: it is anything else.
     """
     found = as_floats(name, value)
     if found.ndim or not np.isfinite(found) or found < least:
@@ -34,7 +34,7 @@ def finite(name: str, value: ArrayLike, *shape: int) -> Floats:
     """Finite numbers in this shape.
 
     Raises:
-        InputError: they are something else.
+        InputError: they are anything else.
     """
     found = as_floats(name, value)
     if found.shape != shape:
@@ -48,7 +48,7 @@ def payload(name: str, body: Any) -> Inertial:
     """A body of finite numbers whose mass and principal moments of inertia are not negative.
 
     Raises:
-        InputError: it is something else.
+        InputError: it is anything else.
     """
     if not isinstance(body, Inertial):
         raise wrong(InputError, name, type(body).__name__, "an Inertial, or None")
@@ -68,7 +68,7 @@ def wrench(link: str, value: ArrayLike) -> Floats:
     """A wrench (…, 6) on a link.
 
     Raises:
-        InputError: it is something else.
+        InputError: it is anything else.
     """
     found = as_floats(f"wrench on {link}", value)
     if found.ndim == 0 or found.shape[-1] != 6:
@@ -81,7 +81,7 @@ def terms(chosen: Any) -> tuple[Any, ...]:
     """Some of the terms, by name; `Equations` says which there are.
 
     Raises:
-        InputError: these are no names.
+        InputError: they are not names.
     """
     names = (chosen,) if isinstance(chosen, str) else chosen
     if isinstance(names, Iterable):

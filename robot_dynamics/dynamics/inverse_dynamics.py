@@ -33,7 +33,7 @@ from .tree import Tree
 
 @dataclass(frozen=True, slots=True)
 class _Robot:
-    """The robot at one time. Every call takes it once and computes with that one."""
+    """The robot at one instant. Every call takes one and computes with it throughout."""
 
     bare: Mechanism
     """Without payloads"""
@@ -44,18 +44,18 @@ class _Robot:
     chain: OpenChain | ClosedChain
     torques: Callable[..., Floats]
     tree: list[Tree] = field(default_factory=list)
-    """What is asked beside the torques, when it is first asked for"""
+    """Everything beside the torques, built on first use"""
 
 
 class InverseDynamics:
-    """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), by the formulation of your choice.
+    """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), by any of the formulations.
 
     The formulation is recorded once and compiled; the kernel is kept in the user's cache. Arrays
     are float64 in SI units: q in rad or m, tau in N·m or N, in the order of `joint_names`. All
     states may be batched: (…, n) in, (…, n) out, over all cores.
 
     Gravity, payloads and friction may change while it runs: nothing is compiled, and a call on
-    another thread sees the old robot or the new one, never some of each. It can be copied and
+    another thread sees the old robot or the new one, never a mixture. It can be copied and
     pickled; a copy shares nothing that changes, and kernels come from the cache on the other side.
 
     Args:
@@ -63,8 +63,8 @@ class InverseDynamics:
         formulation: lagrange_euler, newton_euler, gibbs_appell or murphy.
         rotors: full, reflected (Γ²·I_zz at the joint, the mass on the mount) or none.
         terms: any of inertia, coriolis, gravity, friction, rotors (all by default). They add up:
-            inertia and coriolis are the links', rotors all that moves the rotors, and gravity
-            what both weigh.
+            inertia and coriolis are those of the links, rotors those of the rotors, and gravity
+            the weight of both.
         friction_smoothing: rate (rad/s or m/s) within which Coulomb friction fades to zero as
             tanh(qd / rate); 0: the sign itself. At rest it is zero either way.
         sensed: of a mechanism with loops: take q = [q_a, q_s], the passive joints that carry a
@@ -82,7 +82,7 @@ class InverseDynamics:
     Raises:
         InputError: an unknown formulation, rotor model, term or backend.
         DescriptionError, ClosureError: loops that home does not close, too few or many motors.
-        BackendError: `c` was asked for and cannot be had; the compiler's own words.
+        BackendError: `c` was asked for and is not available; the compiler's own words.
     """
 
     def __init__(
@@ -124,8 +124,8 @@ class InverseDynamics:
 
     def _unlock(self) -> None:
         self._changing = threading.RLock()
-        """Held by who changes the robot, and by who asks a closed chain, which is changed in place,
-        more than one thing"""
+        """Held while the robot is changed, and during several calls to a closed chain, which is
+        changed in place"""
         _LIVING.add(self)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The dynamics of an open chain as kernels, with what may change while they run as parameters."""
+"""The dynamics of an open chain as kernels, with gravity, friction and inertias as parameters."""
 
 from __future__ import annotations
 

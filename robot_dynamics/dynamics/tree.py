@@ -1,5 +1,5 @@
-"""What is asked of a robot beside its torques, as kernels: derivatives, forward dynamics, energies,
-and where its links are. Of a closed robot it is all that is asked of the tree that is cut open."""
+"""A robot's other quantities as kernels: derivatives, forward dynamics, energies, link poses. For a
+closed robot they are those of its spanning tree."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class Equations:
         return replace(self, terms=frozenset({"gravity"})).torques(q, still, still)
 
     def friction(self, qd: Array) -> Array:
-        """(n,): each joint's law at its rate; what a follower feels is its master's, by Sᵀ."""
+        """(n,): each joint's law at its rate; a follower's friction acts on its master, by Sᵀ."""
         S, _ = self.mechanism.coordinates()
         rates = S @ array(qd)
         forces = []

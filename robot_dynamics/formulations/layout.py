@@ -1,4 +1,4 @@
-"""What may change while a kernel runs: gravity, friction and inertias as one vector of numbers."""
+"""The parameters of a kernel: gravity, friction and inertias as one vector of numbers."""
 
 from __future__ import annotations
 
@@ -81,15 +81,15 @@ class Layout:
 
 
 def rubbing(link: Link) -> tuple[str, ...]:
-    """The fields of the joint's friction that are not compiled in as nothing."""
+    """The fields of the joint's friction that are not compiled in as zero."""
     return tuple(link.joint.friction.numbers)
 
 
 def law_values(law: Friction, names: Iterable[str]) -> list[Any]:
-    """These numbers of a law of friction.
+    """These numbers of a friction law.
 
     Raises:
-        Recompile: it has one that is not among them.
+        Recompile: it has another one that is not zero.
     """
     if not set(law.numbers) <= set(names):
         raise Recompile
@@ -98,7 +98,7 @@ def law_values(law: Friction, names: Iterable[str]) -> list[Any]:
 
 
 class Recompile(Exception):  # noqa: N818  no error: another way is taken
-    """A mechanism has a kind of friction that the kernel has not."""
+    """A mechanism has a kind of friction that is not compiled into the kernel."""
 
 
 def _entries(link: Link) -> tuple[int, ...]:

@@ -48,7 +48,7 @@ class Unknowns:
         """Of a mechanism whose joints were all recorded.
 
         Raises:
-            InputError: the payload's link is none of this robot's.
+            InputError: the robot does not have the payload's link.
         """
         if payload is not None:
             names = [link.name for link in mechanism.links]

@@ -25,7 +25,7 @@ than 1.8° apart are always within it."""
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What the torques are linear in. After regrouping it need not be a body that can exist."""
+    """What the torques are linear in. After regrouping it need not be physically consistent."""
 
     mass: Scalar
     """kg"""
@@ -121,11 +121,11 @@ def _heirs(mechanism: Mechanism) -> Mapping[str, str]:
 
 
 def regrouped(mechanism: Mechanism) -> Mechanism:
-    """Move to the parents whatever does not feel that a joint moves.
+    """Move the inertia that does not affect a joint's torque to its parent.
 
-    Mass on a turning joint's axis does not feel it turn: all of the mass goes, the first moment
-    along the axis, and as much inertia as a rod on the axis has, I_xx = I_yy; they leave mass, h_z
-    and I_yy at zero. A sliding joint does not turn its link: the whole inertia goes.
+    Mass on a revolute joint's axis does not affect its torque: all of the mass goes, the first
+    moment along the axis, and as much inertia as a rod on the axis has, I_xx = I_yy; they leave
+    mass, h_z and I_yy at zero. A prismatic joint does not turn its link: the whole inertia goes.
 
     Bodies are pseudo-inertias J = ∫ x xᵀ dm (4, 4) over homogeneous points x: in another frame
     J' = T J Tᵀ. There, distances along an axis never mix with those across it, which is all that

@@ -157,7 +157,7 @@ class Friction:
 
     @property
     def numbers(self) -> dict[str, Scalar]:
-        """The numbers that this law is made of, by field: of a plain one viscous and coulomb."""
+        """The law's numbers by field; viscous and coulomb for a plain one."""
         found = {"viscous": self.viscous, "coulomb": self.coulomb}
         if not is_zero(self.offset):
             found["offset"] = self.offset
@@ -169,7 +169,7 @@ class Friction:
         return found
 
     def faults(self) -> Iterator[tuple[str, Any, str]]:
-        """(name, value, what was expected) of what no law of friction has; first what is none."""
+        """(name, value, what was expected) of each invalid number."""
         for key, value in self.numbers.items():
             name = key.replace("_", " ") + ("" if "stribeck" in key else " friction")
             real = isinstance(value, (int, float, np.integer, np.floating))

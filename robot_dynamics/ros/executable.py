@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import RobotDynamicsError, one_line
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""All that end a process and can be answered: Ctrl-C, kill, a closed terminal, Ctrl-\\"""
+"""The signals that end a process and can be handled: Ctrl-C, kill, a closed terminal, Ctrl-\\"""
 
 
 class Ending:

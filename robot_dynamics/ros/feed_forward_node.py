@@ -50,7 +50,7 @@ LINE = 500
 """Characters of a line in the log and of a value in the diagnostics"""
 
 NEWEST = QoSProfile(depth=1)
-"""Torques: an old one is of no use to anybody"""
+"""Torques: an old one is of no use"""
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -133,7 +133,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         return service
 
     def destroy_node(self) -> None:
-        """Nothing is left behind that builds."""
+        """Ends a running build first."""
         if hasattr(self, "_builder"):
             self._builder.close()
         super().destroy_node()
@@ -156,11 +156,11 @@ class FeedForwardNode(Node):  # type: ignore[misc]
             if name not in known and not name.startswith("qos_overrides."):
                 near = difflib.get_close_matches(name, BY_NAME, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else ""
-                self._warn(f"parameter {shown(name)} is none of this node{hint}")
+                self._warn(f"unknown parameter {shown(name)}{hint}")
         return Settings.of(_values(self.get_parameter(name) for name in BY_NAME))
 
     def _on_request(self, parameters: list[Parameter], answer: Answer) -> None:
-        """Somebody asks for other values: what a model is built from is built first."""
+        """A request to set parameters: where they need a new model, it is built first."""
         parameters = [_typed(each) for each in parameters]
         values = _values(parameters)
         if not set(values) <= AT_ONCE and not any(BY_NAME[name].read_only for name in values):
@@ -181,7 +181,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
             return refused(error)
 
     def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
-        """Would these values do?"""
+        """Are these values acceptable?"""
         values = _values(parameters)
         try:
             self._builder.settings.changed(values)
@@ -245,7 +245,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         if old is not None and outcome.change.kind != "payload":
             lost = set(old.wish.payloads) - set(outcome.model.wish.payloads)
             if lost:
-                self._warn(f"payload put down: no link {listed(sorted(lost))} any more")
+                self._warn(f"payload removed: no link {listed(sorted(lost))} any more")
 
     def _adopt(self, model: Model) -> None:
         old = self.controller.model
@@ -261,7 +261,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         # windows into the messages: publishing allocates nothing
         self._windows = np.frombuffer(self._commands.data), np.frombuffer(self._effort.effort)
         formulation = model.wish.settings.formulation
-        text = f"{model.name}: torques of {listed(model.outputs)} by {formulation}"
+        text = f"{model.name}: {formulation} torques for {listed(model.outputs)}"
         self.get_logger().info(one_line(text, LINE))
 
     # Torques
@@ -303,7 +303,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         self._effort_out.publish(self._effort)
 
     def farewell(self) -> None:
-        """The last word to the controllers behind, which keep what they got last."""
+        """The last torques, which the controllers downstream keep."""
         self._publish(self.controller.farewell(self._now()))
 
     def _warn(self, text: object) -> None:

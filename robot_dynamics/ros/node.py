@@ -1,4 +1,4 @@
-"""The executable `feed_forward`: its way in, light to import."""
+"""The executable `feed_forward`: its entry point, light to import."""
 
 from __future__ import annotations
 

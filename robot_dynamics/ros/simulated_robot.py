@@ -108,7 +108,9 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             # the wall's own, whatever time the node is on
             clock=Clock(clock_type=ClockType.STEADY_TIME),
         )
-        self.get_logger().info(f"{mechanism.name}: torques of {', '.join(self._robot.joints)}")
+        self.get_logger().info(
+            f"{mechanism.name}: takes torques for {', '.join(self._robot.joints)}"
+        )
 
     @staticmethod
     def _gains(mechanism: Mechanism, values: dict[str, Any]) -> tuple[list[float], list[float]]:

@@ -5,7 +5,7 @@
 | platform.py        | the platform's own Newton–Euler equations                                |
 | subsystems.py      | legs and platform joined by internal forces, in q_r                      |
 | control_model.py   | τ, D, C, G in control coordinates, straight-line                         |
-| parameter_vector.py| what may change while it runs: gravity, friction, bodies                 |
+| parameter_vector.py| parameters of the kernels: gravity, friction, bodies                     |
 | kernels.py         | the model compiled                                                       |
 | continuation.py    | one state after another: what a call leaves for the next                 |
 | chain.py           | `ClosedChain`: all of it over floats                                     |

@@ -177,7 +177,7 @@ class ClosedChain:
 
     @property
     def redundant_rows(self) -> tuple[str, ...]:
-        """The closure's rows that say nothing new, by name; they are left out."""
+        """The closure's redundant rows, by name; they are left out."""
         rows = self.model.geometry.constraints.rows
         return tuple(str(rows[i]) for i in self.solver.mobility.left_out)
 
@@ -359,7 +359,7 @@ def _transposed(matrix: Floats) -> Floats:
 
 
 def _finished(values: Floats, valid: Mask) -> Floats:
-    """NaN where the state was none."""
+    """NaN where the state had one."""
     if np.all(valid):
         return values
     spread = valid.reshape(valid.shape + (1,) * (values.ndim - valid.ndim))

@@ -86,7 +86,7 @@ class Continuation:
         self._keep(self._memory_at(last, self._origin), self._origin)
 
     def torques(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats | None:
-        """τ (n_a,) of one state near the last; None: it is something else."""
+        """τ (n_a,) of one state near the last; None: it is not near, or not one state."""
         out = self._next(q, qd, qdd, self._origin)
         return None if out is None else out[: self._a]
 

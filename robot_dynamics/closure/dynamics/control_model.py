@@ -164,7 +164,7 @@ class ClosedModel:
     # --- all at once ------------------------------------------------------------------------
 
     def at_once(self, q: Array, qd: Array, qdd: Array, memory: Array) -> Array:
-        """A call at one go: what it gives is the memory of the next.
+        """A whole call; its result is the memory of the next.
 
         [τ (n_a,); guard; q (k,); u (n_r - k,), the other joints; the rows of T_q that give u̇;
         the orientation of the assembly mode, 1 or -1]

@@ -1,4 +1,4 @@
-"""The functions of a closed model as kernels, with what may change while they run as parameters."""
+"""The functions of a closed model as kernels, with gravity, friction and inertias as parameters."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class ModelKernels:
 
 
 class QuickKernel(Kernel):
-    """A kernel of single states; None where it is asked anything else."""
+    """A kernel of single states; None for anything else."""
 
     def _any(self, *states: ArrayLike, out: Any = None) -> Any:  # noqa: ARG002  nobody asks
         try:

@@ -1,4 +1,4 @@
-"""What may change while a closed chain's kernels run: gravity, friction, bodies."""
+"""The parameters of a closed chain's kernels: gravity, friction, bodies."""
 
 from __future__ import annotations
 

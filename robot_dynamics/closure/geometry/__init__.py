@@ -4,7 +4,7 @@
 |--------------------|--------------------------------------------------------------------------|
 | loop_geometry.py   | the shape of a mechanism with loops, in q_r                              |
 | kinematics.py      | frames of the cut-open tree, Jacobians and their rates                   |
-| constraints.py     | what each loop demands: residual, Jacobian, its rate                     |
+| constraints.py     | each loop's constraints: residual, Jacobian, its rate                    |
 | mobility.py        | degrees of freedom, redundant rows, home                                 |
 | position.py        | Newton's method along a path                                             |
 | solver.py          | forward and inverse position                                             |

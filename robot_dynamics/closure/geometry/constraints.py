@@ -1,4 +1,4 @@
-"""What a loop closure demands: residual, Jacobian and the Jacobian's rate, over any scalar.
+"""The constraints of a loop closure: residual, Jacobian and the Jacobian's rate, over any scalar.
 
 A loop's joint locks some coordinates of the successor's frame, seen from the predecessor's:
 places (the offset e = R_pᵀ (p_s - p_p) along an axis) and directions (an axis a of the

@@ -1,8 +1,8 @@
-"""The robot as it is wanted: a description, parameters and payloads, changed one at a time.
+"""The robot as requested: a description, parameters and payloads, changed one at a time.
 
-What was accepted is what computes. A change becomes a model beside the control loop, is handed over
-finished, and counts from then on. Until then everything is as it was, and where there turns out to
-be no such model, it stays so.
+What was accepted is in force. A change becomes a model beside the control loop, is handed over
+finished, and takes effect then. Until then, and where no model can be made, everything stays as it
+was.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ MOST_WAITING = 100
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Something that is to be different."""
+    """A requested change."""
 
     kind: str
     """description, parameters or payload"""
     value: Any
     """Text; values by name; or (link, Inertial)"""
     sender: Any = None
-    """Whatever the one who asks wants to find again in the outcome"""
+    """Whatever the caller wants to find again in the outcome"""
 
 
 class Outcome(NamedTuple):
-    """What became of a change. It counts when it is accepted."""
+    """The result of a change. It takes effect when it is accepted."""
 
     change: Change
     model: Model | None = None
-    """What is to compute from now on; None: whatever did before"""
+    """The model from now on; None: as before"""
     error: RobotDynamicsError | None = None
     """Why nothing changes"""
     still_refused: RobotDynamicsError | None = None
@@ -62,7 +62,7 @@ class Builder:
 
     Args:
         settings: those to begin with.
-        tell: gets each line that a build has to say; it is called by another thread.
+        tell: gets each message of a build; it is called by another thread.
         process: makes the process of a build.
 
     Attributes:
@@ -86,7 +86,7 @@ class Builder:
     # What is asked for
 
     def describe(self, text: str) -> None:
-        """Have another robot. What waits or is being built of an older description is forgotten;
+        """Request another robot. What waits or is being built of an older description is forgotten;
         one that is the newest already, and was not refused, changes nothing.
 
         Raises:
@@ -101,7 +101,7 @@ class Builder:
         self._waiting.append(Change("description", text))
 
     def carry(self, link: str, payload: Inertial, current: Model | None) -> None:
-        """Have a link carry a body, or nothing.
+        """Request a payload on a link, or its removal.
 
         Raises:
             RefusedError: there is no such link, or no robot.
@@ -115,7 +115,7 @@ class Builder:
         self._waiting.append(Change("payload", (link, payload)))
 
     def set(self, values: Mapping[str, Any], sender: Any = None) -> None:
-        """Have other values of parameters.
+        """Request other values of parameters.
 
         Raises:
             InputError: the table does not allow one.
@@ -126,7 +126,7 @@ class Builder:
         self._waiting.append(Change("parameters", dict(values), sender))
 
     def take(self, values: Mapping[str, Any]) -> None:
-        """Values of parameters that no model is built from count at once.
+        """Set parameters that need no new model; they take effect at once.
 
         Raises:
             InputError: the table does not allow one.
@@ -147,7 +147,7 @@ class Builder:
 
     @property
     def busy(self) -> bool:
-        """Is something being built, or does it wait?"""
+        """Is a change being built or waiting?"""
         return self._work is not None or bool(self._waiting)
 
     @property
@@ -275,7 +275,7 @@ class _Work:
         self._thread.join(patience)
 
     def cancel(self) -> None:
-        """Nobody wants the outcome any more."""
+        """The outcome is not wanted any more."""
         with self._lock:
             self.cancelled = True
             if self._process is not None:

@@ -22,7 +22,7 @@ from .stamps import SECOND, Stamps, stamped
 
 
 class Torques(NamedTuple):
-    """What is published."""
+    """The torques to publish."""
 
     values: Floats
     """(m,) in the order of the model's outputs, N·m or N"""
@@ -31,7 +31,7 @@ class Torques(NamedTuple):
 
 
 class FeedForward:
-    """Takes states and commands, gives torques or None, where nothing is to be published.
+    """Takes states and commands, gives torques, or None where nothing is to be published.
 
     Times are ns of the node's clock. A bad message is counted, reported through `log`, and
     changes nothing.
@@ -154,7 +154,7 @@ class FeedForward:
         return output
 
     def watch(self, now: int) -> Torques | None:
-        """Feedback that stays out: a torque that belongs to a motion must not stay for good."""
+        """Lost feedback: a torque that belongs to a motion must not stay for good."""
         at, limit = self._output_at, self.settings.max_age
         if at is None or self._at_rest or limit == 0:
             return None
@@ -171,13 +171,13 @@ class FeedForward:
         return self._stopped(now)
 
     def _stopped(self, now: int) -> Torques | None:
-        """The robot is left at rest, and nothing sets it in motion again by itself."""
+        """The robot is left at rest; nothing sets it in motion again by itself."""
         output = self.farewell(now)
         self._end_command(now)
         return output
 
     def farewell(self, now: int) -> Torques | None:
-        """The last torques before silence: the controllers behind keep what they got last.
+        """The last torques before silence: the controllers downstream keep them.
 
         At rest where the robot was seen last, or zero where on_timeout is stop.
         """
@@ -198,7 +198,7 @@ class FeedForward:
         return self._clock_broke("changed", now)
 
     def _clock_broke(self, what: str, now: int) -> Torques | None:
-        """Stamps and times of before mean nothing any more: the command is over."""
+        """Earlier stamps and times are void: the command is over."""
         self._state_stamps.forget()
         self._command_stamps.forget()
         self._note("clock", what, f"the clock {what}: the command is over")
@@ -207,7 +207,7 @@ class FeedForward:
         return output
 
     def _end_command(self, now: int) -> None:
-        """Whatever was wanted is over: on_timeout follows (where a timeout is set; else a rest)."""
+        """The command is over: on_timeout follows (where a timeout is set; else a rest)."""
         self._pending = None
         if self._motion is None:
             return

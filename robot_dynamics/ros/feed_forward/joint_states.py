@@ -112,13 +112,13 @@ def places(names: Sequence[str], wanted: Sequence[str], field: str) -> NDArray[n
     """Where each wanted name stands in `names`.
 
     Raises:
-        RefusedError: a name that stands twice, or is not there.
+        RefusedError: a name that appears twice, or is not there.
     """
     place = {name: k for k, name in enumerate(names)}
     if len(place) < len(names):
         twice = next(name for k, name in enumerate(names) if place[name] != k)
         raise RefusedError(
-            "duplicate names", f"{field} {twice!r} stands twice, expected every one once"
+            "duplicate names", f"{field} {twice!r} appears twice, expected every one once"
         )
     missing = [name for name in wanted if name not in place]
     if missing:

@@ -1,4 +1,4 @@
-"""How much may be asked for: what no robot and no trajectory justify is refused."""
+"""Bounds on commands and torques: what robot and trajectory do not justify is refused."""
 
 from __future__ import annotations
 

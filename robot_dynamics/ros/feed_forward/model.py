@@ -153,7 +153,7 @@ class Model:
         """(m,) largest magnitudes of the torques of `joints`, or of the motors, by the description.
 
         A motor that drives one joint alone, and alone, may give the joint's limit over the gear
-        ratio. Where several motors share joints the description's limits are none of theirs.
+        ratio. Where several motors share joints, the description's limits do not apply.
         """
         mechanism, actuated = self.wish.mechanism, self.dynamics.actuated_names
         efforts = {name: mechanism.joint(name).limits for name in actuated}
@@ -224,7 +224,7 @@ class Model:
         follow the others.
 
         Raises:
-            RobotDynamicsError: the state is none that the mechanism can have.
+            RobotDynamicsError: the mechanism cannot have this state.
         """
         self._q[self._read] = q
         self._qd[self._read] = qd

@@ -1,4 +1,4 @@
-"""What is wanted: one state now, or a trajectory in time, out of a JointTrajectory message."""
+"""The commanded motion: one state now, or a trajectory in time, from a JointTrajectory message."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_POINTS = 50_000
 
 @dataclass(frozen=True, eq=False)
 class Desired:
-    """A wanted state (n,). q and qd may be unknown where the feedback is measured."""
+    """A desired state (n,). q and qd may be unknown where the feedback is measured."""
 
     q: Floats | None
     qd: Floats | None
@@ -47,18 +47,18 @@ class Motion(Protocol):
         ...
 
     def over_for(self, time: int, now: int, /) -> float:
-        """s since there is nothing new in it; below 0 while there is."""
+        """s since the motion ended; below 0 before."""
         ...
 
     @property
     def remark(self) -> str:
-        """What is worth a line when it has begun."""
+        """A line for the log when it has begun; empty: none."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class Setpoint:
-    """A state that is wanted as soon as it comes."""
+    """A desired state that holds as soon as it comes."""
 
     desired: Desired
     since: int

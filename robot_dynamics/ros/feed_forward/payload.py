@@ -45,5 +45,5 @@ def check_link(link: str, mechanism: Mechanism) -> None:
     if link not in links:
         raise RefusedError(
             "unknown link",
-            f"header.frame_id {shown(link)} is no moving link, expected one of {listed(links)}",
+            f"header.frame_id {shown(link)} is not a moving link, expected one of {listed(links)}",
         )

@@ -1,13 +1,13 @@
-"""A build in a process of its own, so that nothing of it holds the control loop.
+"""A build in a process of its own, so that it does not hold up the control loop.
 
-    who wants it           the process of one build
-    ------------           ------------------------
+    the caller             the process of one build
+    ----------             ------------------------
     BuildProcess()   ──→   starts: a session of its own, low priority, this process's module path
     Draft            ──→   reads the description, compiles the kernels into the cache
-                     ←──   what it has to say, then the mechanism, or why there is none
+                     ←──   its messages, then the mechanism, or why there is none
 
 It ends with its answer. It is killed, with the compilers that it has started, when its time is
-over, when nobody wants its answer any more, and when the process that started it ends in whatever
+over, when its answer is not wanted any more, and when the process that started it ends in whatever
 way: then its end of the connection closes.
 """
 
@@ -77,7 +77,7 @@ class Draft:
 
 
 class BuildProcess:
-    """The process of one build, from the side that wants it. A context manager: at its end there
+    """The process of one build, from the caller's side. A context manager: at its end there
     is no process left."""
 
     def __init__(self) -> None:
@@ -121,7 +121,7 @@ class BuildProcess:
 
         Args:
             draft: what to build.
-            tell: gets each line that the build has to say.
+            tell: gets each message of the build.
             patience: s that it may take.
 
         Raises:
@@ -197,7 +197,7 @@ def _answer(draft: Draft) -> tuple[str, object]:
 
 
 def unexpected(error: BaseException) -> BuildError:
-    """An error that nobody thought of, in one line."""
+    """An unexpected error, in one line."""
     words = str(error)
     return BuildError(f"{type(error).__name__}{': ' if words else ''}{words}")
 

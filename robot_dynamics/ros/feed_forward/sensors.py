@@ -1,4 +1,4 @@
-"""Sensors on the passive joints of a closed mechanism: watched, and done without where they lie."""
+"""Sensors on the passive joints of a closed mechanism: monitored, and left out where faulty."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...scalar import Floats
 
 
 class Sensors:
-    """What the readings of a mechanism's encoders are taken for.
+    """Which readings of a mechanism's encoders are believed.
 
     q and qd (n_a + n_s,) are those of the actuated joints, then of the sensed ones.
 
@@ -66,7 +66,7 @@ class Sensors:
             why = (
                 f"the reading of {lost[0]!r} doesn't fit the others"
                 if verdict.suspect
-                else "the readings don't fit together, and it can't be told which is wrong"
+                else "the readings are inconsistent, and it can't be told which is wrong"
             )
             lines.append(
                 (

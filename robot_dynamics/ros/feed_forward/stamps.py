@@ -1,4 +1,4 @@
-"""Is a stamp believable? It rises, and it is near the clock."""
+"""Is a stamp plausible? It increases, and it is near the clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ that starts over, a simulator that was reset), not a message that came late"""
 
 
 FAR_AHEAD = 60 * SECOND
-"""ns: nobody means a motion to begin later than that; who stamps it so is on another clock"""
+"""ns: a motion that is stamped to begin later than that comes from another clock"""
 
 
 def nanoseconds(stamp: Any) -> int:
@@ -26,7 +26,7 @@ def stamped(header: Any) -> int:
     """The stamp of a message, ns.
 
     Raises:
-        RefusedError: it is none: seconds below zero, or a whole second of nanoseconds.
+        RefusedError: it is invalid: seconds below zero, or a whole second of nanoseconds.
     """
     sec, nanosec = header.stamp.sec, header.stamp.nanosec
     if sec < 0 or nanosec >= SECOND:
@@ -111,5 +111,5 @@ class Stamps:
         self._newest, self._received = stamp, now
 
     def forget(self) -> None:
-        """The clock jumped: what came before says nothing any more."""
+        """The clock jumped: earlier stamps are void."""
         self._received = None
