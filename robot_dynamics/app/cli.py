@@ -1,4 +1,4 @@
-"""The command line: `robot_dynamics torque|derive|check|compare|demo|identify|replay|…`.
+"""The command line: `robot_dynamics torque|derive|check|compare|demo|identify|replay|excite|…`.
 
 Exit codes: 0 done, 1 it can't be done (one line says why), 2 the command line itself is wrong.
 """
@@ -20,7 +20,7 @@ from ..errors import InputError, RobotDynamicsError
 from ..formulations import FORMULATIONS
 from ..formulations.equations import TERMS
 from ..mechanism.transform import ROTOR_MODELS
-from . import commands_identify
+from . import commands_excite, commands_identify
 from .demo import DEMOS
 
 LONGEST = 100_000
@@ -145,6 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--output", metavar="DIR", help="where the picture goes (default: here)")
 
     commands_identify.add(command)
+    commands_excite.add(command)
 
     bench = command("bench", _bench, "How fast the torques are here.")
     bench.add_argument(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, wrong
+from .progress import Progress
 from .tables import percent, table
 
 if TYPE_CHECKING:
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
 
 Result = dict[str, Any]
 Command = Callable[[str, Callable[[argparse.Namespace], Result], str], argparse.ArgumentParser]
-
-QUIET = 1.0
-"""s within which nothing is said of the progress"""
 
 
 def add(command: Command) -> None:
@@ -83,7 +79,7 @@ def _identify(options: argparse.Namespace) -> Result:
     from ..identification.files import save, summary
     from .identification_report import write
 
-    progress = _Progress()
+    progress = Progress()
     result = identify(
         options.file,
         options.recordings,
@@ -110,7 +106,7 @@ def _replay(options: argparse.Namespace) -> Result:
     from ..identification.replay import replay
     from .identification_report import write_replay
 
-    progress = _Progress()
+    progress = Progress()
     result = replay(
         options.files,
         options.recordings,
@@ -172,18 +168,6 @@ def _cutoff(value: float | None) -> float | None:
     if value is not None and not (math.isfinite(value) and value > 0):
         raise wrong(InputError, "--cutoff", value, "a frequency in Hz")
     return value
-
-
-class _Progress:
-    """A line on stderr for each step, once it takes long enough for somebody to wonder."""
-
-    def __init__(self) -> None:
-        self._begin = time.monotonic()
-
-    def __call__(self, words: str) -> None:
-        passed = time.monotonic() - self._begin
-        if passed > QUIET:
-            print(f"{passed:4.0f} s: {words}", file=sys.stderr, flush=True)
 
 
 def _text(result: Identification, files: Sequence[Path]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from ..errors import BackendError
 
 if TYPE_CHECKING:
+    from ..identification.excitation import Excitement
     from .compare import Comparison
     from .demo.record import Track
 
@@ -196,4 +197,54 @@ def comparison(path: Path, title: str, compared: Comparison) -> Path:
     axes[0, 0].set_ylabel("torque [N·m] or force [N]")
     axes[1, 0].set_ylabel("off by [% of the largest]")
     drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return save(drawing, path)
+
+
+@style()
+def excitation(path: Path, found: Excitement) -> Path:
+    """Position, rate, acceleration and effort of every joint as shares of their limits.
+
+    Positions are from the middle of the range, so that ±1 is the limit everywhere; efforts of
+    which no limit is known are shown as shares of their largest.
+    """
+    motion, limits = found.motion, found.limits
+    time = np.linspace(0.0, motion.duration, 2000)
+    q, qd, qdd = motion(time)
+    own = [limits.joints.index(name) for name in found.joints]
+    low, high = limits.lower[own], limits.upper[own]
+    tau = found.efforts(time)
+    peak = np.abs(tau).max(axis=0)
+    limit = np.where(np.isfinite(limits.effort), limits.effort, np.where(peak > 0, peak, 1.0))
+    shares = (
+        (2 * q - low - high) / (high - low),
+        qd / limits.rate[own],
+        qdd / limits.acceleration[own],
+        tau / limit,
+    )
+    n = len(found.joints)
+    drawing, axes = figure(n, 4, width=13.0, height=1.2 + 1.15 * n, sharex=True, sharey=True)
+    for column, (name, values) in enumerate(
+        zip(("Position", "Rate", "Acceleration", "Effort as described"), shares, strict=True)
+    ):
+        axes[0, column].set_title(name, loc="left", fontweight="bold")
+        axes[-1, column].set_xlabel("time  (s)")
+        for j, joint in enumerate(found.joints):
+            panel = axes[j, column]
+            panel.axhspan(-1.0, 1.0, color="#f1f1f1", lw=0, zorder=0)
+            panel.plot(time, values[:, j], color=COLOURS[column], lw=1.1)
+            if column == 0:
+                panel.set_ylabel(joint, fontweight="bold")
+    axes[0, 0].set_ylim(-1.15, 1.15)
+    axes[0, 0].set_xlim(0.0, motion.duration)
+    before, after = found.before, found.after
+    drawing.suptitle(
+        f"{found.mechanism.name}: exciting motion, as shares of the limits (grey)\n",
+        x=0.01, ha="left", fontsize=13.0, fontweight="bold",
+    )  # fmt: skip
+    words = (
+        f"condition number {after.condition:.3g}, {after.excited} of {after.parameters} "
+        f"parameters excited; with each joint merely swinging: {before.condition:.3g}, "
+        f"{before.excited}"
+    )
+    drawing.text(0.01, 1 - 0.36 / drawing.get_figheight(), words, color=GREY, va="top")
     return save(drawing, path)

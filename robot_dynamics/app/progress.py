@@ -1,0 +1,21 @@
+"""What a long command says while it works."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+QUIET = 1.0
+"""s within which nothing is said of the progress"""
+
+
+class Progress:
+    """A line on stderr for each step, once it takes long enough for somebody to wonder."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+
+    def __call__(self, words: str) -> None:
+        passed = time.monotonic() - self._begin
+        if passed > QUIET:
+            print(f"{passed:4.0f} s: {words}", file=sys.stderr, flush=True)

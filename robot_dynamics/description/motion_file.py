@@ -1,0 +1,116 @@
+"""Motions as files: a JointTrajectory as YAML, with the names of trajectory_msgs' fields."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import DescriptionError, TrajectoryError, wrong
+from ..motion.trajectory import Trajectory, Waypoints
+from ..scalar import Floats
+from .files import find, read_text
+from .yaml_text import plain
+
+SECOND = 1_000_000_000
+FIELDS = ("positions", "velocities", "accelerations")
+MOST_SECONDS = 2**31 - 1
+"""of a builtin_interfaces/Duration"""
+
+
+def write_motion(
+    path: Path, joints: tuple[str, ...], time: Floats, q: Floats, qd: Floats, qdd: Floats
+) -> None:
+    """Write waypoints: times (k,) (s), q, qd, qdd (k, n).
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    lines = ["# trajectory_msgs/JointTrajectory: rad, m and s", f"joint_names: {_texts(joints)}"]
+    lines.append("points:")
+    for t, *states in zip(time, q, qd, qdd, strict=True):
+        total = round(float(t) * SECOND)
+        for k, (field, row) in enumerate(zip(FIELDS, states, strict=True)):
+            # rounding of rests is no motion
+            numbers = ", ".join(repr(round(float(x), 12) + 0.0) for x in row)
+            lines.append(f"{'  ' if k else '- '}{field}: [{numbers}]")
+        lines.append(f"  time_from_start: {{sec: {total // SECOND}, nanosec: {total % SECOND}}}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _texts(names: tuple[str, ...]) -> str:
+    import json
+
+    return json.dumps(list(names))  # JSON is YAML
+
+
+def read_motion(file: str | os.PathLike[str]) -> tuple[tuple[str, ...], Waypoints]:
+    """(joint names, waypoints) of a JointTrajectory as YAML, as `write_motion` writes it.
+
+    Raises:
+        TrajectoryError: there is no such file, or what it has is no motion; one line says what.
+    """
+    try:
+        path = find(os.fspath(file))
+        content = plain(read_text(path), path.name)
+    except DescriptionError as error:
+        raise TrajectoryError(str(error), name=os.fspath(file)) from None
+    name = path.name
+    if not isinstance(content, dict):
+        raise wrong(TrajectoryError, name, content, "a mapping with joint_names and points")
+    joints = content.get("joint_names")
+    if (
+        not isinstance(joints, list)
+        or not joints
+        or not all(isinstance(joint, str) and joint for joint in joints)
+        or len(set(joints)) != len(joints)
+    ):
+        raise wrong(TrajectoryError, f"{name}: joint_names", joints, "different joints' names")
+    points = content.get("points")
+    if not isinstance(points, list) or len(points) < 2:
+        raise wrong(TrajectoryError, f"{name}: points", points, "a list of at least two")
+    n = len(joints)
+    times, carries = [], []
+    states = np.zeros((len(points), 3, n))
+    for k, point in enumerate(points):
+        where = f"{name}: point {k + 1}"
+        if not isinstance(point, dict):
+            raise wrong(TrajectoryError, where, point, "positions and time_from_start")
+        times.append(_seconds(point.get("time_from_start"), where))
+        given = 3
+        for order, field in enumerate(FIELDS):
+            row = point.get(field)
+            if order and row in (None, []):
+                given = min(given, order)
+                continue
+            if given < order:
+                raise wrong(TrajectoryError, where, field, f"{FIELDS[order - 1]} beside {field}")
+            states[k, order] = _row(row, n, f"{where}: {field}")
+        carries.append(given)
+    q, qd, qdd = np.moveaxis(states, 1, 0)
+    waypoints = Waypoints(np.array(times), q, qd, qdd, np.array(carries))
+    Trajectory(waypoints)  # do its times rise, and its numbers fit together?
+    return tuple(joints), waypoints
+
+
+def _row(row: Any, n: int, where: str) -> list[float]:
+    good = isinstance(row, list) and all(
+        isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x) for x in row
+    )
+    if not good or len(row) != n:
+        raise wrong(TrajectoryError, where, row, f"{n} finite numbers, one a joint")
+    return [float(x) for x in row]
+
+
+def _seconds(value: Any, where: str) -> float:
+    expected = "{sec: 0 or more, nanosec: 0 to 999999999}"
+    if not isinstance(value, dict) or not set(value) <= {"sec", "nanosec"}:
+        raise wrong(TrajectoryError, f"{where}: time_from_start", value, expected)
+    sec, nanosec = value.get("sec", 0), value.get("nanosec", 0)
+    for part, most in ((sec, MOST_SECONDS), (nanosec, SECOND - 1)):
+        if not isinstance(part, int) or isinstance(part, bool) or not 0 <= part <= most:
+            raise wrong(TrajectoryError, f"{where}: time_from_start", value, expected)
+    return float(sec + nanosec / SECOND)

@@ -1,0 +1,469 @@
+"""A motion that tells as much about a robot as its limits allow.
+
+The regressor of the base parameters over the motion, rows by each joint's scale of torque, columns
+by what is typical of the robot, is W. The motion is the resting Fourier series that maximises
+log det Wᵀ W (a D-optimal design: what it takes for best does not depend on the columns' units),
+found by L-BFGS with quadratic penalties on what goes beyond the limits, from the best of some
+random starts; at last it is shrunk about its middle posture until a fine grid knows no violation.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..description import load
+from ..dynamics import InverseDynamics, base_parameters
+from ..errors import BackendError, InputError, wrong
+from ..mechanism import Mechanism
+from ..motion.fourier import FourierMotion, RestingSeries
+from ..motion.swing import Motion
+from .motion_limits import MotionLimits, Region, motion_limits
+from .recording import Floats
+from .unknowns import with_rotors
+
+TOP = 0.75
+"""Hz of the fastest harmonic: far below the elasticity of gears"""
+FEWEST, MOST = 5, 20
+"""Harmonics, where nothing else is asked for"""
+STATES = 160
+"""of the motion that the search looks at, at least, and eight a harmonic"""
+STARTS = 24
+STAGES = ((3.0, 80), (100.0, 40), (1000.0, 40))
+"""Weights of the penalty, and how many steps of the search each has"""
+RIDGE = 1e-12
+"""Keeps the logarithm finite where a start does not see everything"""
+STEP = 1e-6
+"""rad, rad/s, rad/s² …: of differences; the cube root of rounding would be too far for corners"""
+CLEARANCE = 0.01
+"""m that regions are kept away from, so that nothing happens between the grid's states: at 4 m/s
+a link moves so far in half a step of the grid"""
+GRID = 200.0
+"""Hz at which the limits are verified"""
+SHRINK = 0.995
+SMALLEST = 0.05
+"""A motion of this share of what was looked for is none"""
+TOLD = 1e-3
+"""Of the largest singular value: what has less is lost in the noise"""
+DRY = ("coulomb", "coulomb_negative", "stribeck", "offset")
+"""Columns that depend on rates by their sign: their slope is no slope"""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How much of the robot a motion excites."""
+
+    log_det: float
+    """Of WᵀW over the number of states; -inf: some combination of parameters is not seen at all"""
+    condition: float
+    """Of W: the best told combination of parameters over the worst told"""
+    excited: int
+    """Combinations with at least a thousandth of the largest singular value"""
+    parameters: int
+    """Combinations that some motion could tell: rigid bodies', friction's and rotors'"""
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """How near the motion comes to each limit: 1 is the limit itself."""
+
+    joints: tuple[str, ...]
+    """(m,), those that follow others too"""
+    independent: tuple[str, ...]
+    """(n,)"""
+    position: Floats
+    """(m,), distance from the range's middle over half the range"""
+    rate: Floats
+    acceleration: Floats
+    effort: Floats
+    """(n,), of the independent joints, by the description's model; 0 where no limit is known"""
+    rooms: dict[str, float]
+    """m, by region: how far the link stays away from it"""
+
+    def faults(self) -> list[str]:
+        """What is beyond its limit."""
+        found = []
+        for kind in ("position", "rate", "acceleration", "effort"):
+            worst = getattr(self, kind)
+            names = self.independent if kind == "effort" else self.joints
+            found += [f"{names[j]}: {kind}" for j in np.flatnonzero(~(worst <= 1.0))]
+        return found + [name for name, room in self.rooms.items() if not room >= 0.0]
+
+
+@dataclass(frozen=True, eq=False)
+class Excitement:
+    """The motion that was found."""
+
+    mechanism: Mechanism
+    joints: tuple[str, ...]
+    motion: FourierMotion
+    plain: Motion | None
+    """What it is compared to: every joint swings there and back, each at its own frequency"""
+    before: Score
+    """Of the plain motion"""
+    after: Score
+    limits: MotionLimits
+    margins: Margins
+    """On a fine grid, of the limits as they are given"""
+    names: tuple[str, ...]
+    """The combinations of parameters"""
+
+    def efforts(self, time: Floats) -> Floats:
+        """(k, n), N·m or N: what the described robot needs."""
+        return np.asarray(InverseDynamics(self.mechanism)(*self.motion(time)))
+
+
+def excite(
+    robot: Mechanism | str | os.PathLike[str],
+    duration: float = 20.0,
+    *,
+    limits: str | os.PathLike[str] | None = None,
+    regions: Sequence[Region] = (),
+    harmonics: int | None = None,
+    margin: float = 0.1,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> Excitement:
+    """A motion from rest to rest that excites the robot's parameters, inside its limits.
+
+    Args:
+        robot: a mechanism, or what `rd.load` takes.
+        duration: s.
+        limits: a joint_limits.yaml as MoveIt has it, over the description's; see `motion_limits`.
+        regions: where links' origins have to be. The bodies' extent is not known here.
+        harmonics: of the series; None: as many as come up to 0.75 Hz, 5 to 20.
+        margin: share of each limit that stays free.
+        seed: of the random starts.
+        progress: is told what is being done.
+
+    Raises:
+        DescriptionError: the description is broken.
+        InputError: an option that is wrong, a robot with loops, or limits that no motion keeps to.
+        BackendError: SciPy is not installed.
+    """
+    mechanism = robot if isinstance(robot, Mechanism) else load(robot)
+    if mechanism.loops:
+        raise InputError(
+            f"{mechanism.name}: it has loops, expected an open chain", name=mechanism.name
+        )
+    if not (np.isfinite(duration) and 1.0 <= duration <= 600.0):
+        raise wrong(InputError, "duration", duration, "1 to 600 s")
+    if not 0.0 <= margin < 0.9:
+        raise wrong(InputError, "margin", margin, "a share from 0 to below 0.9")
+    if harmonics is None:
+        harmonics = int(np.clip(round(TOP * duration), FEWEST, MOST))
+    elif not 2 <= harmonics <= 100:
+        raise wrong(InputError, "harmonics", harmonics, "2 to 100")
+    say = progress or _silent
+    say("the parameters that can be told")
+    given = motion_limits(mechanism, limits)
+    design = _Design(mechanism, given, given.within(margin), tuple(regions), seed)
+    series = RestingSeries(harmonics, float(duration))
+    found = _search(design, series, seed, say)
+    say("verifying")
+    motion = _inside(design, found)
+    plain = _plain(design, motion)
+    return Excitement(
+        mechanism, mechanism.joint_names, motion, plain,
+        _score(design, plain), _score(design, motion), given, design.margins(motion, given),
+        design.names,
+    )  # fmt: skip
+
+
+def _silent(words: str) -> None:
+    """Nobody wants to know."""
+
+
+class _Design:
+    """What makes a motion good, and what it must keep to.
+
+    Args:
+        given: the limits.
+        kept: those that the motion is to keep to.
+    """
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        given: MotionLimits,
+        kept: MotionLimits,
+        regions: tuple[Region, ...],
+        seed: int,
+    ):
+        complete = with_rotors(mechanism)
+        base = base_parameters(complete)
+        self.names, self._columns = base.names, list(base.independent)
+        self._dynamics = InverseDynamics(complete)
+        self._parameters = self._dynamics.parameters
+        self.given, self.kept, self.regions = given, kept, regions
+        S, s = mechanism.coordinates()
+        self.S, self.s = np.asarray(S, dtype=float), np.asarray(s, dtype=float)
+        self.own = mechanism.joint_names
+        own = [mechanism.tree_names.index(name) for name in self.own]
+        self.lower, self.upper = kept.lower[own], kept.upper[own]
+        self.reach = (self.upper - self.lower) / 2
+        self._dry = [
+            k for k, name in enumerate(self._dynamics.parameter_names)
+            if name.rpartition(".")[2] in DRY
+        ]  # fmt: skip
+        rng = np.random.default_rng(seed)
+        q = rng.uniform(self.lower, self.upper, (1000, len(own)))
+        qd = rng.uniform(-1, 1, q.shape) * kept.rate[own]
+        qdd = rng.uniform(-1, 1, q.shape) * kept.acceleration[own]
+        Y = self._dynamics.regressor(q, qd, qdd)
+        typical = np.sqrt(np.mean((Y @ self._parameters) ** 2, axis=0))
+        torque = np.where(np.isfinite(given.effort), given.effort, typical)
+        self._rows = 1.0 / np.where(torque > 0, torque, 1.0)
+        W = Y[..., self._columns] * self._rows[:, None]
+        self._scale = 1.0 / np.sqrt(np.mean(np.sum(W**2, axis=1), axis=0))
+        for region in regions:  # a link that is none is told of now
+            self._dynamics.pose(q[0], region.link)
+
+    def torques(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
+        """(W (k, n, b), tau (k, n))"""
+        Y = self._dynamics.regressor(q, qd, qdd)
+        return self._weighed(Y), np.asarray(Y @ self._parameters)
+
+    def _weighed(self, Y: Floats) -> Floats:
+        return np.asarray(Y[..., self._columns] * (self._rows[:, None] * self._scale))
+
+    def points(self, region: Region, q: Floats) -> Floats:
+        """(…, 3), m: the link's origin"""
+        return np.asarray(self._dynamics.pose(q, region.link)[..., :3, 3])
+
+    def cost(
+        self, q: Floats, qd: Floats, qdd: Floats, weight: float, sloped: bool = True
+    ) -> tuple[float, list[Floats]]:
+        """-log det WᵀW / b + weight Σ violation², and its slopes by q, qd, qdd (k, n).
+
+        Without slopes (zeros) it is quicker.
+        """
+        Y = self._dynamics.regressor(q, qd, qdd)
+        W, tau = self._weighed(Y), Y @ self._parameters
+        k, n, b = W.shape
+        flat = W.reshape(-1, b)
+        M = flat.T @ flat / k + RIDGE * np.eye(b)
+        value = -float(np.linalg.slogdet(M)[1]) / b
+        limit = self.kept.effort
+        over = np.maximum(np.abs(tau) / limit - 1.0, 0.0)
+        value += weight * float(np.sum(over**2))
+        slopes = [np.zeros_like(q) for _ in range(3)]
+        if sloped:
+            # d log det M = 2 tr(M⁻¹ Wᵀ dW) / k
+            by_W = -2.0 / (b * k) * np.linalg.solve(M, flat.T).T.reshape(k, n, b)
+            by_tau = 2.0 * weight * over * np.sign(tau) / limit
+            slopes = self._slopes(q, qd, qdd, Y, by_W, by_tau)
+        value += self._stay((q, qd, qdd), weight, slopes)
+        value += self._regions(q, weight, slopes[0])
+        return value, slopes
+
+    def _slopes(
+        self, q: Floats, qd: Floats, qdd: Floats, Y: Floats, by_W: Floats, by_tau: Floats
+    ) -> list[Floats]:
+        """By q, qd and qdd, of what has these slopes by W (k, n, b) and tau (k, n)."""
+        k, n, p = Y.shape
+        by_Y = by_tau[..., None] * self._parameters
+        by_Y[..., self._columns] += by_W * (self._rows[:, None] * self._scale)
+        by_Y[..., self._dry] = 0.0
+        moved = np.broadcast_to(np.stack([q, qd, qdd]), (3 * n, 3, k, n)).copy()
+        for order in range(3):
+            for j in range(n):
+                moved[order * n + j, order, :, j] += STEP
+        Y1 = self._dynamics.regressor(moved[:, 0], moved[:, 1], moved[:, 2])
+        there = (Y1.reshape(3 * n, k, 1, n * p) @ by_Y.reshape(k, n * p, 1))[..., 0, 0]
+        change = (there - np.einsum("kip,kip->k", by_Y, Y)) / STEP
+        return [np.ascontiguousarray(each.T) for each in change.reshape(3, n, k)]
+
+    def _stay(self, state: Sequence[Floats], weight: float, slopes: list[Floats]) -> float:
+        """Σ of the squares of what positions, rates and accelerations are too large by."""
+        value, kept = 0.0, self.kept
+        for order, (x, low, high) in enumerate(
+            zip(
+                state,
+                (kept.lower, -kept.rate, -kept.acceleration),
+                (kept.upper, kept.rate, kept.acceleration),
+                strict=True,
+            )
+        ):
+            tree = x @ self.S.T + (self.s if order == 0 else 0.0)
+            unit = np.where(np.isfinite(high - low), (high - low) / 2, 1.0)
+            over = (np.maximum(tree - high, 0.0) - np.maximum(low - tree, 0.0)) / unit
+            value += weight * float(np.sum(over**2))
+            slopes[order] += (2.0 * weight * over / unit) @ self.S
+        return value
+
+    def _regions(self, q: Floats, weight: float, slope: Floats) -> float:
+        value = 0.0
+        for region in self.regions:
+            room = region.room(self.points(region, q)) - 2 * CLEARANCE
+            under = np.maximum(-room, 0.0) / 0.1
+            value += weight * float(np.sum(under**2))
+            for j in range(q.shape[1]) if under.any() else ():
+                moved = q.copy()
+                moved[:, j] += STEP
+                change = region.room(self.points(region, moved)) - 2 * CLEARANCE - room
+                slope[:, j] -= 2.0 * weight * under / 0.1 * change / STEP
+        return value
+
+    def kinematic(self, motion: Any, limits: MotionLimits) -> tuple[Floats, Floats, Floats]:
+        """(m,) each: the shares of position, rate and acceleration limits, see `Margins`.
+
+        Of a Fourier series they hold between the grid's states too, to the last digit.
+        """
+        time, more = _grid(motion)
+        q, qd, qdd = motion(time)
+        tree = q @ self.S.T + self.s
+        offset = (tree.max(axis=0) + tree.min(axis=0)) / 2
+        swing = more * np.abs(tree - offset).max(axis=0)
+        bounded = np.isfinite(limits.upper - limits.lower)
+        low, high = (np.where(bounded, x, 0.0) for x in (limits.lower, limits.upper))
+        half = np.where(bounded, (high - low) / 2, np.inf)
+        return (
+            (swing + np.abs(offset - (low + high) / 2)) / half,
+            more * np.abs(qd @ self.S.T).max(axis=0) / limits.rate,
+            more * np.abs(qdd @ self.S.T).max(axis=0) / limits.acceleration,
+        )
+
+    def margins(self, motion: Any, limits: MotionLimits) -> Margins:
+        """Of these limits, on a fine grid."""
+        q, qd, qdd = motion(_grid(motion)[0])
+        effort = np.abs(self.torques(q, qd, qdd)[1]).max(axis=0) / limits.effort
+        rooms = {
+            str(region): float(region.room(self.points(region, q)).min()) - CLEARANCE
+            for region in self.regions
+        }
+        return Margins(limits.joints, self.own, *self.kinematic(motion, limits), effort, rooms)
+
+
+def _grid(motion: Any) -> tuple[Floats, float]:
+    """(times, how much larger a motion can be between them)."""
+    count, more = max(round(GRID * motion.duration), 1000), 1.0
+    if isinstance(motion, FourierMotion):
+        count = max(count, 40 * motion.series.harmonics)
+        more = motion.series.overshoot(count)
+    return np.arange(count) / count * motion.duration, more
+
+
+def _score(design: _Design, motion: Any) -> Score:
+    """Of a motion; None: there is none, and nothing is told."""
+    parameters = len(design.names)
+    if motion is None:
+        return Score(float("-inf"), float("inf"), 0, parameters)
+    count = round(100 * motion.duration)
+    W, _ = design.torques(*motion((np.arange(count) + 0.5) / count * motion.duration))
+    values = np.linalg.svd(W.reshape(-1, W.shape[-1]) / np.sqrt(count), compute_uv=False)
+    seen = values > np.finfo(float).eps * count * values[0]
+    return Score(
+        float(2 * np.log(values).sum()) if seen.all() else float("-inf"),
+        float(values[0] / values[-1]) if seen.all() else float("inf"),
+        int(np.sum(values >= TOLD * values[0])),
+        parameters,
+    )
+
+
+def _search(
+    design: _Design, series: RestingSeries, seed: int, say: Callable[[str], None]
+) -> FourierMotion:
+    try:
+        from scipy.optimize import minimize
+    except ImportError:
+        raise BackendError(
+            "SciPy is missing, which looks for the motion: pip install 'robot_dynamics[identify]'",
+            name="scipy",
+            expected="an installed scipy",
+        ) from None
+    n = len(design.reach)
+    count = max(STATES, 8 * series.harmonics)
+    # not at the ends, where all joints rest
+    basis = series.basis((np.arange(count) + 0.5) / count * series.duration)
+
+    def motion(x: Floats) -> FourierMotion:
+        rows = x.reshape(n, -1) * design.reach[:, None]
+        return FourierMotion(series, rows[:, 0], rows[:, 1:])
+
+    def cost(x: Floats, weight: float, sloped: bool = True) -> tuple[float, Floats]:
+        rows = x.reshape(n, -1) * design.reach[:, None]
+        q, qd, qdd = (each @ rows[:, 1:].T for each in basis)
+        value, slopes = design.cost(q + rows[:, 0], qd, qdd, weight, sloped)
+        # by the chain rule: q = offset + Φ c
+        by_offset = slopes[0].sum(axis=0)[:, None]
+        by_rows = sum(slope.T @ each for slope, each in zip(slopes, basis, strict=True))
+        slope = np.concatenate([by_offset, by_rows], axis=1)
+        return value, (slope * design.reach[:, None]).ravel()
+
+    rng = np.random.default_rng(seed)
+    best, lowest = None, np.inf
+    center = (design.lower + design.upper) / 2
+    for k in range(STARTS):
+        say(f"start {k + 1} of {STARTS}")
+        # where a joint swings about, and the half of its range that is left to either side
+        aside = (k > 0) * rng.uniform(-0.6, 0.6, n)
+        middle, room = center + aside * design.reach, 1.0 - np.abs(aside)
+        rows = rng.normal(size=(n, series.size)) * design.reach[:, None]
+        shares = design.kinematic(FourierMotion(series, center, rows), design.kept)
+        rows *= (room / _largest(design, np.max(shares, axis=0)))[:, None]
+        x = np.column_stack([middle, rows]) / design.reach[:, None]
+        value = cost(x.ravel(), STAGES[-1][0], sloped=False)[0]
+        if best is None or value < lowest:
+            best, lowest = x.ravel(), value
+    assert best is not None
+    for stage, (weight, steps) in enumerate(STAGES, start=1):
+        done = 0
+
+        def report(_: Floats, stage: int = stage, steps: int = steps) -> None:
+            nonlocal done
+            done += 1
+            if done % 10 == 0:
+                say(f"stage {stage} of {len(STAGES)}: {done} of {steps} steps")
+
+        result = minimize(
+            cost, best, args=(weight,), jac=True, method="L-BFGS-B", callback=report,
+            options={"maxiter": steps, "maxcor": 30},
+        )  # fmt: skip
+        best = np.asarray(result.x)
+    return motion(best)
+
+
+def _largest(design: _Design, shares: Floats) -> Floats:
+    """(n,): of each joint and those that follow it, from (m,)."""
+    return np.array([shares[row].max() for row in design.S.T != 0])
+
+
+def _inside(design: _Design, motion: FourierMotion) -> FourierMotion:
+    """Shrunk about its offsets as far as the limits ask for."""
+    share = 1.0
+    while share > SMALLEST:
+        smaller = motion.shrunk(share)
+        faults = design.margins(smaller, design.kept).faults()
+        if not faults:
+            return smaller
+        share *= SHRINK if share > 0.9 else 0.95
+    raise InputError(
+        "no motion was found inside the limits; what stands in the way: " + ", ".join(faults[:5]),
+        name="limits",
+        expected="limits that leave room, or another --seed",
+    )
+
+
+def _plain(design: _Design, motion: FourierMotion) -> Motion | None:
+    """Each joint through as much of its range as the limits allow, the k-th k times."""
+    for center in ((design.lower + design.upper) / 2, motion.offsets):
+        reach = np.minimum(center - design.lower, design.upper - center)
+        shares = design.kinematic(_swinging(center, reach, motion.duration), design.kept)
+        reach = reach / np.maximum(_largest(design, np.max(shares, axis=0)), 1.0)
+        share = 1.0
+        while share > SMALLEST:
+            plain = _swinging(center, share * reach, motion.duration)
+            if not design.margins(plain, design.kept).faults():
+                return plain
+            share *= 0.97
+    return None
+
+
+def _swinging(center: Floats, reach: Floats, duration: float) -> Motion:
+    cycles = range(1, len(center) + 1)
+    return Motion(tuple(center - reach), tuple(2 * reach), tuple(map(float, cycles)), duration)
