@@ -114,15 +114,16 @@ def test_the_fit_is_the_minimum_that_scipy_finds(gamma):
     slope = [(objective(x + s) - objective(x - s)) / 2e-4 for s in steps]
     bend = [(objective(x + s) - 2 * objective(x) + objective(x - s)) / 1e-8 for s in steps]
     np.testing.assert_allclose(slope, 0, atol=1e-3 * np.sqrt(np.diag(H).max()))
-    np.testing.assert_allclose(bend, np.diag(H), rtol=0.02, atol=0.02 * np.diag(H).max())
+    np.testing.assert_allclose(bend, np.diag(H), rtol=0.02, atol=1e-3 * np.diag(H).min())
 
 
 def test_with_much_data_the_fit_is_least_squares_and_with_none_the_description():
-    prior, A, b, truth = problem(3, 1e10)
-    x, _ = minimise(A.T @ A, A.T @ b, prior, 1.0)
-    best = np.linalg.lstsq(A, b, rcond=None)[0]
-    if all(is_possible(best[k : k + 10]) for k in (0, 10)):
-        np.testing.assert_allclose(x, best, atol=1e-5)
+    prior, A, _, truth = problem(3, 1e10)
+    for factor in (1.0, 1e4):  # the nearer to certain, the longer is the way from the description
+        b = factor * A @ truth
+        x, _ = minimise(factor**2 * A.T @ A, factor * A.T @ b, prior, 1.0)
+        best = np.linalg.lstsq(factor * A, b, rcond=None)[0]
+        np.testing.assert_allclose(x, best, atol=1e-6)
     x, _ = minimise(np.zeros((21, 21)), np.zeros(21), prior, 1.0)
     np.testing.assert_allclose(x, prior.mean, atol=1e-9)
     # noise that asks for what cannot be gets the nearest that can
@@ -162,6 +163,7 @@ def test_every_law_is_the_friction_it_says(turns):
         assert not list(friction.faults())
         seen.add((law.names, law.rate, law.tied))
     assert len(seen) == len(laws.laws())
+    assert max(laws.rates(turns)) == (0.7 if turns else pytest.approx(0.07))
 
 
 @pytest.mark.parametrize(
@@ -173,6 +175,12 @@ def test_every_law_is_the_friction_it_says(turns):
         (("coulomb", "stribeck_torque"), (1, -1.1), "stribeck_torque", ("coulomb",)),
         (("coulomb", "stribeck_torque"), (1, -0.9), None, None),
         (("coulomb", "offset"), (1, -5), None, None),
+        (
+            ("coulomb", "coulomb_negative", "offset", "stribeck_torque"),
+            (1, -0.5, 0, 0.6),
+            "coulomb",
+            ("offset",),
+        ),
     ],
 )
 def test_friction_never_drives_its_joint(names, values, fault, instead):
