@@ -33,6 +33,7 @@ IDENTIFY = [
     "rosbags>=0.11",  # rosbag2 folders, .db3 and .mcap without ROS
     "scipy>=1.8",  # zero-phase filters, spectra and splines
 ]
+FLEET = ["distributed>=2023.5"]  # recordings reduced by many machines, workers that may die
 
 setup(
     name=NAME,
@@ -60,6 +61,7 @@ setup(
         "ros": ROS,
         "sim": SIM,
         "identify": IDENTIFY,
+        "fleet": [*IDENTIFY, *FLEET],
         "test": ["pytest"],  # where colcon looks for the test runner
         "dev": [
             "pytest>=7",
@@ -68,6 +70,7 @@ setup(
             "cosmic-ray>=8.3",  # would the tests notice a mutation?
             "pytest-cov>=5",  # which tests run a line
             *IDENTIFY,
+            *FLEET,
             "nox>=2024.3",  # the core's tests on other Pythons
             "ruff>=0.9",
             "mypy>=1.10",

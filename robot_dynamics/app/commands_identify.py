@@ -34,6 +34,11 @@ def add(command: Command) -> None:
     identify.add_argument(
         "--payload", metavar="LINK", help="look for this link's body alone, the arm as described"
     )
+    identify.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="of Dask, whose workers read the recordings where they lie (tcp://host:8786)",
+    )
 
     replay = command("replay", _replay, "Models' torques beside the measured ones.")
     replay.add_argument(
@@ -89,6 +94,7 @@ def _identify(options: argparse.Namespace) -> Result:
         effort_scale=factors(options.effort_scale),
         payload=options.payload,
         cutoff=_cutoff(options.cutoff),
+        scheduler=options.scheduler,
         progress=progress,
     )
     folder = Path(options.out)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..dynamics import InverseDynamics
-from ..mechanism import Mechanism
 from .preparation import Prepared
 from .recording import Floats
 
@@ -44,19 +42,30 @@ def _over(error: Floats, torque: Floats) -> Floats:
         return np.where(torque > 0, error / torque, np.nan)
 
 
-def compare(parts: Iterable[Prepared], described: Mechanism, identified: Mechanism) -> Errors:
-    """Both models' errors, part after part."""
-    models = [InverseDynamics(each) for each in (described, identified)]
-    joints = models[0].joint_names
-    squares, count = np.zeros((4, len(joints))), np.zeros(len(joints))
-    duration = 0.0
-    for part in parts:
-        duration += part.duration
-        for each in part.stretches:
-            before, after = (model(each.q, each.qd, each.qdd) for model in models)
-            misses = (each.tau, each.tau - before, each.tau - after, each.unfiltered - after)
-            for k, miss in enumerate(misses):
-                squares[k] += (np.where(each.usable, miss, 0.0) ** 2).sum(axis=0)
-            count += each.usable.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return Errors(joints, duration, *np.sqrt(squares / count))
+@dataclass(frozen=True, eq=False)
+class Misses:
+    """Sums over samples; those of several recordings add up."""
+
+    squares: Floats
+    """(4, n): of the torque, of what description and model miss, and of the unfiltered miss"""
+    count: Floats
+    """(n,)"""
+    duration: float
+    """s"""
+
+    def errors(self, joints: tuple[str, ...]) -> Errors:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return Errors(joints, float(self.duration), *np.sqrt(self.squares / self.count))
+
+
+def misses(part: Prepared, models: tuple[InverseDynamics, InverseDynamics]) -> Misses:
+    """Of the description and of the identified model."""
+    n = len(part.joints)
+    squares, count = np.zeros((4, n)), np.zeros(n)
+    for each in part.stretches:
+        before, after = (model(each.q, each.qd, each.qdd) for model in models)
+        differences = (each.tau, each.tau - before, each.tau - after, each.unfiltered - after)
+        for k, miss in enumerate(differences):
+            squares[k] += (np.where(each.usable, miss, 0.0) ** 2).sum(axis=0)
+        count += each.usable.sum(axis=0)
+    return Misses(squares, count, part.duration)

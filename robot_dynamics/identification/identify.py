@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from ..description import load
-from ..errors import InputError, RecordingError
+from ..errors import InputError, RecordingError, RobotDynamicsError
 from ..mechanism import Mechanism
-from .errors import Errors, compare
+from .errors import Errors, Misses
 from .fit import Fit, fit
+from .fleet import Fleet, Source, Sum, fleet_at
 from .model import mechanism_of
-from .normal_equations import NormalEquations, reduce
-from .preparation import Prepared, Samples, prepare
+from .normal_equations import NormalEquations
+from .passes import HELD_OUT, Judgement, Reduced, Reduction, Show, Trace, Work
 from .quality import Excitation, excitation, warnings
-from .read import read
 from .recording import Floats, Recording
 from .shelf import Shelf
-from .solve import Prior
-from .unknowns import Unknowns, match
-
-HELD_OUT = 1 / 3
-"""Of each recording, the last: what the fit has not seen where no other recording judges it"""
-SHOWN = 6000
-"""Samples of a recording that are kept to be looked at"""
+from .unknowns import match
 
 NONSENSE = 0.99
 """Of every joint's torque: a model that misses more is none"""
 
-Source = str | os.PathLike[str] | Recording
-
-
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """Samples to be looked at."""
-
-    source: str
-    seen: bool
-    """Did the fit see them?"""
-    samples: Samples
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,11 +117,13 @@ def identify(
     effort_scale: Mapping[str, float] | None = None,
     payload: str | None = None,
     cutoff: float | None = None,
+    scheduler: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Identification:
     """The robot that the recordings show.
 
-    Recordings are taken one after another; only their normal equations are kept.
+    Recordings are taken one by one; only their normal equations are kept. One that cannot be used
+    is named among the warnings and left out, unless it is the only one.
 
     Args:
         robot: a mechanism, or what `rd.load` takes.
@@ -147,13 +134,16 @@ def identify(
         effort_scale: by joint (as described), what its efforts are multiplied with to be N·m or N.
         payload: a link whose ten numbers alone are looked for, the arm being as described.
         cutoff: Hz, of the filter; None: from each recording's spectra.
+        scheduler: address of a Dask scheduler, whose workers read the recordings by their paths;
+            None: this process does.
         progress: is told what is being done.
 
     Raises:
         DescriptionError: the description is broken.
-        RecordingError: a recording is broken, of another robot, too short, at rest, or has no
-            efforts.
+        RecordingError: no recording can be used: the first is broken, of another robot, too short,
+            at rest, or has no efforts.
         InputError: an option that does not fit robot and recordings.
+        BackendError: there is no such scheduler, or it has no workers.
     """
     progress = progress or _silent
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
@@ -165,42 +155,39 @@ def identify(
     judges = _listed(validate) if validate is not None else []
     if not sources:
         raise InputError("recordings: found none, expected at least one", name="recordings")
-    session = _Session(mechanism, topic, rename or {}, effort_scale or {}, payload, cutoff)
-    normal: NormalEquations | None = None
-    with Shelf() as fitted, Shelf() as unseen:
-        for source in sources:
-            progress(f"reading {_called(source)}")
-            prepared = session.prepared(source)
-            progress(f"reducing {prepared.duration:.3g} s of {prepared.source}")
-            train, *rest = [prepared] if judges else prepared.split(HELD_OUT)
-            part = session.reduced(train)
-            normal = part if normal is None else normal + part
-            fitted.put(train)
-            unseen.put(*rest)
-        for source in judges:
-            progress(f"reading {_called(source)}")
-            unseen.put(session.prepared(source))
+    with fleet_at(scheduler) as fleet, Shelf() as shelf:
+        work = Work(
+            mechanism, topic, rename or {}, effort_scale or {}, payload, cutoff,
+            0.0 if judges else HELD_OUT, shelf,
+        )  # fmt: skip
+        passes = _Passes(fleet, progress)
+        normal, kept = _reduced(passes, work, dict(enumerate(sources)))
+        used = [*kept.values()]
+        joints = used[0].joints
         progress("fitting")
-        assert normal is not None
-        found = fit(session.unknowns, normal)
+        found = fit(work.unknowns(joints), normal)
         model = mechanism_of(found)
-        progress("judging")
-        described = session.described
-        errors = compare(unseen, described, model)
+        described, missing = match(mechanism, joints)
+        errors, fitted, traces = _judged(
+            passes, work, {k: sources[k] for k in kept}, dict(enumerate(judges)), described, model
+        )
         _refuse_nonsense(errors)
         told = excitation(found)
+        highest = np.max([each.highest for each in used], axis=0)
+        moved = highest - np.min([each.lowest for each in used], axis=0)
+        locked = {name: float(mechanism.home.get(name, 0.0)) for name in missing}
         return Identification(
             mechanism=model,
             described=described,
             fit=found,
             errors=errors,
-            fitted=compare(fitted, described, model),
-            locked=session.locked,
-            notes=tuple(session.notes),
-            warnings=tuple(warnings(told, errors, session.moved)),
-            cutoffs=session.cutoffs,
-            duration=sum(each.duration for each in fitted),
-            traces=(*_traces(fitted, seen=True), *_traces(unseen, seen=False)),
+            fitted=fitted,
+            locked=locked,
+            notes=tuple(_notes(fleet, locked, used)),
+            warnings=(*passes.left_out, *warnings(told, errors, moved)),
+            cutoffs={each.source: each.cutoff for each in used},
+            duration=fitted.duration,
+            traces=traces,
             excitation=told,
             source=None if isinstance(robot, Mechanism) else os.fspath(robot),
         )
@@ -219,10 +206,105 @@ def _refuse_nonsense(errors: Errors) -> None:
         )
 
 
-def _traces(shelf: Shelf, seen: bool) -> Iterator[Trace]:
-    for prepared in islice(shelf, 1):
-        for samples in prepared.stretches:
-            yield Trace(prepared.source, seen, _thinned(samples))
+class _Passes:
+    """Over recordings, of which some may be of no use."""
+
+    def __init__(self, fleet: Fleet, progress: Callable[[str], None]):
+        self._fleet, self._progress = fleet, progress
+        self.left_out: list[str] = []
+
+    def over(
+        self,
+        doing: str,
+        function: Callable[[Source], R],
+        sources: Mapping[int, Source],
+        needed: bool = True,
+    ) -> Iterator[tuple[int, R]]:
+        """What comes of each, in any order, of those that can be used.
+
+        Raises:
+            RobotDynamicsError: what is wrong with the first, where one is needed and there is none.
+        """
+        places, faults = [*sources], {}
+        if places:
+            more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+            self._progress(f"{doing} {_called(sources[places[0]])}{more}")
+        for done, (k, outcome) in enumerate(self._fleet.map(function, [*sources.values()]), 1):
+            place = places[k]
+            if isinstance(outcome, RobotDynamicsError):
+                faults[place] = outcome
+            else:
+                yield place, outcome
+            if len(places) > 1:
+                self._progress(f"{doing}: {done} of {len(places)}, {_called(sources[place])}")
+        if needed and faults and len(faults) == len(places):
+            raise faults[min(faults)]
+        self.left_out += [f"left out: {faults[place]}" for place in sorted(faults)]
+
+
+def _reduced(
+    passes: _Passes, work: Work, sources: Mapping[int, Source]
+) -> tuple[NormalEquations, dict[int, Reduced]]:
+    """The sum of all, and what is kept of each.
+
+    Recordings may have different joints. Those that most of the motion has are fitted to.
+    """
+    groups: dict[tuple[str, ...], tuple[Sum[NormalEquations], dict[int, Reduced]]] = {}
+
+    def take(joints: tuple[str, ...] | None, some: Mapping[int, Source]) -> None:
+        function, needed = Reduction(work, joints), joints is None
+        for k, (normal, each) in passes.over("reducing", function, some, needed):
+            total, members = groups.setdefault(each.joints, (Sum(), {}))
+            total.add(normal)
+            members[k] = each
+
+    take(None, sources)
+
+    def motion(joints: tuple[str, ...]) -> tuple[float, int, tuple[str, ...]]:
+        return math.fsum(each.duration for each in groups[joints][1].values()), len(joints), joints
+
+    joints = max(groups, key=motion)
+    take(joints, {k: sources[k] for other in groups if other != joints for k in groups[other][1]})
+    total, members = groups[joints]
+    return total.value(), dict(sorted(members.items()))
+
+
+def _judged(
+    passes: _Passes,
+    work: Work,
+    used: Mapping[int, Source],
+    judges: Mapping[int, Source],
+    described: Mechanism,
+    model: Mechanism,
+) -> tuple[Errors, Errors, tuple[Trace, ...]]:
+    """(errors on motion that the fit has not seen, on that it was fitted to, traces)."""
+    judgement, show = Judgement(work, described, model), Show(work, described.joint_names)
+    fitted: Sum[Misses] = Sum()
+    unseen: Sum[Misses] = Sum()
+    shown: list[Source] = []
+    for some, judging in ((used, False), (judges, True)):
+        done = []
+        for k, (first, last) in passes.over("judging", judgement, some):
+            (unseen if judging else fitted).add(first)
+            if not judges:
+                unseen.add(last)
+            done.append(k)
+        shown += [some[min(done)]] if done else []
+    traces = passes.over("showing", show, dict(enumerate(shown)))
+    found = [
+        replace(trace, seen=trace.seen and k == 0) for k, each in sorted(traces) for trace in each
+    ]
+    joints = described.joint_names
+    return unseen.value().errors(joints), fitted.value().errors(joints), tuple(found)
+
+
+def _notes(fleet: Fleet, locked: Mapping[str, float], used: Iterable[Reduced]) -> Iterator[str]:
+    yield from fleet.notes
+    if locked:
+        held = ", ".join(f"{name} at {value:g}" for name, value in locked.items())
+        yield f"not recorded, and locked: {held}"
+    for each in used:
+        yield from (f"{each.source}: {note}" for note in each.notes)
 
 
 def _silent(words: str) -> None:
@@ -237,77 +319,3 @@ def _listed(sources: Source | Sequence[Source]) -> list[Source]:
 
 def _called(source: Source) -> str:
     return source.source if isinstance(source, Recording) else Path(source).name
-
-
-class _Session:
-    """What all recordings of one identification share."""
-
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        topic: str | None,
-        rename: Mapping[str, str],
-        effort_scale: Mapping[str, float],
-        payload: str | None,
-        cutoff: float | None,
-    ):
-        self._mechanism, self._payload = mechanism, payload
-        self._topic, self._cutoff = topic, cutoff
-        self._rename, self._scale = rename, effort_scale
-        self._unknowns: Unknowns | None = None
-        self.locked: dict[str, float] = {}
-        self.notes: list[str] = []
-        self.cutoffs: dict[str, float | None] = {}
-        self._lowest: Floats | None = None
-        self._highest: Floats | None = None
-
-    @property
-    def moved(self) -> Floats:
-        """(n,), rad or m: from the lowest to the highest position that was recorded"""
-        assert self._lowest is not None
-        assert self._highest is not None
-        return self._highest - self._lowest
-
-    @property
-    def unknowns(self) -> Unknowns:
-        assert self._unknowns is not None, "a recording was read"
-        return self._unknowns
-
-    @property
-    def described(self) -> Mechanism:
-        """The mechanism with what was not recorded locked, nothing added."""
-        return match(self._mechanism, self.unknowns.joints)[0]
-
-    def prepared(self, source: Source) -> Prepared:
-        recording = source if isinstance(source, Recording) else read(source, self._topic)
-        recording = recording.renamed(self._rename).scaled(self._scale)
-        if self._unknowns is None:
-            mechanism, missing = match(self._mechanism, recording.names)
-            self._unknowns = Unknowns.of(mechanism, self._payload)
-            self.locked = {name: float(self._mechanism.home.get(name, 0.0)) for name in missing}
-            if missing:
-                held = ", ".join(f"{name} at {value:g}" for name, value in self.locked.items())
-                self.notes.append(f"not recorded, and locked: {held}")
-        lacking = [name for name in self.unknowns.joints if name not in recording.names]
-        if lacking:
-            raise RecordingError(
-                f"{recording.source}: joints {', '.join(lacking)} are not in it, as they are in "
-                "the first recording",
-                name=recording.source,
-            )
-        prepared = prepare(recording, self.unknowns.joints, self._cutoff)
-        self.notes += [f"{prepared.source}: {note}" for note in prepared.notes]
-        self.cutoffs[prepared.source] = prepared.cutoff
-        q = np.concatenate([each.q for each in prepared.stretches])
-        low, high = q.min(axis=0), q.max(axis=0)
-        self._lowest = low if self._lowest is None else np.minimum(low, self._lowest)
-        self._highest = high if self._highest is None else np.maximum(high, self._highest)
-        return prepared
-
-    def reduced(self, prepared: Prepared) -> NormalEquations:
-        prior = Prior(self.unknowns.references(), np.zeros(0), np.zeros(0))
-        return reduce(self.unknowns, prior, prepared)
-
-
-def _thinned(samples: Samples) -> Samples:
-    return samples.rows(slice(None, None, max(1, len(samples) // SHOWN)))

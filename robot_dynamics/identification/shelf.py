@@ -1,22 +1,26 @@
-"""Prepared recordings on disk: however many there are, one at a time is in memory."""
+"""Prepared recordings on disk, so that a second pass need not prepare them again."""
 
 from __future__ import annotations
 
 import pickle
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Hashable
 from pathlib import Path
 from types import TracebackType
 
 from .preparation import Prepared
 
+ROOM = 1 << 30
+"""Bytes: what is prepared beyond this is not kept, however many recordings there are"""
+
 
 class Shelf:
-    """Recordings in the order in which they were put there, for as long as it is open."""
+    """Recordings by key, for as long as it is open and has room."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: int = ROOM) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="robot_dynamics_")
-        self._count = 0
+        self._paths: dict[Hashable, Path] = {}
+        self._room = room
 
     def __enter__(self) -> Shelf:
         return self
@@ -29,15 +33,16 @@ class Shelf:
     ) -> None:
         self._folder.cleanup()
 
-    def put(self, *recordings: Prepared) -> None:
-        """Writes recordings to disk, after those that are there."""
-        for each in recordings:
-            self._path(self._count).write_bytes(pickle.dumps(each))
-            self._count += 1
+    def put(self, key: Hashable, prepared: Prepared) -> None:
+        """Kept if there is room."""
+        content = pickle.dumps(prepared)
+        if key in self._paths or len(content) > self._room:
+            return
+        self._room -= len(content)
+        path = Path(self._folder.name) / str(len(self._paths))
+        path.write_bytes(content)
+        self._paths[key] = path
 
-    def __iter__(self) -> Iterator[Prepared]:
-        for k in range(self._count):
-            yield pickle.loads(self._path(k).read_bytes())  # noqa: S301  what `put` wrote
-
-    def _path(self, k: int) -> Path:
-        return Path(self._folder.name) / str(k)
+    def get(self, key: Hashable) -> Prepared | None:
+        path = self._paths.get(key)
+        return pickle.loads(path.read_bytes()) if path else None  # noqa: S301  what `put` wrote

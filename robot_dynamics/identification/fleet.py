@@ -1,0 +1,315 @@
+"""A function over many recordings, each where it lies: in this process, or by a fleet of workers.
+
+A recording is read, and made small, by the one that the function runs on; what comes back is taken
+as it arrives, so that neither the recordings nor their results are all in memory at once.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from ..errors import BackendError, RecordingError, RobotDynamicsError, one_line
+from .recording import Recording
+
+CONNECT = 4.0
+"""s to wait for a scheduler to answer"""
+PATIENCE = 20.0
+"""s to wait for a worker where there is none"""
+LOOK = 2.0
+"""s between looks at whether there are still workers"""
+AHEAD = 2
+"""Recordings for each thread that are given out at once: one to work on, one to go on with"""
+RETRIES = 2
+"""Of what fails for a reason that is not the recording's own: a disk, a network"""
+DIFFERENCES = ("robot_dynamics", "python", "numpy", "scipy", "dask", "distributed")
+"""Packages whose versions are to be the same everywhere"""
+
+Source = str | os.PathLike[str] | Recording
+R = TypeVar("R")
+Outcome = tuple[int, R | RobotDynamicsError]
+"""Which of the recordings, and what came of it"""
+
+
+class Fleet(Protocol):
+    """Where functions of recordings run."""
+
+    notes: tuple[str, ...]
+    """What is to be said about it"""
+
+    def map(
+        self, function: Callable[[Source], R], sources: Sequence[Source]
+    ) -> Iterator[Outcome[R]]:
+        """What comes of each recording, in any order; what is wrong with one is its outcome."""
+
+
+class Here:
+    """In this process, one after another."""
+
+    notes: tuple[str, ...] = ()
+
+    def map(
+        self, function: Callable[[Source], R], sources: Sequence[Source]
+    ) -> Iterator[Outcome[R]]:
+        for k, source in enumerate(sources):
+            yield k, _attempt(function, source)
+
+
+def fleet_at(scheduler: str | None) -> AbstractContextManager[Fleet]:
+    """The workers of a Dask scheduler (`tcp://host:8786`); None: this process.
+
+    Raises:
+        BackendError: `distributed` is missing, or the scheduler or its workers are.
+    """
+    return nullcontext(Here()) if scheduler is None else Workers(scheduler)
+
+
+class Workers(AbstractContextManager["Workers"]):
+    """The workers of a Dask scheduler: processes, on this machine or others."""
+
+    def __init__(self, address: str):
+        try:
+            import distributed
+        except ImportError:
+            raise BackendError(
+                "distributed is missing, which --scheduler needs: "
+                "pip install 'robot_dynamics[fleet]'",
+                name="distributed",
+                expected="an installed distributed",
+            ) from None
+        self._dask, self.address = distributed, address
+        try:
+            with warnings.catch_warnings():
+                # told in one line below
+                warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
+                self._client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
+        # each transport, and each way to write an address, raises its own
+        except Exception as error:  # noqa: BLE001
+            raise BackendError(
+                f"no scheduler answers at {one_line(address, 200)} ({_words(error)}): expected the "
+                "address that `dask scheduler` prints, such as tcp://host:8786",
+                name="scheduler",
+                value=address,
+            ) from None
+        try:
+            self.notes = self._checked()
+        except BaseException:
+            self._client.close()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        # what is still under way is of no use to anybody
+        self._client.close()
+
+    def map(
+        self, function: Callable[[Source], R], sources: Sequence[Source]
+    ) -> Iterator[Outcome[R]]:
+        distributed = self._dask
+        places = [_place(source) for source in sources]
+        hosts = self._hosts(places)
+        code = pickle.dumps(function)
+        waiting = iter(range(len(sources)))
+        pending: dict[Any, int] = {}
+        alone_since: float | None = None
+        try:
+            while True:
+                threads = self._threads(hosts[k] for k in pending.values())
+                for k in waiting:
+                    if hosts[k] == frozenset():
+                        yield k, _nowhere(places[k], self.address)
+                        continue
+                    future = self._client.submit(
+                        _run, code, places[k], workers=hosts[k], pure=False, retries=RETRIES,
+                        key=f"robot_dynamics-{os.urandom(8).hex()}",
+                    )  # fmt: skip
+                    pending[future] = k
+                    if len(pending) >= AHEAD * max(threads, 1):
+                        break
+                if not pending:
+                    return
+                done = self._done(pending)
+                for future in done:
+                    outcome = self._outcome(future, places[pending[future]])
+                    if outcome is not None:
+                        yield pending.pop(future), outcome
+                        del outcome, future
+                if done or threads:
+                    alone_since = None
+                elif alone_since is None:
+                    alone_since = time.monotonic()
+                elif time.monotonic() - alone_since > PATIENCE:
+                    raise BackendError(
+                        f"{self.address}: no worker is left that could go on", name="scheduler"
+                    )
+        except (OSError, distributed.CancelledError, distributed.TimeoutError) as error:
+            raise BackendError(
+                f"{self.address}: the scheduler is gone ({_words(error)})", name="scheduler"
+            ) from None
+
+    def _done(self, pending: Iterable[Any]) -> Iterable[Any]:
+        """Those that are done, soon."""
+        distributed = self._dask
+        with self._client.as_current():
+            try:
+                return distributed.wait(
+                    [*pending], timeout=LOOK, return_when="FIRST_COMPLETED"
+                ).done
+            except distributed.TimeoutError:
+                return ()
+
+    def _outcome(self, future: Any, place: Source) -> Any:
+        """What came of a recording; None: the worker that had it is dead, others are at it."""
+        distributed = self._dask
+        try:
+            return future.result(timeout=PATIENCE)
+        except distributed.KilledWorker:
+            return RecordingError(
+                f"{_called(place)}: every worker that took it died (too long for its memory?)",
+                name=_called(place),
+            )
+        except distributed.TimeoutError:
+            return None
+
+    def _threads(self, hosts: Iterable[frozenset[str] | None]) -> int:
+        """How many work, of those that can do anything of what there is to do."""
+        wanted = list(hosts)
+        anybody = not wanted or None in wanted
+        able = frozenset().union(*(each for each in wanted if each is not None))
+        threads = self._client.nthreads()
+        return sum(n for name, n in threads.items() if anybody or _host(name) in able)
+
+    def _checked(self) -> tuple[str, ...]:
+        """Is there a worker, and does it have what is needed? What is to be said about it."""
+        distributed = self._dask
+        try:
+            self._client.wait_for_workers(1, timeout=PATIENCE)
+        except distributed.TimeoutError:
+            raise BackendError(
+                f"{self.address}: the scheduler has no worker: start some with `dask worker`",
+                name="scheduler",
+            ) from None
+        found = self._client.get_versions(packages=["scipy", "robot_dynamics"])
+        everybody = [found["client"], found["scheduler"], *found["workers"].values()]
+        differences = []
+        for package in DIFFERENCES:
+            versions = {str((each or {}).get("packages", {}).get(package)) for each in everybody}
+            if package in ("robot_dynamics", "numpy", "scipy"):  # schedulers compute nothing
+                versions -= {"None"}
+            if len(versions) > 1:
+                differences.append(f"{package} {' and '.join(sorted(versions))}")
+        if not differences:
+            return ()
+        return (f"{self.address}: versions differ: {', '.join(differences)}",)
+
+    def _hosts(self, places: Sequence[Source]) -> list[frozenset[str] | None]:
+        """By recording: the hosts that have its file; None: all of them."""
+        paths = [place for place in places if isinstance(place, str)]
+        answers = self._client.run(_exist, paths, on_error="return")
+        seen: dict[str, list[bool]] = {}
+        for worker, answer in answers.items():
+            if isinstance(answer, ImportError):
+                raise BackendError(
+                    f"{worker}: the worker lacks robot_dynamics ({_words(answer)}): pip install "
+                    "'robot_dynamics[fleet,identify]' there",
+                    name="scheduler",
+                )
+            if isinstance(answer, list):  # else it has just died
+                host = _host(worker)
+                known = seen.get(host, [False] * len(paths))
+                seen[host] = [a or b for a, b in zip(known, answer, strict=True)]
+        column = iter(range(len(paths)))
+        found: list[frozenset[str] | None] = []
+        for place in places:
+            if not isinstance(place, str):
+                found.append(None)
+                continue
+            k = next(column)
+            having = frozenset(host for host, exists in seen.items() if exists[k])
+            found.append(None if len(having) == len(seen) else having)
+        return found
+
+
+def _place(source: Source) -> Source:
+    """A recording as a worker can take it, whatever its working directory."""
+    if isinstance(source, Recording):
+        return source
+    return str(Path(source).expanduser().absolute())
+
+
+def _called(source: Source) -> str:
+    return source.source if isinstance(source, Recording) else Path(source).name
+
+
+def _nowhere(place: Source, address: str) -> RecordingError:
+    return RecordingError(f"{place}: no worker of {address} finds it", name=str(place))
+
+
+def _exist(paths: list[str]) -> list[bool]:
+    """On a worker."""
+    return [Path(path).exists() for path in paths]
+
+
+def _run(code: bytes, source: Source) -> Any:
+    """On a worker."""
+    return _attempt(_function(code), source)
+
+
+@lru_cache(maxsize=4)
+def _function(code: bytes) -> Callable[[Source], Any]:
+    """Once for all of a worker's recordings, with what it has prepared for them."""
+    return pickle.loads(code)  # noqa: S301  from the client, as all of a worker's tasks
+
+
+def _attempt(function: Callable[[Source], R], source: Source) -> R | RobotDynamicsError:
+    try:
+        return function(source)
+    except RobotDynamicsError as error:
+        return error
+
+
+def _host(worker: str) -> str:
+    return urlsplit(worker).hostname or worker
+
+
+def _words(error: BaseException) -> str:
+    return one_line(error, 200) or type(error).__name__
+
+
+T = TypeVar("T")
+
+
+class Sum(Generic[T]):
+    """Of dataclasses of arrays, in twice the precision of one: their order is not seen."""
+
+    def __init__(self) -> None:
+        self._kind: type[T] | None = None
+        self._high: list[Any] = []
+        self._low: list[Any] = []
+
+    def add(self, term: T) -> None:
+        values = [np.asarray(getattr(term, each.name), dtype=float) for each in fields(term)]  # type: ignore[arg-type]
+        if self._kind is None:
+            self._kind = type(term)
+            self._high = [np.zeros_like(value) for value in values]
+            self._low = [np.zeros_like(value) for value in values]
+        for a, low, b in zip(self._high, self._low, values, strict=True):
+            s = a + b
+            t = s - a
+            # a + b = s + e exactly, e = (a - (s - t)) + (b - t)   (Knuth, TAOCP 2, 4.2.2)
+            low += (a - (s - t)) + (b - t)
+            a[...] = s
+
+    def value(self) -> T:
+        assert self._kind is not None, "something was added"
+        return self._kind(*(high + low for high, low in zip(self._high, self._low, strict=True)))

@@ -1,0 +1,169 @@
+"""What is done with one recording, wherever it lies: it is prepared, and reduced or judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..dynamics import InverseDynamics
+from ..errors import RecordingError, listed
+from ..mechanism import Mechanism
+from .errors import Misses, misses
+from .fleet import Source
+from .normal_equations import NormalEquations, reduce
+from .preparation import Prepared, Samples, prepare
+from .read import read
+from .recording import Floats, Recording
+from .shelf import Shelf
+from .solve import Prior
+from .unknowns import Unknowns, match
+
+HELD_OUT = 1 / 3
+"""Of each recording, the last: what the fit has not seen where no other recording judges it"""
+SHOWN = 6000
+"""Samples of a recording that are kept to be looked at"""
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Samples to be looked at."""
+
+    source: str
+    seen: bool
+    """Did the fit see them?"""
+    samples: Samples
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """What is kept of a recording beside its normal equations."""
+
+    source: str
+    joints: tuple[str, ...]
+    lowest: Floats
+    """(n,), rad or m: of the positions"""
+    highest: Floats
+    cutoff: float | None
+    notes: tuple[str, ...]
+    duration: float
+    """s of motion that the fit sees"""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What the recordings of one identification have in common."""
+
+    mechanism: Mechanism
+    topic: str | None
+    rename: Mapping[str, str]
+    effort_scale: Mapping[str, float]
+    payload: str | None
+    cutoff: float | None
+    held_out: float
+    """Of each recording, the last: what the fit does not see"""
+    shelf: Shelf | None
+    """Stays where it is: another process prepares again"""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "shelf": None, "_unknowns": {}}
+
+    @cached_property
+    def _unknowns(self) -> dict[tuple[str, ...], Unknowns]:
+        return {}
+
+    def unknowns(self, joints: tuple[str, ...]) -> Unknowns:
+        """What is looked for where these joints were recorded."""
+        if joints not in self._unknowns:
+            self._unknowns[joints] = Unknowns.of(match(self.mechanism, joints)[0], self.payload)
+        return self._unknowns[joints]
+
+    def prepared(self, source: Source, joints: tuple[str, ...] | None = None) -> Prepared:
+        """A recording made ready.
+
+        Args:
+            joints: those to take; None: all that were recorded.
+        """
+        kept = self.shelf.get((source, joints)) if self.shelf is not None else None
+        if kept is not None:
+            return kept
+        recording = source if isinstance(source, Recording) else read(source, self.topic)
+        recording = recording.renamed(self.rename).scaled(self.effort_scale)
+        if joints is None:
+            joints = match(self.mechanism, recording.names)[0].joint_names
+        lacking = [name for name in joints if name not in recording.names]
+        if lacking:
+            raise RecordingError(
+                f"{recording.source}: joints {listed(lacking)} are not in it, as they are in "
+                "the others",
+                name=recording.source,
+            )
+        prepared = prepare(recording, joints, self.cutoff)
+        if self.shelf is not None:
+            self.shelf.put((source, joints), prepared)
+        return prepared
+
+    def parts(self, prepared: Prepared) -> tuple[Prepared, Prepared]:
+        """(what the fit sees, what it does not see)."""
+        return prepared.split(self.held_out)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """A recording's normal equations."""
+
+    work: Work
+    joints: tuple[str, ...] | None = None
+    """None: all that it has"""
+
+    def __call__(self, source: Source) -> tuple[NormalEquations, Reduced]:
+        prepared = self.work.prepared(source, self.joints)
+        unknowns = self.work.unknowns(prepared.joints)
+        seen, _ = self.work.parts(prepared)
+        prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+        q = np.concatenate([each.q for each in prepared.stretches])
+        return reduce(unknowns, prior, seen), Reduced(
+            prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0), prepared.cutoff,
+            prepared.notes, seen.duration,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What description and model miss of a recording: (that the fit saw, that it did not see)."""
+
+    work: Work
+    described: Mechanism
+    identified: Mechanism
+
+    @cached_property
+    def _models(self) -> tuple[InverseDynamics, InverseDynamics]:
+        return InverseDynamics(self.described), InverseDynamics(self.identified)
+
+    def __call__(self, source: Source) -> tuple[Misses, Misses]:
+        prepared = self.work.prepared(source, self.described.joint_names)
+        seen, unseen = self.work.parts(prepared)
+        return misses(seen, self._models), misses(unseen, self._models)
+
+
+@dataclass(frozen=True, eq=False)
+class Show:
+    """A recording to be looked at."""
+
+    work: Work
+    joints: tuple[str, ...]
+
+    def __call__(self, source: Source) -> tuple[Trace, ...]:
+        prepared = self.work.prepared(source, self.joints)
+        return tuple(
+            Trace(prepared.source, seen, samples.rows(slice(None, None, _step(samples))))
+            for seen, part in zip((True, False), self.work.parts(prepared), strict=True)
+            for samples in part.stretches
+        )
+
+
+def _step(samples: Samples) -> int:
+    return max(1, len(samples) // SHOWN)
