@@ -32,6 +32,7 @@ SIM = [
 IDENTIFY = [
     "rosbags>=0.11",  # rosbag2 folders, .db3 and .mcap without ROS
     "scipy>=1.8",  # zero-phase filters, spectra and splines
+    "threadpoolctl>=3.1",  # one thread of BLAS: the same rounding on every machine's cores
 ]
 FLEET = ["distributed>=2023.5"]  # recordings reduced by many machines, workers that may die
 

@@ -54,6 +54,7 @@ class Misses:
     """s"""
 
     def errors(self, joints: tuple[str, ...]) -> Errors:
+        """Root mean squares; NaN where nothing was measured."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return Errors(joints, float(self.duration), *np.sqrt(self.squares / self.count))
 

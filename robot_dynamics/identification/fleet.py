@@ -54,7 +54,7 @@ class Fleet(Protocol):
         """What comes of each recording, in any order; what is wrong with one is its outcome."""
 
 
-class Here:
+class Here(Fleet):
     """In this process, one after another."""
 
     notes: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ def fleet_at(scheduler: str | None) -> AbstractContextManager[Fleet]:
     return nullcontext(Here()) if scheduler is None else Workers(scheduler)
 
 
-class Workers(AbstractContextManager["Workers"]):
+class Workers(Fleet, AbstractContextManager["Workers"]):
     """The workers of a Dask scheduler: processes, on this machine or others."""
 
     def __init__(self, address: str):
@@ -298,6 +298,7 @@ class Sum(Generic[T]):
         self._low: list[Any] = []
 
     def add(self, term: T) -> None:
+        """One more."""
         values = [np.asarray(getattr(term, each.name), dtype=float) for each in fields(term)]  # type: ignore[arg-type]
         if self._kind is None:
             self._kind = type(term)
@@ -311,5 +312,6 @@ class Sum(Generic[T]):
             a[...] = s
 
     def value(self) -> T:
+        """Of all that were added, at least one."""
         assert self._kind is not None, "something was added"
         return self._kind(*(high + low for high, low in zip(self._high, self._low, strict=True)))

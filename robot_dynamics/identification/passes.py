@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -125,7 +126,9 @@ class Reduction:
         seen, _ = self.work.parts(prepared)
         prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
         q = np.concatenate([each.q for each in prepared.stretches])
-        return reduce(unknowns, prior, seen), Reduced(
+        with one_blas_thread():
+            normal = reduce(unknowns, prior, seen)
+        return normal, Reduced(
             prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0), prepared.cutoff,
             prepared.notes, seen.duration,
         )  # fmt: skip
@@ -163,6 +166,15 @@ class Show:
             for seen, part in zip((True, False), self.work.parts(prepared), strict=True)
             for samples in part.stretches
         )
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """So that rounding does not depend on how many cores the process has that reduces."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:  # the same but for rounding
+        return nullcontext()
+    return threadpool_limits(1, user_api="blas")  # type: ignore[no-any-return]
 
 
 def _step(samples: Samples) -> int:

@@ -44,5 +44,6 @@ class Shelf:
         self._paths[key] = path
 
     def get(self, key: Hashable) -> Prepared | None:
+        """What is kept under this key, or None."""
         path = self._paths.get(key)
         return pickle.loads(path.read_bytes()) if path else None  # noqa: S301  what `put` wrote
