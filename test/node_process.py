@@ -65,7 +65,7 @@ class Partner:
         program: tuple[str, ...] = (),
         **parameters: Any,
     ):
-        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  closed by __exit__
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed by __exit__
         self.process = subprocess.Popen(
             [
                 *(program or command_line()),
@@ -85,12 +85,13 @@ class Partner:
         self.commands: list[list[float]] = []
         self.effort: list[JointState] = []
         self.diagnostics: list[DiagnosticArray] = []
+        self._heard = 0
         node = self.node
         node.create_subscription(
             Float64MultiArray, "/feed_forward/commands", self._on_commands, 100
         )
-        node.create_subscription(JointState, "/feed_forward/effort", self.effort.append, 100)
-        node.create_subscription(DiagnosticArray, "/diagnostics", self.diagnostics.append, 10)
+        node.create_subscription(JointState, "/feed_forward/effort", self._on_effort, 100)
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
         # as most drivers do: best effort
         self.states_out = node.create_publisher(JointState, "joint_states", qos_profile_sensor_data)
         self.command_out = node.create_publisher(JointTrajectory, "/feed_forward/command", 10)
@@ -128,19 +129,31 @@ class Partner:
         self._log.close()
 
     def _on_commands(self, message: Float64MultiArray) -> None:
+        self._heard += 1
         self.commands.append(list(message.data))
+
+    def _on_effort(self, message: JointState) -> None:
+        self._heard += 1
+        self.effort.append(message)
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        self._heard += 1
+        self.diagnostics.append(message)
 
     @property
     def log(self) -> str:
         """What the node has printed so far."""
-        place = self._log.tell()
-        self._log.seek(0)
-        text = self._log.read()
-        self._log.seek(place)
-        return text
+        # the node writes at the file's offset, which is shared: it stays where it is
+        file = self._log.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
     def spin(self, seconds: float = 0.02) -> None:
+        """Take in all that has come; wait this long where there is nothing."""
+        before = self._heard
         self._executor.spin_once(timeout_sec=seconds)
+        while self._heard > before:
+            before = self._heard
+            self._executor.spin_once(timeout_sec=0.0)
 
     def until(
         self,

@@ -102,6 +102,46 @@ def test_a_change_during_a_call_is_seen_whole(rrr):
     assert max(off) < 1e-9
 
 
+def test_a_new_kind_of_friction_changes_the_torques_of_all_threads_and_nobodys_place(rrr):
+    """Kernels are compiled anew while other threads compute: each torque is of one or the other."""
+    q_at = states(ClosedChain(rrr), 3, 2, 0.1)
+    dynamics = rd.InverseDynamics(rrr)
+    closed, zero = dynamics.closed, np.zeros(3)
+    name = rrr.actuated_names[1]
+    before = dynamics(q_at[0], zero, zero)
+    closed.forward(q_at[1])
+    origin, last = closed._continuation.origin.q_r, closed.last.q_r
+    computed, stop = threading.Event(), threading.Event()
+
+    def compute():
+        found = []
+        while not stop.is_set():
+            # a single state, a far one and a batch: all of the ways
+            found += [dynamics(q_at[0], zero, zero), *dynamics(q_at[:1], zero[None], zero[None])]
+            computed.set()
+        return found
+
+    with ThreadPoolExecutor(2) as pool:
+        work = [pool.submit(compute) for _ in range(2)]
+        assert computed.wait(60)
+        dynamics.set_friction(name, 0.0, 0.0, offset=0.7)
+        stop.set()
+        found = [tau for each in work for tau in each.result()]
+    after = [before[0], before[1] + 0.7, before[2]]
+    assert max(min(relative(tau, one) for one in (before, after)) for tau in found) < 1e-9
+    assert relative(dynamics(q_at[0], zero, zero), after) < EXACT
+    # it is the same chain, so that nobody's `reset` meanwhile is lost
+    assert dynamics.closed is closed
+    assert closed.mechanism.joint(name).friction.offset == 0.7
+    for chain in (closed, copy.copy(closed)):
+        assert relative(chain.gravity(q_at[0]), dynamics.gravity(q_at[0])) < EXACT
+    assert np.array_equal(closed._continuation.origin.q_r, origin)
+    closed.reset(closed.solver.state(last))
+    closed.update(rrr)
+    assert np.array_equal(closed.last.q_r, last)
+    assert relative(closed(q_at[0], zero, zero), before) < EXACT
+
+
 def test_a_kernel_built_during_a_change_is_not_stale(rrr, monkeypatch):
     chain = ClosedChain(rrr, backend="python")
     heavy = replace(rrr, gravity=5.0 * rrr.gravity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 
 import numpy as np
@@ -348,3 +349,29 @@ def test_friction_that_drives_is_refused(friction, words, file):
 def test_a_urdfs_friction_that_drives_is_refused():
     refused(with_limit('<dynamics damping="-0.1"/>'), "joint 'j'", "viscous friction", "-0.1")
     refused(with_limit('<dynamics friction="-0.1"/>'), "joint 'j'", "coulomb friction", "-0.1")
+
+
+def test_the_parser_has_nothing_to_print_and_nobody_elses_output_is_held_back(capfd, monkeypatch):
+    """It prints what it does not know; other threads' words come meanwhile."""
+    from urdf_parser_py.urdf import URDF
+
+    parse, stderr = URDF.from_xml_string, sys.stderr
+
+    def parsed(text):
+        assert sys.stderr is stderr
+        return parse(text)
+
+    monkeypatch.setattr(URDF, "from_xml_string", parsed)
+    mechanism = rd.load(
+        """<robot name="r" version="1.0" colour="red"><link name="a" type="odd"/>
+      <link name="b" priority="1"><visual/><self_collision_checking/><inertial odd="1">
+      <axis xyz="1 0 0"/><origin xyz="0 0 1" quat="1 0 0 0"/><mass value="2" unit="kg"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0" odd="1"/><mimic/></inertial></link>
+      <joint name="j" type="revolute" odd="1"><parent link="a"><mass/></parent>
+      <child link="b" odd="1"/>
+      <origin xyz="0 0 0" odd="1"/><axis xyz="0 0 1" odd="1"/><calibration rising="0"/>
+      <dynamics damping="1" spring="1"/><limit effort="1" velocity="1" odd="1"/>
+      <safety_controller k_velocity="1"/><odd/></joint><gazebo/><odd/></robot>"""
+    )
+    assert mechanism.link("b").inertial.center_of_mass.tolist() == [0.0, 0.0, 1.0]
+    assert capfd.readouterr() == ("", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,10 +19,16 @@ from robots import (
 )
 
 import robot_dynamics as rd
+from robot_dynamics.description.fields import DescriptionWarning
+from robot_dynamics.formulations import FORMULATIONS
+from robot_dynamics.formulations.equations import TERMS, Equations
 from robot_dynamics.mechanism import Friction, Inertial, Pose
-from robot_dynamics.mechanism.transform import with_locked_joints
+from robot_dynamics.mechanism.transform import with_locked_joints, with_rotor_model
+from robot_dynamics.simulation.physics import Simulation
 
 SEED = 2
+GEARED = 8, 9
+"""Robots in which the rotor of the last joint is mounted on a link that moves"""
 
 
 @pytest.fixture
@@ -110,39 +117,125 @@ def test_a_locked_joint_is_a_joint_that_does_not_move(seed, load):
     assert relative(found, expected) < RELATIVE_TO_PINOCCHIO
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_in_our_own_description_rotors_and_followers_of_a_locked_joint_hold_with_it(seed, tmp_path):
-    robot = random_dh(seed, joints=6, rotors=True)
-    file = tmp_path / "robot.yaml"
-    file.write_text(yaml.safe_dump(robot))
-    free = rd.load(file)
-    names = free.joint_names
-    # one motor turns by two joints, of which one is held
-    drives = [link for link in robot["links"] if "rotor" in link]
-    if len(drives) > 1:
+@pytest.fixture(scope="module")
+def geared(tmp_path_factory):
+    """(the robot, the same with some joints locked, the positions of these), by seed.
+
+    One motor turns by two joints; of these one is locked in some robots, both in the others.
+    """
+
+    def of(seed: int) -> tuple[rd.Mechanism, rd.Mechanism, dict[str, float]]:
+        robot = random_dh(seed, joints=6, rotors=True)
+        file = tmp_path_factory.mktemp("geared") / "robot.yaml"
+        drives = [link for link in robot["links"] if "rotor" in link]
         first, second = (link["joint"]["name"] for link in drives[:2])
         drives[1]["rotor"] |= {"mount": "base", "gear_ratio": {first: 3.0, second: -7.0}}
         file.write_text(yaml.safe_dump(robot))
         free = rd.load(file)
-    held = {names[0]: 0.7, names[-1]: -0.3}
-    file.write_text(yaml.safe_dump({**robot, "locked": held}))
-    mechanism = rd.load(file)
-    left = [name for name in names if name not in held]
-    assert list(mechanism.joint_names) == left
-    q, qd, qdd = (np.zeros(len(names)) for _ in range(3))
-    rows = [names.index(name) for name in left]
-    q[rows], qd[rows], qdd[rows] = state(seed, len(left))
+        held = {first: 0.7, drives[-1]["joint"]["name"]: -0.3} | ({second: 0.2} if seed % 2 else {})
+        file.write_text(yaml.safe_dump({**robot, "locked": held}))
+        return free, rd.load(file), held
+
+    return of
+
+
+def on_axis(mechanism: rd.Mechanism) -> rd.Mechanism:
+    """With rotors that are balanced: no angle is known to the reflected model."""
+
+    def balanced(body: Inertial) -> Inertial:
+        return replace(body, center_of_mass=body.center_of_mass * [0, 0, 1])
+
+    rotors = (replace(each, inertial=balanced(each.inertial)) for each in mechanism.rotors)
+    return replace(mechanism, rotors=tuple(rotors))
+
+
+def at_rest(
+    free: rd.Mechanism, held: dict[str, float], seed: int
+) -> tuple[list[int], np.ndarray, tuple[np.ndarray, ...]]:
+    """(the places of the joints that are not held, the others' state with those at rest)."""
+    names = free.joint_names
+    rows = [k for k, name in enumerate(names) if name not in held]
+    places = np.zeros((3, len(names)))
+    places[:, rows] = state(seed, len(rows))
     for name, value in held.items():
-        q[names.index(name)] = value
-    for model in ("full", "reflected"):
-        expected = rd.InverseDynamics(free, rotors=model, backend="python")(q, qd, qdd)[rows]
-        found = rd.InverseDynamics(mechanism, rotors=model, backend="python")(
-            q[rows], qd[rows], qdd[rows]
-        )
-        if model == "full":
-            assert relative(found, expected) < RELATIVE_TO_PINOCCHIO
-        else:  # a rotor that holds is a body, and no longer an inertia about one axis
-            assert np.isfinite(found).all()
+        places[0, names.index(name)] = value
+    return rows, places, tuple(places[:, rows])
+
+
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+@pytest.mark.parametrize("model", ["full", "reflected", "none"])
+@pytest.mark.parametrize("seed", GEARED)
+def test_a_robot_with_locked_joints_is_the_robot_with_those_joints_at_rest(
+    seed, model, formulation, geared
+):
+    free, mechanism, held = geared(seed)
+    if model == "reflected":
+        free, mechanism = on_axis(free), on_axis(mechanism)
+    rows, places, moving = at_rest(free, held, seed)
+    assert mechanism.joint_names == tuple(free.joint_names[row] for row in rows)
+    for terms in (TERMS, {"rotors"}, {"inertia", "coriolis", "gravity"}):
+        whole = Equations.of(free, formulation, model, terms).torques(*places)[rows]
+        found = Equations.of(mechanism, formulation, model, terms).torques(*moving)
+        assert np.abs(found - whole).max() < 1e-9 * max(1.0, np.abs(whole).max())
+
+
+@pytest.mark.parametrize("model", ["full", "reflected", "none"])
+def test_what_runs_knows_locked_joints_rotors_and_their_motors(model, geared):
+    free, mechanism, held = geared(GEARED[1])
+    if model == "reflected":
+        free, mechanism = on_axis(free), on_axis(mechanism)
+    rows, places, moving = at_rest(free, held, 3)
+    options = {"rotors": model, "backend": "python"}
+    whole, found = rd.InverseDynamics(free, **options), rd.InverseDynamics(mechanism, **options)
+    assert relative(found(*moving), whole(*places)[rows]) < RELATIVE_TO_PINOCCHIO
+    # tau = Y π, with π of the rotors that stand still as well
+    assert relative(found.regressor(*moving) @ found.parameters, found(*moving)) < 1e-12
+    assert relative(found.forward(*moving[:2], found(*moving)), moving[2]) < 1e-9
+    # what holds a locked joint is a brake: its motor is none
+    standing = {
+        rotor.name for rotor in free.rotors if {name for name, _ in rotor.ratios} <= {*held}
+    }
+    assert len(standing) == 3
+    turning = [name for name in whole.motor_names if name not in standing]
+    assert list(found.motor_names) == turning
+    at = [whole.motor_names.index(name) for name in turning]
+    expected, motors = whole.motor_torques(*places), found.motor_torques(*moving)
+    for side in ("drive", "gear"):
+        assert relative(getattr(motors, side), getattr(expected, side)[at]) < 1e-9
+    if model == "none":
+        return
+    simulation = Simulation(with_rotor_model(mechanism, model))
+    simulation.reset(*moving[:2])
+    assert relative(simulation.accelerations(found(*moving)), moving[2]) < 1e-8
+
+
+def test_a_rotor_that_stands_still_is_in_the_torques_of_no_rotors_the_less(geared):
+    _, mechanism, _ = geared(GEARED[0])
+    moving = state(0, len(mechanism.joint_names))
+    full, none = (
+        Equations.of(mechanism, rotors=model).torques(*moving) for model in ("full", "none")
+    )
+    light = replace(mechanism, rotors=tuple(each for each in mechanism.rotors if each.ratios))
+    assert len(light.rotors) < len(mechanism.rotors)
+    assert np.abs(full - Equations.of(light).torques(*moving)).max() > 1e-3
+    assert np.array_equal(none, Equations.of(light, rotors="none").torques(*moving))
+
+
+def test_a_joint_that_is_locked_outside_its_limits_is_told(load):
+    free = load({})
+    name = next(name for name in free.joint_names if free.joint(name).limits.upper is not None)
+    endless = next(name for name in free.joint_names if free.joint(name).limits.upper is None)
+    words = f"extras.yaml: locked.{name}: found 1.1, .* limits of joint '{name}', -1 to 1"
+    with pytest.warns(DescriptionWarning, match=words):
+        load({"locked": {name: 1.1}})
+    with pytest.raises(rd.DescriptionError, match=words):
+        load({"locked": {name: 1.1}}, strict=True)
+    with pytest.warns(DescriptionWarning, match="found -1.1"):
+        load({"locked": {name: -1.1}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for held in ({name: -1.0}, {name: 1.0}, {endless: 100.0}):
+            load({"locked": held})
 
 
 def test_a_follower_of_a_locked_joint_is_where_it_would_be(tmp_path):
@@ -167,7 +260,7 @@ def test_locking_nothing_changes_nothing_and_a_weightless_rotor_is_no_body(load)
     assert with_locked_joints(mechanism, {}) is mechanism
     name = mechanism.joint_names[0]
     geared = load({"rotors": {name: {"gear_ratio": 50.0}}, "locked": {name: 0.0}})
-    assert geared.rotors == ()
+    assert [rotor.ratios for rotor in geared.rotors] == [()]
     for link in mechanism.links:
         same: Inertial = geared.link(link.name).inertial
         assert same.mass == link.inertial.mass

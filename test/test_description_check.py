@@ -15,7 +15,7 @@ from robot_dynamics.app import cli
 from robot_dynamics.description import load_urdf_text
 from robot_dynamics.description.check import body
 from robot_dynamics.description.fields import DescriptionWarning
-from robot_dynamics.mechanism import Inertial
+from robot_dynamics.mechanism import Coupling, Inertial
 
 PI = np.pi
 
@@ -262,3 +262,74 @@ def test_every_shipped_description_is_sound():
         warnings.simplefilter("error")
         for file in files:
             assert rd.load(file, strict=True).joint_names
+
+
+GEARED = """<robot name="r"><link name="a"/>
+  <link name="b"><inertial><mass value="1"/></inertial></link><link name="c"/>
+  <joint name="j" type="revolute"><parent link="a"/><child link="b"/></joint>
+  <joint name="k" type="revolute"><parent link="b"/><child link="c"/>{}</joint>{}</robot>"""
+
+
+@pytest.mark.parametrize("reduction", ["-1", "1", "0.5", "-100"])
+def test_any_reduction_but_none_is_a_gear_ratio(reduction):
+    control = "<ros2_control><joint name='j'><param name='mechanicalReduction'>{}</param></joint>"
+    control += "</ros2_control>"
+    (rotor,) = rd.load(GEARED.format("", control.format(reduction))).rotors
+    assert rotor.ratios == (("j", float(reduction)),)
+    with pytest.raises(rd.DescriptionError, match=r"mechanicalReduction: found 0.*other than 0"):
+        rd.load(GEARED.format("", control.format("0")))
+
+
+def test_a_follower_follows_its_master_itself_where_nothing_else_is_said():
+    mechanism = rd.load(GEARED.format('<mimic joint="j"/>', ""))
+    assert mechanism.joint("k").coupling == Coupling((("j", 1.0),), 0.0)
+
+
+def test_a_body_without_inertia_and_a_place_is_a_point_at_the_origin():
+    body = rd.load(GEARED.format("", "")).link("b").inertial
+    assert not body.inertia.any()
+    assert not body.center_of_mass.any()
+
+
+@pytest.mark.parametrize(
+    ("extras", "words"),
+    [
+        ({"actuated": ["j", "k"], "sensed": ["k"]}, "sensed: found 'k', expected passive joints"),
+        ({"actuated": ["k"]}, "under-actuated with 2 degrees of freedom.*a motor at j"),
+        ({"rotors": {"m": {"gear_ratio": {"j": 2.0}}}}, "rotor 'm': mount: found None"),
+        ({"rotors": {"m": None}}, "rotor 'm': mount: found None"),
+        ({"rotors": {"k": {"mount": "a"}}}, "rotor 'k': gear_ratio: .* at least one joint"),
+    ],
+)
+def test_lists_of_joints_and_rotors_that_fit_nothing_are_refused(extras, words, tmp_path):
+    (tmp_path / "r.urdf").write_text(GEARED.format("", ""))
+    (tmp_path / "e.yaml").write_text(yaml.safe_dump({"urdf": "r.urdf", **extras}))
+    with pytest.raises(rd.DescriptionError, match=words):
+        rd.load(tmp_path / "e.yaml")
+
+
+@pytest.mark.parametrize(
+    "extras",
+    [
+        {"actuated": ["j", "k"]},
+        {"actuated": ["k", "j"], "sensed": []},
+        {"rotors": {"m": {"mount": "a", "gear_ratio": {"j": 2.0}}}},
+    ],
+)
+def test_the_same_lists_are_taken_where_they_fit(extras, tmp_path):
+    (tmp_path / "r.urdf").write_text(GEARED.format("", ""))
+    (tmp_path / "e.yaml").write_text(yaml.safe_dump({"urdf": "r.urdf", **extras}))
+    mechanism = rd.load(tmp_path / "e.yaml")
+    assert list(mechanism.actuated) == extras.get("actuated", [])
+    assert [rotor.mount for rotor in mechanism.rotors] == ["a"] * len(extras.get("rotors", ()))
+
+
+def test_a_rotor_that_stands_on_the_base_is_nothing_that_moves(tmp_path):
+    body = {"mass": 1.0, "origin": {}, "gear_ratio": 2.0}
+    light = GEARED.replace('<inertial><mass value="1"/></inertial>', "").format("", "")
+    (tmp_path / "r.urdf").write_text(light)
+    (tmp_path / "e.yaml").write_text(
+        yaml.safe_dump({"urdf": "r.urdf", "rotors": {"j": body}, "locked": {"j": 0.0}})
+    )
+    with pytest.raises(rd.DescriptionError, match="no mass and no inertia in what moves"):
+        rd.load(tmp_path / "e.yaml", strict=True)

@@ -91,6 +91,7 @@ def test_comments_and_instructions_elsewhere_do_no_harm():
     [
         (BODY, BODY * 2, ("link 'b': <inertial>", "2 of them")),
         ('<mass value="5"/>', '<mass value="5"/><mass value="6"/>', ("link 'b': <mass>",)),
+        ('<mass value="5"/>', '<origin/><mass value="5"/><origin/>', ("link 'b': <origin>",)),
         ('<parent link="a"/>', '<parent link="a"/><axis xyz="1 0 0"/><axis/>', ("<axis>", "2 of")),
         ('<parent link="a"/>', '<parent link="a"/><limit/><limit effort="1"/>', ("<limit>",)),
         ('<link name="a"/>', '<link name="a"/><xacro:m xmlns:xacro="http://ros.org/wiki/xacro"/>',

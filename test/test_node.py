@@ -369,8 +369,9 @@ def test_lost_feedback_stops_the_robot():
         torques_become(partner, polar_torque())
         partner.until(lambda: partner.commands[-1] == [0.0, 0.0], "zero, once")
         count = len(partner.commands)
+        # a machine that is busy may have lost it once before
         partner.until(
-            lambda: partner.counts().get("event: torques: feedback lost") == "1",
+            lambda: int(partner.counts().get("event: torques: feedback lost", 0)) >= 1,
             "the event in the diagnostics",
         )
         assert len(partner.commands) == count

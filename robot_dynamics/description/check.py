@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from ..errors import DescriptionError, choices, wrong
-from ..mechanism import LOOP_TYPES, Inertial, Mechanism, Rotor
+from ..mechanism import LOOP_TYPES, Inertial, Joint, Limits, Mechanism, Rotor
 from .fields import unknown
 from .order import no_name_twice
 
@@ -64,13 +64,14 @@ def robot(mechanism: Mechanism, where: str) -> Iterator[DescriptionError]:
     for link in mechanism.links:
         if link.joint.moves or link.parent in carried:
             carried.add(link.name)
-    weighs = any(link.name in carried and not link.inertial.is_nothing for link in mechanism.links)
+    bodies = [link.inertial for link in mechanism.links if link.name in carried]
+    bodies += [each.inertial for each in mechanism.rotors if each.ratios or each.mount in carried]
     found = ""
     if not mechanism.links:
         found = "no links: there is nothing to compute"
     elif not carried:
         found = "no joint that moves: there is nothing to compute"
-    elif not weighs and all(rotor.inertial.is_nothing for rotor in mechanism.rotors):
+    elif all(each.is_nothing for each in bodies):
         found = "no mass and no inertia in what moves: torques of motion and gravity are all 0"
     if found:
         name = f"{where}: robot {mechanism.name!r}"
@@ -147,6 +148,16 @@ def mass(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
         yield _bad(f"{where}: mass", inertial.mass, "at least 0 kg")
 
 
+def position(joint: Joint, q: float, where: str) -> Iterator[DescriptionError]:
+    """The complaint about a position (rad or m) that the joint cannot have."""
+    ends = joint.limits or Limits()
+    lower = -math.inf if ends.lower is None else ends.lower
+    upper = math.inf if ends.upper is None else ends.upper
+    if not lower <= q <= upper:
+        expected = f"a position within the limits of joint {joint.name!r}, {lower:g} to {upper:g}"
+        yield _bad(where, q, expected)
+
+
 def _is_axial(inertial: Inertial) -> bool:
     """Is there an inertia about the axis alone, as a motor's data sheet gives it?"""
     others = inertial.inertia.copy()
@@ -156,8 +167,6 @@ def _is_axial(inertial: Inertial) -> bool:
 
 def _check_rotor(mechanism: Mechanism, rotor: Rotor, where: str) -> None:
     _known(rotor.mount, mechanism.index(), f"{where}: mount")
-    if not rotor.ratios:
-        raise _bad(f"{where}: gear_ratio", rotor.ratios, "the ratio of at least one joint")
     for name, ratio in rotor.ratios:
         _known(name, mechanism.joint_names, f"{where}: joint")
         if ratio == 0 or not math.isfinite(ratio):

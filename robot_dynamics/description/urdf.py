@@ -1,13 +1,11 @@
 """URDF and xacro to a mechanism, through urdf_parser_py.
 
 Only links, inertials, joints and transmissions are kept before parsing: no visual or mesh is
-ever looked at, and tags that the parser does not know cannot flood the output.
+ever looked at, and the parser, which prints what it does not know, finds nothing to print.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -42,6 +40,8 @@ KEPT = {
     "link": ("inertial",),
     "joint": ("parent", "child", "origin", "axis", "mimic", "dynamics"),
 }
+NAMING = {"link": ("name",), "joint": ("name", "type")}
+BODY = ("origin", "mass", "inertia")
 SUPPORTED = ("revolute", "continuous", "prismatic", "fixed")
 
 
@@ -147,7 +147,7 @@ def _kept(root: etree._Element, where: str) -> etree._Element:
         kept = etree.SubElement(
             copy,
             element.tag,
-            {key: element.get(key) for key in ("name", "type") if element.get(key)},
+            {key: element.get(key) for key in NAMING[element.tag] if element.get(key)},
         )
         for child in element:
             if child.tag in KEPT[element.tag]:
@@ -159,7 +159,7 @@ def _once(element: etree._Element, where: str) -> None:
     """Refuse an element that appears twice: it is not clear which counts."""
     for part in (element, *element.iterfind("inertial")):
         tags = Counter(child.tag for child in part if isinstance(child.tag, str))
-        for tag in (*KEPT[element.tag], "limit", "mass", "inertia"):
+        for tag in (*KEPT[element.tag], "limit", *BODY):
             if tags[tag] > 1:
                 at = f"{where}: {element.tag} {element.get('name')!r}"
                 raise wrong(DescriptionError, f"{at}: <{tag}>", f"{tags[tag]} of them", "one")
@@ -182,17 +182,15 @@ def _plain(element: etree._Element) -> etree._Element:
         if element.get(key) is not None:
             copy.set(key, element.get(key))
     if element.tag == "inertial":
-        copy.extend(_plain(child) for child in element if child.tag in known)
+        copy.extend(_plain(child) for child in element if child.tag in BODY)
     return copy
 
 
 def _parsed(root: etree._Element, where: str) -> Any:
     from urdf_parser_py.urdf import URDF
 
-    words = io.StringIO()
     try:
-        with contextlib.redirect_stderr(words):
-            return URDF.from_xml_string(etree.tostring(root))
+        return URDF.from_xml_string(etree.tostring(root))
     except Exception as error:  # noqa: BLE001  the parser raises many kinds
         told = one_line(error, 300)
         raise DescriptionError(f"{where}: not a valid URDF: {told}", name=where) from None

@@ -22,7 +22,7 @@ from ..mechanism import (
 from ..mechanism.transform import with_locked_joints
 from ..scalar import array, exact, rotation_x, rotation_z
 from . import urdf
-from .check import Origins, things
+from .check import Origins, position, things
 from .fields import (
     friction,
     inertial,
@@ -33,6 +33,7 @@ from .fields import (
     pose,
     sequence,
     text,
+    tolerate,
     unknown,
 )
 from .files import LONGEST_PATH, find, read_text
@@ -64,11 +65,11 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
         raise wrong(DescriptionError, where, content, "a mapping with `links` or `urdf`")
     if "urdf" not in content:
         entries = mapping(content, TREE_KEYS, where)
-        return _extras(_tree(entries, where, path.stem), entries, where), {}
+        return _extras(_tree(entries, where, path.stem), entries, where, strict), {}
     entries = mapping(content, URDF_KEYS, where)
     file = find(text(entries["urdf"], f"{where}: urdf", LONGEST_PATH), beside=path.parent)
     mechanism = _measured(urdf.read(file, strict=strict), entries, where)
-    found = _extras(mechanism, entries, where)
+    found = _extras(mechanism, entries, where, strict)
     own = {
         *(("link", name) for name in entries.get("inertials") or ()),
         *(("joint", name) for name in entries.get("friction") or ()),
@@ -185,7 +186,9 @@ def _rotor(item: Any, name: str, mount: str, at: str, joint: str | None = None) 
     )
 
 
-def _extras(mechanism: Mechanism, entries: Mapping[str, Any], where: str) -> Mechanism:
+def _extras(
+    mechanism: Mechanism, entries: Mapping[str, Any], where: str, strict: bool
+) -> Mechanism:
     """What both kinds of file may say beside the bodies."""
     changes: dict[str, Any] = {
         key: tuple(
@@ -209,18 +212,20 @@ def _extras(mechanism: Mechanism, entries: Mapping[str, Any], where: str) -> Mec
         for i, item in enumerate(sequence(entries.get("loops"), f"{where}: loops"))
     )
     changes["rotors"] = _rotors(mechanism, entries.get("rotors"), where)
-    return _locked(replace(mechanism, **changes), entries.get("locked"), where)
+    return _locked(replace(mechanism, **changes), entries.get("locked"), where, strict)
 
 
-def _locked(mechanism: Mechanism, listed: Any, where: str) -> Mechanism:
+def _locked(mechanism: Mechanism, listed: Any, where: str, strict: bool) -> Mechanism:
     """Joints held fixed, as described."""
     held = {
         name: number(value, f"{where}: locked.{name}")
         for name, value in mapping(listed, listed or (), f"{where}: locked").items()
     }
-    for name in held:
+    for name, value in held.items():
         if name not in mechanism.joint_names:
             raise unknown(f"{where}: locked: joint", name, mechanism.joint_names)
+        for complaint in position(mechanism.joint(name), value, f"{where}: locked.{name}"):
+            tolerate(complaint, strict)
     return with_locked_joints(mechanism, held)
 
 
@@ -245,6 +250,10 @@ def _rotors(mechanism: Mechanism, listed: Any, where: str) -> tuple[Rotor, ...]:
         if not rotor.ratios and known:  # the description's transmission knows it
             rotor = replace(rotor, ratios=known.ratios)
         rotors[name] = rotor
+    for name, rotor in rotors.items():
+        if not rotor.ratios:
+            at = f"{where}: rotor {name!r}: gear_ratio"
+            raise wrong(DescriptionError, at, rotor.ratios, "the ratio of at least one joint")
     return tuple(rotors.values())
 
 

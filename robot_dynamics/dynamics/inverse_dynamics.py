@@ -25,7 +25,7 @@ from ..scalar import Array, Floats
 from . import closed as closed_robots
 from . import inputs
 from .closed import OfTree
-from .motors import MotorSide, MotorTorques, tree_state
+from .motors import MotorSide, MotorTorques, motors, tree_state
 from .open_chain import OpenChain
 from .regressor import RegressorKernel
 from .tree import Tree
@@ -389,8 +389,8 @@ class InverseDynamics:
 
     @property
     def motor_names(self) -> tuple[str, ...]:
-        """The rotors of the description: the order of motor torques."""
-        return tuple(rotor.name for rotor in self.mechanism.rotors)
+        """The rotors that turn (not those of locked joints): the order of motor torques."""
+        return tuple(rotor.name for rotor in motors(self.mechanism))
 
     def motor_torques(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> MotorTorques:
         """(drive, gear) (…, m), N·m, at q, qd, qdd (…, n).
@@ -410,14 +410,14 @@ class InverseDynamics:
                 tau = robot.torques(q, qd, qdd)
                 assert self.closed is not None
                 q, qd, qdd = tree_state(self.closed, q, qd, qdd, robot.bare.joint_names)
-        motors, bare = self._motors, robot.bare
-        if motors is None:
+        side, bare = self._motors, robot.bare
+        if side is None:
             o = self._options
-            motors = self._motors = MotorSide(
+            side = self._motors = MotorSide(
                 bare, self._rotors, o["terms"], o["backend"], o["threads"]
             )
         actuated = [bare.joint_names.index(name) for name in self.actuated_names]
-        return motors.torques(actuated, tau, q, qd, qdd, robot.mechanism.gravity)
+        return side.torques(actuated, tau, q, qd, qdd, robot.mechanism.gravity)
 
     @property
     def backend(self) -> str:
@@ -501,15 +501,13 @@ class InverseDynamics:
         for link, body in payloads.items():
             loaded = with_payload(loaded, link, body)
         chain = self._robot.chain
-        try:
-            if isinstance(chain, OpenChain):
+        if isinstance(chain, ClosedChain):
+            chain.update(loaded)
+        else:
+            try:
                 chain = chain.over(loaded)
-            else:
-                chain.update(loaded)
-        except Recompile:
-            chain = self._compiled(loaded)
-            if self.closed is not None and isinstance(chain, ClosedChain):
-                chain.reset(self.closed.last)
+            except Recompile:
+                chain = self._compiled(loaded)
         self._robot = _Robot(bare, payloads, loaded, chain, chain.torques)
 
     def _compiled(self, mechanism: Mechanism) -> OpenChain | ClosedChain:

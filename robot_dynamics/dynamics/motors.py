@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from ..closure import ClosedChain
 from ..codegen import Function, Kernel
 from ..formulations import newton_euler
-from ..mechanism import Friction, Inertial, Mechanism
+from ..mechanism import Friction, Inertial, Mechanism, Rotor
 from ..mechanism.transform import rotors_as_links
 from ..scalar import Array, Floats, array
 
@@ -35,8 +35,8 @@ class MotorTorques(NamedTuple):
 
 
 class MotorSide:
-    """The motors of a mechanism: every rotor, also one that is known by its gear ratio alone.
-    It never changes.
+    """The motors of a mechanism: every rotor that turns, also one that is known by its gear ratio
+    alone. It never changes.
 
     Args:
         mechanism: with rotors.
@@ -52,12 +52,12 @@ class MotorSide:
         backend: str,
         threads: int | None,
     ):
-        self.names = tuple(rotor.name for rotor in mechanism.rotors)
         self.gears = gear_matrix(mechanism)
         n = len(mechanism.joint_names)
         # what the links weigh and how joints rub is nothing to a rotor
         geometry = replace(
             mechanism,
+            rotors=motors(mechanism),
             links=tuple(
                 replace(link, inertial=Inertial(), joint=replace(link.joint, friction=Friction()))
                 for link in mechanism.links
@@ -72,7 +72,7 @@ class MotorSide:
 
         content = (geometry.links, geometry.rotors, geometry.base, model, moves, weighs)
         function = Function(
-            "spin_torques", ("q", "qd", "qdd"), (n, n, n), (len(self.names),), 3,
+            "spin_torques", ("q", "qd", "qdd"), (n, n, n), (len(geometry.rotors),), 3,
             taken, content, mechanism.name,
         )  # fmt: skip
         self._taken = Kernel(function, mechanism.gravity, backend, threads)
@@ -108,11 +108,16 @@ def tree_state(
     return state.q_r[..., order], state.qd_r[..., order], qdd_r[..., order]
 
 
+def motors(mechanism: Mechanism) -> tuple[Rotor, ...]:
+    """The rotors that turn: what holds a locked joint is not its motor."""
+    return tuple(rotor for rotor in mechanism.rotors if rotor.ratios)
+
+
 def gear_matrix(mechanism: Mechanism) -> Floats:
     """Γ (m, n): rotor rates of joint rates."""
-    names = mechanism.joint_names
-    gears = np.zeros((len(mechanism.rotors), len(names)))
-    for row, rotor in zip(gears, mechanism.rotors, strict=True):
+    names, turning = mechanism.joint_names, motors(mechanism)
+    gears = np.zeros((len(turning), len(names)))
+    for row, rotor in zip(gears, turning, strict=True):
         for name, ratio in rotor.ratios:
             row[names.index(name)] += ratio
     return gears

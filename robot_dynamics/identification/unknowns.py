@@ -11,7 +11,7 @@ from ..dynamics import InverseDynamics
 from ..errors import InputError, choices, wrong
 from ..mechanism import Friction, Inertial, Mechanism, Pose, Rotor
 from ..mechanism.parameters import rotor_names
-from ..mechanism.transform import lumped
+from ..mechanism.transform import lumped, with_locked_joints
 from ..scalar import rotation_to
 from . import laws
 from .bodies import BASIS, NAMES, numbers, numbers_of, reference
@@ -222,24 +222,8 @@ def _about(mechanism: Mechanism, joint: str, ratio: float, name: str) -> Rotor:
 
 def locked(mechanism: Mechanism, positions: Mapping[str, float]) -> Mechanism:
     """The same robot with these joints held, and their followers where that puts them."""
-    links = []
-    for link in mechanism.links:
-        joint = link.joint
-        q = positions.get(joint.name)
-        if joint.coupling is not None and all(x in positions for x, _ in joint.coupling.ratios):
-            q = joint.coupling.offset + sum(r * positions[x] for x, r in joint.coupling.ratios)
-        if q is not None:
-            # origin · motion(q) · tail, once and for all
-            fixed = replace(
-                joint, type="fixed", origin=joint.pose(q), tail=Pose(), coupling=None,
-                friction=Friction(),
-            )  # fmt: skip
-            link = replace(link, joint=fixed)
-        links.append(link)
     return replace(
-        mechanism,
-        links=tuple(links),
-        rotors=tuple(r for r in mechanism.rotors if not {x for x, _ in r.ratios} & set(positions)),
+        with_locked_joints(mechanism, positions),
         actuated=tuple(name for name in mechanism.actuated if name not in positions),
         sensed=tuple(name for name in mechanism.sensed if name not in positions),
         home={name: value for name, value in mechanism.home.items() if name not in positions},

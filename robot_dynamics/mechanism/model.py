@@ -303,7 +303,7 @@ class Rotor:
     origin: Pose
     """The motor's frame in the mount link's frame"""
     ratios: tuple[tuple[str, Scalar], ...]
-    """(joint, gear ratio): rotor rate / joint rate, rad/rad or rad/m"""
+    """(joint, gear ratio): rotor rate / joint rate, rad/rad or rad/m; none: it stands still"""
     inertial: Inertial
     """In the rotor's own, spinning frame"""
 

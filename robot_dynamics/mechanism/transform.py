@@ -142,8 +142,8 @@ def with_payload(mechanism: Mechanism, link: str, payload: Inertial) -> Mechanis
 def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mechanism:
     """The same robot with independent joints held fixed at these positions (rad or m).
 
-    What follows them alone is held as well. A rotor that no joint turns any more is a part of its
-    mount.
+    What follows them alone is held as well. A rotor that no joint turns any more stands still on
+    its mount: it has no ratios.
     """
     if not held:
         return mechanism
@@ -164,21 +164,19 @@ def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mech
         return replace(old, coupling=Coupling(free, place)) if old.coupling else old
 
     links = tuple(replace(link, joint=joint(link.joint)) for link in mechanism.links)
-    tree, rotors = replace(mechanism, links=links), []
-    for rotor in mechanism.rotors:
-        free, angle = split(rotor.ratios)
-        turned = (
-            rotor.origin @ Pose(rotation_z(angle))
-            if len(free) < len(rotor.ratios)
-            else rotor.origin
-        )
-        if free:
-            rotors.append(replace(rotor, ratios=free, origin=turned))
-        elif rotor.mount != mechanism.base:
-            tree = with_payload(tree, rotor.mount, rotor.inertial.seen_from(turned))
-    armatures = [replace(each, ratios=split(each.ratios)[0]) for each in mechanism.armatures]
+
+    def rotor(old: Rotor) -> Rotor:
+        free, angle = split(old.ratios)
+        if len(free) == len(old.ratios):
+            return old
+        return replace(old, ratios=free, origin=old.origin @ Pose(rotation_z(angle)))
+
+    armatures = (replace(each, ratios=split(each.ratios)[0]) for each in mechanism.armatures)
     return replace(
-        tree, rotors=tuple(rotors), armatures=tuple(each for each in armatures if each.ratios)
+        mechanism,
+        links=links,
+        rotors=tuple(map(rotor, mechanism.rotors)),
+        armatures=tuple(each for each in armatures if each.ratios),
     )
 
 
@@ -201,7 +199,8 @@ def with_rotor_model(mechanism: Mechanism, model: str) -> Mechanism:
         point = Inertial(rotor.inertial.mass, rotor.inertial.center_of_mass)
         if rotor.mount != mechanism.base:
             tree = with_payload(tree, rotor.mount, point.seen_from(rotor.origin))
-        armatures.append(Armature(rotor.ratios, rotor.inertial.inertia[2, 2]))
+        if rotor.ratios:
+            armatures.append(Armature(rotor.ratios, rotor.inertial.inertia[2, 2]))
     return replace(tree, rotors=(), armatures=mechanism.armatures + tuple(armatures))
 
 
@@ -216,6 +215,7 @@ def rotors_as_links(mechanism: Mechanism) -> Mechanism:
         while name in taken:
             name += "'"
         taken.add(name)
+        # one that stands still turns by nothing
         joint = Joint(
             name,
             "continuous",

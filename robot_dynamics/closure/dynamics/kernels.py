@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ...codegen import Function, Kernel
 from ...codegen.kernel import as_floats
 from ...errors import InputError
+from ...formulations.layout import Recompile
 from ...scalar import Array
 from .control_model import ClosedModel
 from .parameter_vector import ParameterVector
@@ -22,7 +23,8 @@ class ModelKernels:
     """`ClosedModel`'s functions over floats. They never change, so that any thread may use them.
 
     A kernel is built when it is first asked for. Gravity, friction and inertias are parameters:
-    `over` gives the same kernels with others and compiles nothing.
+    `over` gives the same kernels with others and compiles nothing but a kind of friction that is
+    new.
     """
 
     def __init__(self, model: ClosedModel, backend: str, threads: int | None):
@@ -40,8 +42,11 @@ class ModelKernels:
 
     def over(self, parts: Subsystems) -> ModelKernels:
         """The same with gravity, friction and inertias of a mechanism of the same geometry."""
-        other = copy(self)
-        other._bind(self.model.over(parts))
+        other, model = copy(self), self.model.over(parts)
+        try:
+            other._bind(model)
+        except Recompile:
+            return ModelKernels(model, *self._options)
         return other
 
     def __getitem__(self, name: str) -> Kernel:
