@@ -56,7 +56,7 @@ LEFT_OUT = (
 BUDGET = 60.0
 """s of tests that are tried on one mutant, the quickest first"""
 PATIENCE = 240.0
-"""s on the wall after which a mutant hangs, and so is noticed"""
+"""s of wall time after which a mutant hangs, and so is noticed"""
 
 
 class Mutant(NamedTuple):

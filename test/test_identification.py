@@ -210,7 +210,7 @@ def test_a_joint_without_efforts_keeps_its_friction(arm, truth):
     effort = stream.effort.copy()
     effort[:, 1] = 0.0
     result = identify(arm, Recording("partly", (replace(stream, effort=effort),)))
-    assert result.notes == ("partly: no efforts of b: what only they tell stays as described",)
+    assert result.notes == ("partly: no efforts of b: what only they determine stays as described",)
     assert np.isnan(result.errors.relative).tolist() == [False, True, False]
     assert np.nanmax(result.errors.relative) < 0.05
     assert result.mechanism.joint("b").friction == arm.joint("b").friction

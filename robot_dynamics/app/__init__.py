@@ -1,1 +1,1 @@
-"""What people start: the command line, its reports and pictures, the demos."""
+"""The command line, its reports and pictures, the demos."""

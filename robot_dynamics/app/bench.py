@@ -20,7 +20,7 @@ def bench(file: str) -> dict[str, Any]:
     """{"joints", "backend", "ready_s", "call_us": {…}, "batch_us_a_state", "rows", "text"}
 
     Raises:
-        RobotDynamicsError: the description is no good.
+        RobotDynamicsError: the description is invalid.
     """
     mechanism = load(file)
     start = time.perf_counter()

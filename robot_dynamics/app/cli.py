@@ -1,6 +1,6 @@
 """The command line: `robot_dynamics torque|derive|check|compare|demo|identify|replay|excite|…`.
 
-Exit codes: 0 done, 1 it can't be done (one line says why), 2 the command line itself is wrong.
+Exit codes: 0 success, 1 failure (one line says why), 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from . import commands_excite, commands_identify
 from .demo import DEMOS
 
 LONGEST = 100_000
-"""Steps of a motion above which somebody has mistaken a unit"""
+"""Steps of a motion above which a unit is probably wrong"""
 
 SIX_AXIS = "package://robot_dynamics/urdf/six_axis.urdf"
 
 Result = dict[str, Any]
-"""What a command has to say: printed as text, or as JSON"""
+"""A command's result: printed as text, or as JSON"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -121,11 +121,15 @@ def _parser() -> argparse.ArgumentParser:
         default="symbols",
         help="masses and lengths as symbols (default) or as the description's numbers",
     )
-    derive.add_argument("--no-simplify", action="store_true", help="sooner, but longer")
+    derive.add_argument(
+        "--no-simplify", action="store_true", help="faster, with longer expressions"
+    )
 
-    check = command("check", _check, "Is the description sound, and does what runs agree?")
+    check = command(
+        "check", _check, "Check a description, and that the kernels of all formulations agree."
+    )
     check.add_argument("file", help="a .yaml, .urdf or .xacro file, or package://…")
-    check.add_argument("--strict", action="store_true", help="impossible inertias are errors")
+    check.add_argument("--strict", action="store_true", help="warnings are errors")
 
     compare = command("compare", _compare, "One motion by every formulation and rotor model.")
     compare.add_argument("file", help="a .yaml, .urdf or .xacro file, or package://…")
@@ -147,15 +151,15 @@ def _parser() -> argparse.ArgumentParser:
     commands_identify.add(command)
     commands_excite.add(command)
 
-    bench = command("bench", _bench, "How fast the torques are here.")
+    bench = command("bench", _bench, "Time calls and batches on this machine.")
     bench.add_argument(
         "file", nargs="?", default=SIX_AXIS, help="a description (default: the six-axis arm)"
     )
 
-    cache = command("cache", _cache, "The compiled kernels kept for the next start.")
+    cache = command("cache", _cache, "List or clear the compiled kernels in the cache.")
     cache.add_argument("action", choices=("list", "clear"), nargs="?", default="list")
 
-    export = command("export", _export, "The torques as a source file for a controller.")
+    export = command("export", _export, "Export the dynamics as C source for a controller.")
     _add_robot(export)
     export.add_argument("--lang", choices=("c",), default="c")
     export.add_argument("--out", required=True, metavar="DIR")

@@ -21,18 +21,22 @@ Command = Callable[[str, Callable[[argparse.Namespace], Result], str], argparse.
 
 def add(command: Command) -> None:
     """The commands' options."""
-    identify = command("identify", _identify, "A model of the robot from recordings of it moving.")
+    identify = command(
+        "identify", _identify, "Identify a model from recordings of the moving robot."
+    )
     identify.add_argument("file", metavar="DESCRIPTION", help="a .yaml, .urdf or .xacro file")
     _add_recordings(identify, "+")
-    identify.add_argument("--out", required=True, metavar="DIR", help="where everything goes")
+    identify.add_argument("--out", required=True, metavar="DIR", help="output folder")
     identify.add_argument(
         "--validate",
         nargs="+",
         metavar="RECORDING",
-        help="what the model is judged by and not fitted to (default: the last third of each)",
+        help="recordings for validation, kept from the fit (default: the last third of each)",
     )
     identify.add_argument(
-        "--payload", metavar="LINK", help="look for this link's body alone, the arm as described"
+        "--payload",
+        metavar="LINK",
+        help="identify this link's body alone; the arm stays as described",
     )
     identify.add_argument(
         "--scheduler",
@@ -40,14 +44,12 @@ def add(command: Command) -> None:
         help="of Dask, whose workers read the recordings where they lie (tcp://host:8786)",
     )
 
-    replay = command("replay", _replay, "Models' torques beside the measured ones.")
+    replay = command("replay", _replay, "Compare models' torques with measured ones.")
     replay.add_argument(
         "files", nargs="+", metavar="DESCRIPTION", help="one or several descriptions, to compare"
     )
     _add_recordings(replay, None)
-    replay.add_argument(
-        "--out", default=".", metavar="DIR", help="where picture, page and table go (default: here)"
-    )
+    replay.add_argument("--out", default=".", metavar="DIR", help="output folder (default: here)")
 
 
 def _add_recordings(parser: argparse.ArgumentParser, count: str | None) -> None:
@@ -64,7 +66,7 @@ def _add_recordings(parser: argparse.ArgumentParser, count: str | None) -> None:
         action="extend",
         default=[],
         metavar="OLD:NEW",
-        help="what the recording calls a joint, or how several begin, and the description",
+        help="a joint's name, or a prefix of several, in the recording and in the description",
     )
     parser.add_argument(
         "--effort-scale",
@@ -72,7 +74,7 @@ def _add_recordings(parser: argparse.ArgumentParser, count: str | None) -> None:
         action="extend",
         default=[],
         metavar="JOINT:FACTOR",
-        help="what a joint's efforts are multiplied with to be N·m or N: a sign, torque by current",
+        help="factor that turns a joint's efforts into N·m or N: a sign, a torque constant",
     )
     parser.add_argument(
         "--cutoff", type=float, metavar="HZ", help="of the filter (default: from the spectra)"
@@ -178,13 +180,13 @@ def _cutoff(value: float | None) -> float | None:
 
 def _text(result: Identification, files: Sequence[Path]) -> str:
     lines = [
-        f"{result.mechanism.name}: {len(result.parameters)} numbers from {result.duration:.3g} s "
-        "of motion",
-        f"torque errors on {result.errors.duration:.3g} s that the fit has not seen, root mean "
-        "square over that of the torque:",
+        f"{result.mechanism.name}: {len(result.parameters)} parameters from "
+        f"{result.duration:.3g} s of motion",
+        f"torque errors on {result.errors.duration:.3g} s kept from the fit, RMS relative to "
+        "that of the torque:",
         *table(_rows(result.errors)),
-        f"the motion told {result.excitation.told:.0f} of {result.excitation.identifiable} numbers "
-        f"that can be told (condition number {result.excitation.condition:.3g})",
+        f"the motion determined {result.excitation.told:.0f} of {result.excitation.identifiable} "
+        f"identifiable parameters (condition number {result.excitation.condition:.3g})",
         *(f"note: {note}" for note in result.notes),
         *(f"warning: {words}" for words in result.warnings),
         *(f"wrote {path}" for path in files),

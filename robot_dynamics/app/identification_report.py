@@ -251,18 +251,18 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
     before = float(np.nanmean(errors.relative_described))
     body = [
         f"<h1>{escape(result.mechanism.name)}</h1>",
-        f'<p class="faint">Identified from {result.duration:.3g} s of motion; judged on '
-        f"{errors.duration:.3g} s that the fit has not seen.</p>",
+        f'<p class="faint">Identified from {result.duration:.3g} s of motion; validated '
+        f"on {errors.duration:.3g} s kept from the fit.</p>",
         '<div class="cards">',
-        _card(percent(mean), "of the torque is missed, mean over the joints"),
-        _card(percent(before), "is missed by the description"),
-        _card(f"{told.told:.0f} of {told.identifiable}", "numbers told by the motion"),
+        _card(percent(mean), "torque error, mean over the joints"),
+        _card(percent(before), "torque error of the description"),
+        _card(f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
         _card(f"{told.condition:.3g}", "condition number of the regressor"),
         "</div>",
         _words(result),
         "<h2>Torque errors</h2>",
         "<p>Root mean square of measured less modelled torque, over that of the measured torque, "
-        "on motion that the fit has not seen.</p>",
+        "on motion kept from the fit.</p>",
         _error_table(result),
     ]
     for joint in joints:
@@ -270,17 +270,17 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
             f"<h2>{escape(joint.name)}</h2>",
             _figure(joint.torques()),
             '<div class="pair">',
-            _figure(joint.terms(), "What each term of the identified model gives."),
-            _figure(joint.friction(), "What rigid bodies leave: friction shows here."),
+            _figure(joint.terms(), "The terms of the identified model."),
+            _figure(joint.friction(), "Measured less rigid bodies, over the rate: friction."),
             _figure(joint.residual(), "Measured less identified."),
-            _figure(joint.spectrum(), "The same by frequency."),
+            _figure(joint.spectrum(), "Residual by frequency."),
             "</div>",
         ]
     body += [
         "<h2>Parameters</h2>",
         "<p>Bodies about their link's frame, with all that is fixed to them. A standard deviation "
-        "near that of the description itself means that the motion did not tell this number "
-        "alone, though it may tell its sum with others.</p>",
+        "near that of the description itself means that the motion did not determine this "
+        "parameter alone, though it may determine a sum with others.</p>",
         f"<details open><summary>{len(result.parameters)} numbers</summary>"
         f"{_parameter_table(result)}</details>",
         "<h2>The recordings</h2>",
@@ -298,14 +298,14 @@ def _card(value: str, words: str) -> str:
 def _words(result: Identification) -> str:
     if not result.warnings:
         return (
-            "<p>The motion was rich enough: nothing stands against using the identified model on "
-            "motions of this kind.</p>"
+            "<p>The motion was rich enough: the identified model can be used on motions of "
+            "this kind.</p>"
         )
     items = "".join(f'<div class="warning">{escape(words)}</div>' for words in result.warnings)
     return (
-        f"<h2>What to do</h2>{items}<p>Numbers that the motion does not tell are not wrong: they "
-        "stay near the description's, and their sums with others are right. A motion that tells "
-        "more makes them right one by one.</p>"
+        f"<h2>What to do</h2>{items}<p>Parameters that the motion does not determine stay "
+        "near the description's; their sums with others are right. A more exciting motion "
+        "determines them one by one.</p>"
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BLACK = "#1a1a1a"
 GREY = "#8a8a8a"
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe and Ito's, which the colour-blind tell apart"""
+"""Okabe and Ito's colours, safe for the colour-blind"""
 
 STYLE = {
     "font.size": 9.0,
@@ -95,7 +95,7 @@ def tracking(
         joints: (n,) names.
         units: (n,) "rad" or "m".
         desired: (t, n) positions at the first track's times.
-        tracks: the runs; the first one is the yardstick.
+        tracks: the runs; the first one is the reference.
     """
     n = len(joints)
     drawing, axes = figure(n, 3, width=12.0, height=1.3 + 1.75 * n, sharex=True)

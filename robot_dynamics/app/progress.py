@@ -6,11 +6,11 @@ import sys
 import time
 
 QUIET = 1.0
-"""s within which nothing is said of the progress"""
+"""s before progress is reported"""
 
 
 class Progress:
-    """A line on stderr for each step, once it takes long enough for somebody to wonder."""
+    """A line on stderr for each step, once it takes long."""
 
     def __init__(self) -> None:
         self._begin = time.monotonic()

@@ -1,4 +1,4 @@
-"""Is a description sound, and does what runs agree on it: every formulation's kernels?"""
+"""Checks a description, and that every formulation's kernels agree on it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ others run as generated Python, of closed ones they are left out"""
 
 
 def report(source: str, *, strict: bool = False) -> dict[str, Any]:
-    """What `robot_dynamics check` prints: the robot, its oddities, and how far what runs agrees.
+    """What `robot_dynamics check` prints: the robot, its warnings, and how far the kernels agree.
 
     Raises:
         DescriptionError: the description cannot be computed with (or, strict, is odd).
@@ -57,7 +57,7 @@ def report(source: str, *, strict: bool = False) -> dict[str, Any]:
 
 
 def closure(mechanism: Mechanism) -> dict[str, Any]:
-    """What holds a mechanism with loops together, at home.
+    """A closed mechanism at home: degrees of freedom, closure residual, condition number.
 
     Raises:
         DescriptionError, ClosureError: it can't be closed or held; see `closure.geometry.mobility`.
@@ -76,7 +76,7 @@ def agreement(mechanism: Mechanism) -> dict[str, Any]:
     """What `InverseDynamics` gives by each formulation, beside Newton–Euler as it is written.
 
     The reference is neither compiled, recorded nor regrouped; of a closed chain it is the cut-open
-    tree's, projected with Tᵀ. A joint's difference is told as a share of that joint's own scale:
+    tree's, projected with Tᵀ. A joint's difference is relative to that joint's own scale:
     the magnitudes of its torque's terms, summed over the states.
 
     Returns:

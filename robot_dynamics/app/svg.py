@@ -40,7 +40,7 @@ COLOURS = """
   --wash: #2a2820; --paper: #151517; --card: #1c1c1f;
   --a: #ff8a3d; --b: #5ab4f0; --c: #35c795; --d: #e58cc4; --e: #e6b33c; } }
 """
-"""Okabe and Ito's, which the colour-blind tell apart, for either background"""
+"""Okabe and Ito's colours, safe for the colour-blind, for either background"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Chart:
     """Curves over one another."""
 
     title: str
-    """Said to those who cannot see it"""
+    """The text alternative"""
     lines: Sequence[Line]
     across: str
     up: str

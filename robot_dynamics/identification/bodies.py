@@ -1,4 +1,4 @@
-"""Rigid bodies that can exist: the pseudo-inertia and the distance between two of them.
+"""Physically consistent rigid bodies: the pseudo-inertia and the distance between two of them.
 
 Sources: Wensing, Kim, Slotine, "Linear matrix inequalities for physically consistent inertial
 parameter identification", IEEE RA-L 3(1), 2018; Lee, Wensing, Park, "Geometric robot dynamic
@@ -85,7 +85,7 @@ def body_of(phi: Floats) -> Inertial:
 
 
 def is_possible(phi: Floats) -> bool:
-    """Can there be such a body (strictly: with some extent in every direction)?"""
+    """Is the body physically consistent (with some extent in every direction)?"""
     return bool(phi[0] > 0 and np.linalg.eigvalsh(_shape(pseudo_inertia(phi))[0])[0] > 0)
 
 
@@ -93,8 +93,8 @@ def reference(phi: Floats, mass: float, size: float) -> Floats:
     """P₀ of what a description says: the nearest body with some extent in every direction.
 
     Args:
-        phi: (10,), which may be nothing or impossible.
-        mass: kg, of a body where it says nothing.
+        phi: (10,), which may be zero or inconsistent.
+        mass: kg, of a body without a mass.
         size: m, the same.
     """
     if phi[0] <= 0:

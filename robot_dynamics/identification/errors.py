@@ -1,4 +1,4 @@
-"""How far a model's torques are from measured ones."""
+"""Errors of modelled torques against measured ones."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Errors:
     torque: Floats
     """(n,): of the measured torque itself"""
     described: Floats
-    """(n,): of what the description misses it by"""
+    """(n,): of the description's error"""
     identified: Floats
-    """(n,): of what the identified model misses it by"""
+    """(n,): of the identified model's error"""
     unfiltered: Floats
     """(n,): the same against the torque as measured, unfiltered"""
 

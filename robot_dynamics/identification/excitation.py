@@ -138,7 +138,7 @@ def excite(
         harmonics: of the series; None: as many as come up to 0.75 Hz, 5 to 20.
         margin: share of each limit that stays free.
         seed: of the random starts.
-        progress: is told what is being done.
+        progress: called with a few words at each step.
 
     Raises:
         DescriptionError: the description is broken.
@@ -175,7 +175,7 @@ def excite(
 
 
 def _silent(words: str) -> None:
-    """Nobody wants to know."""
+    """Reports no progress."""
 
 
 class _Design:

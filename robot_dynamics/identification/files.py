@@ -1,4 +1,4 @@
-"""What an identification leaves behind: descriptions that can be loaded, its numbers as JSON."""
+"""The files of an identification: descriptions that can be loaded, its numbers as JSON."""
 
 from __future__ import annotations
 

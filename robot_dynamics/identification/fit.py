@@ -1,4 +1,4 @@
-"""From normal equations to numbers and how sure they are."""
+"""From normal equations to parameters and their covariance."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns
 
 WEIGHTS = (0.3, 1.0, 3.0, 10.0, 30.0)
-"""γ: how much the description counts, of which cross-validation chooses"""
+"""γ, the weight of the description: cross-validation chooses one of these"""
 RIDGE = 1e-9
 """Of each number's own information: what keeps a law's numbers apart"""
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The numbers that the recordings say."""
+    """The fitted parameters."""
 
     unknowns: Unknowns
     drives: dict[str, Drive]
@@ -62,7 +62,7 @@ class Fit:
 
 
 def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
-    """The best possible robot for the recordings that these are the normal equations of."""
+    """The physically consistent robot that fits these normal equations best."""
     prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
     drives = choose(unknowns, prior, normal)
     while True:
@@ -83,13 +83,13 @@ def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
 
 
 def _with_scalars(prior: Prior, gram: Floats) -> Prior:
-    """The same with the numbers of the drives, about which nothing is thought before."""
+    """The same with the numbers of the drives, which have no prior."""
     information = np.diag(gram)[10 * len(prior.bodies) :]
     return Prior(prior.bodies, np.zeros(len(information)), RIDGE * information)
 
 
 def _chosen_weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -> float:
-    """γ that foretells best what was left out."""
+    """The γ with the least cross-validation error."""
     used = [f for f in range(len(gram)) if square[f] > 0]
     if len(used) < 2 or not prior.bodies:
         return 1.0

@@ -1,4 +1,4 @@
-"""From recordings to a model: the whole way."""
+"""From recordings to a model."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .shelf import Shelf
 from .unknowns import match
 
 NONSENSE = 0.99
-"""Of every joint's torque: a model that misses more is none"""
+"""Of every joint's torque: a model with a larger error is useless"""
 
 R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """What was found."""
+    """The result of an identification."""
 
     mechanism: Mechanism
     """The robot as identified; joints that were not recorded are locked"""
@@ -41,15 +41,15 @@ class Identification:
     """The same as described"""
     fit: Fit
     errors: Errors
-    """On motion that the fit has not seen"""
+    """On motion kept from the fit"""
     fitted: Errors
     """On the motion it was fitted to"""
     locked: dict[str, float]
     """Joints that were not recorded, and where they are held (rad or m)"""
     notes: tuple[str, ...]
-    """What was found in the recordings and done about it"""
+    """What was found and mended in the recordings"""
     warnings: tuple[str, ...]
-    """What the data cannot tell, and what to do"""
+    """What the data do not determine, and what to do"""
     cutoffs: dict[str, float | None]
     """Hz by recording; None: nothing was filtered"""
     duration: float
@@ -72,7 +72,7 @@ class Identification:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Every number that was looked for, by name, SI units."""
+        """Every identified parameter, by name, SI units."""
         return self._by_name(self.fit.x)
 
     @property
@@ -120,7 +120,7 @@ def identify(
     scheduler: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Identification:
-    """The robot that the recordings show.
+    """Identify a robot's bodies, friction and rotors from recordings.
 
     Recordings are taken one by one; only their normal equations are kept. One that cannot be used
     is named among the warnings and left out, unless it is the only one.
@@ -128,15 +128,15 @@ def identify(
     Args:
         robot: a mechanism, or what `rd.load` takes.
         recordings: rosbag2 folders, .db3, .mcap or .csv files, or `Recording`s.
-        validate: recordings that judge and are not fitted to; None: the last third of each.
+        validate: recordings kept from the fit, for validation; None: the last third of each.
         topic: of type sensor_msgs/JointState; None: `/joint_states`, or the only one there is.
         rename: the recordings' joint names, or how several begin, to the description's.
-        effort_scale: by joint (as described), what its efforts are multiplied with to be N·m or N.
+        effort_scale: by joint (as described), factor that turns its efforts into N·m or N.
         payload: a link whose ten numbers alone are looked for, the arm being as described.
         cutoff: Hz, of the filter; None: from each recording's spectra.
         scheduler: address of a Dask scheduler, whose workers read the recordings by their paths;
             None: this process does.
-        progress: is told what is being done.
+        progress: called with a few words at each step.
 
     Raises:
         DescriptionError: the description is broken.
@@ -308,7 +308,7 @@ def _notes(fleet: Fleet, locked: Mapping[str, float], used: Iterable[Reduced]) -
 
 
 def _silent(words: str) -> None:
-    """Nobody wants to know."""
+    """Reports no progress."""
 
 
 def _listed(sources: Source | Sequence[Source]) -> list[Source]:

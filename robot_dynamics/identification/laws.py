@@ -1,4 +1,4 @@
-"""The laws of friction that the data may choose from.
+"""The friction laws among which the data choose.
 
 Each joint has raw columns, of which the torque of every law is a sum:
 
@@ -74,7 +74,7 @@ class Law:
         return "stribeck_torque" if least + fields.get("stribeck_torque", 0.0) < 0 else None
 
     def without(self, fault: str) -> Law:
-        """The law nearest to this one that cannot have the fault."""
+        """The law nearest to this one that excludes the fault."""
         bias = tuple(name for name in self.names if name == "offset")
         wet = tuple(name for name in self.names if name == "viscous")
         match fault:

@@ -1,4 +1,4 @@
-"""The robot that a fit found, as a mechanism."""
+"""The identified robot as a mechanism."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHARES = (1.0, 0.5, 0.25, 0.1, 0.01, 1e-3)
 
 
 def mechanism_of(fit: Fit) -> Mechanism:
-    """The mechanism of `fit.unknowns` with what was found in place of what was described."""
+    """The mechanism of `fit.unknowns` with identified bodies, friction and rotors."""
     unknowns = fit.unknowns
     mechanism = unknowns.mechanism
     if unknowns.payload is not None:
@@ -52,7 +52,7 @@ def friction_of(fit: Fit, joint: str) -> Friction:
 
 
 def _rotors(fit: Fit) -> tuple[Rotor, ...]:
-    """The rotors with their inertias; those that were only tried and not felt are left out."""
+    """The rotors with their inertias; those that were tried and not identifiable are left out."""
     unknowns = fit.unknowns
     driven = {name: joint for joint, name in unknowns.rotors.items()}
     found = []

@@ -35,7 +35,7 @@ RESTING = 0.02
 LONGEST_REST = 0.3
 """s: a rest of all joints beyond it is left out"""
 NOISELESS = 1e-8
-"""Noise over signal below which somebody computed it: nothing is to be filtered"""
+"""Noise over signal below which it is simulated: nothing is filtered"""
 NOISIER = 2.0
 """Times the noise of the positions' differences, beyond which recorded rates are not taken"""
 MATCH = 0.1
@@ -235,7 +235,9 @@ def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream
             name=source,
         )
     if silent:
-        notes.append(f"no efforts of {', '.join(silent)}: what only they tell stays as described")
+        notes.append(
+            f"no efforts of {', '.join(silent)}: what only they determine stays as described"
+        )
     measured = tuple(name for name in stream.names if name not in silent)
     return replace(stream, effort=efforts), measured
 

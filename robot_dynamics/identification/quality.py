@@ -1,4 +1,4 @@
-"""How much the motion told, and what to say where it was not enough."""
+"""How exciting the motion was, and warnings where it was not enough."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RANK = 1e-9
 ENOUGH = 0.75
 """Of the identifiable numbers, in standard deviations of what was thought before"""
 LITTLE = 0.5
-"""Of the torque: a model that misses more explains little"""
+"""Of the torque: a model with a larger error explains little"""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Excitation:
     """How much of the robot the motion excited."""
 
     identifiable: int
-    """Numbers (combinations of parameters) that some motion can tell"""
+    """Identifiable combinations of parameters"""
     told: float
-    """How many of these this motion told; the description stands in for the rest"""
+    """How many of these this motion determined; the description gives the rest"""
     condition: float
     """Condition number of the regressor in units of what was thought before: the best told
     combination over the worst told"""
@@ -85,7 +85,7 @@ def _possible(fit: Fit) -> Floats:
 
 
 def warnings(told: Excitation, unseen: Errors, moved: Floats) -> Iterator[str]:
-    """What a user must hear, a line each.
+    """Warnings for the user, a line each.
 
     Args:
         moved: (n,) how far each joint moved, rad or m.
@@ -94,14 +94,14 @@ def warnings(told: Excitation, unseen: Errors, moved: Floats) -> Iterator[str]:
     for joint, way in zip(joints, moved, strict=True):
         if way < 0.05:
             yield (
-                f"{joint} moved by {way:.2g} only: its friction and what turns with it can "
-                "hardly be told; record it moving through more of its range"
+                f"{joint} moved by {way:.2g} only: its friction and inertia are "
+                "hardly identifiable; record it moving through more of its range"
             )
     if told.identifiable and told.told < ENOUGH * told.identifiable:
         yield (
-            f"The motion tells {told.told:.0f} of {told.identifiable} numbers that could be told; "
-            "the rest stays near the description: record longer, with all joints moving at once, "
-            "faster, and in more different poses"
+            f"The motion determines {told.told:.0f} of {told.identifiable} identifiable "
+            "parameters; the rest stay near the description: record longer, with all joints "
+            "moving at once, faster, and in more different poses"
         )
     for joint, error, before in zip(
         joints, unseen.relative, unseen.relative_described, strict=True
@@ -112,10 +112,10 @@ def warnings(told: Excitation, unseen: Errors, moved: Floats) -> Iterator[str]:
             yield (
                 f"{joint}: the model misses {100 * error:.0f} % of the torque: are its efforts "
                 "torques at the joint, in N·m and of the right sign (--effort-scale), and is "
-                "this the robot that the description describes?"
+                "this the robot of the description?"
             )
         if error > 1.05 * before:
             yield (
-                f"{joint}: on motion that the fit has not seen, the description is better "
+                f"{joint}: on motion kept from the fit, the description is better "
                 f"({100 * before:.1f} % against {100 * error:.1f} %); record longer"
             )

@@ -1,4 +1,4 @@
-"""One door for every recording."""
+"""Reads any recording."""
 
 from __future__ import annotations
 

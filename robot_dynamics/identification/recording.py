@@ -1,4 +1,4 @@
-"""What was recorded of a moving robot: positions, rates and efforts by joint, with their stamps."""
+"""A recording of a moving robot: positions, rates and efforts by joint, with their stamps."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class Stream:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """One recording: what publishers of different joints sent, each in a stream of its own."""
+    """One recording, with a stream for each publisher of different joints."""
 
     source: str
-    """What messages call it"""
+    """Its name in messages"""
     streams: tuple[Stream, ...]
 
     @property
@@ -65,13 +65,13 @@ class Recording:
         return tuple(dict.fromkeys(name for stream in self.streams for name in stream.names))
 
     def renamed(self, names: Mapping[str, str]) -> Recording:
-        """With joints called what the description calls them.
+        """With joints named as in the description.
 
         A name of the mapping is that of a joint, or the beginning of several:
         `fer_joint` → `panda_joint` renames `fer_joint1` … `fer_joint7`.
 
         Raises:
-            InputError: no joint is called so, or two would have one name.
+            InputError: no joint has that name, or two would have the same.
         """
         renaming = {name: name for name in self.names}
         for old, new in names.items():
@@ -119,7 +119,7 @@ class Recording:
 
 
 class Collector:
-    """Messages come in one by one; streams come out."""
+    """Collects messages into streams."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[str, ...], tuple[list[float], list[Floats]]] = {}

@@ -1,4 +1,4 @@
-"""Models' torques beside the measured ones."""
+"""Compare models' torques with measured ones."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ TERMS = ("inertia", "coriolis", "gravity", "friction", "rotors")
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """One recording, and what several models say of it."""
+    """One recording, and the torques of several models."""
 
     source: str
     joints: tuple[str, ...]
     labels: tuple[str, ...]
-    """What the models are called"""
+    """The models' names"""
     stretches: tuple[Samples, ...]
     torques: tuple[tuple[Floats, ...], ...]
     """By model and stretch: (k, n)"""

@@ -1,4 +1,4 @@
-"""Which law of friction each joint has, and whether its rotor is felt: by cross-validation.
+"""Selects each joint's friction law, and whether its rotor is identified, by cross-validation.
 
 Everything is done on normal equations. While one joint tries its laws, the bodies and the other
 joints' laws are eliminated (a Schur complement), so that a law costs a solution of its own size.
@@ -25,7 +25,7 @@ SWEEPS = 3
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """What a joint has beside the bodies."""
+    """A joint's friction and rotor."""
 
     law: Law
     rotor: bool

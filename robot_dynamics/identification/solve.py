@@ -1,4 +1,4 @@
-"""The fit: a convex problem over bodies that can exist, by Newton's method.
+"""The fit: a convex problem over physically consistent bodies, by Newton's method.
 
     minimise ½ xᵀ G x - gᵀ x + γ Σ d(P(φ_i), P₀_i) + ½ Σ λ_k (s_k - s₀_k)²,   x = (φ_1 …, s)
 
@@ -27,7 +27,7 @@ DESCENT = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is thought before any data."""
+    """The prior: bodies and scalars before any data."""
 
     bodies: tuple[Floats, ...]
     """P₀ (4, 4) of each body"""

@@ -1,7 +1,7 @@
-"""Stamps made sound: from messages as they came to stretches of evenly timed samples.
+"""Cleans stamps: from raw messages to stretches of evenly timed samples.
 
 Clocks are set back, publishers stall, and republished states are held for a period now and then.
-What was found is said in one line each.
+Each finding is one line.
 """
 
 from __future__ import annotations

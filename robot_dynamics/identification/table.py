@@ -21,7 +21,7 @@ def read(path: Path) -> Recording:
     A row that has only some of the joints is a message of these.
 
     Raises:
-        RecordingError: it is no such table.
+        RecordingError: it is not such a table.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -112,4 +112,4 @@ def _numbers(rows: list[list[str]], header: list[str], source: str) -> np.ndarra
                     f"{source}: row {number}: {name}: found {cell[:40]!r}, expected a number",
                     name=source,
                 ) from None
-    raise AssertionError("some cell is no number")
+    raise AssertionError("a cell is not a number")

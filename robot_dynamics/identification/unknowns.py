@@ -1,4 +1,4 @@
-"""What is to be found about a robot, and the torques as a matrix times it."""
+"""The unknowns of an identification, and the torques as a matrix times them."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def replaced(
     directions differ, it gets the mean.
 
     Raises:
-        DescriptionError: it is no XML.
+        DescriptionError: it is not XML.
     """
     edits: list[tuple[int, int, bytes]] = []
     for element in _elements(text):

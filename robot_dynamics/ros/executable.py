@@ -1,5 +1,5 @@
-"""How an executable with one node starts, runs and ends. Light to import: a signal is answered
-from here on, while everything else is still being imported."""
+"""How an executable with one node starts, runs and ends. Light to import: signals are handled from
+here on, while everything else is still being imported."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Ending:
-    """Signals that ask for the end. The first is answered as the moment demands it, the others
-    change nothing."""
+    """Signals that ask for the end. The first is handled as the phase demands, the others change
+    nothing."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -140,7 +140,7 @@ def told(error: Exception) -> str:
 
 
 def say(line: str) -> None:
-    """Print a line on stderr, if anybody listens."""
+    """Print a line on stderr, if it is open."""
     with suppress(OSError, ValueError):
         print(line, file=sys.stderr, flush=True)
 
@@ -155,7 +155,7 @@ def _open_standard_streams() -> None:
 
 
 def _flush() -> None:
-    """Nobody may listen any more: that is no failure of the node."""
+    """A closed stream is no failure of the node."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

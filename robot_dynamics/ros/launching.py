@@ -1,6 +1,6 @@
 """What the launch files share: the node for any robot, and a simulated robot to take its torques.
 
-For launch files only: it needs ROS's `launch`.
+For launch files only: needs ROS's `launch`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def launch_description(robot: str = "", *, loops: bool = False) -> LaunchDescrip
 
     Args:
         robot: the name of a shipped robot's file in config/; none: an argument says which.
-        loops: does it have loops? Then its sensors may be asked for.
+        loops: does it have loops? Then `sensed` is an argument.
     """
 
     def argument(name: str, default: Any, description: str, **more: Any) -> DeclareLaunchArgument:

@@ -24,7 +24,7 @@ Answer = Callable[[SetParametersResult], None]
 
 
 class Asleep(CallbackGroup):  # type: ignore[misc]
-    """No executor takes anything that is in it."""
+    """A callback group that no executor takes anything from."""
 
     def can_execute(self, _entity: Any) -> bool:
         """Never."""
@@ -93,5 +93,5 @@ def _parts(service: Any, request: Any, header: Any) -> Iterator[tuple[list[Param
 
 
 def refused(reason: object) -> SetParametersResult:
-    """Not set, and why."""
+    """Refused, and why."""
     return SetParametersResult(successful=False, reason=one_line(reason))

@@ -1,4 +1,4 @@
-"""The executable `simulated_robot`: a robot in MuJoCo that stands where a ros2_control robot would.
+"""The executable `simulated_robot`: a robot in MuJoCo in place of a ros2_control robot.
 
 | | name | type | what |
 |---|---|---|---|
@@ -8,7 +8,7 @@
 | out | `/clock` | rosgraph_msgs/Clock | simulated time, when asked |
 
 Two ways to run:
-- in real time (default): a period of the simulation takes as long on the wall; the newest
+- in real time (default): a period of the simulation takes as long in wall time; the newest
   torques that have come are used.
 - in lock step (`command_wait` > 0): once the motion has begun, a period is over when the torques
   that answer its state have come. The result does not depend on the load of the machine.
@@ -55,7 +55,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
     """Steps a TrackedRobot by a wall timer, or by the torques that come.
 
     Raises:
-        RobotDynamicsError: a parameter or a description that it cannot take.
+        RobotDynamicsError: an invalid parameter or description.
     """
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         return [p[name] for name in joints], [d[name] for name in joints]
 
     def close(self) -> None:
-        """Finish the record."""
+        """Close the record."""
         if self._record is not None:
             self._record.close()
         if self._missed:
@@ -150,7 +150,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         self._take(message.data, "~/commands")
 
     def _on_answer(self, message: JointState) -> None:
-        """In lock step: the torques that belong to the state that was told last, and no others."""
+        """In lock step: the torques that belong to the last state, and no others."""
         if self._asked is None or nanoseconds(message.header.stamp) != self._now:
             return
         efforts = dict(zip(message.name, message.effort, strict=False))
@@ -190,7 +190,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             self._braked = False
 
     def _begin(self) -> None:
-        """A period begins: tell the state."""
+        """A period begins: publish the state."""
         if self._ticker is not None and self._now % CLOCK_PERIOD < self._period:
             self._ticker.publish(ClockMessage(clock=self._stamp()))
         simulation = self._robot.simulation
@@ -207,7 +207,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             self._finish()
 
     def _finish(self) -> None:
-        """The period's torques are known, or as good as they get."""
+        """The period's torques have come, or are overdue."""
         self._asked = None
         moving = self._moving
         if moving:

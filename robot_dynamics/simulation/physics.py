@@ -1,4 +1,4 @@
-"""A mechanism in MuJoCo: the same robot, moved by an engine that shares no code with ours.
+"""A mechanism in MuJoCo: the same robot, simulated by independent code.
 
 The model is built with MuJoCo's own model API: a body a link, a body a rotor. What follows
 other joints (mimic joints, geared rotors) is a joint of its own that an equality constraint on
@@ -56,7 +56,7 @@ BALL = (1.0, (1.0, 1.0, 1.0))
 
 
 def mujoco() -> Any:
-    """The engine, imported when it is first needed.
+    """The engine, imported on first use.
 
     Raises:
         BackendError: it is not installed.
@@ -86,7 +86,7 @@ class Simulation:
 
     Raises:
         BackendError: MuJoCo is not installed.
-        DescriptionError: MuJoCo does not take this robot.
+        DescriptionError: MuJoCo rejects this robot.
     """
 
     def __init__(self, mechanism: Mechanism, *, timestep: float = 2e-4):
@@ -125,7 +125,7 @@ class Simulation:
     def reset(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
         """Put the robot into this state, q (n,) and qd (n,), at time zero.
 
-        Without q: into the mechanism's `home` (zero where it says nothing); without qd: at rest.
+        Without q: into the mechanism's `home` (zero where not given); without qd: at rest.
         Whatever follows other joints is put where they want it; loops are left to the caller.
         """
         home = [float(self.mechanism.home.get(name, 0.0)) for name in self.joint_names]
@@ -145,7 +145,7 @@ class Simulation:
         """Hold the joint torques tau (n,) for this many time steps.
 
         Raises:
-            InputError: a wrong shape, or torques under which the motion is lost.
+            InputError: a wrong shape, or torques under which the motion diverges.
         """
         self._apply(tau)
         for _ in range(steps):
@@ -153,7 +153,7 @@ class Simulation:
             self._engine.mj_Euler(self._model, self._data)
         if not np.all(np.isfinite(self._data.qpos)):
             raise InputError(
-                f"the simulated motion is lost at {self.time:.4f} s: smaller gains or a smaller "
+                f"the simulated motion diverged at {self.time:.4f} s: smaller gains or a smaller "
                 "time step are needed",
                 name="tau",
                 value=tau,

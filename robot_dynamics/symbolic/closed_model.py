@@ -1,4 +1,4 @@
-"""What deriving a closed mechanism gives."""
+"""The result of deriving a closed mechanism."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def derive(
         parameters: "symbols" for masses, lengths and inertias (m1, a1, I_xx1, …; zeros stay
             zeros), "numbers" for the description's own values, exactly.
         rotors, terms: as in `InverseDynamics`.
-        simplify: look for short expressions; without it robots are derived sooner.
+        simplify: look for short expressions; without it the derivation is faster.
         intermediates: True for a list of intermediate values in whose terms the torques are
             written (`model.intermediates`), False for one expression each, None to take the
             list from five moving bodies on, rotors included. `steps` come without it only.

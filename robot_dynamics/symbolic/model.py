@@ -1,4 +1,4 @@
-"""What a derivation gives."""
+"""The result of a derivation."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .simplify import simplified
 
 
 class Derivation(Protocol):
-    """What is shown of a model; see `SymbolicModel`."""
+    """The parts of a model that are printed; see `SymbolicModel`."""
 
     @property
     def title(self) -> str:

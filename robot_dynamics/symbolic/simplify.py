@@ -1,4 +1,4 @@
-"""Short expressions, in a time that does not run away."""
+"""Simplification in bounded time."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ def run(robot: str, *, output: str | Path | None = None, as_json: bool = False) 
     Args:
         robot: one of DEMOS.
         output: the folder for the picture; None: the working directory.
-        as_json: leave out what is only for the eye.
+        as_json: no progress on stderr.
 
     Returns:
         what was measured, and `text`: the same as a table.
 
     Raises:
-        InputError: an unknown robot, or an output that is no folder.
+        InputError: an unknown robot, or an output that is not a folder.
         BackendError: ROS, MuJoCo or matplotlib is missing, or a process of the demo failed.
     """
     from .demonstration import demonstrate

@@ -30,13 +30,13 @@ LEAD = 1.0
 """s of rest between the message with the trajectory and the motion"""
 
 COMMAND_WAIT = 20.0
-"""s on the wall that the robot waits for the torques of one state, however busy the machine is"""
+"""s of wall time that the robot waits for the torques of one state, however busy the machine is"""
 
 ATTEMPTS = 3
-"""Runs of one controller, of which the first that was in lock step throughout counts"""
+"""Attempts for one controller; the first that was in lock step throughout counts"""
 
 DEADLINE = 60.0
-"""s on the wall without any progress after which a run has failed"""
+"""s of wall time without any progress after which a run has failed"""
 
 
 def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The demo's processes: started together, watched, and gone when the demo is."""
+"""The demo's processes: started together, watched, and ended with the demo."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 from ...errors import BackendError
 
 PATIENCE = 5.0
-"""s that a process gets to end by itself"""
+"""s that a process has to end by itself"""
 
 PR_SET_PDEATHSIG = 1
 
@@ -87,7 +87,7 @@ class Processes:
         return lines[-1] if lines else "it said nothing"
 
     def stop(self) -> None:
-        """End all processes, kindly at first."""
+        """End all processes: by SIGINT, then SIGTERM, then SIGKILL."""
         for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             for process in self._running.values():
                 if process.poll() is None:

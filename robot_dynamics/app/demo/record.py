@@ -1,4 +1,4 @@
-"""What the simulated robot wrote, and what it says about tracking."""
+"""The simulated robot's record, and its tracking errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Track:
     efforts: Floats
     """(t, n), N·m or N, of the feed-forward node"""
     problem: str = ""
-    """why the run says nothing about the controller; empty: it does"""
+    """why the run is invalid; empty: it is valid"""
     platform_error: Floats | None = None
     """(t,), m: how far the platform is from where it should be; None: no platform"""
 

@@ -18,18 +18,18 @@ class Run:
 
     label: str
     feed_forward: Mapping[str, Any] | None = None
-    """Parameters of the node `feed_forward`; None: it is not there"""
+    """Parameters of the node `feed_forward`; None: no such node"""
     lengths: Mapping[str, float] = field(default_factory=dict)
-    """Link to a factor on its DH length `a` in the node's model: a robot that was measured badly"""
+    """Link to a factor on its DH length `a` in the node's model: a robot with measurement errors"""
 
 
 PD = Run("PD alone")
 
 GRAVITY = Run("PD + gravity", {"terms": ["gravity"]})
-"""What many robots have without a model of their inertia"""
+"""What many robots have without an inertial model"""
 
 FRICTION = Run("PD + feed-forward", {"feedback": "commanded"})
-"""Coulomb friction by the wanted rate: the sign of a measured one chatters about rest"""
+"""Coulomb friction by the commanded rate: the sign of a measured one chatters at rest"""
 
 WRONG = {
     "proximal1": 1.01,
@@ -48,7 +48,7 @@ from 2 to 4 ms after they were asked for"""
 
 @dataclass(frozen=True)
 class Demo:
-    """A robot, a motion, and the controllers to compare. The first run is the yardstick."""
+    """A robot, a motion, and the controllers to compare. The first run is the reference."""
 
     title: str
     description: str
@@ -71,7 +71,7 @@ class Demo:
     settle: float = 0.25
     """s that are watched after the motion's end"""
     bounded: bool = True
-    """Is it measured as well what bounds the error?"""
+    """Is it also measured what bounds the error?"""
 
 
 ROBOTS: dict[str, Demo] = {

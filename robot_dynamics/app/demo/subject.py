@@ -1,4 +1,4 @@
-"""A demo's robot, and what has to be known about it before it moves."""
+"""A demo's robot, with its gains and start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a closed mechanism can be, and how it moves there: no bodies, no forces.
+"""The kinematics of a closed mechanism: no bodies, no forces.
 
 | file               | what                                                                     |
 |--------------------|--------------------------------------------------------------------------|

@@ -1,6 +1,6 @@
 """How much a closure's Jacobian can change along a step: bounds that hold, from lengths alone.
 
-Seen from its predecessor's frame a loop is a serial chain that ends in its successor's. A turning
+Seen from its predecessor's frame a loop is a serial chain that ends in its successor's. A revolute
 joint k moves that end by z_k × (p - p_k), so that every derivative of the end's place by several
 joints is no longer than the lever |p - p_k| of the outermost of them, and 1 where the outermost
 one slides; it is zero where one further in slides. The cosine of two directions has derivatives of

@@ -1,4 +1,4 @@
-"""Where a mechanism with loops can be: its closures and its platform, without bodies.
+"""The geometry of a mechanism with loops: its closures and its platform, without bodies.
 
 Everything is in the paper's generalised coordinates q_r = [q_a; q_s; q_p]: actuated, passive
 and sensed, passive and not sensed.

@@ -1,4 +1,4 @@
-"""Degrees of freedom, redundant rows, and whether `home` is a sound place to start from."""
+"""Degrees of freedom, redundant rows, and whether `home` is valid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RANK_TOLERANCE = 1e-4
 written as 1.5708 does not make an independent row out of a redundant one."""
 HOME_TOLERANCE = 0.05
 """How far `home` may miss closure, in shares of the mechanism's size or in rad: rounding and a
-rough reading from a drawing are mended, another configuration is not."""
+rough reading from a drawing are corrected, another configuration is not."""
 LEFT_OUT_TOLERANCE = 1e-3
 """How far a row that was left out as redundant may be violated, in the same measure"""
 NEIGHBOURS = 6
@@ -29,7 +29,7 @@ STRAY = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
-    """What was found out about a closed mechanism at home; q_r order and row order throughout."""
+    """The analysis of a closed mechanism at home; q_r order and row order throughout."""
 
     home: Floats
     """(n_r,): home with the passive joints corrected onto the closure"""
@@ -244,7 +244,7 @@ def _check_actuation(geometry: LoopGeometry, freedom: int) -> None:
 def _check_hold(
     geometry: LoopGeometry, ranks: list[int], passive_ranks: list[int], J: Floats
 ) -> None:
-    """With the motors held nothing may move."""
+    """Check that nothing moves with the motors held."""
     n_passive = J.shape[1]
     if passive_ranks[0] == n_passive:
         return

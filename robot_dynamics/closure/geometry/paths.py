@@ -1,4 +1,4 @@
-"""The ways along which loops are closed: motors driven, readings followed, a platform put."""
+"""The paths along which loops are closed: of motors, of sensor readings, of a platform pose."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ POSE_TOLERANCE = 1e-9
 
 
 class ClosureSolver:
-    """Positions of a closed mechanism. It keeps no state: where to start is an argument.
+    """Positions of a closed mechanism. It keeps no state: the start is an argument.
 
     Raises:
         DescriptionError, ClosureError: see `mobility.explore`.

@@ -30,7 +30,7 @@ CLOSING = 5.0
 """s that the end waits for a build to stop"""
 
 MOST_WAITING = 100
-"""Changes that wait for their turn"""
+"""Changes that may wait in the queue"""
 
 
 @dataclass(frozen=True, eq=False)
