@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from robot_dynamics.app import cli
 from robot_dynamics.description import load_urdf_text
 from robot_dynamics.description.check import body
 from robot_dynamics.description.fields import DescriptionWarning
+from robot_dynamics.description.files import find
 from robot_dynamics.mechanism import Coupling, Inertial
 
 PI = np.pi
@@ -285,10 +287,23 @@ def test_a_follower_follows_its_master_itself_where_nothing_else_is_said():
     assert mechanism.joint("k").coupling == Coupling((("j", 1.0),), 0.0)
 
 
-def test_a_body_without_inertia_and_a_place_is_a_point_at_the_origin():
-    body = rd.load(GEARED.format("", "")).link("b").inertial
-    assert not body.inertia.any()
-    assert not body.center_of_mass.any()
+def test_a_body_without_inertia_and_a_place_is_a_point_at_the_origin(tmp_path):
+    link = {"name": "b", "joint": {"name": "j", "type": "revolute"}, "mass": 1.0}
+    (tmp_path / "r.yaml").write_text(yaml.safe_dump({"links": [link]}))
+    for source in (GEARED.format("", ""), tmp_path / "r.yaml"):
+        body = rd.load(source).link("b").inertial
+        assert body.mass == 1.0
+        assert not body.inertia.any()
+        assert not body.center_of_mass.any()
+
+
+def test_a_checkout_that_was_never_installed_finds_its_own_files(monkeypatch, tmp_path):
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    found = find("package://robot_dynamics/config/polar.yaml")
+    assert found.samefile(CONFIG / "polar.yaml")
+    with pytest.raises(rd.DescriptionError, match="'another' is in no prefix"):
+        find("package://another/config/polar.yaml")
 
 
 @pytest.mark.parametrize(
