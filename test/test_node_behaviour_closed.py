@@ -321,3 +321,18 @@ def test_open_chains_say_nothing_of_loops():
     report = Diagnosis(0.0).report(bench.controller, False, 0, 1.0)
     assert report.level == OK
     assert "condition number" not in report.values
+
+
+@pytest.mark.parametrize("timeout", [0.0, 0.2])
+def test_a_first_command_that_is_nowhere_leaves_no_motion_behind(timeout):
+    bench = ClosedBench("five_bar", feedback="commanded", command_timeout=timeout)
+    n = len(bench.robot.dynamics.actuated_names)
+    home = bench.robot.dynamics.closed.home.q_a
+    names = bench.robot.dynamics.actuated_names
+    far = point(q=home + np.array([3.0, -3.0]), qd=np.zeros(n), qdd=np.zeros(n))
+    bench.command(0.0, far, names=names)
+    for now in (0.1, 0.2, 1.0):
+        assert bench.tick(now) is None
+    assert bench.rejected() == {"torques: closure": 1}
+    bench.command(1.1, point(q=home, qd=np.zeros(n), qdd=np.zeros(n)), names=names)
+    bench.agrees(bench.tick(1.11), home, np.zeros(n), np.zeros(n))
