@@ -25,10 +25,9 @@ CORE = (
     "test_codegen_key.py",
     "test_codegen_recorder.py",
     "test_description.py",
-    "test_friction.py",
     "test_inverse_dynamics_state.py",
 )
-SLOW = "not one_robot and not processes and not option and not body"
+SLOW = "not one_robot and not option and not body and not process"
 
 nox.options.error_on_missing_interpreters = False
 nox.options.reuse_venv = "yes"

@@ -1,8 +1,9 @@
 """An ament_python package that is a plain Python package too."""
 
+import hashlib
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 
 NAME = "robot_dynamics"
 SHARE = f"share/{NAME}"
@@ -11,6 +12,26 @@ SHARE = f"share/{NAME}"
 def files(folder: str) -> tuple[str, list[str]]:
     """What `folder` holds goes to the share folder under the same name."""
     return f"{SHARE}/{folder}", [str(path) for path in Path(folder).iterdir() if path.is_file()]
+
+
+def extensions() -> list[Extension]:
+    """What calls kernels. Where it can't be built it is compiled when it is first needed."""
+    try:
+        import numpy
+    except ImportError:
+        return []
+    source = Path(NAME, "codegen", "c", "caller.c")
+    built_from = hashlib.sha256(source.read_bytes()).hexdigest()
+    return [
+        Extension(
+            f"{NAME}.codegen._caller",
+            [str(source)],
+            include_dirs=[numpy.get_include()],
+            define_macros=[("BUILT_FROM", f'"{built_from}"')],
+            libraries=["pthread"],
+            optional=True,
+        )
+    ]
 
 
 ROS = [  # the real rclpy over Fast DDS from wheels; on a ROS machine the distribution's own
@@ -40,6 +61,7 @@ setup(
     name=NAME,
     version="0.1.0",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    ext_modules=extensions(),
     package_data={NAME: ["py.typed", "codegen/c/*"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
@@ -83,7 +105,7 @@ setup(
             "colcon-ros",
         ],
     },
-    zip_safe=True,
+    zip_safe=False,
     maintainer="robot_dynamics maintainers",
     maintainer_email="robot-dynamics@example.org",
     description="Feed-forward joint torques from a robot's description",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import signal
@@ -9,6 +10,8 @@ import subprocess
 import sys
 import time
 import warnings
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -68,6 +71,7 @@ def test_kernels_and_their_caller_are_built_without_a_warning(name, monkeypatch)
         return run(self, source, (*flags, "-Wall", "-Wextra", "-Werror"), libraries)
 
     monkeypatch.setattr(compiler.Compiler, "_run", heard)
+    monkeypatch.setattr(native, "_shipped_host", lambda source: None)
     made = wave_kernel("c")
     assert is_right(made)
     assert made.description == "wave: a kernel in C"  # not through ctypes
@@ -212,3 +216,16 @@ def test_other_systems_compute_without_a_traceback(machine, has_compiler, tmp_pa
     assert done.stderr == ""
     expected = "0 torques: a kernel in C" if has_compiler else "1 torques: generated Python"
     assert done.stdout.startswith(expected)
+
+
+@needs_compiler
+def test_what_was_built_of_another_source_is_not_called(monkeypatch):
+    source = (Path(native.__file__).parent / "c" / "caller.c").read_bytes()
+    shipped = SimpleNamespace(built_from=hashlib.sha256(source).hexdigest())
+    monkeypatch.setattr(native, "import_module", lambda *name: shipped)
+    assert native._host() == (shipped, "")
+    native._host.cache_clear()
+    shipped.built_from = hashlib.sha256(source + b" ").hexdigest()
+    found, why = native._host()
+    assert found is not shipped
+    assert found.rows, why

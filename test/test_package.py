@@ -13,6 +13,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from robot_dynamics.codegen import native
+
 ROOT = Path(__file__).resolve().parents[1]
 EXECUTABLES = ("robot_dynamics", "feed_forward", "simulated_robot", "trajectory_source")
 
@@ -53,7 +55,9 @@ def test_package_xml_depends_on_what_the_package_needs_at_run_time():
 )
 def test_colcon_build_installs_everything_where_ros_looks(tmp_path):
     source = tmp_path / "src" / "robot_dynamics"
-    ignored = shutil.ignore_patterns(".*", "build", "install", "log", "*.egg-info", "__pycache__")
+    ignored = shutil.ignore_patterns(
+        ".*", "*.so", "build", "install", "log", "*.egg-info", "__pycache__"
+    )
     shutil.copytree(ROOT, source, ignore=ignored)
     result = subprocess.run(
         [sys.executable, "-m", "colcon", "build", "--event-handlers", "console_direct+"],
@@ -71,6 +75,22 @@ def test_colcon_build_installs_everything_where_ros_looks(tmp_path):
         installed = {path.name for path in (prefix / "share/robot_dynamics" / folder).iterdir()}
         assert {path.name for path in (ROOT / folder).iterdir() if path.is_file()} <= installed
     assert (prefix / "share/ament_index/resource_index/packages/robot_dynamics").is_file()
+    if native._host()[0] is not None:  # with a compiler and headers, what calls kernels is built
+        code = (
+            "from robot_dynamics.codegen import _caller, native;"
+            f"assert _caller.__file__.startswith({str(prefix)!r});"
+            "assert native._host() == (_caller, '')"
+        )
+        site = next(prefix.glob("lib/python3*/site-packages"))
+        loaded = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(site)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert loaded.returncode == 0, loaded.stderr
 
 
 def test_import_pulls_in_neither_sympy_nor_ros():

@@ -16,6 +16,9 @@
 #include <numpy/arrayobject.h>
 #include <pthread.h>
 
+#ifndef BUILT_FROM
+#define BUILT_FROM "" /* when it is built with the package: the hash of this text */
+#endif
 #define MOST_VECTORS 8
 #define MOST_AXES 4
 #define MOST_THREADS 256
@@ -255,7 +258,9 @@ PyMODINIT_FUNC PyInit__caller(void)
     if (PyType_Ready(&caller_type) < 0)
         return NULL;
     PyObject *module = PyModule_Create(&module_definition);
-    if (module && PyModule_AddObjectRef(module, "Caller", (PyObject *)&caller_type) < 0)
+    if (module
+        && (PyModule_AddObjectRef(module, "Caller", (PyObject *)&caller_type) < 0
+            || PyModule_AddStringConstant(module, "built_from", BUILT_FROM) < 0))
         Py_CLEAR(module);
     return module;
 }
