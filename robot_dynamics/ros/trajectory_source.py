@@ -42,7 +42,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__("trajectory_source")
-        self._motion, self._joints = self._parameters()
+        self._motion, self._joints = self._declared()
         self._spacing = self.declare_parameter("spacing", 0.01).value
         self._lead = round(self.declare_parameter("lead", 0.2).value * SECOND)
         self._subscribers = self.declare_parameter("subscribers", 1).value
@@ -55,7 +55,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
         self._timer = self.create_timer(PERIOD, self._on_timer, clock=steady)
         self._said = False
 
-    def _parameters(self) -> tuple[Motion | Waypoints, list[str]]:
+    def _declared(self) -> tuple[Motion | Waypoints, list[str]]:
         """(the motion, its joints)"""
         names, numbers = rclpy.Parameter.Type.STRING_ARRAY, rclpy.Parameter.Type.DOUBLE_ARRAY
         declare = self.declare_parameter

@@ -49,7 +49,12 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
     show = _Progress(f"demo {robot}")
     with _terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
         show("preparation")
-        subject = Subject.of(ROBOTS[robot])
+        demo = ROBOTS[robot]
+        if demo.identified:
+            from .identified import identified
+
+            demo = identified(demo, folder / f"{robot}_demo", Path(scratch), show)
+        subject = Subject.of(demo)
         tracks = [_sound_run(each, subject, Path(scratch), show) for each in subject.demo.runs]
         rows = []
         if subject.demo.bounded:
@@ -155,7 +160,9 @@ def _run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Track:
 
 
 def _model(run: Run, description: str, scratch: Path) -> str:
-    """The description that the node gets: the robot's own, or one with other lengths."""
+    """The description that the node gets: the robot's own, another, or one with other lengths."""
+    if run.description:
+        return run.description
     if not run.lengths:
         return description
     robot = yaml.safe_load(find(description).read_text())

@@ -45,6 +45,7 @@ def numbers(subject: Subject, tracks: Sequence[Track]) -> dict[str, Any]:
         "update_rate": demo.update_rate,
         "delay": demo.delay,
         "bandwidth": demo.bandwidth,
+        "notes": list(demo.notes),
         "p_gains": subject.p_gains,
         "d_gains": subject.d_gains,
         "runs": [
@@ -77,6 +78,7 @@ def text(result: dict[str, Any]) -> str:
         _conditions(result["update_rate"], result["delay"]),
         f"PD: Kp = w² D_jj, Kd = 2 w D_jj at the start, w = {result['bandwidth']:g} rad/s, "
         "nothing against gravity",
+        *result["notes"],
         "",
     ]
     width = max(len(run["label"]) for run in result["runs"])

@@ -21,6 +21,8 @@ class Run:
     """Parameters of the node `feed_forward`; None: no such node"""
     lengths: Mapping[str, float] = field(default_factory=dict)
     """Link to a factor on its DH length `a` in the node's model: a robot with measurement errors"""
+    description: str = ""
+    """The node's model; empty: the demo's own"""
 
 
 PD = Run("PD alone")
@@ -72,6 +74,10 @@ class Demo:
     """s that are watched after the motion's end"""
     bounded: bool = True
     """Is it also measured what bounds the error?"""
+    identified: bool = False
+    """Is the robot another one than described, and are the models to compare made on the way?"""
+    notes: tuple[str, ...] = ()
+    """What else is to be said above the table"""
 
 
 ROBOTS: dict[str, Demo] = {
@@ -94,6 +100,18 @@ ROBOTS: dict[str, Demo] = {
             cycles=(1.0, 1.0, 1.5, 1.0, 1.5, 1.0),
             duration=5.0,
         ),
+    ),
+    "identify": Demo(
+        "Six-axis arm that is not as described: tracking before and after identification",
+        f"{SHARE}/urdf/six_axis.urdf",
+        Motion(
+            start=(0.3, -0.5, 1.4, -0.4, 0.8, 0.2),
+            swing=(-1.4, 1.0, -1.1, 1.2, -1.3, 1.6),
+            cycles=(1.0, 1.5, 1.0, 1.5, 1.0, 2.0),
+            duration=5.0,
+        ),
+        bounded=False,
+        identified=True,
     ),
     "three_axis": Demo(
         "Three-axis arm with geared rotors: what each model of the rotors is worth",

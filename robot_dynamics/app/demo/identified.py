@@ -1,0 +1,230 @@
+"""The demo of identification: a robot that is not as its URDF says, excited, recorded, identified.
+
+Here the robot is made, moved and recorded in this process; what was identified then tracks over
+DDS, as every demo does.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from ...description import load
+from ...description.files import find
+from ...dynamics import InverseDynamics
+from ...errors import BackendError
+from ...identification import Identification, identify
+from ...identification.excitation import Excitement, excite
+from ...identification.files import save
+from ...mechanism import Mechanism
+from ...scalar import Floats
+from ...simulation.tracking import TrackedRobot, pd_gains
+from .. import commands_excite, identification_report
+from .robots import AHEAD, Demo, Run
+
+SEED = 10
+WRONG_BY = (0.15, 0.3)
+"""How much each of the robot's numbers differs from its description's, up or down"""
+DURATION = 20.0
+"""s of the exciting motion"""
+COULOMB = (6.0, 8.0, 5.0, 1.5, 1.2, 0.6)
+"""N·m, as described"""
+FADES = 0.06
+"""rad/s of the description and the robot: dry friction has no step at rest, where teeth and balls
+only bend"""
+ROTORS = (1.2e-4, 1.2e-4, 8e-5, 2e-5, 2e-5, 1e-5)
+"""kg m², as described"""
+GEAR_RATIO = 100.0
+ENCODER = 2.0**-19 * 2 * np.pi
+"""rad: a 19-bit encoder's step"""
+RATE_NOISE = 2e-3
+"""rad/s, standard deviation"""
+TORQUE_NOISE = 0.005
+"""Of the joint's effort limit, standard deviation: as motor currents tell it"""
+
+Show = Callable[[str], None]
+
+
+def identified(demo: Demo, folder: Path, scratch: Path, show: Show) -> Demo:
+    """The demo with its robot and the models that are compared, made now.
+
+    Args:
+        demo: its description is the URDF that the robot should be like.
+        folder: motion, recording and what was identified are left there.
+        scratch: for the robot and its description.
+        show: is told what is being done.
+    """
+    nominal, real = descriptions(demo.description, scratch)
+    show("looking for an exciting motion")
+    motion = excite(nominal, DURATION, seed=SEED)
+    show("recording the robot")
+    recorded = record(load(str(real)), load(str(nominal)), motion, demo, scratch / "recording")
+    show("identifying it")
+    found = identify(nominal, recorded)
+    folder.mkdir(parents=True, exist_ok=True)
+    commands_excite.save(motion, folder / "motion.yaml")
+    shutil.copytree(recorded, folder / "recording", dirs_exist_ok=True)
+    files = save(found, folder) | identification_report.write(found, folder)
+    return replace(
+        demo,
+        description=str(real),
+        runs=(
+            Run("the URDF's model", AHEAD, description=str(nominal)),
+            Run("PD + the URDF's gravity", {"terms": ["gravity"]}, description=str(nominal)),
+            Run("the identified model", AHEAD, description=str(files["identified"])),
+        ),
+        notes=_notes(motion, found, files),
+    )
+
+
+def descriptions(urdf: str, folder: Path) -> tuple[Path, Path]:
+    """(as described, as it is): the URDF with dry friction and rotors, and another such robot."""
+    path = find(urdf)
+    robot = load(str(path))
+    rng = np.random.default_rng(SEED)
+
+    def wrong(value: Any, shape: tuple[int, ...] | None = None) -> Any:
+        shape = np.shape(value) if shape is None else shape
+        factor = 1.0 + rng.choice([-1.0, 1.0], shape) * rng.uniform(*WRONG_BY, shape)
+        return (np.asarray(value) * factor).tolist()
+
+    bodies, frictions, rotors = {}, {}, {}
+    real_bodies, real_frictions, real_rotors = {}, {}, {}
+    for link in robot.links:
+        body = link.inertial
+        bodies[link.name] = _body(body.mass, body.center_of_mass, body.inertia)
+        real_bodies[link.name] = _body(
+            wrong(body.mass), wrong(body.center_of_mass), wrong(body.inertia, ())
+        )
+    for joint, coulomb, inertia in zip(robot.joint_names, COULOMB, ROTORS, strict=True):
+        viscous = float(robot.joint(joint).friction.viscous)
+        frictions[joint] = _friction(viscous, coulomb, FADES)
+        real_frictions[joint] = _friction(wrong(viscous), wrong(coulomb), FADES)
+        rotors[joint] = {"gear_ratio": GEAR_RATIO, "inertia": {"izz": inertia}}
+        real_rotors[joint] = {"gear_ratio": GEAR_RATIO, "inertia": {"izz": wrong(inertia)}}
+    files = []
+    for name, *sections in (
+        ("described", bodies, frictions, rotors),
+        ("real", real_bodies, real_frictions, real_rotors),
+    ):
+        content = dict(zip(("inertials", "friction", "rotors"), sections, strict=True))
+        files.append(folder / f"{name}.yaml")
+        files[-1].write_text(yaml.safe_dump({"urdf": str(path), **content}))
+    return files[0], files[1]
+
+
+def _friction(viscous: float, coulomb: float, fades: float) -> dict[str, Any]:
+    stribeck = {"torque": -coulomb, "rate": fades}
+    return {"viscous": viscous, "coulomb": coulomb, "stribeck": stribeck}
+
+
+def _body(mass: Any, center: Any, inertia: Any) -> dict[str, Any]:
+    I = np.asarray(inertia, dtype=float)
+    entries = {
+        "ixx": (0, 0),
+        "iyy": (1, 1),
+        "izz": (2, 2),
+        "ixy": (0, 1),
+        "ixz": (0, 2),
+        "iyz": (1, 2),
+    }
+    return {
+        "mass": float(mass),
+        "center_of_mass": [float(x) for x in center],
+        "inertia": {key: float(I[place]) for key, place in entries.items()},
+    }
+
+
+def record(
+    robot: Mechanism, model: Mechanism, motion: Excitement, demo: Demo, folder: Path
+) -> Path:
+    """The robot follows the motion by PD and the described model's torques; what its encoders and
+    currents say goes into a rosbag2 folder (MCAP).
+
+    Raises:
+        BackendError: `rosbags` is not installed.
+    """
+    dynamics = InverseDynamics(model)
+    p, d = pd_gains(dynamics, motion.motion.start, demo.bandwidth)
+    tracked = TrackedRobot(
+        robot,
+        period=1 / demo.update_rate,
+        timestep=demo.timestep,
+        p_gains=p.tolist(),
+        d_gains=d.tolist(),
+        start=motion.motion.start,
+    )
+    count = round(motion.motion.duration / tracked.period) + 1
+    time = np.array([k * tracked.period for k in range(count)])
+    states = motion.motion(time)
+    feed_forward = dynamics(*states)
+    rows = []
+    for k in range(len(time)):
+        sample = tracked.advance((states[0][k], states[1][k]), feed_forward[k])
+        rows.append((sample.q, sample.qd, sample.feedback + sample.efforts))
+    q, qd, tau = (np.stack(each) for each in zip(*rows, strict=True))
+    # currents are averaged over a period around the state: half of it before, half after
+    tau[1:] = (tau[1:] + tau[:-1]) / 2
+    rng = np.random.default_rng(SEED)
+    limits = [robot.joint(name).limits for name in robot.joint_names]
+    scale = np.array([limit.effort if limit and limit.effort else 0.0 for limit in limits])
+    q = ENCODER * np.round(q / ENCODER)
+    qd += RATE_NOISE * rng.normal(size=qd.shape)
+    tau += TORQUE_NOISE * scale * rng.normal(size=tau.shape)
+    write_bag(folder, robot.joint_names, time, q, qd, tau)
+    return folder
+
+
+def write_bag(
+    folder: Path, joints: tuple[str, ...], time: Floats, q: Floats, qd: Floats, tau: Floats
+) -> None:
+    """A rosbag2 folder (MCAP) of /joint_states: times (k,) (s), q, qd, tau (k, n).
+
+    Raises:
+        BackendError: `rosbags` is not installed.
+    """
+    try:
+        from rosbags.rosbag2 import StoragePlugin, Writer
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError:
+        raise BackendError(
+            "rosbags is missing, which writes bags: pip install 'robot_dynamics[identify]'",
+            name="rosbags",
+            expected="an installed rosbags",
+        ) from None
+    store = get_typestore(Stores.LATEST)
+    kind = store.types["sensor_msgs/msg/JointState"]
+    header, stamp = store.types["std_msgs/msg/Header"], store.types["builtin_interfaces/msg/Time"]
+    begin = 1_700_000_000
+    with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        topic = writer.add_connection("/joint_states", kind.__msgtype__, typestore=store)
+        for t, *state in zip(time, q, qd, tau, strict=True):
+            sec, nanosec = divmod(round(float(t) * 1e9), 1_000_000_000)
+            message = kind(
+                header(stamp(begin + sec, nanosec), ""), list(joints), *map(np.asarray, state)
+            )
+            raw = store.serialize_cdr(message, kind.__msgtype__)
+            writer.write(topic, (begin + sec) * 1_000_000_000 + nanosec, raw)
+
+
+def _notes(motion: Excitement, found: Identification, files: dict[str, Path]) -> tuple[str, ...]:
+    def lines() -> Iterator[str]:
+        yield (
+            f"excited for {motion.motion.duration:g} s: condition number "
+            f"{motion.after.condition:.3g}, {motion.before.condition:.3g} where each joint swings"
+        )
+        before, after = found.errors.relative_described, found.errors.relative
+        yield (
+            "torque errors on the recording's last third, which the fit has not seen, root mean "
+            f"square: {100 * np.nanmean(before):.1f} % as described, {100 * np.nanmean(after):.1f} "
+            "% as identified"
+        )
+        yield f"identified: {files['identified']}, report: {files['page']}"
+
+    return tuple(lines())
