@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 import signal
+import time
+import tracemalloc
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +16,14 @@ import pytest
 from recorded import changed, recording
 
 import robot_dynamics as rd
-from robot_dynamics.identification import identify
+from robot_dynamics.app.cli import main
+from robot_dynamics.errors import BackendError, RecordingError
+from robot_dynamics.identification import Recording, identify
+from robot_dynamics.identification import fleet as fleets
+from robot_dynamics.identification.fleet import Here, Sum, Workers, fleet_at
+from robot_dynamics.identification.identify import _Passes, _reduced
+from robot_dynamics.identification.passes import Work
+from robot_dynamics.identification.shelf import Shelf
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
 distributed = pytest.importorskip("distributed", reason="distributed is the fleet's scheduler")
@@ -97,20 +108,222 @@ def pids(cluster) -> set[int]:
         return set(client.run(os.getpid).values())
 
 
+class Killing:
+    """Kills a worker once the first recording is done and others are under way."""
+
+    def __init__(self, victim: int):
+        self.victim, self.said = victim, []
+
+    def __call__(self, words: str) -> None:
+        if ": 1 of" in words and not any(": 1 of" in each for each in self.said):
+            os.kill(self.victim, signal.SIGKILL)
+        self.said.append(words)
+
+
 def test_workers_of_which_one_is_killed_find_what_one_process_finds(arm, logs, alone, cluster):
-    before = pids(cluster)
-    victim = min(before)
-    said = []
-
-    def killing(words):
-        if not said or "1 of" in words:  # at work on the first and then on another
-            os.kill(victim, signal.SIGKILL) if "1 of" in words and victim in alive else None
-            alive.discard(victim) if "1 of" in words else None
-        said.append(words)
-
-    alive = {victim}
-    found = identify(arm, logs, scheduler=cluster.scheduler_address, progress=killing)
+    progress = Killing(min(pids(cluster)))
+    found = identify(arm, logs, scheduler=cluster.scheduler_address, progress=progress)
     assert_same(alone, found)
-    assert not alive
-    assert victim not in pids(cluster)
-    assert f"reducing: {len(logs)} of {len(logs)}" in " ".join(said)
+    assert progress.victim not in pids(cluster)
+    (left_out,) = [words for words in found.warnings if words.startswith("left out")]
+    assert "broken.csv" in left_out
+    assert found.duration == pytest.approx(COUNT * 4.0, rel=0.1)
+
+
+def test_the_order_of_recordings_is_not_seen(arm, logs, alone):
+    other = identify(arm, logs[::-1])
+    assert alone.parameters == other.parameters
+    assert (alone.errors.identified == other.errors.identified).all()
+    assert alone.traces[0].source == "0.csv"
+    assert other.traces[0].source == f"{COUNT - 1}.csv"
+
+
+def test_recordings_that_judge_are_read_by_workers_too(arm, logs, cluster):
+    fitted, judges = [logs[0], logs[1]], [logs[3], logs[2], logs[4]]
+    here = identify(arm, fitted, validate=judges)
+    there = identify(arm, fitted, validate=judges, scheduler=cluster.scheduler_address)
+    assert_same(here, there)
+    assert here.errors.duration == pytest.approx(2 * 6.0, rel=0.1)
+    assert here.fitted.duration == pytest.approx(2 * 6.0, rel=0.1)
+    assert set(here.cutoffs) == {"0.csv", "1.csv", "2.csv", "3.csv"}
+    assert [(each.source, each.seen) for each in here.traces] == [("0.csv", True), ("2.csv", False)]
+
+
+def test_memory_is_flat_in_the_number_of_recordings(arm, logs, alone):
+    peaks = []
+    for some in (4 * logs[:1], 16 * logs[:1]):
+        with Shelf() as shelf:
+            work = Work(arm, None, {}, {}, None, None, 1 / 3, shelf)
+            passes = _Passes(Here(), lambda words: None)
+            tracemalloc.start()
+            _, kept = _reduced(passes, work, dict(enumerate(some)))
+            assert len(kept) == len(some)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    # 12 recordings more: their normal equations alone are 2.7 MB, their samples as much again
+    assert peaks[1] - peaks[0] < 5e5
+
+
+def test_what_finds_no_room_on_the_shelf_is_prepared_again(arm, logs, alone, monkeypatch):
+    monkeypatch.setattr(Shelf.__init__, "__defaults__", (100_000,))
+    assert identify(arm, logs).parameters == alone.parameters
+    shelf = Shelf()
+    with shelf:
+        shelf.put("small", np.zeros(10_000))
+        shelf.put("none left", np.zeros(10_000))
+        shelf.put("a little", np.zeros(1_000))
+        assert len(shelf.get("small")) == 10_000
+        assert len(shelf.get("a little")) == 1_000
+        assert shelf.get("none left") is None
+
+
+def test_joints_that_most_of_the_motion_has_are_fitted_to(arm, truth):
+    first, second, third = (recording(truth, 6.0, 100.0, seed=k, noise=0.02) for k in range(3))
+    fewer = arm.joint_names[:-1]
+    found = []
+    for recordings in ((first, second, third), (second, third, first)):
+        some = [
+            replace(each, streams=(each.streams[0].of(fewer),)) if each is not first else each
+            for each in recordings
+        ]
+        found.append(identify(arm, some))
+    one, other = found
+    assert one.joints == other.joints == fewer
+    assert one.parameters == other.parameters
+    assert one.duration == pytest.approx(3 * 4.0, rel=0.1)  # the first is used without its last
+    lacking = replace(first, streams=(first.streams[0].of(arm.joint_names[1:]),))
+    third_of = replace(third, streams=(third.streams[0].of(fewer),))
+    second_of = replace(second, streams=(second.streams[0].of(fewer),))
+    said = identify(arm, [lacking, second_of, third_of]).warnings[0]
+    assert "left out: simulated 0" in said
+    assert arm.joint_names[0] in said
+
+
+def test_a_sum_does_not_depend_on_the_order():
+    rng = np.random.default_rng(0)
+    terms = [Term(rng.normal(size=(3, 4)) * 10.0 ** rng.integers(-9, 9), k / 7) for k in range(60)]
+    sums = []
+    for order in (terms, terms[::-1], [terms[k] for k in rng.permutation(60)]):
+        total = Sum()
+        for term in order:
+            total.add(term)
+        sums.append(total.value())
+    exact = [[math.fsum(t.a[i, j] for t in terms) for j in range(4)] for i in range(3)]
+    for each in sums:
+        assert (each.a == exact).all()
+        assert each.b == math.fsum(k / 7 for k in range(60))
+
+
+@dataclass
+class Term:
+    a: np.ndarray
+    b: float
+
+
+def size(source) -> np.ndarray:
+    return np.full(1 << 17, float(os.path.basename(source)[0]))
+
+
+def slow(source) -> int:
+    time.sleep(0.5)
+    return 0
+
+
+def deadly(source) -> str:
+    if source.endswith("3.csv"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return source
+
+
+def flaky(source) -> str:
+    mark = f"{source}.tried"
+    if not os.path.exists(mark):
+        open(mark, "w").close()
+        raise OSError("the disk is away for a moment")
+    os.remove(mark)
+    return "read"
+
+
+def test_what_comes_of_recordings_is_not_held(logs, cluster):
+    with fleet_at(cluster.scheduler_address) as fleet:
+        some = [logs[0], logs[1]] * 30
+        tracemalloc.start()
+        for k, found in fleet.map(size, some):
+            assert found[0] == k % 2
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 2e7  # of 60 MB
+
+
+def test_a_recording_that_is_nowhere_or_kills_its_worker_is_left_out(logs, cluster, monkeypatch):
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    some = [logs[4], "/nowhere/log.csv"]
+    with fleet_at(cluster.scheduler_address) as fleet:
+        found = dict(fleet.map(deadly, some))
+        assert isinstance(found[0], RecordingError)
+        assert "3.csv: every worker that took it died" in str(found[0])
+        assert "/nowhere/log.csv: no worker" in str(found[1])
+        # a fault that is not the recording's own is tried again
+        assert dict(fleet.map(flaky, [logs[0]])) == {0: "read"}
+        # paths are the client's, whatever the workers' directory
+        assert dict(fleet.map(deadly, [os.path.relpath(logs[0])])) == {0: logs[0]}
+
+
+def few(**options):
+    return distributed.LocalCluster(
+        processes=False, protocol="tcp", dashboard_address=None, silence_logs=50,
+        threads_per_worker=1, **options,
+    )  # fmt: skip
+
+
+def test_a_fleet_that_is_not_there_is_one_clear_line(monkeypatch, capsys, logs, tmp_path):
+    monkeypatch.setattr(fleets, "PATIENCE", 0.5)
+    for address in ("tcp://127.0.0.1:9", "nonsense://x", "tcp://no.such.host.invalid:1", "7"):
+        begin = time.monotonic()
+        with pytest.raises(BackendError, match="no scheduler answers at") as caught:
+            Workers(address)
+        assert "\n" not in str(caught.value)
+        assert time.monotonic() - begin < 30  # a hang, not a speed
+    assert main(["identify", ROBOT, logs[0], "--out", str(tmp_path), "--scheduler", "7"]) != 0
+    assert "no scheduler answers at 7" in capsys.readouterr().err
+    with few(n_workers=0) as empty, pytest.raises(BackendError, match="has no worker"):
+        Workers(empty.scheduler_address)
+    monkeypatch.setattr(fleets, "LOOK", 0.2)
+    with few(n_workers=1) as leaving, fleet_at(leaving.scheduler_address) as fleet:
+        outcomes = fleet.map(slow, logs)
+        next(outcomes)
+        leaving.scale(0)
+        with pytest.raises(BackendError, match="no worker is left"):
+            list(outcomes)
+
+
+def test_versions_that_differ_are_one_line():
+    same = {"python": "3.11", "numpy": "2.0", "dask": "1"}
+    assert fleets._differences([same, {"python": "3.11", "numpy": None, "dask": "1"}, same]) == []
+    other = same | {"numpy": "1.26", "python": "3.12", "msgpack": "9"}
+    assert fleets._differences([same, same, other]) == [
+        "python 3.11 and 3.12",
+        "numpy 1.26 and 2.0",
+    ]
+
+
+def test_recordings_go_where_they_lie():
+    class Seen(Workers):
+        def __init__(self, answers):
+            self._client, self.answers = self, answers
+
+        def run(self, function, paths, on_error):
+            return {worker: answer(paths) for worker, answer in self.answers.items()}
+
+    answers = {
+        "tcp://one:1": lambda paths: [path.startswith("/a") for path in paths],
+        "tcp://one:2": lambda paths: [path == "/c" for path in paths],
+        "tcp://two:1": lambda paths: [path == "/c" for path in paths],
+        "tcp://three:1": lambda paths: OSError("just died"),
+    }
+    places = ["/a", Recording("in memory", ()), "/c", "/nowhere"]
+    found = Seen(answers)._hosts(places)
+    assert found == [frozenset({"one"}), None, None, frozenset()]
+    answers["tcp://four:1"] = lambda paths: ModuleNotFoundError("robot_dynamics")
+    with pytest.raises(BackendError, match="lacks robot_dynamics"):
+        Seen(answers)._hosts(places)

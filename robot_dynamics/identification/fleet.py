@@ -201,13 +201,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             ) from None
         found = self._client.get_versions(packages=["scipy", "robot_dynamics"])
         everybody = [found["client"], found["scheduler"], *found["workers"].values()]
-        differences = []
-        for package in DIFFERENCES:
-            versions = {str((each or {}).get("packages", {}).get(package)) for each in everybody}
-            if package in ("robot_dynamics", "numpy", "scipy"):  # schedulers compute nothing
-                versions -= {"None"}
-            if len(versions) > 1:
-                differences.append(f"{package} {' and '.join(sorted(versions))}")
+        differences = _differences([(each or {}).get("packages", {}) for each in everybody])
         if not differences:
             return ()
         return (f"{self.address}: versions differ: {', '.join(differences)}",)
@@ -244,7 +238,7 @@ def _place(source: Source) -> Source:
     """A recording as a worker can take it, whatever its working directory."""
     if isinstance(source, Recording):
         return source
-    return str(Path(source).expanduser().absolute())
+    return os.path.abspath(Path(source).expanduser())
 
 
 def _called(source: Source) -> str:
@@ -276,6 +270,18 @@ def _attempt(function: Callable[[Source], R], source: Source) -> R | RobotDynami
         return function(source)
     except RobotDynamicsError as error:
         return error
+
+
+def _differences(everybody: list[dict[str, Any]]) -> list[str]:
+    """Of each package that is not the same everywhere, its versions."""
+    found = []
+    for package in DIFFERENCES:
+        versions = {str(each.get(package) or "none") for each in everybody}
+        if package in ("robot_dynamics", "numpy", "scipy"):  # a scheduler computes nothing
+            versions -= {"none"}
+        if len(versions) > 1:
+            found.append(f"{package} {' and '.join(sorted(versions))}")
+    return found
 
 
 def _host(worker: str) -> str:

@@ -19,7 +19,7 @@ from .fit import Fit, fit
 from .fleet import Fleet, Source, Sum, fleet_at
 from .model import mechanism_of
 from .normal_equations import NormalEquations
-from .passes import HELD_OUT, Judgement, Reduced, Reduction, Show, Trace, Work
+from .passes import HELD_OUT, Judged, Judgement, Reduced, Reduction, Show, Trace, Work
 from .quality import Excitation, excitation, warnings
 from .recording import Floats, Recording
 from .shelf import Shelf
@@ -168,10 +168,11 @@ def identify(
         found = fit(work.unknowns(joints), normal)
         model = mechanism_of(found)
         described, missing = match(mechanism, joints)
-        errors, fitted, traces = _judged(
+        errors, fitted, traces, others = _judged(
             passes, work, {k: sources[k] for k in kept}, dict(enumerate(judges)), described, model
         )
         _refuse_nonsense(errors)
+        taken: list[Reduced | Judged] = [*used, *others]
         told = excitation(found)
         highest = np.max([each.highest for each in used], axis=0)
         moved = highest - np.min([each.lowest for each in used], axis=0)
@@ -183,9 +184,9 @@ def identify(
             errors=errors,
             fitted=fitted,
             locked=locked,
-            notes=tuple(_notes(fleet, locked, used)),
+            notes=tuple(_notes(fleet, locked, taken)),
             warnings=(*passes.left_out, *warnings(told, errors, moved)),
-            cutoffs={each.source: each.cutoff for each in used},
+            cutoffs={each.source: each.cutoff for each in taken},
             duration=fitted.duration,
             traces=traces,
             excitation=told,
@@ -276,35 +277,44 @@ def _judged(
     judges: Mapping[int, Source],
     described: Mechanism,
     model: Mechanism,
-) -> tuple[Errors, Errors, tuple[Trace, ...]]:
-    """(errors on motion that the fit has not seen, on that it was fitted to, traces)."""
+) -> tuple[Errors, Errors, tuple[Trace, ...], list[Judged]]:
+    """(errors on motion that the fit has not seen, on that it was fitted to, traces, judges)."""
     judgement, show = Judgement(work, described, model), Show(work, described.joint_names)
     fitted: Sum[Misses] = Sum()
     unseen: Sum[Misses] = Sum()
-    shown: list[Source] = []
+    first: dict[bool, int] = {}
+    told: dict[int, Judged] = {}
     for some, judging in ((used, False), (judges, True)):
-        done = []
-        for k, (first, last) in passes.over("judging", judgement, some):
-            (unseen if judging else fitted).add(first)
+        for k, each in passes.over("judging", judgement, some):
+            # nothing is held out of recordings where others judge
+            (unseen if judging else fitted).add(each.seen)
             if not judges:
-                unseen.add(last)
-            done.append(k)
-        shown += [some[min(done)]] if done else []
-    traces = passes.over("showing", show, dict(enumerate(shown)))
+                unseen.add(each.unseen)
+            if judging:
+                told[k] = each
+            first[judging] = min(k, first.get(judging, k))
+    shown = [(used, judges)[judging][k] for judging, k in sorted(first.items())]
     found = [
-        replace(trace, seen=trace.seen and k == 0) for k, each in sorted(traces) for trace in each
+        replace(trace, seen=trace.seen and k == 0)
+        for k, traces in sorted(passes.over("showing", show, dict(enumerate(shown))))
+        for trace in traces
     ]
     joints = described.joint_names
-    return unseen.value().errors(joints), fitted.value().errors(joints), tuple(found)
+    return (
+        unseen.value().errors(joints), fitted.value().errors(joints), tuple(found),
+        [told[k] for k in sorted(told)],
+    )  # fmt: skip
 
 
-def _notes(fleet: Fleet, locked: Mapping[str, float], used: Iterable[Reduced]) -> Iterator[str]:
+def _notes(
+    fleet: Fleet, locked: Mapping[str, float], recordings: Iterable[Reduced | Judged]
+) -> Iterator[str]:
     yield from fleet.notes
     if locked:
         held = ", ".join(f"{name} at {value:g}" for name, value in locked.items())
         yield f"not recorded, and locked: {held}"
-    for each in used:
-        yield from (f"{each.source}: {note}" for note in each.notes)
+    notes = (f"{each.source}: {note}" for each in recordings for note in each.notes)
+    yield from dict.fromkeys(notes)
 
 
 def _silent(words: str) -> None:

@@ -135,8 +135,20 @@ class Reduction:
 
 
 @dataclass(frozen=True, eq=False)
+class Judged:
+    """What description and model miss of a recording."""
+
+    source: str
+    seen: Misses
+    """Of what the fit saw"""
+    unseen: Misses
+    cutoff: float | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Judgement:
-    """What description and model miss of a recording: (that the fit saw, that it did not see)."""
+    """What description and model miss of a recording."""
 
     work: Work
     described: Mechanism
@@ -146,10 +158,13 @@ class Judgement:
     def _models(self) -> tuple[InverseDynamics, InverseDynamics]:
         return InverseDynamics(self.described), InverseDynamics(self.identified)
 
-    def __call__(self, source: Source) -> tuple[Misses, Misses]:
+    def __call__(self, source: Source) -> Judged:
         prepared = self.work.prepared(source, self.described.joint_names)
         seen, unseen = self.work.parts(prepared)
-        return misses(seen, self._models), misses(unseen, self._models)
+        return Judged(
+            prepared.source, misses(seen, self._models), misses(unseen, self._models),
+            prepared.cutoff, prepared.notes,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
