@@ -18,6 +18,7 @@ import pytest
 from robots import CONFIG, inertia, state
 
 import robot_dynamics as rd
+from robot_dynamics.closure import ClosedChain
 from robot_dynamics.codegen import kernel
 from robot_dynamics.dynamics import open_chain
 from robot_dynamics.mechanism import Inertial
@@ -179,6 +180,31 @@ def test_a_kernel_built_while_the_robot_changes_is_not_stale(method, monkeypatch
         strict=True,
     ):
         assert np.array_equal(found, expected)
+
+
+def test_a_closed_robot_does_not_change_between_joints_and_motors(monkeypatch):
+    mechanism, compute = robot("loops"), ClosedChain.torques
+    changes = []
+
+    def changed_meanwhile(chain, *state):
+        if not changes:
+            changes.append(threading.Thread(target=change))
+            changes[0].start()
+            changes[0].join(0.3)  # it comes in between, or has to wait
+        return compute(chain, *state)
+
+    def change():
+        dynamics.gravity_vector = GRAVITIES[1]
+
+    monkeypatch.setattr(ClosedChain, "torques", changed_meanwhile)
+    dynamics = rd.InverseDynamics(mechanism, backend="python")
+    q, zero = home(mechanism, dynamics), np.zeros(2)
+    found = dynamics.motor_torques(q, zero, zero)
+    changes[0].join()
+    after = dynamics.motor_torques(q, zero, zero)
+    before = rd.InverseDynamics(mechanism, backend="python").motor_torques(q, zero, zero)
+    assert not alike(after, before)
+    assert alike(found, before)
 
 
 def test_changes_from_several_threads_all_arrive():
