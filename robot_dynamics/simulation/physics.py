@@ -284,9 +284,8 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
         body = spec.body(_link(mechanism, rotor.mount)).add_body(name=name)
         _place(body, rotor.origin)
         bodies[body.name] = _weigh(body, rotor.inertial)
-        if rotor.ratios:  # else it stands still
-            body.add_joint(name=name, axis=(0.0, 0.0, 1.0))
-            followers[name] = Coupling(rotor.ratios)
+        body.add_joint(name=name, axis=(0.0, 0.0, 1.0))
+        followers[name] = Coupling(rotor.ratios)
     for name, coupling in followers.items():
         # q_follower - Σ ratio q_master = offset
         tendon = spec.add_tendon(name=name)
