@@ -171,7 +171,7 @@ def test_where_it_cannot_be_told_which_one_lies_the_motors_are_believed(rrr):
     q, qd = RRR_START, RRR_RATE
     rrr.agrees(rrr.read(q, qd, qp1=0.3, qp2=-0.4, qp3=0.2), q, qd, RRR_WANTED)
     assert rrr.report().values["sensors trusted"] == ""
-    assert "it can't be told which is wrong" in rrr.log[0]
+    assert "the faulty one can't be isolated" in rrr.log[0]
 
 
 def test_a_motors_encoder_that_lies_is_done_without_by_the_sensors(rrr):

@@ -29,7 +29,7 @@ ROWS = 100.0
 
 def add(command: Command) -> None:
     """The command's options."""
-    excite = command("excite", _excite, "A motion to record, that tells much about the robot.")
+    excite = command("excite", _excite, "An exciting motion to record for identification.")
     excite.add_argument("file", metavar="DESCRIPTION", help="a .yaml, .urdf or .xacro file")
     excite.add_argument("--out", required=True, metavar="FILE", help="the motion, a .yaml")
     excite.add_argument("--duration", type=float, default=20.0, metavar="S")
@@ -50,14 +50,14 @@ def add(command: Command) -> None:
         action="extend",
         default=[],
         metavar="LINK:X,Y,Z,R",
-        help="keep it out of a sphere (m) in the base frame",
+        help="keep the origin of a link out of a sphere (m) in the base frame",
     )
     excite.add_argument(
         "--margin",
         type=float,
         default=0.1,
         metavar="SHARE",
-        help="of every limit that stays free (default: 0.1)",
+        help="share of every limit to keep free (default: 0.1)",
     )
     excite.add_argument(
         "--harmonics", type=int, metavar="N", help="of the series (default: up to 0.75 Hz)"

@@ -236,7 +236,7 @@ class SensorMonitor:
             return None
 
     def _culprit(self, readings: Floats, used: Mask) -> tuple[int | None, Fit | None]:
-        """(the reading without which the others agree, their fit); None: it can't be told."""
+        """(the reading without which the others agree, their fit); None: undecidable."""
         if int(used.sum()) < self._a + 2:
             return None, None
         found: list[tuple[float, int, Fit]] = []

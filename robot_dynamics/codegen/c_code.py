@@ -40,7 +40,7 @@ C99 = Dialect("double", function_head="static")
 class CCode:
     """The C functions of a program, and what it takes to call them.
 
-    `angles(x, angle)` fills a table of all angles; whoever calls takes their sines and cosines
+    `angles(x, angle)` fills a table of all angles; the caller takes their sines and cosines
     into tables sin_ and cos_, many at once; then the parts run one after the other, handing values
     on in a table w. x[i] is the program's vector i.
     """

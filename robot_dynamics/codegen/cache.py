@@ -108,7 +108,7 @@ def listing() -> dict[str, Any]:
 def clear() -> dict[str, Any]:
     """Remove every kernel, and what killed processes left: {"directory", "removed", "text"}.
 
-    Whatever else is there, and a damaged file, which might be anybody's, stays.
+    Everything else, and a damaged file, whose owner is unknown, stays.
 
     Raises:
         InputError: a file cannot be removed.

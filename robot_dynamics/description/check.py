@@ -1,4 +1,4 @@
-"""Is a description a robot? What can't be computed with is raised, what no body can be is told."""
+"""Checks of a description: what can't be computed with is an error, the unphysical a warning."""
 
 from __future__ import annotations
 

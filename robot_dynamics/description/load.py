@@ -25,7 +25,7 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
             the file, the thing in it and what was expected.
 
     Warns:
-        DescriptionWarning: an inertia that no body can have, a link with an inertia but no mass, a
+        DescriptionWarning: an inconsistent inertia, a link with an inertia but no mass, a
             robot in which nothing moves or has a mass, a joint that mimics one that is not there.
             It points at the line that called this package.
     """
@@ -78,7 +78,7 @@ def load_urdf_text(text: str) -> Mechanism:
 def _finished(
     mechanism: Mechanism, where: str, strict: bool, origins: Origins | None = None
 ) -> Mechanism:
-    """Refuse what cannot be computed with; refuse or report what no body can be."""
+    """Refuse what cannot be computed with; refuse or report what is unphysical."""
     for complaint in check(mechanism, where, origins or {}):
         tolerate(complaint, strict)
     return mechanism

@@ -307,7 +307,7 @@ class InverseDynamics:
         return robot.tree[0]
 
     def _opened(self, q: ArrayLike, qd: ArrayLike | None = None) -> OfTree:
-        """A closed robot's tree at a state; whoever asks holds `_changing`."""
+        """A closed robot's tree at a state; the caller holds `_changing`."""
         assert self.closed is not None
         return OfTree(self.closed, self._tree_of(self._robot), q, qd)
 

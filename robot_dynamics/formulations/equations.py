@@ -15,7 +15,7 @@ selected terms, friction. Closed chains are in `closure`.
 
 The terms add up: the torques of any set of terms are the sum of those of its terms alone, since
 torques are sums over bodies. What rotors weigh is gravity's, so that gravity alone holds the robot
-at rest, and nothing of it is left where somebody else adds gravity.
+at rest, and none of it is left where another part of the system adds gravity.
 """
 
 from __future__ import annotations

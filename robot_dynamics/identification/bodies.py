@@ -9,7 +9,7 @@ A body's ten numbers φ = (m, h, I) about its link's origin make the symmetric (
     P(φ) = | ½ tr(I) 1 - I   h |        the second moments of its mass distribution,
            | hᵀ              m |        positive definite if and only if it can exist,
 
-and how far it is from another one is told by the Bregman divergence of -log det,
+and its distance from another one is the Bregman divergence of -log det,
 
     d(P, P₀) = tr(P₀⁻¹ P) - log det(P₀⁻¹ P) - 4,
 

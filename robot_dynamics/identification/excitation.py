@@ -159,7 +159,7 @@ def excite(
     elif not 2 <= harmonics <= 100:
         raise wrong(InputError, "harmonics", harmonics, "2 to 100")
     say = progress or _silent
-    say("the parameters that can be told")
+    say("the identifiable parameters")
     given = motion_limits(mechanism, limits)
     design = _Design(mechanism, given, given.within(margin), tuple(regions), seed)
     series = RestingSeries(harmonics, float(duration))
@@ -349,7 +349,7 @@ def _grid(motion: Any) -> tuple[Floats, float]:
 
 
 def _score(design: _Design, motion: Any) -> Score:
-    """Of a motion; None: there is none, and nothing is told."""
+    """Of a motion; None: no motion."""
     parameters = len(design.names)
     if motion is None:
         return Score(float("-inf"), float("inf"), 0, parameters)

@@ -31,7 +31,7 @@ def _frozen(values: Array) -> Array:
 
 
 class _Kept:
-    """Arrays that nobody can write into stay so in copies and when they are unpickled."""
+    """Read-only arrays that stay so in copies and when they are unpickled."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

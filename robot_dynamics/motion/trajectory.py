@@ -119,7 +119,7 @@ class Trajectory:
         is zero, for no sensor tells it. A periodic joint ((n,) mask) takes the short way round.
 
         Raises:
-            TrajectoryError: it would have to be quicker than can be told in numbers.
+            TrajectoryError: it would have to be faster than floats can express.
         """
         first = self._waypoints
         turns = np.where(periodic, np.round((first.q[0] - q) / (2 * np.pi)), 0.0)

@@ -24,7 +24,7 @@ from .process import BuildProcess, Draft, unexpected
 from .refusal import RefusedError
 
 SWITCH_INTERVAL = 2e-4
-"""s: how long a build may keep Python's lock from the control loop (5 ms where nobody builds)"""
+"""s: how long a build may keep Python's lock from the control loop (5 ms without a build)"""
 
 CLOSING = 5.0
 """s that the end waits for a build to stop"""

@@ -66,7 +66,7 @@ class Sensors:
             why = (
                 f"the reading of {lost[0]!r} doesn't fit the others"
                 if verdict.suspect
-                else "the readings are inconsistent, and it can't be told which is wrong"
+                else "the readings are inconsistent, and the faulty one can't be isolated"
             )
             lines.append(
                 (
