@@ -381,6 +381,25 @@ def frames(model: pin.Model, q: dict) -> dict[str, pin.SE3]:
 # --- Pinocchio -------------------------------------------------------------------------------
 
 
+def shipped(name: str) -> dict:
+    """The description of config/, as a dictionary."""
+    return numeric(yaml.safe_load((robots.CONFIG / f"{name}.yaml").read_text()))
+
+
+def numeric(value):
+    """pi/2 and the like in a description as numbers."""
+    if isinstance(value, dict):
+        return {key: numeric(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [numeric(entry) for entry in value]
+    if isinstance(value, str) and "pi" in value.replace("pin", ""):
+        try:
+            return float(eval(value, {"__builtins__": {}}, {"pi": np.pi}))
+        except (NameError, SyntaxError):
+            return value
+    return value
+
+
 class Oracle:
     """The cut tree in Pinocchio and its closure, from frame Jacobians and accelerations."""
 

@@ -272,6 +272,35 @@ def test_c_and_python_agree(name, sensed):
     assert relative(compiled(batch, qd, qdd), chain(batch, qd, qdd)) < INVARIANT
 
 
+@pytest.mark.parametrize("robot", ["rrr", "slider-crank"])
+def test_readings_that_do_not_agree_are_fitted_by_T_q_and_its_rate(robot, tmp_path):
+    """The kernel's own T_q and Ṫ_q, beside those of `KinematicState`."""
+    if robot == "rrr":
+        mechanism, k = rd.load(CONFIG / "rrr.yaml"), 6
+        off = np.array([0.0, 0.0, 0.0, 0.02, -0.03, 0.02])
+    else:
+        mechanism, k = closed_robots.load(closed_robots.slider_crank(1), tmp_path), 2
+        mechanism = replace(mechanism, sensed=("rod",))
+        off = np.array([0.0, 0.02])
+    chain = ClosedChain(mechanism, sensed=True, backend="python")
+    q = chain.home.q_r[:k] + off
+    rng = np.random.default_rng(0)
+    qd, qdd = rng.uniform(-1, 1, (2, k))
+    state = chain.forward(q, qd)
+    found = chain(q, qd, qdd)
+    assert state.residual > 1e-4, "they should not agree"
+    # τ = Tᵀ τ_r(q_r, T_q q̇, T_q q̈ + Ṫ_q q̇)
+    free = state.T_q_rate @ qd
+    assert np.abs(free).max() > 1e-3
+    tau = chain.subsystems.torques(state.q_r, state.qd_r, state.T_q @ qdd, free)
+    assert relative(found, state.T.T @ tau) < INVARIANT
+    assert relative(chain(q[None], qd, qdd)[0], found) < INVARIANT
+    # C q̇ is what q̇ alone takes, and C (v + w) what both take
+    C = chain.coriolis_matrix(q, qd)
+    rigid = chain.subsystems.rigid(state.q_r, state.qd_r, free)
+    assert relative(C @ qd, state.T.T @ rigid) < INVARIANT
+
+
 def test_what_changes_while_it_runs_is_as_if_it_had_been_so(tmp_path):
     robot = closed_robots.random_rrr(8, rotors=True)
     mechanism = closed_robots.load(robot, tmp_path)
@@ -308,29 +337,13 @@ def test_the_history_does_not_matter(tmp_path):
 
 @pytest.mark.parametrize("name", ["rrr", "five_bar", "delta", "gough_stewart"])
 def test_shipped_robots_against_pinocchio(name):
-    import yaml
-
-    robot = numeric(yaml.safe_load((CONFIG / f"{name}.yaml").read_text()))
+    robot = closed_robots.shipped(name)
     chain = ClosedChain(rd.load(CONFIG / f"{name}.yaml"))
     oracle = Oracle(robot, chain.coordinate_names, len(chain.actuated_names))
     for seed in range(3):
         q, qd, qdd = motion(chain, seed)
         expected = oracle.torques(chain.forward(q).q_r, qd, qdd)
         assert relative(chain(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
-
-
-def numeric(value):
-    """pi/2 and the like in a description as numbers."""
-    if isinstance(value, dict):
-        return {key: numeric(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [numeric(entry) for entry in value]
-    if isinstance(value, str) and "pi" in value.replace("pin", ""):
-        try:
-            return float(eval(value, {"__builtins__": {}}, {"pi": np.pi}))
-        except (NameError, SyntaxError):
-            return value
-    return value
 
 
 @pytest.mark.parametrize("name", ["rrr", "five_bar", "delta", "gough_stewart"])
@@ -400,9 +413,7 @@ def test_what_enters_the_gears_of_a_moving_closed_robot(sensed, tmp_path):
 @pytest.mark.parametrize("backend", ["auto", "python"])
 def test_what_runs_by_default_is_the_cut_tree_projected(backend, sensed):
     """Torques and every matrix, one by one and in a batch, through the façade."""
-    import yaml
-
-    robot = numeric(yaml.safe_load((CONFIG / "rrr.yaml").read_text()))
+    robot = closed_robots.shipped("rrr")
     dynamics = rd.InverseDynamics(rd.load(CONFIG / "rrr.yaml"), sensed=sensed, backend=backend)
     names = dynamics.closed.coordinate_names
     oracle, k = Oracle(robot, names, 3), len(dynamics.joint_names)

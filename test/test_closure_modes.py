@@ -6,11 +6,14 @@ is not small it gives up.
 
 from __future__ import annotations
 
+import copy
 import warnings
+from functools import cache
+from itertools import islice
 
+import closed_robots
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 from robots import CONFIG
 
@@ -20,42 +23,51 @@ from robot_dynamics.errors import ClosureError, ClosureWarning
 
 SAME = 1e-7
 """rad, m: other solutions are tenths away"""
-FAR = {"five_bar": (1.0, 1000, 100), "rrr": (0.55, 300, 30), "delta": (1.0, 250, 30),
-       "gough_stewart": (0.12, 80, 12)}  # fmt: skip
+FAR = {"five_bar": (1.0, 1000, 400), "rrr": (0.55, 600, 400), "delta": (1.0, 500, 300),
+       "gough_stewart": (0.12, 200, 150)}  # fmt: skip
 """How far from home in rad or m, how many states in a batch, and one by one"""
-STEP = 4e-3
+STEP = 8e-3
 """The reference's, rad or shares of the size"""
 
 
-@pytest.fixture(scope="module", params=FAR)
+@cache
+def chain_of(name: str, sensed: bool = False) -> ClosedChain:
+    """One of each for all tests, which begin by `reset`."""
+    return ClosedChain(rd.load(CONFIG / f"{name}.yaml"), sensed=sensed)
+
+
+@pytest.fixture(params=FAR)
 def robot(request):
     """(name, chain)"""
-    return request.param, chain_of(request.param)
+    chain = chain_of(request.param)
+    chain.reset()
+    return request.param, chain
 
 
-def chain_of(name: str, **options) -> ClosedChain:
-    return ClosedChain(rd.load(CONFIG / f"{name}.yaml"), **options)
-
-
-def far_states(name: str, chain: ClosedChain) -> np.ndarray:
+@cache
+def far_states(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """(q (m, n_a), q_r (m, n_r) where a walk from home ends)"""
     size, many, _ = FAR[name]
-    rng = np.random.default_rng(0)
-    return chain.home.q_a + rng.uniform(-size, size, (many, len(chain.actuated_names)))
+    chain, rng = chain_of(name), np.random.default_rng(0)
+    q = chain.home.q_a + rng.uniform(-size, size, (many, len(chain.actuated_names)))
+    return q, walked(chain, q)
 
 
 def walked(chain: ClosedChain, targets: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
-    """q_r (m, n_r) at targets (m, n_a), gone to in steps of STEP from start; NaN: not possible."""
+    """q_r (m, n_r) at targets (m, n_a), gone to in steps of STEP from start (…, n_r), home if None;
+    NaN: not possible."""
     solver = chain.solver
     a, scale = len(chain.actuated_names), solver.scale
-    q_r = np.tile(chain.home.q_r if start is None else start, (len(targets), 1))
+    start = chain.home.q_r if start is None else start
+    q_r = np.broadcast_to(start, (len(targets), len(scale))).copy()
     origin, way = q_r[:, :a].copy(), targets - q_r[:, :a]
-    steps = int(np.ceil(abs(way / scale[:a]).max() / STEP))
+    steps = int(np.ceil(abs(way / scale[:a]).max(initial=STEP) / STEP))
     first = np.sign(np.linalg.det(solver.functions.jacobian(q_r)[..., a:]))
     alive = np.ones(len(targets), dtype=bool)
     for i in range(1, steps + 1):
         q_r[alive, :a] = (origin + way * (i / steps))[alive]
         moved = np.zeros(len(targets))
-        for _ in range(4):
+        for _ in range(3):
             J = solver.functions.jacobian(q_r[alive])[..., a:]
             error = solver.functions.residual(q_r[alive])
             step = np.linalg.solve(J, error[..., None])[..., 0]
@@ -77,8 +89,8 @@ def quietly(function, *arguments):
 
 def test_far_states_of_a_batch_are_where_a_walk_ends(robot):
     name, chain = robot
-    q = far_states(name, chain)
-    found, expected = quietly(chain.forward, q).q_r, walked(chain, q)
+    q, expected = far_states(name)
+    found = quietly(chain.forward, q).q_r
     there = np.isfinite(expected).all(axis=1)
     assert there.sum() > 0.4 * len(q)
     assert np.isfinite(found[there]).all(), "refused, though one can walk there"
@@ -90,9 +102,7 @@ def test_far_states_of_a_batch_are_where_a_walk_ends(robot):
 
 def test_a_far_first_call_is_where_a_walk_ends(robot):
     name, chain = robot
-    q = far_states(name, chain)[: FAR[name][2]]
-    expected = walked(chain, q)
-    for target, reference in zip(q, expected, strict=True):
+    for target, reference in islice(zip(*far_states(name), strict=True), FAR[name][2]):
         chain.reset()
         try:
             found = chain.forward(target).q_r
@@ -117,9 +127,7 @@ def test_a_step_over_a_singularity_keeps_the_mode_of_five_bars_far_call():
 def test_certified_steps_alone_end_where_the_walk_does(robot, careful):
     """The careful way, and bounds that are false would show: κ and c are measured on the way."""
     name, chain = robot
-    q = far_states(name, chain)[:4]
-    expected = walked(chain, q)
-    for target, reference in zip(q, expected, strict=True):
+    for target, reference in islice(zip(*far_states(name), strict=True), 4):
         if np.isfinite(reference).all():
             start = chain.home.q_r if not careful else chain.forward(target).q_r
             back = chain.solver.forward(target if not careful else chain.home.q_a, start)
@@ -157,9 +165,8 @@ def test_the_bounds_of_the_curvature_hold(robot):
 def test_what_was_called_before_makes_no_difference(name):
     """Of robots with two assembly modes, one of each sign of the determinant."""
     chain = chain_of(name)
-    q = far_states(name, chain)[:60]
-    expected = walked(chain, q)
-    for target, reference in zip(q, expected, strict=True):
+    chain.reset()
+    for target, reference in islice(zip(*far_states(name), strict=True), 300):
         try:
             found = chain.forward(target).q_r
         except ClosureError:
@@ -168,24 +175,41 @@ def test_what_was_called_before_makes_no_difference(name):
         assert np.isnan(reference).any() or abs(found - reference).max() < SAME
 
 
-def test_a_sequence_of_far_states_is_walked_along():
-    """Of robots with more modes the way matters, as it does for the robot itself."""
-    for name, size in (("rrr", 0.3), ("gough_stewart", 0.05)):
-        chain = chain_of(name)
-        rng = np.random.default_rng(1)
-        before = chain.home.q_r
-        for _ in range(12):
-            q = chain.home.q_a + rng.uniform(-size, size, len(chain.actuated_names))
-            (expected,) = walked(chain, q[None], before)
-            assert np.isfinite(expected).all()
-            before = chain.forward(q).q_r
-            assert abs(before - expected).max() < SAME
+def test_every_state_of_a_sequence_is_the_continuation_of_the_one_before(robot):
+    """By the straight way from there; or, where that meets a singularity, by way of home."""
+    name, chain = robot
+    targets, _ = far_states(name)
+    starts, ends, refused = [], [], 0
+    before = chain.home.q_r
+    for q in targets[:120]:
+        try:
+            after = chain.forward(q).q_r
+        except ClosureError:
+            refused += 1
+            continue
+        starts.append(before)
+        ends.append(after)
+        before = after
+    starts, ends = np.array(starts), np.array(ends)
+    a = len(chain.actuated_names)
+    straight = walked(chain, ends[:, :a], starts)
+    lost = ~np.isfinite(straight).all(axis=1)
+    assert abs(straight - ends)[~lost].max() < SAME
+    assert lost.mean() < 0.2
+    back = walked(chain, np.tile(chain.home.q_a, (int(lost.sum()), 1)), starts[lost])
+    known = np.isfinite(back).all(axis=1)
+    there = walked(chain, ends[lost][known][:, :a], back[known])
+    known[known] = np.isfinite(there).all(axis=1)
+    assert abs(there[np.isfinite(there).all(axis=1)] - ends[lost][known]).max(initial=0.0) < SAME
+    assert refused < (0.5 if name == "rrr" else 0.05) * 120
 
 
 @pytest.mark.parametrize("name", ["rrr", "five_bar", "delta"])
 def test_readings_of_another_mode_are_refused(name):
     """The sensors say what the robot's mirror image would."""
     active, sensed = chain_of(name), chain_of(name, sensed=True)
+    active.reset()
+    sensed.reset()
     k, a = len(sensed.joint_names), len(active.actuated_names)
     other = other_mode(active)
     assert other is not None
@@ -219,7 +243,7 @@ def test_another_mode_is_followed_where_reset_says_so():
     chain = chain_of("five_bar")
     other = chain.solver.state(other_mode(chain))
     chain.reset(other)
-    q = far_states("five_bar", chain)[:40] * 0.3 + chain.home.q_a * 0.7
+    q = far_states("five_bar")[0][:40] * 0.3 + chain.home.q_a * 0.7
     expected = walked(chain, q, other.q_r)
     there = np.isfinite(expected).all(axis=1)
     assert there.any()
@@ -235,7 +259,7 @@ def test_the_inverse_keeps_both_modes_or_refuses(name):
     chain = chain_of(name)
     rng = np.random.default_rng(3)
     answered = 0
-    for _ in range(25):
+    for _ in range(12):
         pose = chain.home.platform_pose.copy()
         pose[:3, 3] += rng.uniform(-0.15, 0.15, 3) * ([1, 1, 0] if name == "rrr" else 1)
         try:
@@ -247,12 +271,12 @@ def test_the_inverse_keeps_both_modes_or_refuses(name):
         assert state.assembly_mode == chain.home.assembly_mode
         # the same place by way of small steps
         here = chain.home
-        for share in np.linspace(0, 1, 40)[1:]:
+        for share in np.linspace(0, 1, 16)[1:]:
             between = pose.copy()
             between[:3, 3] = chain.home.platform_pose[:3, 3] * (1 - share) + pose[:3, 3] * share
             here = chain.inverse(between, here)
         assert abs(here.q_r - state.q_r).max() < SAME
-    assert answered > 5
+    assert answered > 3
 
 
 @pytest.mark.parametrize("name", ["five_bar", "rrr"])
@@ -260,8 +284,7 @@ def test_a_monitor_stays_on_the_mode(name):
     chain = chain_of(name)
     monitor = SensorMonitor(chain.mechanism)
     k = len(monitor.joint_names)
-    q = far_states(name, chain)[:30]
-    expected = walked(chain, q)
+    expected = far_states(name)[1][:30]
     for reference in expected[np.isfinite(expected).all(axis=1)]:
         verdict = monitor.update(reference[:k])
         assert verdict.consistent
@@ -272,8 +295,6 @@ def test_a_monitor_stays_on_the_mode(name):
 
 
 def test_a_reading_a_whole_turn_away_is_the_same_place(tmp_path):
-    import closed_robots
-
     robot = closed_robots.slider_crank(1)
     robot["links"][1]["joint"]["type"] = "continuous"
     chain = closed_robots.ClosedChain(closed_robots.load(robot, tmp_path))
@@ -297,8 +318,6 @@ def test_a_reading_a_whole_turn_away_is_the_same_place(tmp_path):
 
 
 def test_a_joint_that_is_not_continuous_has_no_whole_turns(tmp_path):
-    import closed_robots
-
     robot = closed_robots.slider_crank(1)
     chain = closed_robots.ClosedChain(closed_robots.load(robot, tmp_path))
     there = chain.forward([0.7 + 2 * np.pi]).q_r
@@ -311,56 +330,74 @@ def test_a_joint_that_is_not_continuous_has_no_whole_turns(tmp_path):
 # --- anything, in any order ------------------------------------------------------------------
 
 NUMBERS = st.one_of(
-    st.floats(-0.9, 0.9),
-    st.floats(-7.0, 7.0),
+    st.floats(-1.0, 1.0),
+    st.floats(-2.5, 2.5),
     st.sampled_from([0.0, np.nan, np.inf, -np.inf, 1e6, -1e9, 1e300]),
 )
+"""In shares of how far states are from home"""
 CALLS = st.lists(
     st.tuples(
-        st.sampled_from(["torques", "forward", "batch", "matrix", "reset", "update"]),
-        st.tuples(NUMBERS, NUMBERS),
+        st.sampled_from(["torques", "forward", "batch", "matrix", "reset", "update", "copy"]),
+        st.lists(NUMBERS, min_size=6, max_size=6),
     ),
     min_size=1,
-    max_size=6,
+    max_size=8,
 )
-CHAIN = None
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(CALLS)
-def test_no_order_of_calls_ends_on_another_mode(calls):
-    global CHAIN
-    CHAIN = CHAIN or (chain_of("five_bar"), chain_of("five_bar"))
-    chain, reference = CHAIN
-    chain.reset()
-    zero = np.zeros(2)
-    for what, away in calls:
-        with np.errstate(all="ignore"):
-            q = chain.home.q_a + np.array(away)
-        try:
-            if what == "torques":
-                chain(q, zero, zero)
-            elif what == "forward":
-                chain.forward(q)
-            elif what == "batch":
-                quietly(chain.forward, np.array([q, chain.home.q_a, 0.5 * q]))
-            elif what == "matrix":
-                chain.mass_matrix(q)
-            elif what == "reset":
-                chain.reset()
-            else:
-                chain.update(chain.mechanism)
-        except ClosureError:
-            pass
-        last = chain.last
-        assert last.assembly_mode == chain.home.assembly_mode
-        assert last.residual < 1e-9
-    # the same state from home: the same answer, or one of the two refuses
-    q = last.q_a
-    try:
-        reference.reset()
-        expected = reference.forward(q).q_r
-    except ClosureError:
-        return
-    turns = (last.q_r - expected) / (2 * np.pi)
-    assert abs(turns - np.round(turns)).max() < SAME
+@pytest.mark.filterwarnings("ignore::robot_dynamics.errors.ClosureWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_whatever_is_called_the_loops_are_closed_and_joints_do_not_jump(robot, examples):
+    name, original = robot
+    a, size = len(original.actuated_names), FAR[name][0]
+    oracle = closed_robots.Oracle(closed_robots.shipped(name), original.coordinate_names, a)
+    home, zero = original.home, np.zeros(a)
+
+    def is_sound(q_r: np.ndarray) -> bool:
+        miss = oracle.closure(q_r, np.zeros_like(q_r))[0]
+        mode = original.solver.state(q_r).assembly_mode
+        return np.abs(miss).max() < 1e-9 and mode == home.assembly_mode
+
+    def check(calls) -> None:
+        chain = original
+        chain.reset()
+        starts, ends = [], []
+        for what, away in calls:
+            q = home.q_a + size * np.clip(away[:a], -1e300, 1e300)
+            q_r = None
+            before = chain.last.q_r
+            try:
+                if what == "torques":
+                    tau = chain(q, zero, zero)
+                    assert np.isfinite(tau).all() == np.isfinite(q).all()
+                elif what == "forward":
+                    q_r = chain.forward(q).q_r
+                elif what == "batch":
+                    rows = chain.forward(np.array([q, home.q_a, home.q_a + 0.1 * size])).q_r
+                    for row in rows:
+                        assert np.isnan(row).all() or is_sound(row)
+                    assert abs(rows[1] - home.q_r).max() < SAME
+                elif what == "matrix":
+                    D = chain.mass_matrix(q)
+                    assert np.isnan(D).all() or np.linalg.eigvalsh((D + D.T) / 2).min() > 0
+                elif what == "reset":
+                    chain.reset()
+                elif what == "copy":
+                    chain = copy.copy(chain) if name == "five_bar" else chain
+                else:
+                    chain.update(chain.mechanism)
+            except ClosureError:
+                # nothing has happened
+                assert abs(chain.last.q_r - before).max() < SAME
+            assert is_sound(chain.last.q_r)
+            if q_r is not None and np.isfinite(q_r).all():
+                starts.append(before)
+                ends.append(q_r)
+        if ends:
+            # passive joints go as far as a walk says, whole turns and all
+            ends = np.array(ends)
+            expected = walked(chain, ends[:, :a], np.array(starts))
+            known = np.isfinite(expected).all(axis=1)
+            assert abs(expected - ends)[known].max(initial=0.0) < SAME
+
+    examples(check, 6 if name == "gough_stewart" else 12, calls=CALLS)

@@ -130,6 +130,46 @@ def test_wrong_shapes_are_refused():
         SensorMonitor(scene.mechanism, threshold=0.0, backend="python")
 
 
+def test_readings_are_real_numbers_of_the_right_shape():
+    scene = Scene("rrr")
+    true, monitor = scene.truth.home.q_r[:6], scene.monitor
+    start, solver = scene.truth.home.q_r, scene.truth.solver
+    nothing = ["abc", None, true + 0j, true.astype(str), true > 0, [[1.0], [1.0, 2.0]], [None] * 6]
+    for bad in nothing:
+        for call in (
+            lambda x: monitor.update(x),
+            lambda x: monitor.update(true, x if x is not None else "no rates are none"),
+            lambda x: fit(solver, x, start),
+            lambda x: fit(solver, true, x),
+        ):
+            with pytest.raises(InputError, match="expected real numbers"):
+                call(bad)
+    for bad in (true[:5], true[None], 1.0):
+        for call in (monitor.update, lambda x: monitor.update(true, x)):
+            with pytest.raises(InputError, match=r"expected \(6,\): qa1"):
+                call(bad)
+        with pytest.raises(InputError, match=r"readings: found .*expected \(6,\)"):
+            fit(solver, bad, start)
+    for bad in ([True] * 5, np.ones(6), "abc", [[True], [True, False]]):
+        with pytest.raises(InputError, match=r"used: found .*\(6,\) of bool"):
+            fit(solver, true, start, bad)
+    missing = np.array([*true[:5], np.nan])
+    with pytest.raises(InputError, match="finite numbers where they count"):
+        fit(solver, missing, start)
+    assert fit(solver, missing, start, np.arange(6) < 5).residual < 1e-9
+    # what was refused left no trace, and any layout of memory will do
+    assert monitor.distrusted == ()
+    unaligned = np.frombuffer(b"\0" + true.tobytes(), dtype=np.uint8)[1:].view(np.float64)
+    for odd in (unaligned, true.astype(">f8"), np.repeat(true, 2)[::2], true.tolist()):
+        assert monitor.update(odd, odd).consistent
+        assert fit(solver, odd, start).residual < 1e-9
+    for bad in (np.nan, -1.0, np.inf, "1", None, True):
+        with pytest.raises(InputError, match="threshold"):
+            SensorMonitor(scene.mechanism, threshold=bad, backend="python")
+        with pytest.raises(InputError, match="patience"):
+            SensorMonitor(scene.mechanism, patience=bad, backend="python")
+
+
 @pytest.mark.parametrize("name", ROBOTS)
 def test_the_fit_is_the_nearest_closed_configuration(name):
     scene = Scene(name)

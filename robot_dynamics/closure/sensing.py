@@ -6,11 +6,13 @@ that fits the readings best; what is left over says whether they belong together
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..codegen.kernel import as_floats
 from ..errors import ClosureError, InputError, wrong
 from ..mechanism import Mechanism
 from ..scalar import Floats
@@ -60,10 +62,17 @@ def fit(
 
     Raises:
         ClosureError: the readings are too few, or belong to no configuration near start.
+        InputError: wrong shapes, no real numbers, a reading that counts and is none.
     """
-    q = np.asarray(readings, dtype=float)
-    mask = np.ones(len(q), dtype=bool) if used is None else np.asarray(used, dtype=bool)
-    a, k = solver.functions.actuated, len(q)
+    a, k = solver.functions.actuated, solver.functions.known
+    names = solver.geometry.names
+    q = _vector("readings", readings, names[:k])
+    start = _vector("start", start, names)
+    mask = np.ones(k, dtype=bool) if used is None else _mask(used, names[:k])
+    if not (np.isfinite(q[mask]).all() and np.isfinite(start).all()):
+        raise wrong(
+            InputError, "readings", q.tolist(), "finite numbers where they count, and start"
+        )
     scale = solver.scale[:k]
     q_r, before = start, np.inf
     for _ in range(_MAX_ITERATIONS):
@@ -139,8 +148,10 @@ class SensorMonitor:
         patience: int = PATIENCE,
         backend: str = "auto",
     ):
-        if not threshold > 0:
-            raise wrong(InputError, "threshold", threshold, "above 0 rad")
+        if not (_is_real(threshold) and 0 < threshold < np.inf):
+            raise wrong(InputError, "threshold", threshold, "a number above 0 rad")
+        if not (_is_real(patience) and patience == int(patience) >= 1):
+            raise wrong(InputError, "patience", patience, "a whole number above 0")
         # without terms: what it closes, and T, are all that is wanted
         self._chain = ClosedChain(mechanism, terms=(), backend=backend)
         self._solver = self._chain.solver
@@ -177,7 +188,8 @@ class SensorMonitor:
                 no configuration near the last.
             InputError: a wrong shape.
         """
-        readings = self._vector("q", q)
+        readings = _vector("q", q, self.joint_names)
+        rates = None if qd is None else _vector("qd", qd, self.joint_names)
         there = np.isfinite(readings)
         used = there & ~self._distrusted
         if int(used.sum()) < self._a:
@@ -212,7 +224,7 @@ class SensorMonitor:
         raw = np.where(there, readings, self._last[: self._k])
         return Verdict(
             q=np.where(sound, readings, self._last[: self._k]),
-            qd=self._rates(qd, sound, best.state),
+            qd=self._rates(rates, sound, best.state),
             trusted=tuple(name for name in trusted if name in self.joint_names[self._a :]),
             suspect=suspect,
             residual=best.residual,
@@ -261,10 +273,9 @@ class SensorMonitor:
         self._sane = np.where(sane, self._sane + 1, 0)
         self._distrusted &= self._sane < self.patience
 
-    def _rates(self, qd: ArrayLike | None, sound: Mask, state: KinematicState) -> Floats:
-        if qd is None:
+    def _rates(self, rates: Floats | None, sound: Mask, state: KinematicState) -> Floats:
+        if rates is None:
             return np.zeros(self._k)
-        rates = self._vector("qd", qd)
         sound = sound & np.isfinite(rates)
         if sound.all():
             return rates
@@ -273,13 +284,27 @@ class SensorMonitor:
         own = np.linalg.lstsq(T[sound], rates[sound], rcond=None)[0]
         return np.asarray(np.where(sound, rates, T @ own))
 
-    def _vector(self, name: str, values: ArrayLike) -> Floats:
-        vector = np.asarray(values, dtype=float)
-        if vector.shape != (self._k,):
-            raise wrong(
-                InputError, name, vector.shape, f"({self._k},): {', '.join(self.joint_names)}"
-            )
-        return vector
+
+def _vector(name: str, values: ArrayLike, joints: Sequence[str]) -> Floats:
+    vector = as_floats(name, values)
+    if vector.shape != (len(joints),):
+        raise wrong(InputError, name, vector.shape, f"({len(joints)},): {', '.join(joints)}")
+    return vector
+
+
+def _mask(used: ArrayLike, joints: Sequence[str]) -> Mask:
+    try:
+        mask = np.asarray(used)
+    except ValueError:  # rows of different lengths
+        mask = np.empty(0, dtype=object)
+    if mask.dtype != bool or mask.shape != (len(joints),):
+        raise wrong(InputError, "used", used, f"({len(joints)},) of bool: {', '.join(joints)}")
+    return mask
+
+
+def _is_real(value: object) -> bool:
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    return is_number and not isinstance(value, bool) and bool(np.isfinite(float(value)))  # type: ignore[arg-type]
 
 
 def _first_order(solver: ClosureSolver, readings: Floats, start: KinematicState, used: Mask) -> Fit:

@@ -20,7 +20,20 @@ STRIDE = 0.1
 """rad, or shares of the size: how far batches go at a time, from the origin to where they are"""
 SHORT_STRIDE = 0.03
 """The same of a single state, from the last one"""
-MOST_STRIDES = 200
+SHORTEST_STRIDE = SHORT_STRIDE / 64
+"""Where a stride is doubtful it is halved, down to this"""
+MOST_STRIDES = 1000
+"""That are tried in one call: a few ms, compiled"""
+FARTHEST = 15.0
+"""rad, or shares of the size: what is farther away is refused before anything is computed"""
+MOST_STEPS = 10
+"""Certified ones that are tried in a call of one state, some ms: control loops wait for it"""
+MOST_STEPS_OF_READINGS = 100
+"""The same with sensors, whose readings no strides can follow"""
+MOST_STEPS_OF_A_ROW = 200
+"""The same for each row of a batch"""
+_SAME = 1e-6
+"""rad, or shares of the size: other solutions are far away"""
 _VALID = np.asarray(True)
 
 
@@ -51,7 +64,8 @@ class Continuation:
 
     Near the last state this is one call of a kernel. Else it is solved along a path from there,
     or from the origin, where the assembly mode is known. Every thread goes on from its own last
-    state. What has another assembly mode than the origin is an error.
+    state. What has another assembly mode than the origin is an error, and so is what can be gone to
+    neither straight nor by way of the origin, or not within a bounded time.
     """
 
     def __init__(self, solver: ClosureSolver, kernels: ModelKernels):
@@ -139,26 +153,29 @@ class Continuation:
         """
         origin = self._origin
         if q.ndim == 1:
-            out = self._walked(q, origin)
+            out = self._next(q, self._rest, self._rest, origin)
             if out is not None:
                 return self._configuration(out), _VALID, np.asarray(0.0)
-            last = self._configuration(self._memory(origin))
+            memory = self._memory(origin)
             if not np.isfinite(q).all():
-                return last, np.asarray(False), np.asarray(0.0)
-            found = self._solved(q, last, origin)
-            self._keep(self._memory_at(found, origin), origin)
-            return found, _VALID, np.asarray(np.inf)
+                return self._configuration(memory), np.asarray(False), np.asarray(0.0)
+            most = MOST_STEPS if self._k == self._a else MOST_STEPS_OF_READINGS
+            memory, doubt = self._solved(q, memory, origin, most)
+            self._keep(memory, origin)
+            return self._configuration(memory), _VALID, np.asarray(doubt)
         valid = np.asarray(np.isfinite(q).all(axis=-1))
         flat, is_valid = q.reshape(-1, self._k), valid.ravel()
         q_r, done, nearness = self._from_origin(flat, is_valid, origin)
         lost, why = np.zeros(len(flat), dtype=bool), None
-        before = origin.q_r
+        before = origin.memory
         for place in np.flatnonzero(is_valid & ~done):
-            before = q_r[place - 1] if place and done[place - 1] else before
-            nearness[place] = np.inf
+            if place and done[place - 1]:
+                before = self._memory_at(q_r[place - 1], origin)
             try:
-                q_r[place] = before = self._solved(flat[place], before, origin)
-                done[place] = True
+                before, nearness[place] = self._solved(
+                    flat[place], before, origin, MOST_STEPS_OF_A_ROW
+                )
+                q_r[place], done[place] = self._configuration(before), True
             except ClosureError as failure:
                 lost[place], why = True, why or failure
         if why is not None:
@@ -191,27 +208,38 @@ class Continuation:
         self._keep(out, origin)
         return out
 
-    def _walked(self, q: Floats, origin: Origin) -> Floats | None:
-        """The memory of one state, gone to in short strides; None: one of them was doubtful."""
-        out = self._next(q, self._rest, self._rest, origin)
-        if out is not None or self._k > self._a or not np.isfinite(q).all():
-            return out
-        out = self._memory(origin)
-        start = self._configuration(out)[: self._k]
+    def _walked(self, q: Floats, memory: Floats) -> tuple[Floats, bool]:
+        """(memory, is it that of q), gone to in short strides, shorter ones where it is doubtful.
+
+        Raises:
+            ClosureError: it is too far.
+        """
+        start = self._configuration(memory)[: self._k]
         way = self._solver.way(start, q)
-        strides = int(np.ceil(abs(way / self._solver.scale[: self._k]).max() / SHORT_STRIDE))
-        if strides > MOST_STRIDES:
-            return None
-        at_once = self.kernels.at_once
-        for i in range(1, strides + 1):
-            out = at_once(start + way * (i / strides), self._rest, self._rest, out)
+        length = float(abs(way / self._solver.scale[: self._k]).max())
+        if not length <= FARTHEST:
+            raise self._solver.too_far(q)
+        if self._k > self._a:
+            # readings need not agree: the motors' way is gone first
+            return memory, False
+        longest = step = min(1.0, SHORT_STRIDE / max(length, SHORT_STRIDE))
+        least, reached = longest * SHORTEST_STRIDE / SHORT_STRIDE, 0.0
+        for _ in range(MOST_STRIDES):
+            ahead = 1.0 if step >= 1.0 - reached else reached + step
+            out = self.kernels.at_once(start + way * ahead, self._rest, self._rest, memory)
             if out is None or not out[self._a] <= 1.0:
-                return None
-        # the same place, by the reading as it came
-        out = np.array(out)
-        self._configuration(out)[: self._k] = q
-        self._keep(out, origin)
-        return out
+                step /= 2
+                if step < least:
+                    break
+                continue
+            memory, reached = out, ahead
+            if reached >= 1.0:
+                # the same place, by the reading as it came
+                memory = np.array(memory)
+                self._configuration(memory)[: self._k] = q
+                return memory, True
+            step = min(2 * step, longest)
+        return memory, False
 
     def _memory_at(self, q_r: Floats, origin: Origin) -> Floats:
         return self._remembered(self._solver.state(q_r), origin.mode)
@@ -229,9 +257,10 @@ class Continuation:
         k = self._k
         q_r = np.tile(origin.q_r, (len(q), 1))
         way = self._solver.way(origin.q_r[:k], np.where(valid[:, None], q, origin.q_r[:k]))
-        longest = abs(way / self._solver.scale[:k]).max(initial=0.0)
-        strides = int(np.clip(np.ceil(longest / STRIDE), 1, 100))
-        sound, nearness = valid.copy(), np.zeros(len(q))
+        lengths = abs(way / self._solver.scale[:k]).max(axis=1, initial=0.0)
+        sound, nearness = valid & (lengths <= FARTHEST), np.zeros(len(q))
+        longest = lengths[sound].max(initial=0.0)
+        strides = max(int(np.ceil(longest / STRIDE)), 1)
         for stride in range(1, strides + 1):
             here = origin.q_r[:k] + way * (stride / strides)
             out = self.kernels["closing"](here, q_r[:, k:])
@@ -241,13 +270,35 @@ class Continuation:
         q_r[sound, :k] = q[sound]
         return q_r, sound, nearness
 
-    def _solved(self, known: Floats, last: Floats, origin: Origin) -> Floats:
+    def _solved(self, q: Floats, memory: Floats, origin: Origin, most: int) -> tuple[Floats, float]:
+        """(memory at q, how near a singularity it may be), in a bounded number of steps."""
         try:
-            return self._checked(self._solver.forward(known, last), origin)
-        except ClosureError:
-            pass
-        # where the last state was may be far off: the origin is where the assembly mode is known
-        return self._checked(self._solver.forward(known, origin.q_r), origin)
+            return self._followed(q, memory, origin, most)
+        except ClosureError as failure:
+            back = origin.q_r[: self._k]
+            if memory is origin.memory or not np.isfinite(q).all():
+                raise
+            # by way of the origin, if that is where one comes back to: readings of the same sign of
+            # the determinant may belong to several assembly modes
+            try:
+                home, _ = self._followed(back, memory, origin, most)
+            except ClosureError:
+                raise failure from None
+            off = (self._configuration(home) - origin.q_r) / self._solver.scale
+            # whole turns are the same place
+            if not (abs(np.sin(off / 2)) <= _SAME).all():
+                raise
+            return self._followed(q, home, origin, most)
+
+    def _followed(
+        self, q: Floats, memory: Floats, origin: Origin, most: int
+    ) -> tuple[Floats, float]:
+        """The same, straight there: in strides as far as they go, then in certified steps."""
+        memory, there = self._walked(q, memory)
+        if there:
+            return memory, 0.0
+        found = self._solver.forward(q, self._configuration(memory), most)
+        return self._memory_at(self._checked(found, origin), origin), np.inf
 
     def _checked(self, q_r: Floats, origin: Origin) -> Floats:
         """The same, on the origin's assembly mode: what readings say may be on another."""

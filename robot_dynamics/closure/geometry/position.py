@@ -32,6 +32,7 @@ MAX_ITERATIONS = 30
 SMALLEST_STEP = 2.0**-13
 """Share of the way to the target below which the path is given up"""
 MAX_STEPS = 2000
+"""Tried steps of which the path is given up, unless the caller says fewer"""
 ROUNDING = 1e-11
 """Increments this small need not shrink any more"""
 
@@ -102,23 +103,23 @@ def newton(path: Path, stride: Stride, share: float) -> Floats | None:
     return None
 
 
-def follow(path: Path, u: Floats) -> tuple[Floats, float]:
-    """(unknowns, share of the way that was reached): 1 where the target was."""
+def follow(path: Path, u: Floats, most: int = MAX_STEPS) -> tuple[Floats, float, bool]:
+    """(unknowns, share of the way that was reached, were steps left): 1 where the target was."""
     reached, step = 0.0, 1.0
-    for _ in range(MAX_STEPS):
+    for _ in range(most):
         stride = path.stride(u, reached, min(step, 1.0 - reached))
         ahead = 1.0 if stride.step >= 1.0 - reached else reached + stride.step
         closed = newton(path, stride, ahead)
         if closed is None or not path.is_sound((u, reached), (closed, ahead)):
             step = stride.step / 2
             if step < SMALLEST_STEP:
-                break
+                return u, reached, True
             continue
         u, reached = closed, ahead
         if reached >= 1.0:
-            break
+            return u, reached, True
         step = 2 * stride.step
-    return u, reached
+    return u, reached, False
 
 
 def rotation_vector(R: Floats) -> Floats:

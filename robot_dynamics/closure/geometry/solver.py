@@ -17,7 +17,7 @@ from .kinematic_state import ClosureFunctions, KinematicState
 from .loop_geometry import LoopGeometry
 from .mobility import LEFT_OUT_TOLERANCE, explore
 from .paths import MotorPath, PosePath, ReadingsPath
-from .position import BOUND, ROUNDING, Stride, follow, newton
+from .position import BOUND, MAX_STEPS, ROUNDING, Stride, follow, newton
 
 POSE_TOLERANCE = 1e-9
 """How exactly the inverse problem puts the platform, in shares of the mechanism's size or rad"""
@@ -64,27 +64,29 @@ class ClosureSolver:
         qd_r = np.zeros_like(q_r) if qd_r is None else qd_r
         return KinematicState(self.functions, q_r, qd_r, residual)
 
-    def forward(self, known: Floats, start: Floats) -> Floats:
+    def forward(self, known: Floats, start: Floats, most: int = MAX_STEPS) -> Floats:
         """q_r (n_r,) whose first joints are `known` (k,), from a configuration near by on.
 
-        With more than the actuated joints known the others are fitted by least squares.
+        With more than the actuated joints known the others are fitted by least squares. At most
+        `most` steps are tried, so that the time is bounded.
 
         Raises:
-            ClosureError: the loops can't be closed there on the assembly mode of start.
+            ClosureError: the loops can't be closed there on the assembly mode of start, or not in
+                so few steps.
         """
         k, a = len(known), self.functions.actuated
         if k == len(start):
             return known.copy()
         square = k == a
         # where the motors say it is, the sensors correct but little
-        start = self._settled(start) if square else self.forward(known[:a], start)
+        start = self._settled(start) if square else self.forward(known[:a], start, most)
         way = self.way(start[:k], known)
         path = (
             MotorPath(self.functions, self._curvature, start, way)
             if square
             else ReadingsPath(self.functions, start, way)
         )
-        u, reached = follow(path, start[k:])
+        u, reached, steps_left = follow(path, start[k:], most)
         if reached < 1.0:
             stuck = self.state(path.whole(u, reached))
             if not square:
@@ -96,11 +98,11 @@ class ClosureSolver:
                     value=known.tolist(),
                     expected="sensors that agree with the loops",
                 )
+            or_far = "" if steps_left else ", or too far for one call"
             raise ClosureError(
-                f"closure: the loops don't close at {self.named(known)}: "
-                f"{100 * reached:.3g} % of the way from the last closed configuration can be "
-                f"gone, to a condition number of {float(stuck.condition):.3g}; it is out of reach "
-                "or beyond a singularity",
+                f"closure: the loops don't close at {self.named(known)}: the way there ends at "
+                f"{self.named(stuck.q_a)}, at a condition number of {float(stuck.condition):.3g}; "
+                f"it is out of reach or beyond a singularity{or_far}",
                 name="closure",
                 value=known.tolist(),
                 expected="a configuration on the assembly mode of home",
@@ -137,7 +139,7 @@ class ClosureSolver:
         if self.functions.platform_pose is None:
             before.platform_pose  # noqa: B018  says what is missing
         path = PosePath(self.functions, before.q_r, target, size)
-        q_r, reached = follow(path, before.q_r)
+        q_r, reached, _ = follow(path, before.q_r)
         left = path.miss(q_r, 1.0)
         if reached < 1.0 or max(abs(left)) > POSE_TOLERANCE:
             raise ClosureError(
@@ -175,6 +177,16 @@ class ClosureSolver:
                 value=float(rows[worst]),
                 expected=f"at most {LEFT_OUT_TOLERANCE:g}",
             )
+
+    def too_far(self, known: Floats) -> ClosureError:
+        """Of a state that would take too long to go to."""
+        return ClosureError(
+            f"closure: {self.named(known)} is too far away for one call; go there by states in "
+            "between",
+            name="closure",
+            value=known.tolist(),
+            expected="a state nearer to the last",
+        )
 
     def named(self, values: Floats) -> str:
         """`name=value, …` of the first coordinates."""

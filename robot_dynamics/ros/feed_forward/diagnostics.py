@@ -122,7 +122,6 @@ def closure(model: Model) -> tuple[dict[str, str], list[str]]:
     values = {
         "condition number": f"{condition:.3g}",
         "condition limit": f"{limit:.3g}",
-        "assembly mode": "home" if state.assembly_mode == closed.home.assembly_mode else "another",
     }
     warnings = []
     if condition > NEAR * limit:
