@@ -26,8 +26,8 @@ MOST_STRIDES = 1000
 """That are tried in one call: a few ms, compiled"""
 FARTHEST = 15.0
 """rad, or shares of the size: what is farther away is refused before anything is computed"""
-MOST_STEPS = 10
-"""Certified ones that are tried in a call of one state, some ms: control loops wait for it"""
+MOST_STEPS = 40
+"""Certified ones that are tried in a call of one state, some tens of ms"""
 MOST_STEPS_OF_READINGS = 100
 """The same with sensors, whose readings no strides can follow"""
 MOST_STEPS_OF_A_ROW = 200
