@@ -38,8 +38,9 @@ def test_a_mechanism_without_home_names_all_joints(robot, tmp_path):
     assert "leaves out qa0, qa1, qa2, qp0, qp1, qp2, qc" in message(robot, tmp_path)
 
 
-def test_a_home_far_from_closed_names_loop_and_miss(robot, tmp_path):
-    robot["home"]["qp1"] += 0.5
+@pytest.mark.parametrize("off", [0.15, 0.5])
+def test_a_home_far_from_closed_names_loop_and_miss(off, robot, tmp_path):
+    robot["home"]["qp1"] += off
     text = message(robot, tmp_path)
     assert "home: loop 'loop0' does not close: " in text
     assert "misses by" in text

@@ -210,3 +210,20 @@ def test_a_state_with_nan_is_nan_and_the_others_are_not():
     assert np.isnan(tau[1]).all()
     assert np.isfinite(tau[[0, 2]]).all()
     assert np.isnan(chain.forward([np.inf, 0, 0]).q_r).all()
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-6, 0.3, 2.0, np.pi - 1e-6, np.pi - 1e-12, np.pi])
+def test_rotation_vectors_are_scipys(angle):
+    from scipy.spatial.transform import Rotation
+
+    from robot_dynamics.closure.geometry.position import rotation_vector, turned
+
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        axis = rng.normal(size=3)
+        vector = angle * axis / np.linalg.norm(axis)
+        R = Rotation.from_rotvec(vector).as_matrix()
+        assert turned(vector) == pytest.approx(R, abs=1e-14)
+        # half a turn has two vectors: the rotation is what counts
+        assert turned(rotation_vector(R)) == pytest.approx(R, abs=1e-7)
+        assert np.linalg.norm(rotation_vector(R)) == pytest.approx(angle, abs=1e-7)
