@@ -108,6 +108,45 @@ def test_a_bag_has_the_topic_that_is_asked_for():
         read(folder / "panda", "/nothing")
 
 
+def test_a_bag_of_messages_of_all_layouts_is_read_as_one_by_one(tmp_path):
+    writing = pytest.importorskip("rosbags.rosbag2")
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.LATEST)
+    State = store.types["sensor_msgs/msg/JointState"]
+    Header = store.types["std_msgs/msg/Header"]
+    Time = store.types["builtin_interfaces/msg/Time"]
+    rng = np.random.default_rng(0)
+    # (frame, joints, are there rates?): three frames of one length, an empty one, missing fields
+    kinds = [
+        ("", "ab", True), ("x", "ab", True), ("y", "ab", True), ("", "ab", False), ("", "b", True),
+        ("world", ("a_longer_name", "c"), True), *((f"f{k}", "ab", True) for k in range(30)),
+    ]  # fmt: skip
+    sent: dict[tuple[str, ...], list] = {}
+    with writing.Writer(
+        tmp_path / "bag", version=9, storage_plugin=writing.StoragePlugin.MCAP
+    ) as bag:
+        topic = bag.add_connection("/joint_states", State.__msgtype__, typestore=store)
+        for k in range(300):
+            frame, names, rates = kinds[rng.integers(len(kinds))]
+            position, velocity, effort = rng.normal(size=(3, len(names)))
+            stamp = 1_700_000_000.0 + k / 64 if k % 50 else 0.0
+            header = Header(Time(int(stamp), round(stamp % 1 * 1e9)), frame)
+            state = State(header, list(names), position, velocity if rates else np.zeros(0), effort)
+            bag.write(topic, 10**9 * (k + 1), store.serialize_cdr(state, State.__msgtype__))
+            row = [position, velocity if rates else np.full(len(names), np.nan), effort]
+            sent.setdefault(tuple(names), []).append((stamp or k + 1.0, row))
+    found = read(tmp_path / "bag").streams
+    assert [stream.names for stream in found] == [*sent]
+    for stream in found:
+        np.testing.assert_allclose(
+            stream.time, [time for time, _ in sent[stream.names]], rtol=1e-15
+        )
+        rows = np.array([row for _, row in sent[stream.names]])
+        for k, field in enumerate((stream.position, stream.velocity, stream.effort)):
+            np.testing.assert_array_equal(field, rows[:, k])
+
+
 def stream_of(time, position, effort=None) -> Stream:
     position = np.asarray(position, dtype=float).reshape(len(time), -1)
     effort = np.ones_like(position) * np.arange(len(time))[:, None] if effort is None else effort

@@ -18,7 +18,7 @@ POINTS = 700
 """Of a line: two for each column of pixels say as much as all"""
 
 STYLE = """
-.chart { display: block; width: 100%; max-width: 800px; height: auto;
+.chart { display: block; width: 100%; max-width: 1100px; height: auto;
   font: 13px system-ui, sans-serif; color: var(--ink); }
 @media (max-width: 600px) { .chart { font-size: 20px; } }
 .chart text { fill: var(--faint); }

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import BackendError, RecordingError, choices, wrong
-from .recording import Collector, Recording
+from .joint_states import Block, decoded
+from .recording import Recording, Stream
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 USUAL_TOPIC = "/joint_states"
@@ -32,29 +36,44 @@ def read(path: Path, topic: str | None = None) -> Recording:
             name="rosbags",
             expected="an installed rosbags",
         ) from None
-    collector = Collector()
+    raws: list[bytes] = []
+    received: list[int] = []
     try:
         with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
             chosen = _topic(reader.connections, topic, path.name)
             connections = [each for each in reader.connections if each.topic == chosen]
-            for connection, logged, raw in reader.messages(connections=connections):
-                message: Any = reader.deserialize(raw, connection.msgtype)
-                stamp = message.header.stamp
-                time = stamp.sec + 1e-9 * stamp.nanosec
-                collector.add(
-                    tuple(message.name),
-                    time if time else 1e-9 * logged,
-                    (message.position, message.velocity, message.effort),
-                )
+            for _, nanoseconds, raw in reader.messages(connections=connections):
+                raws.append(bytes(raw))
+                received.append(nanoseconds)
+            recording = _recording(
+                path.name, raws, received, lambda raw: reader.deserialize(raw, JOINT_STATE)
+            )
     except RecordingError:
         raise
     except Exception as error:  # rosbags, sqlite, zstd and struct each raise their own
         words = " ".join(str(error).split()) or type(error).__name__
         raise RecordingError(f"{path.name}: a broken bag: {words[:200]}", name=str(path)) from error
-    recording = collector.recording(path.name)
     if not any(len(stream.time) for stream in recording.streams):
         raise RecordingError(f"{path.name}: no message on {chosen}", name=str(path))
     return recording
+
+
+def _recording(
+    source: str, raws: list[bytes], received: list[int], deserialize: Callable[[bytes], Any]
+) -> Recording:
+    """One stream for all messages that name the same joints, in the order in which they came."""
+    blocks: dict[tuple[str, ...], list[Block]] = {}
+    for block in decoded(raws, deserialize):
+        blocks.setdefault(block[0], []).append(block)
+    streams = []
+    for names, parts in blocks.items():
+        which, time, values = (np.concatenate([part[k] for part in parts]) for k in (1, 2, 3))
+        order = np.argsort(which)
+        which, time, values = which[order], time[order], values[order]
+        unstamped = time == 0
+        time[unstamped] = 1e-9 * np.array(received)[which[unstamped]]
+        streams.append((which[0], Stream(names, time, *(values[:, k] for k in range(3)))))
+    return Recording(source, tuple(stream for _, stream in sorted(streams, key=lambda x: x[0])))
 
 
 def _topic(connections: Any, wanted: str | None, source: str) -> str:

@@ -116,31 +116,3 @@ class Recording:
             for stream in self.streams
         )
         return replace(self, streams=streams)
-
-
-class Collector:
-    """Collects messages into streams."""
-
-    def __init__(self) -> None:
-        self._groups: dict[tuple[str, ...], tuple[list[float], list[Floats]]] = {}
-
-    def add(
-        self, names: tuple[str, ...], time: float, fields: tuple[Floats, Floats, Floats]
-    ) -> None:
-        """One message: each field is as long as the names, or empty where it is not given."""
-        n = len(names)
-        row = np.full((3, n), np.nan)
-        for k, field in enumerate(fields):
-            if len(field) == n:
-                row[k] = field
-        times, rows = self._groups.setdefault(names, ([], []))
-        times.append(time)
-        rows.append(row)
-
-    def recording(self, source: str) -> Recording:
-        """What was collected, as a recording from `source`."""
-        streams = []
-        for names, (times, rows) in self._groups.items():
-            values = np.array(rows, dtype=float)
-            streams.append(Stream(names, np.array(times), *(values[:, k] for k in range(3))))
-        return Recording(source, tuple(streams))

@@ -110,53 +110,63 @@ def _best(
     H0 = np.pad(H0, (0, E.shape[1] - len(H0)))
     right0 = H0[:, : len(prior.mean)] @ np.pad(prior.mean, 0)
     # blocks of the normal equations: others (o), this joint's columns (d)
-    oo = np.array([E.T @ G @ E for G in normal.gram])
-    od = np.array([E.T @ G[:, group] for G in normal.gram])
-    dd = normal.gram[:, group, group]
-    o = normal.moment @ E
-    d = normal.moment[:, group]
-    ridge = 1e-9 * np.diag(dd.sum(axis=0))
+    oo, od, dd = E.T @ normal.gram @ E, E.T @ normal.gram[:, :, group], normal.gram[:, group, group]
+    o, d = normal.moment @ E, normal.moment[:, group]
+    ridge = 1e-9 * np.diag(np.diag(dd.sum(axis=0)))
 
-    def eliminated(train: Floats) -> tuple[Floats, ...]:
+    def eliminated(train: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         A, B = np.tensordot(train, oo, 1) + H0, np.tensordot(train, od, 1)
         A = A + 1e-12 * np.diag(np.diag(A))
         Z = solved(A, np.column_stack([train @ o + right0, B]))
         S = np.tensordot(train, dd, 1) - B.T @ Z[:, 1:]
-        s = train @ d - B.T @ Z[:, 0]
-        return Z[:, 0], Z[:, 1:], S + np.diag(ridge), s
+        return Z[:, 0], Z[:, 1:], S + ridge, train @ d - B.T @ Z[:, 0]
 
-    used = np.flatnonzero(np.trace(dd, axis1=1, axis2=2) > 0)
-    trains = [np.where(np.arange(folds) == f, 0.0, 1.0) for f in used]
-    parts = [eliminated(train) for train in trains]
-    whole = eliminated(np.ones(folds))
-    best, score = nothing(), np.inf
-    rotors = (False, True) if joint in unknowns.rotors else (False,)
-    width = group.stop - group.start
+    _, _, S, s = eliminated(np.ones(folds))
+    schur, right, errors = [S], [s], []
+    for f in np.flatnonzero(np.trace(dd, axis1=1, axis2=2) > 0):
+        z, Z, S, s = eliminated(np.where(np.arange(folds) == f, 0.0, 1.0))
+        schur.append(S)
+        right.append(s)
+        # Σ w (τ - y x)² of the part that was left out, where the others are z - Z own:
+        # ownᵀ Q own + 2 rᵀ own + c
+        cross = Z.T @ od[f]
+        Q = Z.T @ oo[f] @ Z - cross - cross.T + dd[f]
+        r = Z.T @ (o[f] - oo[f] @ z) + od[f].T @ z - d[f]
+        errors.append((Q, r, normal.square[f] + z @ (oo[f] @ z - 2 * o[f])))
     described = unknowns.rotor_inertia(joint) if joint in unknowns.rotors else 0.0
+    rotors = (False, True) if joint in unknowns.rotors else (False,)
+    width, whole = group.stop - group.start, dd.sum(axis=0)
+    drives_of: dict[int, list[tuple[Drive, Floats]]] = {}
     for drive in (Drive(each, rotor, described) for each in laws() for rotor in rotors):
         C = drive.columns(width)
-        if (np.diag(C.T @ dd.sum(axis=0) @ C) <= 0).any():
-            continue  # nothing is known of a column
-        if drive.sound(_numbers(C, whole)) is not drive:
-            continue
-        error = PENALTY * drive.size
-        for f, part in zip(used, parts, strict=True):
-            own = C @ _numbers(C, part)
-            rest = part[0] - part[1] @ own
-            # Σ w (τ - y x)² of the part that was left out
-            error += (
-                normal.square[f]
-                + rest @ (oo[f] @ rest + 2 * od[f] @ own - 2 * o[f])
-                + own @ (dd[f] @ own - 2 * d[f])
-            )
-        if error < score:
-            best, score = drive, error
+        if (np.diag(C.T @ whole @ C) > 0).all():  # something is known of each column
+            drives_of.setdefault(drive.size, []).append((drive, C))
+    best, score = nothing(), np.inf
+    for size, some in sorted(drives_of.items()):
+        found, error = _tried(np.array([C for _, C in some]), schur, right, errors)
+        for (drive, _), values, each in zip(some, found, error + PENALTY * size, strict=True):
+            if each < score and drive.sound(values) is drive:
+                best, score = drive, each
     return best
 
 
-def _numbers(C: Floats, part: tuple[Floats, ...]) -> Floats:
-    _, _, S, s = part
-    return solved(C.T @ S @ C, C.T @ s) if C.shape[1] else np.zeros(0)
+def _tried(
+    C: Floats, schur: list[Floats], right: list[Floats], errors: list[tuple[Floats, Floats, float]]
+) -> tuple[Floats, Floats]:
+    """(numbers (k, size) of all the data, squared errors (k,) of cross-validation) of drives.
+
+    Args:
+        C: (k, width, size), each drive's columns.
+        schur: (width, width), right: (width,): of all the data, then without each part.
+        errors: of each part, as a quadratic form of what stands in the columns.
+    """
+    Ct = np.swapaxes(C, 1, 2)
+    found = [solved(Ct @ S @ C, Ct @ s) for S, s in zip(schur, right, strict=True)]
+    total = np.zeros(len(C))
+    for x, (Q, r, c) in zip(found[1:], errors, strict=True):
+        own = (C @ x[..., None])[..., 0]
+        total += ((own @ Q) * own).sum(axis=1) + 2 * own @ r + c
+    return found[0], total
 
 
 def bodies_only(prior: Prior) -> Prior:

@@ -21,8 +21,6 @@ STEPS = 60
 """Newton steps for one γ; ten are usual"""
 DONE = 1e-9
 """Newton decrement squared at which a minimum is reached, in units of γ"""
-DESCENT = 10.0
-"""Ratio of γ from one stage to the next on the way down"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,26 +72,7 @@ def minimise(
     x = prior.mean if start is None else start
     if not (np.isfinite(G).all() and np.isfinite(g).all()):
         raise RecordingError("the normal equations are not finite", name="identification")
-    # from where data and description weigh about the same down to γ, each from the one before
-    block = 10 * len(prior.bodies)
-    weight = np.linalg.eigvalsh(_relative(G[:block, :block], prior))[-1] if block else 0.0
-    stages = [gamma]
-    while start is None and stages[-1] * DESCENT < weight:
-        stages.append(stages[-1] * DESCENT)
-    for stage in reversed(stages):
-        x, H = _newton(G, g, prior, stage, x)
-    return x, H
-
-
-def _relative(G: Floats, prior: Prior) -> Floats:
-    """The bodies' part of G in the prior's own units."""
-    out = G.copy()
-    for i, P in enumerate(prior.bodies):
-        L = np.linalg.cholesky(np.linalg.inv(hessian(np.linalg.inv(P))))
-        rows = slice(10 * i, 10 * i + 10)
-        out[rows] = L.T @ out[rows]
-        out[:, rows] = out[:, rows] @ L
-    return (out + out.T) / 2
+    return _newton(G, g, prior, gamma, x)
 
 
 def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tuple[Floats, Floats]:
@@ -148,15 +127,22 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
 
 
 def solved(H: Floats, right: Floats) -> Floats:
-    """H⁻¹ right of a positive definite H whose rows are of very different size."""
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
-    scaled = H * scale[:, None] * scale
-    right = (right.T * scale).T
+    """H⁻¹ right of positive definite H whose rows are of very different size.
+
+    Args:
+        H: (n, n), right: (n,) or (n, k); or many at once, (m, n, n) and (m, n).
+    """
+    columns = right[..., None] if right.ndim < H.ndim else right
+    scale = 1.0 / np.sqrt(np.maximum(np.diagonal(H, 0, -2, -1), np.finfo(float).tiny))[..., None]
+    scaled = H * scale * np.swapaxes(scale, -2, -1)
     try:
-        return (np.linalg.solve(scaled, right).T * scale).T
+        out = np.linalg.solve(scaled, columns * scale) * scale
     except np.linalg.LinAlgError:
+        if H.ndim > 2:
+            return np.array([solved(A, b) for A, b in zip(H, right, strict=True)])
         jitter = 1e-14 * np.eye(len(H))
-        return (np.linalg.lstsq(scaled + jitter, right, rcond=None)[0].T * scale).T
+        out = np.linalg.lstsq(scaled + jitter, columns * scale, rcond=None)[0] * scale
+    return out.reshape(right.shape)
 
 
 def inverted(H: Floats) -> Floats:
