@@ -93,6 +93,37 @@ def test_a_batch_is_its_states_one_by_one(backend, shape):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_a_batch_that_was_asked_for_before_is_asked_for_again(backend):
+    run = wave_kernel(backend)
+    rng = np.random.default_rng(5)
+    for count in (3, 0, 40, 3, 1, 9):  # the second time rows go straight to the kernel
+        x, y = rng.uniform(-5, 5, (2, count, 2))
+        expected = np.array([wave_by_hand(*each) for each in zip(x, y, strict=True)])
+        expected = expected.reshape(count, 2, 3)
+        assert np.allclose(run.call(x, y), expected, rtol=ROUNDING, atol=ROUNDING)
+        out = np.full((count, 2, 3), 9.0)
+        assert run.call(x, y, out=out) is out
+        assert np.array_equal(out, run.call(x, y))
+        # what it reads must not be written over
+        both = np.empty((count, 6))
+        both[:, :2] = x
+        aliased = both.reshape(-1)[: 2 * count].reshape(count, 2)
+        aliased[...] = x
+        assert np.allclose(run.call(aliased, y, out=both.reshape(count, 2, 3)), expected, ROUNDING)
+    with pytest.raises(rd.InputError, match="fit together"):
+        run.call(x, y[:-1])
+    for wrong in (x[:, :1], x[:, None, :1]):
+        with pytest.raises(rd.InputError, match="expected"):
+            run.call(wrong, y)
+    with pytest.raises(rd.InputError, match="out"):
+        run.call(x, y, out=np.empty((9, 3, 2)))
+    other = run.at([1.0, 1.0])
+    for _ in range(2):
+        found = other.call(x, y)[0]
+        assert np.allclose(found, wave_by_hand(x[0], y[0], (1.0, 1.0)), atol=ROUNDING)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_batches_broadcast(backend):
     run = wave_kernel(backend)
     x, y = np.random.default_rng(2).uniform(-1, 1, (2, 5, 2))

@@ -70,6 +70,15 @@ class CCode:
         """The statements that run the parts."""
         return [f"{self._prefix}part{k}(x, sin_, cos_, w, out);" for k in range(len(self._parts))]
 
+    @property
+    def constants(self) -> list[str]:
+        """The statements for the results that no state changes; no part writes them."""
+        return [
+            f"out[{k}] = {self._result(end)};"
+            for k, end in enumerate(self._program.outputs)
+            if not isinstance(end, int)
+        ]
+
     def functions(self) -> list[str]:
         """The text of all functions, line by line."""
         T = self._dialect.type
@@ -101,9 +110,8 @@ class CCode:
             if place in self._handed_on:
                 lines.append(f"    w[{self._handed_on[place]}] = v{place};")
         for k, end in enumerate(self._program.outputs):
-            if self._part_of(end) is part:
-                if isinstance(end, int):
-                    lines += self._statement(end, known)
+            if isinstance(end, int) and self._part_of(end) is part:
+                lines += self._statement(end, known)
                 lines.append(f"    out[{k}] = {self._result(end)};")
         return lines
 
@@ -166,8 +174,7 @@ class CCode:
         total = len(self._program.instructions)
         return [range(k, min(k + CHUNK, total)) for k in range(0, total, CHUNK)] or [range(0)]
 
-    def _part_of(self, operand: Operand) -> range:
-        place = operand if isinstance(operand, int) else 0
+    def _part_of(self, place: int) -> range:
         return self._parts[place // CHUNK]
 
     def _crossing(self) -> dict[int, int]:

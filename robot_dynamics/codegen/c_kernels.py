@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .c_code import LANES, SCALAR, CCode
 from .compiler import prelude
+from .guard import lacking
 from .recorder import Program
 
 
@@ -22,13 +23,14 @@ def single_source(program: Program) -> str:
             f"sincos_all(angle, sin_, cos_, {code.angles});",
         ]
     head = "void kernel(const double *const *x, double *out)"
-    return _text(code, head, lines + code.calls, "#define FEW_LANES\n")
+    return _text(code, head, lines + code.calls + code.constants, "#define FEW_LANES\n")
 
 
 def batch_source(program: Program, shared: int = 1) -> str:
     """`kernel(x, out, count)`: rows of states, several at once.
 
     x[i] is (count, sizes[i]), or (sizes[i],) for the last `shared` vectors; out is (count, …).
+    A nan in a state makes its row nan: no result needs a guard of its own.
     """
     code = CCode(program, LANES)
     sizes, ends = program.sizes, len(program.outputs)
@@ -41,7 +43,13 @@ def batch_source(program: Program, shared: int = 1) -> str:
     ]
     for i in range(len(rows), len(sizes)):
         lines += [f"for (int j = 0; j < {sizes[i]}; j++)", f"    x{i}[j] = all(states[{i}][j]);"]
+    # most of a regressor is zero: no work is done for that
+    zero = ["01"[not isinstance(end, int) and end == 0.0] for end in program.outputs]
+    known = "zero" if "1" in zero else "NULL"
+    if "1" in zero:
+        lines.append(f"static const char zero[] = {{{', '.join(zero)}}};")
     lines += [
+        *code.constants,
         "for (long i = 0; i < count; i += LANES) {",
         # the lanes that are over at the end repeat the last state
         "    long row[LANES];",
@@ -63,9 +71,14 @@ def batch_source(program: Program, shared: int = 1) -> str:
         ]
     lines += [
         *("    " + call for call in code.calls),
-        f"    store_rows(out, results + i * {ends}, count - i, {ends});",
-        "}",
+        f"    store_rows(out, results + i * {ends}, count - i, {ends}, {known});",
     ]
+    doubts = [f"0.0 * x{i}[{j}]" for i, j in lacking(program, len(rows))]
+    if doubts:
+        lines.append(
+            f"    spoil_rows({' + '.join(doubts)}, results + i * {ends}, count - i, {ends});"
+        )
+    lines.append("}")
     head = "void kernel(const double *const *states, double *results, long count)"
     return _text(code, head, lines)
 

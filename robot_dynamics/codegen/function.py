@@ -39,14 +39,16 @@ class Function:
     collections of them"""
     robot: str = ""
 
-    def record(self, most: int | None = None) -> Program:
-        """The straight-line program; p is its last vector. A nan in a state makes it all nan.
+    def record(self, most: int | None = None, guard: bool = True) -> Program:
+        """The straight-line program; p is its last vector.
+
+        guard: a nan in a state makes it all nan; otherwise whoever runs it sees to that.
 
         Raises:
             ProgramTooLarge: more than `most` operations.
         """
         program = record(self.equations, (*self.sizes, self.parameters), most)
-        return guarded(program, len(self.sizes))
+        return guarded(program, len(self.sizes)) if guard else program
 
     def key(self, *more: str) -> str:
         """A hash of all that decides what the kernel is."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from .recorder import Operand, Program
@@ -13,17 +15,8 @@ def guarded(program: Program, vectors: int) -> Program:
 
     Results of most robots depend on everything; then nothing is added.
     """
-    states = (1 << sum(program.sizes[:vectors])) - 1
-    depends: list[int] = []
-    for operation, *operands in program.instructions:
-        if operation == "input":
-            depends.append(1 << operands[0])
-        else:
-            depends.append(_union(depends, operands))
-    missing = [states & ~_union(depends, [end]) for end in program.outputs]
-    doubtful = 0
-    for each in missing:
-        doubtful |= each
+    missing = _missing(program, vectors)
+    doubtful = reduce(or_, missing, 0)
     if not doubtful:
         return program
 
@@ -45,6 +38,25 @@ def guarded(program: Program, vectors: int) -> Program:
         for end, lacks in zip(program.outputs, missing, strict=True)
     )
     return Program(program.sizes, tuple(instructions), outputs)
+
+
+def lacking(program: Program, vectors: int) -> list[tuple[int, int]]:
+    """The states' entries, (vector, entry), that some result does not depend on."""
+    doubtful = reduce(or_, _missing(program, vectors), 0)
+    places = [(i, j) for i, size in enumerate(program.sizes[:vectors]) for j in range(size)]
+    return [place for k, place in enumerate(places) if doubtful >> k & 1]
+
+
+def _missing(program: Program, vectors: int) -> list[int]:
+    """For each result the entries that it does not depend on, one bit each."""
+    states = (1 << sum(program.sizes[:vectors])) - 1
+    depends: list[int] = []
+    for operation, *operands in program.instructions:
+        if operation == "input":
+            depends.append(1 << operands[0])
+        else:
+            depends.append(_union(depends, operands))
+    return [states & ~_union(depends, [end]) for end in program.outputs]
 
 
 def _union(depends: list[int], operands: list[Operand]) -> int:

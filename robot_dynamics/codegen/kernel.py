@@ -129,6 +129,8 @@ class Kernel:
         ]
         work = count * self._code.operations
         threads = min(self.threads or _cores(), work // WORTH_A_THREAD + 1)
+        if isinstance(self._code, NativeCode):
+            self._machine.allow(WORTH_A_THREAD // max(self._code.operations, 1))
         whole = (*shape, *self.function.shape)
         if out is None:
             return np.asarray(self._machine.many(rows, threads).reshape(whole))

@@ -95,6 +95,11 @@ class NativeKernel:
         self._code.single.kernel(vectors, ctypes.c_void_p(out.ctypes.data))
         return out
 
+    def allow(self, few: int) -> None:
+        """From now on `call` itself takes so many rows at most, without anybody looking at them."""
+        if self._code.host and self._code.batch:
+            self.call.rows = _address(self._code.batch), few
+
     def many(self, states: list[Floats], threads: int, out: Floats | None = None) -> Floats:
         """The results (count, …) at rows of states; C-contiguous (count, size) arrays.
 
@@ -118,7 +123,7 @@ def _library(function: Function, kind: str, source: Callable[..., str]) -> tuple
     key = function.key("c", kind, cc.identity)
     found = cache.fetch(key, ".so")
     if found is None:
-        program = function.record(MOST)
+        program = function.record(MOST, guard=kind == "single")
         count = program.operations
         if count > QUICK:
             log.warning(

@@ -199,5 +199,5 @@ def _function(prefix: str, name: str, chain: OpenChain, program: Program) -> str
             "        cos_[i] = cos(angle[i]);",
             "    }",
         ]
-    lines += ["    " + call for call in code.calls]
+    lines += ["    " + call for call in code.calls + code.constants]
     return "\n".join([*lines, "}", ""])

@@ -90,7 +90,7 @@ class RegressorKernel:
         if robot is not mechanism:
             kernel = self._kernel.at(_numbers(mechanism))
             self._last = mechanism, kernel  # at one stroke: another thread may look
-        return kernel(q, qd, qdd, out=out)
+        return kernel.call(q, qd, qdd) if out is None else kernel.call(q, qd, qdd, out=out)
 
     def projected(
         self, closed: ClosedChain, mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike

@@ -36,7 +36,6 @@ static __attribute__((noinline)) void part0(const double *const *x, const double
     out[1] = v15;
     out[2] = v17;
     out[3] = v20;
-    out[4] = 1.0;
     (void)x, (void)sin_, (void)cos_, (void)w, (void)out;
 }
 
@@ -48,4 +47,5 @@ void kernel(const double *const *x, double *out)
     angles(x, angle);
     sincos_all(angle, sin_, cos_, 2);
     part0(x, sin_, cos_, w, out);
+    out[4] = 1.0;
 }

@@ -4,13 +4,16 @@
  * every argument is a plain float64 array of the right length it runs the kernel at `address`
  * and returns a new array of `shape`; anything else goes to the Python function `otherwise`.
  * `out=` takes the result where it is a plain array of its own of that shape. `parameters` is the
- * kernel's last vector. A Caller never changes.
+ * kernel's last vector; it never changes. With `rows` = (address of
+ * a batch kernel, most), set once, a call takes up to `most` rows of states: arrays (count, size),
+ * results (count, …).
  *
  * rows(address, states, parameters, out, threads) runs a batch kernel over the rows of arrays,
  * without the interpreter lock. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stddef.h>
+#include <string.h>
 
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <numpy/arrayobject.h>
@@ -31,6 +34,8 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
     single_kernel kernel;
+    batch_kernel rows;
+    npy_intp most; /* rows that it is given here */
     Py_ssize_t vectors;
     npy_intp sizes[MOST_VECTORS];
     int axes;
@@ -54,13 +59,14 @@ static int overlap(PyArrayObject *a, PyArrayObject *b)
     return x < y + PyArray_NBYTES(b) && y < x + PyArray_NBYTES(a);
 }
 
-/* Can the result be written here, while the arguments are read? */
-static int takes_result(Caller *self, PyObject *out, PyObject *const *arguments)
+/* Can a result of this shape be written here, while the arguments are read? */
+static int takes_result(Caller *self, PyObject *out, int axes, const npy_intp *shape,
+                        PyObject *const *arguments)
 {
-    if (!is_plain(out, self->axes) || !PyArray_ISWRITEABLE((PyArrayObject *)out))
+    if (!is_plain(out, axes) || !PyArray_ISWRITEABLE((PyArrayObject *)out))
         return 0;
-    for (int k = 0; k < self->axes; k++)
-        if (PyArray_DIM((PyArrayObject *)out, k) != self->shape[k])
+    for (int k = 0; k < axes; k++)
+        if (PyArray_DIM((PyArrayObject *)out, k) != shape[k])
             return 0;
     for (Py_ssize_t i = 0; i < self->vectors; i++)
         if (overlap((PyArrayObject *)out, (PyArrayObject *)arguments[i]))
@@ -74,26 +80,36 @@ static PyObject *caller_call(PyObject *object, PyObject *const *arguments, size_
     Caller *self = (Caller *)object;
     const double *x[MOST_VECTORS + 1];
     PyObject *out = NULL;
-    if (PyVectorcall_NARGS(flags) != self->vectors)
+    if (PyVectorcall_NARGS(flags) != self->vectors || !self->vectors)
+        goto otherwise;
+    int many = is_plain(arguments[0], 2); /* else one */
+    npy_intp shape[MOST_AXES + 1] = {many ? PyArray_DIM((PyArrayObject *)arguments[0], 0) : 1};
+    memcpy(shape + 1, self->shape, sizeof self->shape);
+    if (many && (!self->rows || shape[0] > self->most))
         goto otherwise;
     for (Py_ssize_t i = 0; i < self->vectors; i++) {
-        if (!is_plain(arguments[i], 1)
-            || PyArray_DIM((PyArrayObject *)arguments[i], 0) != self->sizes[i])
+        PyArrayObject *a = (PyArrayObject *)arguments[i];
+        if (!is_plain(arguments[i], 1 + many) || PyArray_DIM(a, many) != self->sizes[i]
+            || (many && PyArray_DIM(a, 0) != shape[0]))
             goto otherwise;
-        x[i] = PyArray_DATA((PyArrayObject *)arguments[i]);
+        x[i] = PyArray_DATA(a);
     }
     x[self->vectors] = PyArray_DATA((PyArrayObject *)self->parameters);
+    int axes = self->axes + many;
+    const npy_intp *whole = shape + !many;
     if (names) {
         out = arguments[self->vectors];
         if (PyTuple_GET_SIZE(names) != 1
             || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "out")
-            || !takes_result(self, out, arguments))
+            || !takes_result(self, out, axes, whole, arguments))
             goto otherwise;
         Py_INCREF(out);
     } else {
-        out = PyArray_SimpleNew(self->axes, self->shape, NPY_DOUBLE);
+        out = PyArray_SimpleNew(axes, whole, NPY_DOUBLE);
     }
-    if (out)
+    if (out && many)
+        self->rows(x, PyArray_DATA((PyArrayObject *)out), shape[0]);
+    else if (out)
         self->kernel(x, PyArray_DATA((PyArrayObject *)out));
     return out;
 otherwise:
@@ -108,6 +124,19 @@ static int read_lengths(PyObject *tuple, Py_ssize_t most, npy_intp *lengths)
     for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++)
         lengths[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i));
     return PyErr_Occurred() ? -1 : (int)count;
+}
+
+static int set_rows(PyObject *object, PyObject *value, void *closure)
+{
+    (void)closure;
+    Caller *self = (Caller *)object;
+    unsigned long long address;
+    Py_ssize_t most;
+    if (!value || !PyArg_ParseTuple(value, "Kn", &address, &most))
+        return -1;
+    self->rows = (batch_kernel)(uintptr_t)address;
+    self->most = most;
+    return 0;
 }
 
 static PyObject *caller_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
@@ -160,6 +189,11 @@ static void caller_dealloc(PyObject *self)
     Py_TYPE(self)->tp_free(self);
 }
 
+static PyGetSetDef caller_attributes[] = {
+    {"rows", NULL, set_rows, "(address, most): the batch kernel for a few rows", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyTypeObject caller_type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "robot_dynamics.Caller",
@@ -171,6 +205,7 @@ static PyTypeObject caller_type = {
     .tp_dealloc = caller_dealloc,
     .tp_traverse = caller_traverse,
     .tp_clear = caller_clear,
+    .tp_getset = caller_attributes,
 };
 
 /* Rows that are handed out piece by piece: a thread that starts late takes fewer. */

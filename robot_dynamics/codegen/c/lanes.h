@@ -60,21 +60,33 @@ ALWAYS void transposed(lanes *t)
 #endif
 }
 
-/* Values side by side, one state a lane, to rows of `width` values, one state a row. */
+/* Values side by side, one state a lane, to rows of `width` values, one state a row. `zero`, if
+ * there is one, tells the values that are always zero. */
 static __attribute__((noinline, unused)) void store_rows(const lanes *values, double *rows,
-                                                         long count, long width)
+                                                         long count, long width, const char *zero)
 {
     long j = 0;
     for (; j + LANES <= width; j += LANES) {
-        lanes t[LANES];
-        memcpy(t, values + j, sizeof t);
-        transposed(t);
+        lanes t[LANES] = {0};
+        if (!zero || memcmp(zero + j, "\1\1\1\1\1\1\1\1", LANES)) {
+            memcpy(t, values + j, sizeof t);
+            transposed(t);
+        }
         for (int k = 0; k < LANES && k < count; k++)
             memcpy(rows + k * width + j, t + k, sizeof *t);
     }
     for (; j < width; j++)
         for (int k = 0; k < LANES && k < count; k++)
             rows[k * width + j] = values[j][k];
+}
+
+/* Whole rows become nan where a lane of `doubt` is. */
+ALWAYS void spoil_rows(lanes doubt, double *rows, long count, long width)
+{
+    for (int k = 0; k < LANES && k < count; k++)
+        if (__builtin_expect(doubt[k] != doubt[k], 0))
+            for (long j = 0; j < width; j++)
+                rows[k * width + j] = doubt[k];
 }
 
 /* -1, 0 or 1; nan of nan */
