@@ -278,6 +278,10 @@ def test_a_closed_robot_answers_the_same_questions(name):
     q, qd, qdd = home(dynamics)
     tau = dynamics(q, qd, qdd)
     assert relative(dynamics.forward(q, qd, tau), qdd) < 1e-9
+    by_q, by_qd, by_qdd = dynamics.derivatives(q, qd, qdd)
+    assert relative(by_q, differences(lambda x: dynamics(x, qd, qdd), q)) < 1e-6
+    assert relative(by_qd, differences(lambda x: dynamics(q, x, qdd), qd)) < 1e-6
+    assert relative(by_qdd, dynamics.mass_matrix(q)) < 1e-12
     # the platform's pose and Jacobian are those that the closure knows
     closed = dynamics.closed.forward(q)
     platform = mechanism.platform or mechanism.links[-1].name
@@ -295,8 +299,18 @@ def test_a_closed_robot_answers_the_same_questions(name):
     assert relative(dynamics.kinetic_energy(q, qd), qd @ dynamics.mass_matrix(q) @ qd / 2) < 1e-9
     gradient = differences(dynamics.potential_energy, q)
     assert np.allclose(gradient, dynamics.gravity(q), atol=1e-5)
-    with pytest.raises(rd.RobotDynamicsError, match="open chain"):
-        dynamics.derivatives(q, qd, qdd)
+
+
+def test_derivatives_with_sensors_are_right_where_they_agree_with_the_motors():
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / "rrr.yaml"), sensed=True, backend="python")
+    closed, k = dynamics.closed, len(dynamics.joint_names)
+    turned = closed.home.q_r[: len(dynamics.actuated_names)] + np.array([0.1, -0.05, 0.07])
+    q = closed.solver.forward(turned, closed.home.q_r)[:k]
+    _, qd, qdd = home(dynamics)
+    by_q, by_qd, by_qdd = dynamics.derivatives(q, qd, qdd)
+    assert relative(by_q, differences(lambda x: dynamics(x, qd, qdd), q)) < 1e-6
+    assert relative(by_qd, differences(lambda x: dynamics(q, x, qdd), qd)) < 1e-6
+    assert relative(by_qdd, dynamics.mass_matrix(q)) < 1e-12
 
 
 def test_batches_are_state_by_state_and_broadcast(tmp_path):

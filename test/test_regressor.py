@@ -84,7 +84,9 @@ def test_every_example_robot_has_pinocchios_regressor(file):
     dynamics = rd.InverseDynamics(mechanism, terms=["inertia", "coriolis", "gravity"])
     q, qd, qdd = state(1, len(mechanism.joint_names))
     Y = dynamics.regressor(q, qd, qdd)
-    assert relative(Y, pinocchio_regressor(model, mechanism, q, qd, qdd)) < RELATIVE_TO_PINOCCHIO
+    bodies = Y[:, : 10 * len(mechanism.moving)]  # behind them are the armatures
+    expected = pinocchio_regressor(model, mechanism, q, qd, qdd)
+    assert relative(bodies, expected) < RELATIVE_TO_PINOCCHIO
     assert relative(Y @ dynamics.parameters, dynamics(q, qd, qdd)) < RELATIVE_TO_SISTERS
 
 

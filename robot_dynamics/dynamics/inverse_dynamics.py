@@ -229,15 +229,19 @@ class InverseDynamics:
         """(∂tau/∂q, ∂tau/∂qd, ∂tau/∂qdd), (…, n, n) each, at q, qd, qdd (…, n).
 
         The last is D, as long as inertia is among the terms. Row i is the torque's, column j the
-        coordinate's. Coulomb friction has no slope unless it is smoothed: its jump is left out.
+        coordinate's; of a closed robot all other joints follow, rows are the actuated joints', and
+        with `sensed` they are exact where the sensors agree with the motors. Coulomb friction has
+        no slope unless it is smoothed: its jump is left out.
 
         Raises:
-            InputError: a wrong shape, or a closed robot.
+            InputError: a wrong shape.
+            ClosureError: of a closed robot, as in a call.
         """
         robot = self._robot
         if isinstance(robot.chain, ClosedChain):
-            raise wrong(InputError, "derivatives", "a robot with loops", "an open chain")
-        out = self._tree_of(robot).derivatives(q, qd, qdd)
+            out = robot.chain.derivatives(q, qd, qdd)
+        else:
+            out = self._tree_of(robot).derivatives(q, qd, qdd)
         return out[..., 0, :, :], out[..., 1, :, :], out[..., 2, :, :]
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:

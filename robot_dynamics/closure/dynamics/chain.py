@@ -291,6 +291,17 @@ class ClosedChain:
         q_r, valid = self._sound(q)
         return _finished(self._kernels["gravity"].call(q_r), valid)
 
+    def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n_a, k) at q, qd, qdd (…, k), loops closed throughout.
+
+        With `sensed`, exact where the sensors agree with the motors.
+        """
+        q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
+        q_r, valid = self._sound(q)
+        states = (x[..., None, :] for x in (q_r, qd, qdd))
+        columns = self._kernels["slopes"](*states, np.eye(self._k))
+        return _finished(np.ascontiguousarray(np.moveaxis(columns, -3, -1)), valid)
+
     def external_force(self, q: ArrayLike, wrench: ArrayLike) -> Floats:
         """F_ext (…, n_a) of a wrench (…, 6) on the platform, at q (…, k)."""
         force = as_floats("wrench", wrench)

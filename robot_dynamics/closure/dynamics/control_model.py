@@ -143,6 +143,10 @@ class ClosedModel:
         """(n_r, n_a): q̇_r = T q̇_a (8)."""
         return np.vstack([np.eye(self.geometry.actuated), _Projection(self, q_r).T_passive])
 
+    def rates(self, q_r: Array, qd: Array) -> Array:
+        """T_q q̇ (n_r,)."""
+        return _Projection(self, q_r).rates(qd)
+
     def coriolis_column(self, q_r: Array, qd: Array, w: Array) -> Array:
         """C w (n_a,).
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any
 
@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen import Function, Kernel
+from ...codegen.differentiate import pushforward
 from ...codegen.kernel import as_floats
+from ...codegen.recorder import record
 from ...errors import InputError
 from ...formulations.layout import Recompile
-from ...scalar import Array
+from ...scalar import Array, zeros
 from .control_model import ClosedModel
 from .parameter_vector import ParameterVector
 from .subsystems import Subsystems
@@ -72,10 +74,13 @@ class ModelKernels:
             "mass_matrix": (("q_r",), (a, k)),
             "coriolis_matrix": (("q_r", "qd"), (a, k)),
             "coriolis_column": (("q_r", "qd", "w"), (a,)),
+            "slopes": (("q_r", "qd", "qdd", "w"), (3, a)),
         }[name]
 
         def equations(*vectors: Array) -> Iterable[Any]:
             *states, p = vectors
+            if name == "slopes":
+                return self._slopes(states, p)
             return np.ravel(getattr(m.over(self._layout.filled(p)), name)(*states))
 
         choices = (m.sensed, m.kept, m.row_scale, m.column_scale, m.pivots, m.condition_limit)
@@ -89,6 +94,23 @@ class ModelKernels:
             (choices, self._layout.content),
             m.geometry.mechanism.name,
         )
+
+    def _slopes(self, states: Sequence[Array], p: Array) -> list[Any]:
+        """∂τ/∂q w, ∂τ/∂q̇ w and ∂τ/∂q̈ w."""
+        q_r, qd, qdd, w = states
+
+        def torques(q_r: Array, qd: Array, qdd: Array, p: Array) -> Array:
+            return self.model.over(self._layout.filled(p)).torques(q_r, qd, qdd)
+
+        program = record(torques, (len(q_r), len(qd), len(qdd), len(p)))
+        # the other joints follow: dq_r = T_q dq
+        way = self.model.over(self._layout.filled(p)).rates(q_r, w)
+        still = [zeros(len(x)) for x in (q_r, qd, qdd, p)]
+        slopes: list[Any] = []
+        for k, direction in enumerate((way, w, w)):
+            directions = [*still[:k], direction, *still[k + 1 :]]
+            slopes += pushforward(program, (q_r, qd, qdd, p), directions)[1]
+        return slopes
 
 
 class QuickKernel(Kernel):
