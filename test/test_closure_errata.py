@@ -5,10 +5,9 @@ from __future__ import annotations
 import closed_robots
 import numpy as np
 import pytest
-import yaml
 from closed_robots import ClosedChain, Oracle
 from robots import CONFIG, relative
-from test_closure_dynamics import motion, numeric
+from test_closure_dynamics import motion
 
 import robot_dynamics as rd
 from robot_dynamics.closure.dynamics import platform
@@ -20,7 +19,7 @@ BY_FAR = 0.05
 @pytest.fixture(scope="module")
 def rrr():
     """(chain, oracle) of the 3RRR without friction and rotors: it has none"""
-    robot = numeric(yaml.safe_load((CONFIG / "rrr.yaml").read_text()))
+    robot = closed_robots.shipped("rrr")
     chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"))
     return chain, Oracle(robot, chain.coordinate_names, 3)
 
