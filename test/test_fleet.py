@@ -134,8 +134,23 @@ def test_the_order_of_recordings_is_not_seen(arm, logs, alone):
     other = identify(arm, logs[::-1])
     assert alone.parameters == other.parameters
     assert (alone.errors.identified == other.errors.identified).all()
+    assert alone.errors.duration == pytest.approx(COUNT * 2.0, rel=0.15)  # the last third
+    assert alone.errors.duration < alone.fitted.duration
     assert alone.traces[0].source == "0.csv"
     assert other.traces[0].source == f"{COUNT - 1}.csv"
+
+
+class Backwards(Here):
+    def map(self, function, sources):
+        return reversed([*super().map(function, sources)])
+
+
+def test_what_is_told_of_recordings_comes_in_their_order(arm, logs):
+    work = Work(arm, None, {}, {}, None, None, 1 / 3, None)
+    passes = _Passes(Backwards(), lambda words: None)
+    _, kept = _reduced(passes, work, dict(enumerate(logs[:3])))
+    assert [*kept] == [0, 1]
+    assert [each.source for each in kept.values()] == ["0.csv", "1.csv"]
 
 
 def test_recordings_that_judge_are_read_by_workers_too(arm, logs, cluster):
