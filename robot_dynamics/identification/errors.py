@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..dynamics import InverseDynamics
-from .preparation import Prepared
+from .preparation import Prepared, at_any_place
 from .recording import Floats
 
 
@@ -63,9 +63,17 @@ def misses(part: Prepared, models: tuple[InverseDynamics, InverseDynamics]) -> M
     """Of the description and of the identified model."""
     n = len(part.joints)
     squares, count = np.zeros((4, n)), np.zeros(n)
+    rubbed = [
+        InverseDynamics(model.mechanism, terms={"friction"}, backend="python") for model in models
+    ]
     for each in part.stretches:
         before, after = (model(each.q, each.qd, each.qdd) for model in models)
-        differences = (each.tau, each.tau - before, each.tau - after, each.unfiltered - after)
+        # a filtered effort is told from a model that is filtered as well
+        shown, modelled = (
+            sharp + each.blurred(at_any_place(rub))
+            for sharp, rub in zip((before, after), rubbed, strict=True)
+        )
+        differences = (each.tau, each.tau - shown, each.tau - modelled, each.unfiltered - after)
         for k, miss in enumerate(differences):
             squares[k] += (np.where(each.usable, miss, 0.0) ** 2).sum(axis=0)
         count += each.usable.sum(axis=0)

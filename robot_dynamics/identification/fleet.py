@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import socket
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -90,6 +91,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             ) from None
         self._dask, self.address = distributed, address
         try:
+            _knock(distributed.comm.addressing, address)
             with warnings.catch_warnings():
                 # told in one line below
                 warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
@@ -232,6 +234,13 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             having = frozenset(host for host, exists in seen.items() if exists[k])
             found.append(None if len(having) == len(seen) else having)
         return found
+
+
+def _knock(addressing: Any, address: str) -> None:
+    """Does anybody listen there? A client that finds nobody is left half made, and ends badly."""
+    whole = addressing.normalize_address(address)
+    if whole.startswith(("tcp://", "tls://")):
+        socket.create_connection(addressing.get_address_host_port(whole), CONNECT).close()
 
 
 def _place(source: Source) -> Source:

@@ -102,7 +102,8 @@ class Work:
                 "the others",
                 name=recording.source,
             )
-        prepared = prepare(recording, joints, self.cutoff)
+        sliding = [name for name in joints if self.mechanism.joint(name).slides]
+        prepared = prepare(recording, joints, self.cutoff, sliding=sliding)
         if self.shelf is not None:
             self.shelf.put((source, joints), prepared)
         return prepared

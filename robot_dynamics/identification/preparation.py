@@ -6,13 +6,14 @@ thinned out to what the filter leaves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordingError
+from .laws import raw_columns
 from .recording import Floats, Recording, Stream
 from .stamps import even_stretches
 
@@ -45,6 +46,22 @@ SATURATED = 5
 
 
 @dataclass(frozen=True, eq=False)
+class Smoothing:
+    """The zero-phase filter that a stretch went through, and the rates that came out of it."""
+
+    sections: Floats
+    pad: int
+    qd: Floats
+    """(m, n): at the recording's own rate, before samples were left out"""
+
+    def __call__(self, values: Floats) -> Floats:
+        """Values (m, …) of the whole stretch, filtered."""
+        from scipy.signal import sosfiltfilt
+
+        return np.asarray(sosfiltfilt(self.sections, values, axis=0, padlen=self.pad))
+
+
+@dataclass(frozen=True, eq=False)
 class Samples:
     """A stretch of evenly timed samples; rows are samples, columns joints."""
 
@@ -59,6 +76,12 @@ class Samples:
     """The effort as measured"""
     usable: NDArray[np.bool_]
     """(k, n): may the effort be believed here?"""
+    rubbing: Floats | None = None
+    """(k, n, RAW): the columns of friction, filtered as the effort is: what a filter makes of the
+    step where a joint turns back must not be taken for friction. None: nothing was filtered"""
+    smoothing: Smoothing | None = None
+    place: NDArray[np.intp] | None = None
+    """(k,): which of the smoothing's rows these samples are"""
 
     def __len__(self) -> int:
         return len(self.time)
@@ -68,6 +91,8 @@ class Samples:
         return Samples(
             self.time[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen],
             self.tau[chosen], self.unfiltered[chosen], self.usable[chosen],
+            None if self.rubbing is None else self.rubbing[chosen],
+            self.smoothing, None if self.place is None else self.place[chosen],
         )  # fmt: skip
 
     def columns(self, chosen: list[int]) -> Samples:
@@ -75,7 +100,18 @@ class Samples:
         return Samples(
             self.time, self.q[:, chosen], self.qd[:, chosen], self.qdd[:, chosen],
             self.tau[:, chosen], self.unfiltered[:, chosen], self.usable[:, chosen],
+            None if self.rubbing is None else self.rubbing[:, chosen],
+            None if self.smoothing is None
+            else replace(self.smoothing, qd=self.smoothing.qd[:, chosen]),
+            self.place,
         )  # fmt: skip
+
+    def blurred(self, friction: Callable[[Floats], Floats]) -> Floats:
+        """(k, n): friction(qd) as the filter shows it, less friction(qd) itself."""
+        if self.smoothing is None:
+            return np.zeros_like(self.tau)
+        sharp = friction(self.smoothing.qd)
+        return np.asarray((self.smoothing(sharp) - sharp)[self.place])
 
     @property
     def period(self) -> float:
@@ -125,6 +161,7 @@ def prepare(
     cutoff: float | None = None,
     *,
     rests: bool = False,
+    sliding: Iterable[str] = (),
 ) -> Prepared:
     """The samples of these joints.
 
@@ -133,11 +170,13 @@ def prepare(
         joints: those to take, all of them in the recording.
         cutoff: Hz; None: from the spectra.
         rests: keep the samples of a robot at rest.
+        sliding: which of the joints slide; the others turn.
 
     Raises:
         RecordingError: no efforts, too short, or at rest.
     """
     joints = tuple(joints)
+    turns = tuple(name not in set(sliding) for name in joints)
     notes: list[str] = []
     source = recording.source
     stream = _one_stream(recording, joints, notes)
@@ -160,7 +199,7 @@ def prepare(
     start = pieces[0][0][0]
     stretches, too_short = [], 0.0
     for time, each in pieces:
-        samples = _filtered(time - start, each, cutoff)
+        samples = _filtered(time - start, each, cutoff, turns)
         if len(samples) * samples.period < SHORTEST:
             too_short += float(time[-1] - time[0])
             continue
@@ -361,14 +400,16 @@ def _motion_band(values: Floats, rate: float) -> float:
     return float(f[max(end, min(apart + 1, len(f) - 1))])
 
 
-def _filtered(time: Floats, stream: Stream, cutoff: float | None) -> Samples:
-    from scipy.signal import butter, sosfiltfilt
+def _filtered(
+    time: Floats, stream: Stream, cutoff: float | None, turns: tuple[bool, ...]
+) -> Samples:
+    from scipy.signal import butter
 
     period = float(time[1] - time[0])
     q, qd, tau = stream.position, stream.velocity, stream.effort
     unfiltered = tau
     usable = _unsaturated(tau) & np.isfinite(tau)
-    spoiled, step = 3, 1
+    spoiled, step, rubbing, smoothing = 3, 1, None, None
     if cutoff is not None:
         sections = butter(ORDER, cutoff, fs=1.0 / period, output="sos")
         # the filter's memory on either side
@@ -377,16 +418,20 @@ def _filtered(time: Floats, stream: Stream, cutoff: float | None) -> Samples:
             return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
         pad = min(len(time) - 1, 3 * spoiled)
 
-        def smooth(values: Floats) -> Floats:
-            return sosfiltfilt(sections, np.nan_to_num(values), axis=0, padlen=pad)
-
-        q, qd = smooth(q), smooth(qd)
-        tau = np.where(np.isfinite(tau), smooth(tau), np.nan)
+        smooth = Smoothing(sections, pad, qd)
+        q, qd = smooth(np.nan_to_num(q)), smooth(np.nan_to_num(qd))
+        smoothing = replace(smooth, qd=qd)
+        columns = [raw_columns(rate, turning) for rate, turning in zip(qd.T, turns, strict=True)]
+        rubbing = np.stack([smooth(each) for each in columns], axis=1)
+        tau = np.where(np.isfinite(tau), smooth(np.nan_to_num(tau)), np.nan)
         usable = _eroded(usable, spoiled)
         step = max(1, int(1.0 / (THINNING * cutoff * period)))
     qdd = differences(qd, period)
     kept = slice(spoiled, len(time) - spoiled, step)
-    return Samples(time, q, qd, qdd, tau, unfiltered, usable).rows(kept)
+    samples = Samples(
+        time, q, qd, qdd, tau, unfiltered, usable, rubbing, smoothing, np.arange(len(time))
+    )
+    return samples.rows(kept)
 
 
 def _unsaturated(tau: Floats) -> NDArray[np.bool_]:
@@ -440,3 +485,15 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
             if lost:
                 notes.append(f"{name}: {lost:.3g} s with a saturated motor were left out")
     return replace(prepared, stretches=tuple(stretches), notes=tuple(dict.fromkeys(notes)))
+
+
+def at_any_place(
+    friction: Callable[[Floats, Floats, Floats], Floats],
+) -> Callable[[Floats], Floats]:
+    """Friction as a function of the rates (k, n) alone: it does not know where the robot is."""
+
+    def of_rates(qd: Floats) -> Floats:
+        still = np.zeros_like(qd)
+        return friction(still, qd, still)
+
+    return of_rates

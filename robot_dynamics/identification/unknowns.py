@@ -15,7 +15,7 @@ from ..mechanism.transform import lumped, with_locked_joints
 from ..scalar import rotation_to
 from . import laws
 from .bodies import BASIS, NAMES, numbers, numbers_of, reference
-from .preparation import Samples
+from .preparation import Samples, at_any_place
 from .recording import Floats
 
 GEAR_RATIO = 100.0
@@ -156,13 +156,16 @@ class Unknowns:
 
     def own(self, samples: Samples, j: int) -> Floats:
         """(k, RAW) of joint j: its raw columns of friction."""
+        if samples.rubbing is not None:
+            return samples.rubbing[:, j, : self.raw]
         turns = self.mechanism.joint(self.joints[j]).turns
         return laws.raw_columns(samples.qd[:, j], turns)[:, : self.raw]
 
     def _friction(self, samples: Samples) -> Floats:
         if self._followers is None:
             return np.zeros_like(samples.q)
-        return self._followers(samples.q, samples.qd, samples.qdd)
+        known = self._followers(samples.q, samples.qd, samples.qdd)
+        return known + samples.blurred(at_any_place(self._followers))
 
     def _carried(self, name: str) -> tuple[str, Floats]:
         """(moving link, T) with φ_moving = T φ_link for what is fixed to it."""
