@@ -119,7 +119,7 @@ def test_a_file_that_others_can_write_to_is_not_loaded(place, backend, monkeypat
         file.chmod(0o666)
     built = []
     record = Function.record
-    monkeypatch.setattr(Function, "record", lambda *a: built.append(a) or record(*a))
+    monkeypatch.setattr(Function, "record", lambda *a, **k: built.append(a) or record(*a, **k))
     double(backend)
     assert built
 
@@ -131,7 +131,7 @@ def test_a_link_in_the_cache_is_not_followed(place, backend, tmp_path, monkeypat
         file.symlink_to(tmp_path / file.name)
     built = []
     record = Function.record
-    monkeypatch.setattr(Function, "record", lambda *a: built.append(a) or record(*a))
+    monkeypatch.setattr(Function, "record", lambda *a, **k: built.append(a) or record(*a, **k))
     double(backend)
     assert built
 
