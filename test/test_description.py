@@ -161,7 +161,7 @@ URDF = """<robot name="r"><link name="base"/><link name="arm"><inertial><mass va
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('type="revolute"', 'type="planar"', ["'j'", "planar"]),
+        ('type="revolute"', 'type="screw"', ["'j'", "screw"]),
         ('child link="arm"', 'child link="leg"', ["'j'", "child link", "leg"]),
         ('xyz="0 0 2"', 'xyz="0 0 0"', ["'j'", "axis"]),
         ('xyz="0 0 2"', 'xyz="0 up 0"', ["up"]),

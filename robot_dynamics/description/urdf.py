@@ -26,7 +26,8 @@ from ..mechanism import (
     Pose,
     Rotor,
 )
-from ..scalar import array
+from ..scalar import array, rotation_to
+from .compound import PARTS, left_out, split
 from .fields import LIMIT_KEYS, inertia_matrix, limits, number, numbers, tolerate
 from .fields import text as text_of
 from .files import read_text
@@ -43,6 +44,7 @@ KEPT = {
 NAMING = {"link": ("name",), "joint": ("name", "type")}
 BODY = ("origin", "mass", "inertia")
 SUPPORTED = ("revolute", "continuous", "prismatic", "fixed")
+COMPOUND = ("planar", "floating")
 
 
 def read(path: Path, *, strict: bool = False) -> Mechanism:
@@ -93,7 +95,19 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
             )
         carried[joint.child] = joint.name
         made = _joint(joint, bounds.get(joint.name), at)
-        links.append(Link(joint.child, joint.parent, made, inertials[joint.child]))
+        if joint.type in COMPOUND:
+            if made.coupling is not None:
+                raise wrong(
+                    DescriptionError, f"{at}: mimic", joint.type, "a joint of one degree of freedom"
+                )
+            body, parts = inertials[joint.child], PARTS[joint.type]
+            for complaint in left_out(made, parts, at):
+                tolerate(complaint, strict)
+            # the axis of a planar joint is the plane's normal
+            frame = rotation_to(made.axis) if joint.type == "planar" else None
+            links += split(joint.child, joint.parent, made, body, parts, frame=frame)
+        else:
+            links.append(Link(joint.child, joint.parent, made, inertials[joint.child]))
     if len(roots) != 1:
         found = ", ".join(repr(name) for name in sorted(roots)) or "none"
         raise wrong(DescriptionError, f"{where}: root link", found, "one link without a parent")
@@ -222,12 +236,12 @@ def _pose(origin: Any, at: str) -> Pose:
 
 
 def _joint(joint: Any, bounds: Limits | None, at: str) -> Joint:
-    if joint.type not in SUPPORTED:
+    if joint.type not in (*SUPPORTED, *COMPOUND):
         raise wrong(
             DescriptionError,
             f"{at}: type",
             joint.type,
-            "one of " + ", ".join(SUPPORTED) + " (describe other joints by several of these)",
+            "one of " + ", ".join((*SUPPORTED, *COMPOUND)),
         )
     axis = numbers(list(joint.axis), 3, f"{at}: axis") if joint.axis else array([1.0, 0.0, 0.0])
     length = float((axis @ axis) ** 0.5)

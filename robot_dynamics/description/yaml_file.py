@@ -12,6 +12,8 @@ from ..mechanism import (
     BASE,
     JOINT_TYPES,
     Attachment,
+    Friction,
+    Inertial,
     Joint,
     Link,
     Loop,
@@ -23,6 +25,7 @@ from ..mechanism.transform import with_locked_joints
 from ..scalar import array, exact, rotation_x, rotation_z
 from . import urdf
 from .check import Origins, position, things
+from .compound import PARTS, left_out, parts_of, split
 from .fields import (
     friction,
     inertial,
@@ -44,11 +47,11 @@ COMMON_KEYS = (
     "robot", "gravity", "rotors", "loops", "actuated", "sensed", "platform", "home", "locked"
 )  # fmt: skip
 TREE_KEYS = (*COMMON_KEYS, "dh_convention", "links")
-URDF_KEYS = (*COMMON_KEYS, "urdf", "friction", "inertials")
+URDF_KEYS = (*COMMON_KEYS, "urdf", "joints", "friction", "inertials")
 BODY_KEYS = ("mass", "center_of_mass", "inertia")
 DH_KEYS = ("theta", "d", "a", "alpha")
 LINK_KEYS = ("name", "parent", "origin", "joint", *DH_KEYS, *BODY_KEYS, "friction", "rotor")
-JOINT_KEYS = ("name", "type", "limits")
+JOINT_KEYS = ("name", "type", "axes", "limits")
 ROTOR_KEYS = ("mount", "origin", "gear_ratio", *BODY_KEYS)
 DH_CONVENTIONS = ("standard", "modified")
 
@@ -68,7 +71,8 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
         return _extras(_tree(entries, where, path.stem), entries, where, strict), {}
     entries = mapping(content, URDF_KEYS, where)
     file = find(text(entries["urdf"], f"{where}: urdf", LONGEST_PATH), beside=path.parent)
-    mechanism = _measured(urdf.read(file, strict=strict), entries, where)
+    mechanism = _retyped(urdf.read(file, strict=strict), entries.get("joints"), where, strict)
+    mechanism = _measured(mechanism, entries, where)
     found = _extras(mechanism, entries, where, strict)
     own = {
         *(("link", name) for name in entries.get("inertials") or ()),
@@ -77,6 +81,49 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
     }
     origins = {key: file.name for key in things(mechanism) if key not in own}
     return found, origins
+
+
+def _retyped(mechanism: Mechanism, listed: Any, where: str, strict: bool) -> Mechanism:
+    """A URDF's joints of which the YAML beside it says that they have more degrees of freedom."""
+    said = mapping(listed, listed or (), f"{where}: joints")
+    links = {link.joint.name: link for link in mechanism.links}
+    for name in said:
+        if name not in links:
+            raise unknown(f"{where}: joints: joint", name, links)
+        followed = [
+            other.joint.name
+            for other in mechanism.links
+            if other.joint.coupling and name in dict(other.joint.coupling.ratios)
+        ]
+        if links[name].joint.coupling or followed:
+            with_whom = ", ".join(followed) or "it mimics another"
+            raise wrong(
+                DescriptionError, f"{where}: joints.{name}", f"a <mimic> ({with_whom})", "none"
+            )
+
+    def retyped(link: Link) -> list[Link]:
+        if link.joint.name not in said:
+            return [link]
+        at = f"{where}: joints.{link.joint.name}"
+        item = said[link.joint.name]
+        entries = {"type": item} if isinstance(item, str) else mapping(item, ("type", "axes"), at)
+        kind = entries.get("type")
+        if kind == "fixed":
+            return [replace(link, joint=replace(link.joint, type="fixed", limits=None))]
+        if not isinstance(kind, str) or kind not in PARTS:
+            raise wrong(DescriptionError, f"{at}: type", kind, choices((*PARTS, "fixed")))
+        parts = parts_of(kind, entries.get("axes"), at)
+        for complaint in left_out(link.joint, parts, at):
+            tolerate(complaint, strict)
+        return split(link.name, link.parent, link.joint, link.inertial, parts)
+
+    links_now = [each for link in mechanism.links for each in retyped(link)]
+    moving = {link.joint.name for link in links_now if link.joint.moves}
+    rotors = tuple(
+        rotor for rotor in mechanism.rotors if all(name in moving for name, _ in rotor.ratios)
+    )
+    base = mechanism.base
+    return replace(mechanism, links=parents_first(links_now, base, where), rotors=rotors)
 
 
 def _measured(mechanism: Mechanism, entries: Mapping[str, Any], where: str) -> Mechanism:
@@ -122,7 +169,11 @@ def _tree(entries: Mapping[str, Any], where: str, fallback: str) -> Mechanism:
         at = f"{where}: link {name!r}"
         parent = text(link_entries.get("parent", before), f"{at}: parent")
         joint = _joint(link_entries, convention, at)
-        links.append(Link(name, parent, joint, inertial(link_entries, at)))
+        body = inertial(link_entries, at)
+        if joint.type in PARTS:
+            links += _split(name, parent, joint, body, link_entries, at)
+        else:
+            links.append(Link(name, parent, joint, body))
         if link_entries.get("rotor") is not None:
             rotors.append(_rotor(link_entries["rotor"], joint.name, parent, f"{at}: rotor"))
         before = name
@@ -130,11 +181,43 @@ def _tree(entries: Mapping[str, Any], where: str, fallback: str) -> Mechanism:
     return Mechanism(name, parents_first(links, BASE, where), rotors=tuple(rotors))
 
 
+def _split(
+    link: str, parent: str, joint: Joint, body: Inertial, entries: Mapping[str, Any], at: str
+) -> list[Link]:
+    """A joint of several degrees of freedom, its limits and friction given by part."""
+    said = mapping(entries["joint"], JOINT_KEYS, f"{at}: joint")
+    parts = parts_of(joint.type, said.get("axes"), f"{at}: joint")
+    if entries.get("rotor") is not None:
+        names = ", ".join(f"{joint.name}_{part}" for part in parts)
+        raise wrong(
+            DescriptionError,
+            f"{at}: rotor",
+            f"one motor on a {joint.type} joint",
+            f"motors of its parts, under `rotors` at the top, by the names {names}",
+        )
+    laws = mapping(entries.get("friction"), parts, f"{at}: friction")
+    ends = mapping(said.get("limits"), parts, f"{at}: joint.limits")
+    return split(
+        link,
+        parent,
+        joint,
+        body,
+        parts,
+        friction={part: friction(law, f"{at}: friction.{part}") for part, law in laws.items()},
+        limits={part: limits(end, f"{at}: joint.limits.{part}") for part, end in ends.items()},
+    )
+
+
 def _joint(entries: Mapping[str, Any], convention: str, at: str) -> Joint:
     joint = mapping(entries.get("joint"), JOINT_KEYS, f"{at}: joint")
     kind = joint.get("type")
-    if kind not in JOINT_TYPES:
-        raise wrong(DescriptionError, f"{at}: joint.type", kind, choices(JOINT_TYPES))
+    if kind not in (*JOINT_TYPES, *PARTS):
+        raise wrong(DescriptionError, f"{at}: joint.type", kind, choices((*JOINT_TYPES, *PARTS)))
+    whole = kind not in PARTS
+    if whole and "axes" in joint:
+        raise wrong(
+            DescriptionError, f"{at}: joint.axes", joint["axes"], "none: the joint has one, z"
+        )
     # a fixed joint moves nothing, so that nobody need name it
     unnamed = f"{entries['name']}_fixed" if kind == "fixed" else None
     name = text(joint.get("name", unnamed), f"{at}: joint.name")
@@ -152,8 +235,8 @@ def _joint(entries: Mapping[str, Any], convention: str, at: str) -> Joint:
         kind,
         origin=before,
         tail=tail,
-        friction=friction(entries.get("friction"), f"{at}: friction"),
-        limits=limits(joint.get("limits"), f"{at}: joint.limits"),
+        friction=friction(entries.get("friction"), f"{at}: friction") if whole else Friction(),
+        limits=limits(joint.get("limits"), f"{at}: joint.limits") if whole else None,
     )
 
 

@@ -1,0 +1,109 @@
+"""Joints of several degrees of freedom, as joints of one degree each with links of no mass between.
+
+| joint     | parts             | position                                                     |
+|-----------|-------------------|--------------------------------------------------------------|
+| universal | rx, ry            | turned about x, then about the y that has turned with it     |
+| spherical | rz, ry, rx        | rx, ry, rz are roll, pitch, yaw: Rz(yaw) Ry(pitch) Rx(roll)  |
+| planar    | x, y, rz          | moved in the plane, then turned about its normal, z          |
+| floating  | x, y, z, rz, ry, rx | moved, then turned as a spherical joint                    |
+
+The joint `hip` becomes `hip_rz`, `hip_ry`, `hip_rx`. The axes are those of the joint's frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import DescriptionError, wrong
+from ..mechanism import Friction, Inertial, Joint, Limits, Link, Pose
+from ..scalar import Array, is_zero
+
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "universal": ("rx", "ry"),
+    "spherical": ("rz", "ry", "rx"),
+    "planar": ("x", "y", "rz"),
+    "floating": ("x", "y", "z", "rz", "ry", "rx"),
+}
+"""What each is made of, from the parent on: rx turns about x, x slides along x"""
+
+
+def parts_of(kind: str, axes: object, where: str) -> tuple[str, ...]:
+    """The parts of a compound joint whose turning axes may be given in an order of their own.
+
+    Args:
+        axes: letters such as `zy`, from the parent on; None: the usual ones.
+
+    Raises:
+        DescriptionError: axes that this joint can't have.
+    """
+    usual = PARTS[kind]
+    if axes is None:
+        return usual
+    turning = sum(part.startswith("r") for part in usual)
+    if kind == "planar":
+        raise wrong(DescriptionError, f"{where}: axes", axes, "none: it turns about the normal")
+    sound = isinstance(axes, str) and not set(axes) - set("xyz") and len(set(axes)) == len(axes)
+    # an axis that comes back could not have a name of its own
+    if not (isinstance(axes, str) and sound and len(axes) == turning):
+        expected = f"{turning} different letters of x, y, z, from the parent on"
+        raise wrong(DescriptionError, f"{where}: axes", axes, expected)
+    return (*(part for part in usual if len(part) == 1), *(f"r{axis}" for axis in axes))
+
+
+def left_out(joint: Joint, parts: tuple[str, ...], where: str) -> Iterator[DescriptionError]:
+    """The complaint about friction of a whole joint, which can't be meant for all of its parts."""
+    if any(not is_zero(value) for value in joint.friction.numbers.values()):
+        names = ", ".join(f"{joint.name}_{part}" for part in parts)
+        yield wrong(
+            DescriptionError,
+            f"{where}: dynamics",
+            "friction of the whole joint",
+            f"`friction` in a YAML beside the URDF, by the names {names} (this one is left out)",
+        )
+
+
+def split(
+    link: str,
+    parent: str,
+    joint: Joint,
+    inertial: Inertial,
+    parts: tuple[str, ...],
+    *,
+    frame: Array | None = None,
+    friction: Mapping[str, Friction] | None = None,
+    limits: Mapping[str, Limits | None] | None = None,
+) -> list[Link]:
+    """The links of a compound joint: all but the last weigh nothing.
+
+    Args:
+        joint: its name, its origin, and its tail.
+        frame: (3, 3), the axes x, y, z in the joint's frame; None: the frame's own.
+        friction, limits: by part.
+    """
+    axes = np.eye(3) if frame is None else frame
+    made: list[Link] = []
+    for part in parts:
+        first, last = part == parts[0], part == parts[-1]
+        name = f"{joint.name}_{part}"
+        made.append(
+            Link(
+                link if last else name,
+                parent if first else made[-1].name,
+                replace(
+                    joint,
+                    name=name,
+                    type="revolute" if part.startswith("r") else "prismatic",
+                    origin=joint.origin if first else Pose(),
+                    axis=axes[:, "xyz".index(part[-1])],
+                    tail=joint.tail if last else Pose(),
+                    friction=(friction or {}).get(part, Friction()),
+                    limits=(limits or {}).get(part),
+                    coupling=None,
+                ),
+                inertial if last else Inertial(),
+            )
+        )
+    return made
