@@ -72,6 +72,7 @@ setup(
     ],
     python_requires=">=3.10",
     install_requires=[
+        "click>=8.0",  # the command line
         "numpy>=1.21",  # arrays
         "sympy>=1.9",  # equations in symbols
         "pyyaml>=5.4",  # descriptions

@@ -129,7 +129,77 @@ def test_a_wrong_command_line_is_exit_code_2(capsys, arguments):
     with pytest.raises(SystemExit) as stop:
         main(arguments)
     assert stop.value.code == 2
-    assert "usage" in capsys.readouterr().err
+    assert "Usage: robot_dynamics" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        ["--q=0.3,0.7", "--qd", "1,-2e0", "--qdd", "-0.1,2"],
+        ["--q", "0.3", "--qd", "1", "--qdd", "-.1", "--q", "0.7", "--qd", "-2", "--qdd", "2"],
+        ["--qdd", "-1e-1 2", "--json", "--qd", "1", "-2", "--q", "0.3", "0.7"],
+    ],
+)
+def test_several_values_follow_an_option_in_every_way_people_write_them(capsys, state):
+    assert main(["torque", POLAR, "--json", *STATE]) == 0
+    expected = capsys.readouterr().out
+    assert main(["torque", POLAR, "--json", *state]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_an_option_without_its_value_does_not_take_the_next_options_name(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["export", POLAR, "--out", "--json"])
+    assert stop.value.code == 2
+    assert "'--out' requires an argument" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_an_interrupt_is_one_line_and_exit_code_130(monkeypatch, capsys, as_json):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("robot_dynamics.app.report.report", interrupt)
+    assert main(["check", POLAR, *["--json"] * as_json]) == 130
+    out, err = capsys.readouterr()
+    if as_json:
+        assert json.loads(out) == {"error": "stopped"}
+    else:
+        assert err == "robot_dynamics: stopped\n"
+
+
+def test_the_version_is_the_packages(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"robot_dynamics {rd.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("robot_dynamics to", "torque"),
+        ("robot_dynamics torque robot.urdf --form", "--formulation"),
+        ("robot_dynamics torque robot.urdf --formulation mu", "murphy"),
+        ("robot_dynamics torque robot.urdf --q 1 2 --terms iner", "inertia"),
+    ],
+)
+def test_shells_complete_commands_options_and_choices(monkeypatch, capsys, words, completed):
+    assert main(["completion", "bash"]) == 0
+    assert "_ROBOT_DYNAMICS_COMPLETE=bash_complete" in capsys.readouterr().out
+    monkeypatch.setenv("_ROBOT_DYNAMICS_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    with pytest.raises(SystemExit):
+        main([])
+    assert completed in capsys.readouterr().out.replace("\n", ",").split(",")
+
+
+def test_a_commands_help_imports_nothing_heavy():
+    code = (
+        "import sys; from robot_dynamics.app.cli import main; main(['derive', '--help']);"
+        "print([m for m in ('sympy', 'scipy', 'matplotlib', 'lxml', 'yaml') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "[]"
 
 
 def test_the_console_script_runs():

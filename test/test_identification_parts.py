@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from test_identification import ARM
 
 import robot_dynamics as rd
-from robot_dynamics.app.commands_identify import factors, pairs
+from robot_dynamics.app.options import factors, pairs
 from robot_dynamics.app.svg import Chart, Line, _ticks
 from robot_dynamics.errors import InputError
 from robot_dynamics.identification import laws

@@ -25,7 +25,7 @@ from ...identification.files import save
 from ...mechanism import Mechanism
 from ...scalar import Floats
 from ...simulation.tracking import TrackedRobot, pd_gains
-from .. import commands_excite, identification_report
+from .. import excitation_files, identification_report
 from .robots import AHEAD, Demo, Run
 
 SEED = 10
@@ -68,7 +68,7 @@ def identified(demo: Demo, folder: Path, scratch: Path, show: Show) -> Demo:
     show("identifying it")
     found = identify(nominal, recorded)
     folder.mkdir(parents=True, exist_ok=True)
-    commands_excite.save(motion, folder / "motion.yaml")
+    excitation_files.save(motion, folder / "motion.yaml")
     shutil.copytree(recorded, folder / "recording", dirs_exist_ok=True)
     files = save(found, folder) | identification_report.write(found, folder)
     return replace(

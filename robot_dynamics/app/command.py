@@ -1,0 +1,126 @@
+"""What every command does the same way: several values after an option, errors in one line, JSON.
+
+Click rather than Typer: `--q 0.3 0.7` needs the parser itself, which Typer hides.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
+
+import click
+
+from ..errors import RobotDynamicsError
+
+Result = dict[str, Any]
+"""A command's result: `text` is printed, or the rest as JSON; `exit_code` is 0 if left out"""
+
+STOPPED = 130
+"""The exit code after SIGINT, as shells have it"""
+
+
+class Several(click.Option):
+    """An option with one value or more: `--q 0.3 0.7`, `--q 0.3 --q 0.7`. Gives a tuple."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "multiple": True})
+
+
+class Command(click.Command):
+    """A command whose function returns a `Result`; `--json` is among its options."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.examples = tuple(examples)
+        """Command lines for `--help`, without `robot_dynamics`"""
+        self.params.append(click.Option(["--json"], is_flag=True, help="Print JSON."))
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Click's, after `--q 0.3 -0.7` has become `--q 0.3 --q -0.7`."""
+        return super().parse_args(ctx, self._one_value_each(ctx, args))
+
+    def _one_value_each(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = {
+            name: each
+            for each in self.params
+            if isinstance(each, click.Option) and not each.is_flag
+            for name in each.opts
+        }
+
+        def is_value(word: str) -> bool:
+            # -1 and -pi/2 are numbers and no options
+            return not word.startswith("--") and word not in ctx.help_option_names
+
+        found: list[str] = []
+        rest = list(args)
+        while rest:
+            name = rest.pop(0)
+            if name == "--":
+                return [*found, name, *rest]
+            option = options.get(name)
+            if option is None:
+                found.append(name)
+                continue
+            values = list(takewhile(is_value, rest))
+            if not values and not ctx.resilient_parsing:
+                raise click.BadOptionUsage(name, f"Option {name!r} requires an argument.", ctx)
+            if not isinstance(option, Several):
+                values = values[:1]
+            del rest[: len(values)]
+            found += [part for value in values for part in (name, value)] or [name]
+        return found
+
+    def format_epilog(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """The examples."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}robot_dynamics {example}\n")
+
+    def invoke(self, ctx: click.Context) -> int:
+        """Run the command and print its result; returns the exit code."""
+        as_json = ctx.params.pop("json")
+        ctx.meta["json"] = as_json
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result: Result = super().invoke(ctx)
+        except RobotDynamicsError as error:
+            _print_error(str(error), as_json)
+            return 1
+        except KeyboardInterrupt:
+            _print_error("stopped", as_json)
+            return STOPPED
+        for each in caught:
+            print(f"warning: {each.message}", file=sys.stderr)
+        code = int(result.get("exit_code", 0))
+        try:
+            _print_result(result, as_json)
+            sys.stdout.flush()
+        except BrokenPipeError:  # `| head` has seen enough; nothing more is to be flushed at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return code
+
+
+def _print_error(message: str, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"error": message}))
+    else:
+        print(f"robot_dynamics: {message}", file=sys.stderr)
+
+
+def _print_result(result: Result, as_json: bool) -> None:
+    text = result.pop("text", None)
+    if as_json:
+        print(json.dumps(result))
+    elif text:
+        print(text)

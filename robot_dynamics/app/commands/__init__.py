@@ -1,0 +1,17 @@
+"""The commands, one file each: `NAME.py` with its `command`."""
+
+COMMANDS = (
+    "torque",
+    "derive",
+    "check",
+    "compare",
+    "demo",
+    "identify",
+    "replay",
+    "excite",
+    "bench",
+    "cache",
+    "export",
+    "completion",
+)
+"""In the order of `robot_dynamics --help`"""

@@ -1,0 +1,16 @@
+"""`robot_dynamics cache`: the compiled kernels that are kept."""
+
+from __future__ import annotations
+
+import click
+
+from ..command import Command, Result
+
+
+@click.command("cache", cls=Command, examples=["cache", "cache clear"])
+@click.argument("action", type=click.Choice(["list", "clear"]), default="list")
+def command(action: str) -> Result:
+    """List or clear the compiled kernels in the cache."""
+    from ...codegen import cache
+
+    return cache.clear() if action == "clear" else cache.listing()

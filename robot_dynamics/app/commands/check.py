@@ -1,0 +1,24 @@
+"""`robot_dynamics check`: a description, and the kernels that it gives."""
+
+from __future__ import annotations
+
+import click
+
+from ..command import Command, Result
+from ..options import description
+
+
+@click.command(
+    "check", cls=Command, examples=["check robot.urdf", "check config/rrr.yaml --strict --json"]
+)
+@description
+@click.option("--strict", is_flag=True, help="Warnings are errors.")
+def command(file: str, strict: bool) -> Result:
+    """Check a description and its kernels.
+
+    The robot as it was understood, what is odd about it, and how far the kernels of all
+    formulations agree on it, joint by joint.
+    """
+    from ..report import report
+
+    return report(file, strict=strict)

@@ -1,0 +1,85 @@
+"""`robot_dynamics compare`: one motion by every formulation and rotor model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from ...errors import InputError
+from ...scalar import Floats
+from ..command import Command, Result, Several
+from ..options import description, vector
+
+LONGEST = 100_000
+"""Steps of a motion above which a unit is probably wrong"""
+
+
+def _start(name: str, default: str) -> Callable[..., Any]:
+    return click.option(
+        f"--{name}",
+        cls=Several,
+        metavar="X...",
+        help=f"At the start, one number a joint (default: {default} each); accelerations stay.",
+    )
+
+
+@click.command(
+    "compare",
+    cls=Command,
+    examples=[
+        "compare config/three_axis.yaml",
+        "compare config/five_bar.yaml --duration 0.05 --picture torques.png",
+    ],
+)
+@description
+@_start("q", "0, or home")
+@_start("qd", "1")
+@_start("qdd", "5")
+@click.option("--duration", type=float, default=0.2, show_default=True, metavar="S")
+@click.option("--step", type=float, default=0.01, show_default=True, metavar="S")
+@click.option("--picture", type=click.Path(), metavar="FILE", help="Draw the torques as well.")
+def command(
+    file: str,
+    q: Sequence[str],
+    qd: Sequence[str],
+    qdd: Sequence[str],
+    duration: float,
+    step: float,
+    picture: str | None,
+) -> Result:
+    """One motion by every formulation and rotor model."""
+    from ...description import load
+    from ..compare import compare, constant_acceleration, coordinates, table
+
+    mechanism = load(file)
+    names = coordinates(mechanism)
+    n = len(names)
+    home = [str(mechanism.home.get(name, 0.0)) for name in names]
+    start = (
+        vector(q or home, "--q", n),
+        vector(qd or ["1"] * n, "--qd", n),
+        vector(qdd or ["5"] * n, "--qdd", n),
+    )
+    if not (step > 0 and 0 < duration / step < LONGEST):
+        raise InputError(
+            f"--duration {duration:g} --step {step:g}: expected two positive "
+            f"times with fewer than {LONGEST} steps"
+        )
+    time: Floats = step * np.arange(round(duration / step) + 1, dtype=np.float64)
+    compared = compare(mechanism, time, *constant_acceleration(*start, time))
+    text = table(compared)
+    if picture:
+        from ..plots import comparison
+
+        path = comparison(Path(picture), mechanism.name, compared)
+        text += f"\npicture: {path}"
+    return {
+        "joints": list(names),
+        "disagreement": {name: row.tolist() for name, row in compared.disagreement().items()},
+        "model_error": {name: row.tolist() for name, row in compared.model_error().items()},
+        "text": text,
+    }

@@ -1,0 +1,28 @@
+"""`robot_dynamics completion`: what a shell needs to complete commands, options and files."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from ..command import Command, Result
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command("completion", cls=Command, examples=[f"completion {shell}" for shell in SHELLS])
+@click.argument("shell", type=click.Choice(SHELLS))
+def command(shell: str) -> Result:
+    r"""Print a shell's completion script.
+
+    \b
+    bash:  source <(robot_dynamics completion bash)   in ~/.bashrc
+    zsh:   source <(robot_dynamics completion zsh)    in ~/.zshrc
+    fish:  robot_dynamics completion fish | source    in ~/.config/fish/config.fish
+    """
+    from ..cli import cli
+
+    found = get_completion_class(shell)
+    assert found is not None
+    script = found(cli, {}, "robot_dynamics", "_ROBOT_DYNAMICS_COMPLETE").source()
+    return {"shell": shell, "script": script, "text": script}

@@ -1,0 +1,176 @@
+"""`robot_dynamics excite`: an exciting motion to record for identification."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...errors import InputError, wrong
+from ..command import Command, Result, Several
+from ..progress import Progress
+from ..tables import percent, table
+
+if TYPE_CHECKING:
+    from ...identification.excitation import Excitement, Score
+
+
+@click.command(
+    "excite",
+    cls=Command,
+    examples=[
+        "excite robot.urdf --out motion.yaml",
+        "excite robot.urdf --limits joint_limits.yaml --above tool0:0.1 --out motion.yaml",
+    ],
+)
+@click.argument("file", metavar="DESCRIPTION", type=click.Path())
+@click.option(
+    "--out", required=True, type=click.Path(), metavar="FILE", help="The motion, a .yaml."
+)
+@click.option("--duration", type=float, default=20.0, show_default=True, metavar="S")
+@click.option(
+    "--limits",
+    type=click.Path(),
+    metavar="FILE",
+    help="A joint_limits.yaml as MoveIt's, over the description's.",
+)
+@click.option(
+    "--above",
+    cls=Several,
+    metavar="LINK:Z...",
+    help="Keep the origin of a link above this height (m) in the base frame.",
+)
+@click.option(
+    "--outside",
+    cls=Several,
+    metavar="LINK:X,Y,Z,R...",
+    help="Keep the origin of a link out of a sphere (m) in the base frame.",
+)
+@click.option(
+    "--margin",
+    type=float,
+    default=0.1,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of every limit to keep free.",
+)
+@click.option("--harmonics", type=int, metavar="N", help="Of the series (default: up to 0.75 Hz).")
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the search.")
+def command(
+    file: str,
+    out: str,
+    duration: float,
+    limits: str | None,
+    above: Sequence[str],
+    outside: Sequence[str],
+    margin: float,
+    harmonics: int | None,
+    seed: int,
+) -> Result:
+    """An exciting motion to record for identification."""
+    from ...identification.excitation import excite
+    from ...identification.motion_limits import regions
+    from ..excitation_files import save
+
+    place = Path(out)
+    if place.suffix.lower() not in (".yaml", ".yml"):
+        raise wrong(InputError, "--out", out, "a file that ends in .yaml")
+    if seed < 0:
+        raise wrong(InputError, "--seed", seed, "0 or more")
+    progress = Progress()
+    found = excite(
+        file,
+        duration,
+        limits=limits,
+        regions=regions(above, outside),
+        harmonics=harmonics,
+        margin=margin,
+        seed=seed,
+        progress=progress,
+    )
+    progress("drawing")
+    files = save(found, place)
+    return {
+        **_numbers(found),
+        "files": {name: str(path) for name, path in files.items()},
+        "text": _text(found, files),
+    }
+
+
+def _score(score: Score) -> dict[str, Any]:
+    return {
+        "log_det": score.log_det if math.isfinite(score.log_det) else None,
+        "condition": score.condition if math.isfinite(score.condition) else None,
+        "excited": score.excited,
+    }
+
+
+def _numbers(found: Excitement) -> Result:
+    margins = found.margins
+    return {
+        "joints": list(found.joints),
+        "duration": found.motion.duration,
+        "harmonics": found.motion.series.harmonics,
+        "start": dict(zip(found.joints, found.motion.start, strict=True)),
+        "parameters": found.after.parameters,
+        "before": _score(found.before),
+        "after": _score(found.after),
+        "shares_of_limits": {
+            "joints": list(margins.joints),
+            "position": margins.position.tolist(),
+            "rate": margins.rate.tolist(),
+            "acceleration": margins.acceleration.tolist(),
+            "effort": dict(zip(found.joints, margins.effort.tolist(), strict=True)),
+        },
+        "rooms": margins.rooms,
+        "notes": list(found.limits.notes),
+    }
+
+
+def _text(found: Excitement, files: dict[str, Path]) -> str:
+    motion, margins = found.motion, found.margins
+    efforts = dict(zip(found.joints, margins.effort, strict=True))
+    rows = [
+        ["", "begins at", "of the range", "of the rate", "of the acceleration", "of the effort"]
+    ]
+    starts = dict(zip(found.joints, motion.start, strict=True))
+    for j, joint in enumerate(margins.joints):
+        begin, effort = starts.get(joint), efforts.get(joint, 0.0)
+        rows.append(
+            [
+                joint,
+                "follows" if begin is None else f"{begin:.4f}",
+                percent(margins.position[j]),
+                percent(margins.rate[j]),
+                percent(margins.acceleration[j]),
+                percent(effort) if effort else "no limit",
+            ]
+        )
+    lines = [
+        f"{found.mechanism.name}: {motion.duration:g} s from rest to rest, "
+        f"{motion.series.harmonics} harmonics",
+        "what it takes of the limits, between the waypoints too:",
+        *table(rows),
+        *(f"{name}: at least {room:.3f} m away" for name, room in margins.rooms.items()),
+        "",
+        *table(
+            [
+                ["", "log det", "condition number", "parameters excited"],
+                ["each joint swinging", *_cells(found.before)],
+                ["this motion", *_cells(found.after)],
+            ]
+        ),
+        *(f"note: {note}" for note in found.limits.notes),
+        "note: bodies may meet: only links' origins are looked at; let it run slowly first",
+        *(f"wrote {path}" for path in files.values()),
+    ]
+    return "\n".join(lines)
+
+
+def _cells(score: Score) -> list[str]:
+    return [
+        f"{score.log_det:.1f}", f"{score.condition:.3g}", f"{score.excited} of {score.parameters}",
+    ]  # fmt: skip

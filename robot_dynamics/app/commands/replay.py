@@ -1,0 +1,79 @@
+"""`robot_dynamics replay`: the torques of models beside the measured ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ..command import Command, Result
+from ..options import factors, frequency, pairs, recordings
+from ..progress import Progress
+from ..tables import percent, table
+
+
+@click.command(
+    "replay",
+    cls=Command,
+    examples=["replay robot.urdf identified/identified.yaml recording/ --out pictures/"],
+)
+@click.argument("files", metavar="DESCRIPTION...", type=click.Path(), nargs=-1, required=True)
+@click.argument("recording", metavar="RECORDING", type=click.Path())
+@recordings
+@click.option(
+    "--out",
+    default=".",
+    type=click.Path(),
+    metavar="DIR",
+    help="Output folder (default: here).",
+)
+def command(
+    files: Sequence[str],
+    recording: str,
+    topic: str | None,
+    rename: Sequence[str],
+    effort_scale: Sequence[str],
+    cutoff: float | None,
+    out: str,
+) -> Result:
+    """Compare models' torques with measured ones.
+
+    RECORDING is a rosbag2 folder, a .db3, .mcap or .csv file.
+    """
+    from ...identification.replay import replay
+    from ..identification_report import write_replay
+
+    progress = Progress()
+    result = replay(
+        files,
+        recording,
+        topic=topic,
+        rename=pairs(rename, "--rename"),
+        effort_scale=factors(effort_scale),
+        cutoff=frequency(cutoff),
+        progress=progress,
+    )
+    progress("drawing")
+    written = write_replay(result, Path(out))
+    rows = [["", *result.labels]]
+    for j, joint in enumerate(result.joints):
+        rows.append([joint, *(percent(errors[j]) for errors in result.relative)])
+    lines = [
+        f"torque errors over {result.duration:.3g} s, root mean square over that of the torque:",
+        *table(rows),
+        *(f"note: {note}" for note in result.notes),
+        *(f"wrote {path}" for path in written.values()),
+    ]
+    return {
+        "joints": list(result.joints),
+        "descriptions": list(result.labels),
+        "errors": [
+            [float(x) if math.isfinite(x) else None for x in errors] for errors in result.relative
+        ],
+        "duration": result.duration,
+        "notes": list(result.notes),
+        "files": {name: str(path) for name, path in written.items()},
+        "text": "\n".join(lines),
+    }

@@ -1,0 +1,135 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from ..errors import InputError, wrong
+from ..formulations import FORMULATIONS
+from ..formulations.equations import TERMS
+from ..mechanism.transform import ROTOR_MODELS
+from .command import Several
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+description = click.argument("file", metavar="FILE", type=click.Path())
+"""A .yaml, .urdf or .xacro file, or package://…"""
+
+
+def together(*decorators: Decorator) -> Decorator:
+    """One decorator for several; their options are listed in this order."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for each in reversed(decorators):
+            function = each(function)
+        return function
+
+    return decorate
+
+
+def model(default: str = "newton_euler") -> Decorator:
+    """FILE, --formulation, --rotors and --terms: what `InverseDynamics` takes."""
+    return together(
+        description,
+        click.option(
+            "--formulation",
+            type=click.Choice(list(FORMULATIONS)),
+            default=default,
+            show_default=True,
+        ),
+        click.option(
+            "--rotors", type=click.Choice(ROTOR_MODELS), default="full", show_default=True
+        ),
+        click.option(
+            "--terms",
+            cls=Several,
+            type=click.Choice(TERMS),
+            default=TERMS,
+            metavar="TERM...",
+            help=f"Some of {', '.join(TERMS)} (default: all).",
+        ),
+    )
+
+
+recordings = together(
+    click.option("--topic", help="Of type sensor_msgs/JointState (default: /joint_states)."),
+    click.option(
+        "--rename",
+        cls=Several,
+        metavar="OLD:NEW...",
+        help="A joint's name, or a prefix of several, in the recording and in the description.",
+    ),
+    click.option(
+        "--effort-scale",
+        cls=Several,
+        metavar="JOINT:FACTOR...",
+        help="Factor that turns a joint's efforts into N·m or N: a sign, a torque constant.",
+    ),
+    click.option(
+        "--cutoff", type=float, metavar="HZ", help="Of the filter (default: from the spectra)."
+    ),
+)
+"""How recordings are read"""
+
+
+def vector(texts: Sequence[str], name: str, n: int) -> list[float]:
+    """n numbers, parted by blanks or commas.
+
+    Raises:
+        InputError: they are not numbers, or not so many.
+    """
+    entries = [part for text in texts for part in text.replace(",", " ").split()]
+    try:
+        numbers = [float(entry) for entry in entries]
+    except ValueError:
+        raise InputError(f"{name}: found {' '.join(entries)!r}, expected numbers") from None
+    if len(numbers) != n:
+        raise InputError(f"{name}: found {len(numbers)} numbers, expected {n}, one a joint")
+    return numbers
+
+
+def pairs(entries: Sequence[str], option: str) -> dict[str, str]:
+    """OLD:NEW, each old name once.
+
+    Raises:
+        InputError: one is not of this form, or comes twice.
+    """
+    found: dict[str, str] = {}
+    for entry in entries:
+        old, colon, new = entry.strip().rpartition(":")
+        if not (old and colon and new):
+            raise wrong(InputError, option, entry, "OLD:NEW")
+        if old in found:
+            raise wrong(InputError, option, entry, f"{old} once")
+        found[old] = new
+    return found
+
+
+def factors(entries: Sequence[str]) -> dict[str, float]:
+    """JOINT:FACTOR
+
+    Raises:
+        InputError: one is not of this form, or comes twice.
+    """
+    found = {}
+    for joint, text in pairs(entries, "--effort-scale").items():
+        try:
+            found[joint] = float(text)
+        except ValueError:
+            raise wrong(InputError, f"--effort-scale {joint}", text, "a number") from None
+    return found
+
+
+def frequency(value: float | None) -> float | None:
+    """A positive number of Hz, or None.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise wrong(InputError, "--cutoff", value, "a frequency in Hz")
+    return value
