@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +30,27 @@ ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 30.0
 """s until a test gives up: far beyond what a loaded machine needs"""
 
-DOMAIN = int(os.environ.get("ROS_DOMAIN_ID", 1 + os.getpid() % 100))
-"""A domain for each test process: others on this machine are not heard"""
-
 ENVIRONMENT = {
     **os.environ,
-    "ROS_DOMAIN_ID": str(DOMAIN),
     "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
     "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])),
 }
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+
+
+@contextmanager
+def domain_of_ones_own() -> Iterator[int]:
+    """A ROS domain that no other test on this machine uses meanwhile: nobody else is heard."""
+    for k in range(100):
+        domain = 1 + (os.getpid() + k) % 100
+        with open(Path(tempfile.gettempdir()) / f"ros_domain_{domain}.lock", "a") as claim:
+            try:
+                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                continue
+            yield domain
+            return
+    raise RuntimeError("all ROS domains are in use")
 
 
 def command_line(*arguments: str) -> list[str]:
@@ -55,51 +68,47 @@ def _yaml(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else str(value).lower()
 
 
-class Partner:
-    """Starts the node, publishes for it and keeps what it publishes. A context manager."""
+class Conversation:
+    """A process with a node, and a node of ours to talk to it, in a ROS domain of their own.
+
+    Args:
+        program: its command line, without what belongs to ROS.
+        parameters: of the node, by name.
+        arguments: what else stands at the end of the command line.
+
+    Attributes:
+        domain: of both.
+        node: ours.
+        heard: messages so far, where the callbacks count them.
+    """
 
     def __init__(
         self,
-        *,
-        arguments: tuple[str, ...] = (),
-        program: tuple[str, ...] = (),
-        **parameters: Any,
+        program: Sequence[str],
+        parameters: Mapping[str, Any],
+        arguments: Sequence[str] = (),
     ):
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed by __exit__
+        self._end = ExitStack()
+        self.domain = self._end.enter_context(domain_of_ones_own())
+        self._log = self._end.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
         self.process = subprocess.Popen(
-            [
-                *(program or command_line()),
-                *parameters_on_command_line(parameters),
-                *arguments,
-            ],
+            [*program, *parameters_on_command_line(dict(parameters)), *arguments],
             cwd=ROOT,
-            env=ENVIRONMENT,
+            env={**ENVIRONMENT, "ROS_DOMAIN_ID": str(self.domain)},
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
-        self._context = rclpy.Context()
-        rclpy.init(context=self._context, domain_id=DOMAIN)
-        self.node = rclpy.create_node("partner", context=self._context)
-        self._executor = SingleThreadedExecutor(context=self._context)
+        context = rclpy.Context()
+        rclpy.init(context=context, domain_id=self.domain)
+        self._end.callback(rclpy.shutdown, context=context)
+        self.node = rclpy.create_node("partner", context=context)
+        self._end.callback(self.node.destroy_node)
+        self._executor = SingleThreadedExecutor(context=context)
+        self._end.callback(self._executor.shutdown)
         self._executor.add_node(self.node)
-        self.commands: list[list[float]] = []
-        self.effort: list[JointState] = []
-        self.diagnostics: list[DiagnosticArray] = []
-        self._heard = 0
-        node = self.node
-        node.create_subscription(
-            Float64MultiArray, "/feed_forward/commands", self._on_commands, 100
-        )
-        node.create_subscription(JointState, "/feed_forward/effort", self._on_effort, 100)
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
-        # as most drivers do: best effort
-        self.states_out = node.create_publisher(JointState, "joint_states", qos_profile_sensor_data)
-        self.command_out = node.create_publisher(JointTrajectory, "/feed_forward/command", 10)
-        self.payload_out = node.create_publisher(InertiaStamped, "/feed_forward/payload", 10)
-        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self.description_out = node.create_publisher(String, "robot_description", latched)
+        self.heard = 0
 
-    def __enter__(self) -> Partner:
+    def __enter__(self) -> Any:
         try:
             self._meet()
         except BaseException:
@@ -108,51 +117,27 @@ class Partner:
         return self
 
     def _meet(self) -> None:
-        self.until(
-            lambda: (
-                self.states_out.get_subscription_count()
-                and self.command_out.get_subscription_count()
-                and self.payload_out.get_subscription_count()
-                and self.node.count_publishers("/feed_forward/commands")
-                and self.node.count_publishers("/diagnostics")
-            ),
-            "the node's topics",
-        )
+        """Wait until the two have found each other."""
 
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        self._executor.shutdown()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self._context)
-        self._log.close()
-
-    def _on_commands(self, message: Float64MultiArray) -> None:
-        self._heard += 1
-        self.commands.append(list(message.data))
-
-    def _on_effort(self, message: JointState) -> None:
-        self._heard += 1
-        self.effort.append(message)
-
-    def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        self._heard += 1
-        self.diagnostics.append(message)
+        self._end.close()
 
     @property
     def log(self) -> str:
-        """What the node has printed so far."""
-        # the node writes at the file's offset, which is shared: it stays where it is
+        """What the process has printed so far."""
+        # it writes at the file's offset, which is shared: it stays where it is
         file = self._log.fileno()
         return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
     def spin(self, seconds: float = 0.02) -> None:
         """Take in all that has come; wait this long where there is nothing."""
-        before = self._heard
+        before = self.heard
         self._executor.spin_once(timeout_sec=seconds)
-        while self._heard > before:
-            before = self._heard
+        while self.heard > before:
+            before = self.heard
             self._executor.spin_once(timeout_sec=0.0)
 
     def until(
@@ -166,16 +151,74 @@ class Partner:
         """Wait for something to become true, and say what there was instead where it does not."""
         deadline = time.monotonic() + PATIENCE
         while not (result := done()):
-            assert time.monotonic() < deadline, (
-                f"waited {PATIENCE:g} s for {what}; commands {self.commands[-3:]}, "
-                f"counts {self.counts()}, log:\n{self.log}"
-            )
+            assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {what}; {self.found()}"
             assert ended or self.process.poll() is None, (
                 f"the node ended, waiting for {what}:\n{self.log}"
             )
             meanwhile()
             self.spin()
         return result
+
+    def found(self) -> str:
+        """What there is, for a failed test."""
+        return f"log:\n{self.log}"
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        """Signal the process; its exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+
+class Partner(Conversation):
+    """Starts the node, publishes for it and keeps what it publishes. A context manager."""
+
+    def __init__(
+        self,
+        *,
+        arguments: tuple[str, ...] = (),
+        program: tuple[str, ...] = (),
+        **parameters: Any,
+    ):
+        super().__init__(program or command_line(), parameters, arguments)
+        self.commands: list[list[float]] = []
+        self.effort: list[JointState] = []
+        self.diagnostics: list[DiagnosticArray] = []
+        node = self.node
+        node.create_subscription(
+            Float64MultiArray, "/feed_forward/commands", self._on_commands, 100
+        )
+        node.create_subscription(JointState, "/feed_forward/effort", self._on_effort, 100)
+        node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
+        # as most drivers do: best effort
+        self.states_out = node.create_publisher(JointState, "joint_states", qos_profile_sensor_data)
+        self.command_out = node.create_publisher(JointTrajectory, "/feed_forward/command", 10)
+        self.payload_out = node.create_publisher(InertiaStamped, "/feed_forward/payload", 10)
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.description_out = node.create_publisher(String, "robot_description", latched)
+
+    def _meet(self) -> None:
+        self.until(
+            lambda: (
+                self.states_out.get_subscription_count()
+                and self.command_out.get_subscription_count()
+                and self.payload_out.get_subscription_count()
+                and self.node.count_publishers("/feed_forward/commands")
+                and self.node.count_publishers("/diagnostics")
+            ),
+            "the node's topics",
+        )
+
+    def _on_commands(self, message: Float64MultiArray) -> None:
+        self.heard += 1
+        self.commands.append(list(message.data))
+
+    def _on_effort(self, message: JointState) -> None:
+        self.heard += 1
+        self.effort.append(message)
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        self.heard += 1
+        self.diagnostics.append(message)
 
     def state(self, joints: dict[str, tuple[float, float]], stamp: Any = None) -> JointState:
         """Publish a state: name to position and rate; stamped now, where nothing else is said."""
@@ -190,6 +233,9 @@ class Partner:
         """Command accelerations, as one point."""
         point = JointTrajectoryPoint(accelerations=list(joints.values()))
         self.command_out.publish(JointTrajectory(joint_names=list(joints), points=[point]))
+
+    def found(self) -> str:
+        return f"commands {self.commands[-3:]}, counts {self.counts()}, {super().found()}"
 
     def counts(self) -> dict[str, str]:
         """The newest diagnostics, by key."""
@@ -220,8 +266,3 @@ class Partner:
         self.until(future.done, f"an answer of {name}")
         self.node.destroy_client(client)
         return future.result()
-
-    def stop(self, number: int = signal.SIGINT) -> int:
-        """Signal the node; its exit code."""
-        self.process.send_signal(number)
-        return self.process.wait(PATIENCE)

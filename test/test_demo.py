@@ -275,11 +275,20 @@ def test_a_stopped_demo_leaves_no_process_behind(number, tmp_path):
     assert number == signal.SIGKILL or not list(scratch.iterdir())
 
 
+def conversation(**parameters):
+    """With the simulated Cartesian robot."""
+    from node_process import Conversation
+
+    program = [sys.executable, "-m", "robot_dynamics.ros.simulated_robot"]
+    description = "package://robot_dynamics/config/cartesian.yaml"
+    return Conversation(program, {"description": description, **parameters})
+
+
 def simulated_robot(*parameters: str, timeout: float = PATIENCE) -> subprocess.CompletedProcess:
     arguments = [part for each in parameters for part in ("-p", each)]
     return subprocess.run(
         [sys.executable, "-m", "robot_dynamics.ros.simulated_robot", "--ros-args", *arguments],
-        env={**ENVIRONMENT, "ROS_DOMAIN_ID": str(1 + os.getpid() % 100)},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -313,37 +322,18 @@ def test_a_wrong_parameter_of_the_simulated_robot_is_one_line(parameters, words)
 @pytest.mark.usefixtures("ros")
 def test_the_simulated_robot_moves_by_the_efforts_that_it_gets():
     """The Cartesian robot falls along d2 until its weight is carried; a bad message is nothing."""
-    import rclpy
-    from rclpy.executors import SingleThreadedExecutor
     from sensor_msgs.msg import JointState
     from std_msgs.msg import Float64MultiArray
 
-    domain = 1 + os.getpid() % 100
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    description = "package://robot_dynamics/config/cartesian.yaml"
-    arguments = ["-p", f"description:={description}", "-p", "brakes:=false"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "robot_dynamics.ros.simulated_robot", "--ros-args", *arguments],
-        env={**ENVIRONMENT, "ROS_DOMAIN_ID": str(domain)},
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as robot:
-        context = rclpy.Context()
-        rclpy.init(context=context, domain_id=domain)
-        node = rclpy.create_node("partner", context=context)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(node)
+    with conversation(brakes=False) as talk:
         states: list[JointState] = []
-        node.create_subscription(JointState, "joint_states", states.append, 1000)
-        commands = node.create_publisher(Float64MultiArray, "/simulated_robot/commands", 10)
+        talk.node.create_subscription(JointState, "joint_states", states.append, 1000)
+        commands = talk.node.create_publisher(Float64MultiArray, "/simulated_robot/commands", 10)
 
         def rates(count: int = 20) -> np.ndarray:
             """(count, 3) of the next messages."""
             states.clear()
-            deadline = time.monotonic() + PATIENCE
-            while len(states) < count:
-                assert time.monotonic() < deadline, f"{len(states)} joint states"
-                executor.spin_once(timeout_sec=0.1)
+            talk.until(lambda: len(states) >= count, f"{count} joint states")
             assert all(state.name == ["d1", "d2", "d3"] for state in states)
             stamps = [
                 state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec for state in states
@@ -351,55 +341,41 @@ def test_the_simulated_robot_moves_by_the_efforts_that_it_gets():
             np.testing.assert_allclose(np.diff(stamps), 0.002, atol=1e-9)
             return np.array([state.velocity for state in states])
 
-        try:
-            np.testing.assert_allclose(np.diff(rates(), axis=0)[:, 1], -9.81 * 0.002, rtol=1e-6)
-            for bad in ([0.0, 58.86], [0.0, float("nan"), 0.0]):
-                commands.publish(Float64MultiArray(data=bad))
-            np.testing.assert_allclose(np.diff(rates(), axis=0)[:, 1], -9.81 * 0.002, rtol=1e-6)
-            deadline = time.monotonic() + PATIENCE
-            while np.ptp(rates()[:, 1]) > 1e-9:
-                assert time.monotonic() < deadline, "its weight is not carried"
-                commands.publish(Float64MultiArray(data=[0.0, (4.0 + 2.0) * 9.81, 0.0]))
-        finally:
-            robot.send_signal(signal.SIGINT)
-            _, words = robot.communicate(timeout=PATIENCE)
-            executor.shutdown()
-            node.destroy_node()
-            rclpy.shutdown(context=context)
-    assert robot.returncode == 0
-    assert words.count("expected 3 finite numbers; not used") == 1  # the second is throttled
+        np.testing.assert_allclose(np.diff(rates(), axis=0)[:, 1], -9.81 * 0.002, rtol=1e-6)
+        for bad in ([0.0, 58.86], [0.0, float("nan"), 0.0]):
+            commands.publish(Float64MultiArray(data=bad))
+        np.testing.assert_allclose(np.diff(rates(), axis=0)[:, 1], -9.81 * 0.002, rtol=1e-6)
+        talk.until(
+            lambda: np.ptp(rates()[:, 1]) <= 1e-9,
+            "a weight that is carried",
+            meanwhile=lambda: commands.publish(
+                Float64MultiArray(data=[0.0, (4.0 + 2.0) * 9.81, 0.0])
+            ),
+        )
+        assert talk.stop() == 0
+        # the second is throttled
+        assert talk.log.count("expected 3 finite numbers; not used") == 1
 
 
 @pytest.mark.usefixtures("ros")
 def test_in_lock_step_only_the_torques_of_the_state_that_was_told_move_the_robot():
     """By name and by stamp: others neither move it nor let it go on."""
-    import rclpy
-    from rclpy.executors import SingleThreadedExecutor
     from sensor_msgs.msg import JointState
 
-    domain = 1 + os.getpid() % 100
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    description = "package://robot_dynamics/config/cartesian.yaml"
-    settings = ["brakes:=false", "command_wait:=60.0", f"description:={description}"]
-    arguments = [part for each in settings for part in ("-p", each)]
-    with subprocess.Popen(
-        [sys.executable, "-m", "robot_dynamics.ros.simulated_robot", "--ros-args", *arguments],
-        env={**ENVIRONMENT, "ROS_DOMAIN_ID": str(domain)},
-    ) as robot:
-        context = rclpy.Context()
-        rclpy.init(context=context, domain_id=domain)
-        node = rclpy.create_node("partner", context=context)
-        executor = SingleThreadedExecutor(context=context)
-        executor.add_node(node)
+    with conversation(brakes=False, command_wait=60.0) as talk:
         states: list[JointState] = []
-        node.create_subscription(JointState, "joint_states", states.append, 10)
-        answers = node.create_publisher(JointState, "/simulated_robot/stamped_commands", 10)
+        talk.node.create_subscription(JointState, "joint_states", states.append, 10)
+        answers = talk.node.create_publisher(JointState, "/simulated_robot/stamped_commands", 10)
 
-        def wait(condition, patience):
-            deadline = time.monotonic() + patience
-            while not condition() and time.monotonic() < deadline:
-                executor.spin_once(timeout_sec=0.05)
-            return condition()
+        def told(nanoseconds: int) -> bool:
+            return bool(states) and states[-1].header.stamp.nanosec == nanoseconds
+
+        def stands() -> None:
+            """Nothing is told for a second."""
+            before, end = len(states), time.monotonic() + 1.0
+            while time.monotonic() < end:
+                talk.spin(0.05)
+            assert len(states) == before
 
         def answered(nanoseconds: int, efforts: dict[str, float]) -> None:
             message = JointState(name=list(efforts), effort=list(efforts.values()))
@@ -408,26 +384,22 @@ def test_in_lock_step_only_the_torques_of_the_state_that_was_told_move_the_robot
 
         weight = {"d3": 0.0, "d1": 0.0, "d2": (4.0 + 2.0) * 9.81}
         period = 2_000_000
-        try:
-            assert wait(lambda: answers.get_subscription_count() > 0, PATIENCE)
-            # the first state may have been told before anybody listened
-            answered(period, weight)
-            assert not wait(lambda: states and states[-1].header.stamp.nanosec > 0, 1.0)
-            answered(0, weight)
-            assert wait(lambda: states and states[-1].header.stamp.nanosec == period, PATIENCE)
-            answered(0, weight)
-            answered(period, {"d1": 0.0, "d3": 0.0})  # nothing for d2
-            assert not wait(lambda: states[-1].header.stamp.nanosec > period, 1.0)
-            answered(period, weight)
-            assert wait(lambda: states[-1].header.stamp.nanosec == 2 * period, PATIENCE)
-            np.testing.assert_allclose(states[-1].velocity, 0.0, atol=1e-12)
-        finally:
-            robot.send_signal(signal.SIGINT)
-            robot.wait(PATIENCE)
-            executor.shutdown()
-            node.destroy_node()
-            rclpy.shutdown(context=context)
-    assert robot.returncode == 0
+        talk.until(answers.get_subscription_count, "a listener")
+        # the first state may have been told before anybody listened
+        answered(period, weight)
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            talk.spin(0.05)
+        assert not states or told(0)
+        answered(0, weight)
+        talk.until(lambda: told(period), "the second state")
+        answered(0, weight)
+        answered(period, {"d1": 0.0, "d3": 0.0})  # nothing for d2
+        stands()
+        answered(period, weight)
+        talk.until(lambda: told(2 * period), "the third state")
+        np.testing.assert_allclose(states[-1].velocity, 0.0, atol=1e-12)
+        assert talk.stop() == 0
 
 
 def test_the_manual_has_the_simulated_robots_parameters():

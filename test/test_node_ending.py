@@ -75,6 +75,48 @@ def test_any_signal_and_more_of_them_end_it_with_a_torque_at_rest_and_code_0(nam
         assert "Traceback" not in partner.log
 
 
+LISTENER = """
+import sys, rclpy
+from std_msgs.msg import Float64MultiArray
+rclpy.init()
+node = rclpy.create_node("listener")
+listen = lambda message: print(*message.data, flush=True)
+node.create_subscription(Float64MultiArray, "/feed_forward/commands", listen, 10)
+rclpy.spin(node)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
+def test_a_controller_that_is_held_up_gets_the_last_torques_too(tmp_path):
+    heard = tmp_path / "heard"
+
+    def last() -> list[float]:
+        lines = heard.read_text().splitlines()
+        return [float(each) for each in lines[-1].split()] if lines else []
+
+    with cartesian() as partner, heard.open("w") as out:
+        environment = {**ENVIRONMENT, "ROS_DOMAIN_ID": str(partner.domain)}
+        listener = subprocess.Popen([sys.executable, "-c", LISTENER], env=environment, stdout=out)
+        try:
+            partner.until(
+                lambda: partner.node.count_subscribers("/feed_forward/commands") == 2, "a listener"
+            )
+            partner.until(
+                lambda: is_close(last(), MOVING),
+                "torques of a motion",
+                meanwhile=lambda: set_in_motion(partner),
+            )
+            listener.send_signal(signal.SIGSTOP)
+            partner.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            listener.send_signal(signal.SIGCONT)
+            assert partner.process.wait(PATIENCE) == 0
+            partner.until(lambda: is_close(last(), REST), "the last word", ended=True)
+        finally:
+            listener.kill()
+            listener.wait()
+
+
 def test_a_closed_terminal_does_not_end_what_was_started_by_nohup():
     with cartesian(program=("nohup", *command_line())) as partner:
         set_in_motion(partner)

@@ -46,6 +46,9 @@ WATCH_PERIOD = 0.1
 DIAGNOSTICS_PERIOD = 0.95
 """s, of the watch's timer: once a second"""
 
+DELIVERY = 1.0
+"""s that the end waits for a reliable subscriber to have the last torques"""
+
 LINE = 500
 """Characters of a line in the log and of a value in the diagnostics"""
 
@@ -303,8 +306,16 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         self._effort_out.publish(self._effort)
 
     def farewell(self) -> None:
-        """The last torques, which the controllers downstream keep."""
-        self._publish(self.controller.farewell(self._now()))
+        """The last torques, which the controllers downstream keep: until they have them, the node
+        stays."""
+        torques = self.controller.farewell(self._now())
+        if torques is None:
+            return
+        self._publish(torques)
+        # what is under way is lost where its publisher is gone
+        for publisher in (self._commands_out, self._effort_out):
+            if not publisher.wait_for_all_acked(Duration(seconds=DELIVERY)):
+                self._warn(f"{publisher.topic_name}: the last torques were not acknowledged")
 
     def _warn(self, text: object) -> None:
         """One line in the log, whatever names from elsewhere are in it."""
