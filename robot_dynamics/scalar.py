@@ -22,6 +22,9 @@ _ROUNDING = 1e-15
 """Below this an entry of a rotation matrix is the rounding of an exact 0 or ±1."""
 
 
+LEVEL = 1e-12
+"""Below this the share of x that is not upright says nothing of yaw: it is rounding"""
+
 MOST_EXP = 709.782712893384
 """The largest x whose exp(x) is a float"""
 
@@ -116,6 +119,21 @@ def rotation_y(angle: Scalar) -> Array:
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
     """Rz(yaw) Ry(pitch) Rx(roll), as in URDF (fixed axes x, y, z)."""
     return exact(rotation_z(yaw) @ rotation_y(pitch) @ rotation_x(roll))
+
+
+def roll_pitch_yaw(rotation: Array) -> list[float]:
+    """The angles of `rotation_rpy` that make this rotation; exact also where roll and yaw are one.
+
+    Whatever yaw is, roll and pitch make up the rest: in Rz(-yaw) R = Ry(pitch) Rx(roll) they are
+    told from well-conditioned entries.
+    """
+    R = np.asarray(rotation, dtype=float)
+    level = math.hypot(R[0, 0], R[1, 0])
+    yaw = math.atan2(R[1, 0], R[0, 0]) if level > LEVEL else 0.0
+    c, s = math.cos(yaw), math.sin(yaw)
+    pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return [roll, pitch, yaw]
 
 
 def rotation_about(axis: Array, angle: Scalar) -> Array:

@@ -16,11 +16,11 @@ from test_identification import ARM
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
+from robot_dynamics.description.urdf_text import replaced
 from robot_dynamics.errors import RecordingError, RobotDynamicsError
 from robot_dynamics.identification import Recording, Stream, read
 from robot_dynamics.identification.files import roll_pitch_yaw
 from robot_dynamics.identification.stamps import even_stretches
-from robot_dynamics.identification.urdf_text import replaced
 from robot_dynamics.mechanism import Friction, Inertial
 from robot_dynamics.scalar import rotation_rpy
 

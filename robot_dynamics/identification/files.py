@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 
+from ..description import urdf_text
 from ..description.files import find, read_text
 from ..description.xacro_process import expanded
 from ..errors import InputError
 from ..mechanism import Friction, Inertial, Rotor
-from ..scalar import Array
-from . import urdf_text
+from ..scalar import Array, roll_pitch_yaw
 from .identify import Identification
 
 COPY = "description"
@@ -191,14 +190,6 @@ def _rotor(rotor: Rotor) -> dict[str, Any]:
         },
         "gear_ratio": ratios[rotor.name] if alone else ratios,
     } | _body(rotor.inertial)
-
-
-def roll_pitch_yaw(R: Array) -> list[float]:
-    """Angles (rad) with R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    pitch = math.atan2(-R[2, 0], math.hypot(R[0, 0], R[1, 0]))
-    if math.hypot(R[0, 0], R[1, 0]) < 1e-12:  # roll and yaw are one turn
-        return [0.0, pitch, math.atan2(-R[0, 1], R[1, 1])]
-    return [math.atan2(R[2, 1], R[2, 2]), pitch, math.atan2(R[1, 0], R[0, 0])]
 
 
 def summary(result: Identification) -> dict[str, Any]:

@@ -12,6 +12,7 @@ COMMANDS = (
     "bench",
     "cache",
     "export",
+    "urdf",
     "completion",
 )
 """In the order of `robot_dynamics --help`"""

@@ -49,11 +49,11 @@ def replaced(
     edits: list[tuple[int, int, bytes]] = []
     for element in _elements(text):
         if element.tag == "link" and element.name in inertials:
-            body = _inertial(inertials[element.name])
+            body = inertial_text(inertials[element.name])
             edits.append(_edit(element, "inertial", body))
         elif element.tag == "joint" and element.name in frictions:
             old = element.child("dynamics")
-            law = _dynamics(frictions[element.name], old.attributes if old else {})
+            law = dynamics_text(frictions[element.name], old.attributes if old else {})
             edits.append(_edit(element, "dynamics", law))
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
@@ -70,7 +70,8 @@ def _edit(element: _Element, tag: str, new: str) -> tuple[int, int, bytes]:
     return element.close, element.close, new.encode()
 
 
-def _inertial(body: Inertial) -> str:
+def inertial_text(body: Inertial) -> str:
+    """<inertial>, with every digit."""
     x, y, z = (repr(float(c)) for c in body.center_of_mass)
     I = body.inertia
     moments = " ".join(
@@ -83,7 +84,8 @@ def _inertial(body: Inertial) -> str:
     )
 
 
-def _dynamics(law: Friction, others: Mapping[str, str]) -> str:
+def dynamics_text(law: Friction, others: Mapping[str, str]) -> str:
+    """<dynamics> with the viscous friction and the mean of the dry one."""
     dry = (law.coulomb + law.coulomb_backwards) / 2
     values = dict(others) | {"damping": repr(float(law.viscous)), "friction": repr(float(dry))}
     return f"<dynamics {' '.join(f'{key}={quoteattr(value)}' for key, value in values.items())}/>"

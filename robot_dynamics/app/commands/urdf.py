@@ -1,0 +1,42 @@
+"""`robot_dynamics urdf`: a robot as URDF, to be seen and simulated elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ...errors import InputError
+from ..command import Command, Result
+from ..options import description
+
+
+@click.command(
+    "urdf",
+    cls=Command,
+    examples=[
+        "urdf config/polar.yaml --out polar.urdf",
+        "urdf config/three_axis.yaml --world --out three_axis.urdf",
+    ],
+)
+@description
+@click.option("--out", type=click.Path(), metavar="FILE", help="The file (default: printed).")
+@click.option("--world", is_flag=True, help="Fix the base to a link `world`, as Gazebo wants it.")
+def command(file: str, out: str | None, world: bool) -> Result:
+    """A robot as URDF with drawn links.
+
+    For RViz, Gazebo, Pinocchio and MuJoCo. What URDF has no words for is left out and said.
+    """
+    from ...description import load
+    from ...description.urdf_writer import urdf
+
+    mechanism = load(file)
+    text = urdf(mechanism, world=world)
+    result: Result = {"robot": mechanism.name, "urdf": text}
+    if out is None:
+        return {**result, "text": text.rstrip("\n")}
+    try:
+        Path(out).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--out {out}: {error.strerror}", name="--out", value=out) from None
+    return {**result, "files": {"urdf": out}, "text": f"wrote {out}"}

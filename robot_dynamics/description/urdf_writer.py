@@ -1,0 +1,281 @@
+"""Any mechanism as URDF, with simple shapes for its links: for RViz, Gazebo, Pinocchio, MuJoCo.
+
+A URDF link's frame is where its joint has moved it. Standard DH puts a and alpha behind that: such
+a link is two here, `NAME_axis` on the joint and `NAME`, with the described frame, fixed to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from lxml import etree
+
+from ..errors import DescriptionError, listed, wrong
+from ..mechanism import Friction, Inertial, Joint, Limits, Link, Mechanism, Pose, Rotor
+from ..mechanism.transform import with_rotor_model
+from ..scalar import Floats, is_zero, roll_pitch_yaw, rotation_to
+from .fields import tolerate
+from .urdf_text import dynamics_text, inertial_text
+
+WORLD = "world"
+"""What Gazebo takes for the ground, and a robot without it for one that falls"""
+UNKNOWN = 1e6
+"""For limits that URDF needs and nobody knows: far beyond what a robot does"""
+THICKNESS = 0.05
+"""Of drawn links, of the robot's size"""
+SMALLEST = 0.3
+"""m: the size of a robot whose frames are all in one place"""
+
+BODY, JOINT, END = "robot_dynamics_body", "robot_dynamics_joint", "robot_dynamics_end"
+COLOURS = {BODY: "0.80 0.82 0.85 1", JOINT: "0.84 0.37 0 1", END: "0 0.45 0.70 1"}
+DOWN = np.array([0.0, 0.0, -1.0])
+
+
+def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
+    """The mechanism as URDF text.
+
+    Links, joints and their names, bodies, limits, viscous and Coulomb friction, joints that mimic
+    and gear ratios are those of the mechanism. The mass of a rotor is a point of its mount, as in
+    the rotor model `reflected`.
+
+    Args:
+        world: fix the base to a link `world`, as Gazebo wants it.
+
+    Raises:
+        DescriptionError: a name that XML has no room for, or a joint that follows several.
+
+    Warns:
+        DescriptionWarning: what URDF has no words for and is left out: loops, rotors' inertia, a
+            friction beyond viscous and Coulomb, gravity that does not point down.
+    """
+    for complaint in _left_out(mechanism):
+        tolerate(complaint, strict=False)
+    robot = with_rotor_model(mechanism, "reflected")
+    names = _Names(robot)
+    root = etree.Element("robot")
+    _set(root, "name", robot.name)
+    shapes = _Shapes(robot)
+    for name, colour in COLOURS.items():
+        etree.SubElement(etree.SubElement(root, "material", name=name), "color", rgba=colour)
+    if world and robot.base != WORLD:
+        around = names.free(WORLD)
+        _link(root, around, None, [])
+        _fixed(root, names.free(f"{WORLD}_joint"), around, robot.base, Pose())
+    _link(root, robot.base, None, shapes.of(robot.base))
+    for link in robot.links:
+        joint, body = link.joint, link.inertial
+        if not joint.moves:
+            _link(root, link.name, body, shapes.of(link.name))
+            _fixed(root, joint.name, link.parent, link.name, joint.pose(0.0))
+            continue
+        child = link.name
+        if not _is_identity(joint.tail):
+            child = names.free(f"{link.name}_axis")
+            _link(root, child, None, [])
+        _joint(root, link, child)
+        _link(root, link.name, body, shapes.of(link.name))
+        if child != link.name:
+            _fixed(root, names.free(f"{link.name}_frame"), child, link.name, joint.tail)
+    for rotor in mechanism.rotors:
+        _transmission(root, rotor)
+    etree.indent(root)
+    return etree.tostring(root, encoding="unicode") + "\n"
+
+
+def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
+    def left(what: str, why: str) -> DescriptionError:
+        return DescriptionError(f"{mechanism.name}: left out of the URDF: {what}; {why}")
+
+    if mechanism.loops:
+        names = listed(loop.name for loop in mechanism.loops)
+        yield left(f"loops {names}", "URDF has trees alone: the joints there stay open")
+    turning = [rotor.name for rotor in mechanism.rotors if np.any(rotor.inertial.inertia)]
+    if turning:
+        yield left(
+            f"the inertia of rotors {listed(turning)}",
+            "Γ²·I about its axis is what simulators call armature",
+        )
+    points = [
+        link.name
+        for link in mechanism.links
+        if not is_zero(link.inertial.mass) and not np.any(link.inertial.inertia)
+    ]
+    if points:
+        yield left(f"an inertia of links {listed(points)}", "they have none: simulators want some")
+    rich = [link.joint.name for link in mechanism.links if _is_rich(link.joint.friction)]
+    if rich:
+        yield left(
+            f"friction of joints {listed(rich)} beyond viscous and Coulomb",
+            "<dynamics> has no other; of two directions it has the mean",
+        )
+    size = float(np.linalg.norm(mechanism.gravity))
+    if size and not np.allclose(mechanism.gravity, size * DOWN, atol=1e-9 * size):
+        found = ", ".join(f"{x:g}" for x in mechanism.gravity)
+        yield left(f"gravity [{found}] m/s²", "where it points is the simulator's to say")
+
+
+def _is_rich(law: Friction) -> bool:
+    return set(law.numbers) > {"viscous", "coulomb"}
+
+
+class _Names:
+    """Names that nothing has yet."""
+
+    def __init__(self, robot: Mechanism):
+        self._taken = set(robot.index()) | {link.joint.name for link in robot.links}
+
+    def free(self, name: str) -> str:
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+
+def _set(element: etree._Element, key: str, value: str) -> None:
+    try:
+        element.set(key, value)
+    except ValueError:
+        raise wrong(DescriptionError, f"{element.tag} {key}", value, "what XML can hold") from None
+
+
+def _numbers(values: Floats | list[float]) -> str:
+    return " ".join(repr(float(x) + 0.0) for x in values)
+
+
+def _is_identity(pose: Pose) -> bool:
+    return bool(np.array_equal(pose.homogeneous(), np.eye(4)))
+
+
+def _origin(element: etree._Element, pose: Pose) -> None:
+    if not _is_identity(pose):
+        xyz, rpy = _numbers(pose.translation), _numbers(roll_pitch_yaw(pose.rotation))
+        etree.SubElement(element, "origin", xyz=xyz, rpy=rpy)
+
+
+def _link(
+    root: etree._Element, name: str, body: Inertial | None, shapes: list[etree._Element]
+) -> None:
+    element = etree.SubElement(root, "link")
+    _set(element, "name", name)
+    if body is not None and not body.is_nothing:
+        element.append(etree.fromstring(inertial_text(body)))
+    element.extend(shapes)
+
+
+def _connected(
+    root: etree._Element, name: str, kind: str, parent: str, child: str
+) -> etree._Element:
+    element = etree.SubElement(root, "joint")
+    _set(element, "name", name)
+    element.set("type", kind)
+    etree.SubElement(element, "parent", link=parent)
+    etree.SubElement(element, "child", link=child)
+    return element
+
+
+def _fixed(root: etree._Element, name: str, parent: str, child: str, pose: Pose) -> None:
+    _origin(_connected(root, name, "fixed", parent, child), pose)
+
+
+def _joint(root: etree._Element, link: Link, child: str) -> None:
+    joint = link.joint
+    ends = joint.limits or Limits()
+    kind = joint.type
+    if joint.turns:  # without known ends it has none
+        kind = "continuous" if (ends.lower, ends.upper) == (None, None) else "revolute"
+    element = _connected(root, joint.name, kind, link.parent, child)
+    _origin(element, joint.origin)
+    etree.SubElement(element, "axis", xyz=_numbers(joint.axis))
+    if kind != "continuous" or ends != Limits():
+        said = {"lower": ends.lower, "upper": ends.upper} if kind != "continuous" else {}
+        said |= {"effort": ends.effort, "velocity": ends.velocity}
+        known = {
+            key: (-UNKNOWN if key == "lower" else UNKNOWN) if value is None else value
+            for key, value in said.items()
+        }
+        etree.SubElement(element, "limit", {key: repr(float(x)) for key, x in known.items()})
+    if any(not is_zero(x) for x in joint.friction.numbers.values()):
+        element.append(etree.fromstring(dynamics_text(joint.friction, {})))
+    if joint.coupling is not None:
+        if len(joint.coupling.ratios) != 1:
+            followed = [name for name, _ in joint.coupling.ratios]
+            raise wrong(DescriptionError, f"joint {joint.name!r} follows", followed, "one joint")
+        ((master, ratio),) = joint.coupling.ratios
+        mimic = etree.SubElement(element, "mimic")
+        _set(mimic, "joint", master)
+        mimic.set("multiplier", repr(float(ratio)))
+        mimic.set("offset", repr(float(joint.coupling.offset)))
+
+
+def _transmission(root: etree._Element, rotor: Rotor) -> None:
+    """A gear as ros2_control's simple transmission; others have no words that are read back."""
+    if len(rotor.ratios) != 1:
+        return
+    ((joint, ratio),) = rotor.ratios
+    element = etree.SubElement(root, "transmission")
+    _set(element, "name", f"{rotor.name}_transmission")
+    etree.SubElement(element, "type").text = "transmission_interface/SimpleTransmission"
+    driven = etree.SubElement(element, "joint")
+    _set(driven, "name", joint)
+    etree.SubElement(driven, "hardwareInterface").text = "hardware_interface/EffortJointInterface"
+    actuator = etree.SubElement(element, "actuator")
+    _set(actuator, "name", f"{rotor.name}_motor")
+    etree.SubElement(actuator, "mechanicalReduction").text = repr(float(ratio))
+
+
+class _Shapes:
+    """Drawn links: a marker at each joint, and sticks from one to the next."""
+
+    def __init__(self, robot: Mechanism):
+        names = robot.index()
+        self._sticks: dict[str, list[Floats]] = {name: [] for name in names}
+        self._markers: dict[str, list[tuple[Joint, Pose]]] = {name: [] for name in names}
+        self._balls: dict[str, list[Floats]] = {name: [] for name in names}
+        for link in robot.links:
+            joint = link.joint
+            self._sticks[link.parent].append(joint.origin.translation)
+            if joint.moves:
+                back = joint.tail.inverse()
+                self._sticks[link.name].append(back.translation)
+                self._markers[link.name].append((joint, back))
+            if not is_zero(link.inertial.mass):
+                self._sticks[link.name].append(link.inertial.center_of_mass)
+        for loop in robot.loops:
+            for side in (loop.predecessor, loop.successor):
+                self._sticks[side.link].append(side.pose.translation)
+                self._balls[side.link].append(side.pose.translation)
+        lengths = [float(np.linalg.norm(p)) for each in self._sticks.values() for p in each]
+        self._width = THICKNESS * max([SMALLEST, *lengths])
+
+    def of(self, name: str) -> list[etree._Element]:
+        """The visuals of a link, in its frame."""
+        width = self._width
+        found = []
+        for joint, pose in self._markers[name]:
+            along = pose @ Pose(rotation_to(joint.axis))
+            if joint.turns:
+                shape = etree.Element(
+                    "cylinder", radius=repr(0.9 * width), length=repr(2.4 * width)
+                )
+            else:
+                shape = etree.Element("box", size=_numbers([1.5 * width, 1.5 * width, 3 * width]))
+            found.append(_visual(shape, along, JOINT))
+        for point in self._sticks[name]:
+            length = float(np.linalg.norm(point))
+            if length > width / 10:
+                stick = etree.Element("cylinder", radius=repr(0.5 * width), length=repr(length))
+                pose = Pose(rotation_to(point / length), point / 2)
+                found.append(_visual(stick, pose, BODY))
+        for point in self._balls[name]:
+            ball = etree.Element("sphere", radius=repr(0.8 * width))
+            found.append(_visual(ball, Pose(translation=point), END))
+        return found
+
+
+def _visual(shape: etree._Element, pose: Pose, colour: str) -> etree._Element:
+    visual = etree.Element("visual")
+    _origin(visual, pose)
+    etree.SubElement(visual, "geometry").append(shape)
+    etree.SubElement(visual, "material", name=colour)
+    return visual
