@@ -165,6 +165,27 @@ def test_lookahead_samples_a_trajectory_ahead_of_the_state():
     close(bench.state(0.4), torque(0.0, 0.0, (6 - 12 * 0.25) / 4))
 
 
+def test_one_point_with_a_time_is_to_be_reached_then_from_where_the_robot_is():
+    bench = Bench()
+    bench.command(0.0, point(3.0, q=0.9, qd=0.0, qdd=0.0))
+    bench.state(0.0, 0.0, 0.0)
+    # a quintic from rest to rest: q̈ = Δ (60 u - 180 u² + 120 u³) / T²
+    for u in (0.25, 0.5, 0.9):
+        qdd = 0.9 * (60 * u - 180 * u**2 + 120 * u**3) / 9
+        close(bench.state(3 * u, 0.4, 0.2), torque(0.4, 0.2, qdd))
+    close(bench.state(3.1, 0.9, 0.0), torque(0.9, 0.0, 0.0))
+    assert bench.controller.phase == "following"
+    bench.state(3.6, 0.9, 0.0)
+    assert bench.controller.phase == "timeout"
+
+
+def test_one_point_with_a_time_needs_no_accelerations():
+    bench = Bench()
+    bench.command(0.0, point(1.0, q=0.5))
+    close(bench.state(0.5, 0.4, 0.2), torque(0.4, 0.2, 0.0))
+    assert not bench.rejected()
+
+
 def test_after_its_end_a_trajectory_leaves_no_acceleration_and_then_times_out():
     bench = Bench(on_timeout="hold", command_timeout=0.5)
     bench.command(0.0, point(0.0, q=0.0, qd=0.0, qdd=0.0), point(1.0, q=1.0, qd=0.0, qdd=5.0))

@@ -149,9 +149,36 @@ def test_times_that_do_not_rise_are_refused(times):
         Trajectory([Waypoint(time, np.zeros(2)) for time in times])
 
 
-def test_one_waypoint_is_no_trajectory():
-    with pytest.raises(TrajectoryError, match="at least two"):
-        Trajectory([Waypoint(0.0, np.zeros(2))])
+def test_no_waypoint_is_no_trajectory():
+    none = np.zeros((0, 2))
+    with pytest.raises(TrajectoryError, match="at least one"):
+        trajectories.Trajectory(Waypoints(np.zeros(0), none, none, none, np.zeros(0, dtype=int)))
+
+
+def test_one_waypoint_is_a_place_to_rest_at_and_a_way_there():
+    there = Trajectory([Waypoint(2.0, np.array([1.0, -1.0]), np.array([0.5, 0.0]))])
+    way = there.lead_in(0.0, np.zeros(2), np.zeros(2), NEVER[:2])
+    np.testing.assert_allclose(way.sample(2.0 - 1e-9)[0], [1.0, -1.0], atol=1e-8)
+    np.testing.assert_allclose(way.sample(2.0 - 1e-9)[1], [0.5, 0.0], atol=1e-8)
+    for time in (2.0, 3.0):
+        np.testing.assert_array_equal(there.sample(time), [[1.0, -1.0], [0.0, 0.0], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("carries", [1, 2, 3])
+def test_at_waypoints_it_has_the_mean_of_what_meets_there_and_rests_at_the_end(carries):
+    points = waypoints(np.random.default_rng(carries), carries)
+    trajectory = Trajectory(points)
+    before, after = 1e-9, 1e-9
+    for k, state in enumerate(zip(*trajectory.at_waypoints(), strict=True)):
+        time = points[k].time
+        sides = [trajectory.sample(time + after)]
+        if k:
+            sides.append(trajectory.sample(time - before))
+        expected = np.mean(sides, axis=0)
+        if k == len(points) - 1:
+            expected = [points[k].q, np.zeros(3), np.zeros(3)]
+        # its jerks, times the distance to the waypoint
+        np.testing.assert_allclose(state, expected, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("carries", [1, 2, 3])

@@ -66,12 +66,12 @@ class Trajectory:
         peak_accelerations: (n,) the largest magnitudes on the way.
 
     Raises:
-        TrajectoryError: fewer than two waypoints, times that do not rise, or numbers too large.
+        TrajectoryError: no waypoint, times that do not rise, or numbers too large.
     """
 
     def __init__(self, waypoints: Waypoints):
-        if len(waypoints) < 2:
-            raise wrong(TrajectoryError, "waypoints", len(waypoints), "at least two")
+        if not len(waypoints):
+            raise wrong(TrajectoryError, "waypoints", 0, "at least one")
         self._times = waypoints.times.tolist()
         rises = np.diff(waypoints.times) > 0
         if not rises.all():
@@ -109,6 +109,25 @@ class Trajectory:
     def end(self) -> float:
         """When the last waypoint is passed, s."""
         return float(self._times[-1])
+
+    def at_waypoints(self) -> tuple[Floats, Floats, Floats]:
+        """q, qd, qdd (m, n) at the waypoints.
+
+        Where two polynomials meet and do not agree, the mean of both; at the last one the robot
+        rests.
+        """
+        q, h = self._waypoints.q, np.diff(self._times)[:, None]
+        i = np.arange(_ORDER)[:, None, None]
+        c, qd, qdd = self._segments, np.zeros_like(q), np.zeros_like(q)
+        # at u = 0 and u = 1: dx/dt = Σ i c_i u^(i-1) / h, d²x/dt² = Σ i (i-1) c_i u^(i-2) / h²
+        for values, first, last in (
+            (qd, c[1] / h, (i * c).sum(axis=0) / h),
+            (qdd, 2 * c[2] / h**2, (i * (i - 1) * c).sum(axis=0) / h**2),
+        ):
+            values[:-1][:1] = first[:1]
+            values[1:-1] = (first[1:] + last[:-1]) / 2
+            values[-1] = 0.0
+        return q, qd, qdd
 
     def lead_in(
         self, time: float, q: Floats, qd: Floats, periodic: NDArray[np.bool_]

@@ -29,6 +29,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ..description import load
 from ..errors import InputError, RobotDynamicsError, listed, one_line, shown
+from .drowsy import Drowsy
 from .feed_forward import payload
 from .feed_forward.builder import Builder, Outcome
 from .feed_forward.controller import FeedForward, Torques
@@ -39,6 +40,7 @@ from .feed_forward.parameters import Parameter as Row
 from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND
 from .parameter_requests import SERVICES, Answer, ParameterRequests, refused
+from .trajectory_effort import TrajectoryEffort
 
 WATCH_PERIOD = 0.1
 """s between two looks at what no message reports: lost feedback, finished models, signals"""
@@ -98,11 +100,19 @@ class FeedForwardNode(Node):  # type: ignore[misc]
             **quiet_in,
         )
         self.create_subscription(JointTrajectory, "~/command", self._on_command, 10, **overridable)
-        self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10, **quiet_in)
+        self._drowsy = Drowsy()
+        seldom = {"callback_group": self._drowsy, **quiet_in}
+        self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10, **seldom)
         if not settings.description:
             self.create_subscription(
-                String, "robot_description", self._on_description, LATCHED, **quiet_in
+                String, "robot_description", self._on_description, LATCHED, **seldom
             )
+        TrajectoryEffort(
+            self,
+            lambda message: self.controller.fill(message, self._now()),
+            self.controller.refuse,
+            self._drowsy,
+        )
         self._commands_out = self.create_publisher(
             Float64MultiArray, "~/commands", NEWEST, **overridable, **quiet_out
         )
@@ -282,6 +292,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
 
     def _on_watch(self) -> None:
         self._publish(self.controller.watch(self._now()))
+        self._drowsy.poll()
         for parameters, answer in self._requests.taken():
             self._on_request(parameters, answer)
         while (outcome := self._builder.poll(self.controller.model)) is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time as steady
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import ClosureError, RobotDynamicsError
 from ...scalar import Floats
+from . import efforts
 from . import motion as motions
 from .joint_states import JointStateReader, all_finite
 from .limits import CommandLimits, check_torques
@@ -125,7 +126,8 @@ class FeedForward:
                 raise RefusedError("no robot", "there is no robot description yet")
             settings = self.settings
             stamp = stamped(message.header)
-            if len(message.points) == 1:
+            is_state = not motions.is_course(message)
+            if is_state:
                 self._command_stamps.checked(stamp, now, settings.max_age)
             self._pending = motions.read(
                 message,
@@ -139,10 +141,41 @@ class FeedForward:
         except RobotDynamicsError as error:
             self.refuse("command", error)
             return
-        if len(message.points) == 1 and stamp:
+        if is_state and stamp:
             self._command_stamps.accept(stamp, now)
         self.command_at = now
         self.commands += 1
+
+    def fill(self, message: Any, now: int) -> None:
+        """Give the points of a JointTrajectory for another controller their torques.
+
+        Raises:
+            RefusedError: it is no motion of this robot; see `efforts.fill`.
+        """
+        if self.model is None:
+            raise RefusedError("no robot", "there is no robot description yet")
+        limits = CommandLimits.of(self.settings, self.model)
+        remark = efforts.fill(
+            message, self.model, limits, now=now, besides=lambda: self._besides(now)
+        )
+        if remark:
+            self._note("trajectory_in", "limited", remark)
+
+    def _besides(self, now: int) -> Floats:
+        """q (k - n,) of the joints that are read but not driven."""
+        assert self.model is not None
+        names = self.model.read[len(self.model.joints) :]
+        if names and self._is_old(now):
+            raise self._no_states(names)
+        return self._q[len(self._q) - len(names) :]
+
+    @staticmethod
+    def _no_states(names: Sequence[str]) -> RefusedError:
+        return RefusedError(
+            "no joint states",
+            f"no recent joint_states with {', '.join(names)}; publish them, or name them "
+            "in locked_joints",
+        )
 
     def tick(self, now: int) -> Torques | None:
         """Time has passed, with feedback commanded: go on where no states drive the output."""
@@ -308,11 +341,7 @@ class FeedForward:
         if not besides:
             return desired.q, desired.qd
         if self._is_old(now):
-            raise RefusedError(
-                "no joint states",
-                f"no recent joint_states with {', '.join(besides)}; publish them, or name them "
-                "in locked_joints",
-            )
+            raise self._no_states(besides)
         return np.concatenate([desired.q, self._q]), np.concatenate([desired.qd, self._qd])
 
     def _is_old(self, now: int) -> bool:

@@ -243,6 +243,21 @@ class Model:
         motors = self.dynamics.motor_torques(q, qd, qdd)
         return motors.drive if side == "drive" else motors.gear
 
+    def along(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """Torques (s, m) of `outputs` at s states of a motion; NaN where there is no such state.
+
+        For joints' torques, and without sensors. Where the robot is (the way that a closed one has
+        gone) does not change.
+
+        Raises:
+            RobotDynamicsError: see `InverseDynamics`.
+        """
+        states = np.tile(self._q, (len(q), 1)), *np.zeros((2, len(q), len(self._q)))
+        states[0][:, self._read], states[1][:, self._read] = q, qd
+        states[2][:, self._driven] = qdd
+        torques: Floats = self.dynamics(*states)[:, self._out]
+        return torques
+
     def at_rest(self, q: Floats) -> Floats:
         """Torques (m,) that carry the robot where it is: of the chosen terms, gravity alone."""
         return self(q, np.zeros_like(q), np.zeros(len(self.joints)))

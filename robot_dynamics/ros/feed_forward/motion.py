@@ -16,7 +16,7 @@ from ...scalar import Floats
 from .joint_states import places
 from .limits import NO_LIMITS, CommandLimits
 from .refusal import RefusedError
-from .stamps import SECOND, check_begin, stamped
+from .stamps import SECOND, check_begin, nanoseconds, stamped
 
 MOST_POINTS = 50_000
 """A motion of 50 s at 1 kHz: more would hold up the loop that reads it"""
@@ -156,8 +156,12 @@ def read(
     measured: bool,
     zero_accelerations: bool,
     limits: CommandLimits = NO_LIMITS,
+    always_a_course: bool = False,
 ) -> Motion:
     """The motion that a JointTrajectory message commands.
+
+    One point is a state to have now; with a position and a time from the start it is one to be
+    reached then, as a trajectory is.
 
     Args:
         joints: the names that it has to have, in the order of the result.
@@ -166,6 +170,7 @@ def read(
         measured: q and qd come from sensors: a single point need not carry them.
         zero_accelerations: a single point without accelerations has none, instead of being refused.
         limits: what it may ask for.
+        always_a_course: one point is always one to be reached.
 
     Raises:
         RefusedError: names, lengths, values or times are not those of a motion of these joints,
@@ -180,20 +185,26 @@ def read(
         )
     count = len(message.points)
     if count == 0:
-        raise RefusedError(
-            "no points", "there are no points, expected one (the state now) or several"
-        )
+        raise RefusedError("no points", "there are no points, expected one (a state) or several")
     if count > MOST_POINTS:
         raise RefusedError(
             "too many points", f"there are {count} points, expected at most {MOST_POINTS}"
         )
     points = _points(message.points, order)
     stamp = stamped(message.header)
-    if count == 1:
+    if not (always_a_course or is_course(message)):
         # a stamp ahead must not keep it alive
         since = min(stamp, now) if stamp and now else stamp or now
         return _setpoint(points, since, joints, measured, zero_accelerations, limits)
     return _course(points, stamp, now, tuple(joints), periodic, limits)
+
+
+def is_course(message: Any) -> bool:
+    """Is this JointTrajectory one to be followed in time, not a state to have now?"""
+    if len(message.points) != 1:
+        return True
+    point = message.points[0]
+    return bool(len(point.positions)) and nanoseconds(point.time_from_start) > 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,92 @@
+"""A trajectory for a controller that has its own feedback: the torques of its points, to be added
+there.
+
+joint_trajectory_controller interpolates effort linearly between two points, and goes on with that
+of the last point when the trajectory is over. So a point has the torque of the motion through it,
+and the last one that at rest.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import ClosureError, RobotDynamicsError
+from ...scalar import Floats
+from . import motion as motions
+from .limits import CommandLimits
+from .model import Model
+from .motion import Course
+from .refusal import RefusedError
+
+
+def fill(
+    message: Any,
+    model: Model,
+    limits: CommandLimits,
+    *,
+    now: int,
+    besides: Callable[[], Floats],
+) -> str:
+    """Give each point of a JointTrajectory the torques of its motion, in the message's order.
+
+    Args:
+        now: the clock, ns.
+        besides: gives q (k - n,) of the joints that are read but not driven; they stand still.
+
+    Returns:
+        which torque was cut to its limit, and from what; empty: none.
+
+    Raises:
+        RefusedError: it is no motion of these joints, asks for more than the limits allow, or
+            carries effort already.
+    """
+    side = model.wish.settings.side
+    if model.sensors is not None or side != "joint":
+        what = "side: joint" if side != "joint" else "sensed: false"
+        raise RefusedError("not for this node", f"trajectories with effort need {what}")
+    for k, point in enumerate(message.points):
+        if len(point.effort):
+            raise RefusedError("effort", f"point {k} has effort already, expected none")
+    course = motions.read(
+        message,
+        model.joints,
+        model.periodic,
+        now=now,
+        measured=True,
+        zero_accelerations=True,
+        limits=limits,
+        always_a_course=True,
+    )
+    assert isinstance(course, Course)
+    q, qd, qdd = course.trajectory.at_waypoints()
+    others = besides()
+    still = np.zeros((len(q), len(others)))
+    try:
+        torques = model.along(np.hstack([q, still + others]), np.hstack([qd, still]), qdd)
+    except ClosureError as error:
+        raise RefusedError("closure", str(error)) from None
+    except RobotDynamicsError as error:
+        raise RefusedError("impossible", str(error)) from None
+    finite = np.isfinite(torques).all(axis=1)
+    if not finite.all():
+        raise RefusedError(
+            "not finite",
+            f"point {int(np.argmin(finite))} has no torques: no such state, or singular",
+        )
+    over = np.abs(torques) - model.limits
+    remark = ""
+    if (over > 0).any():
+        k, j = divmod(int(np.argmax(over)), over.shape[1])
+        remark = (
+            f"torque of {model.outputs[j]!r} at point {k} cut from {torques[k, j]:.6g} to "
+            f"±{model.limits[j]:.6g} (effort_limits)"
+        )
+        torques = np.clip(torques, -model.limits, model.limits)
+    order = [model.joints.index(name) for name in message.joint_names]
+    for point, row in zip(message.points, torques[:, order].tolist(), strict=True):
+        point.effort = array("d", row)
+    return remark
