@@ -16,6 +16,8 @@ from node_bench import ROUNDING, Bench, close, point
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import robot_dynamics as rd
+from robot_dynamics.ros.feed_forward import motion
+from robot_dynamics.ros.feed_forward.refusal import RefusedError
 
 POLAR = str(Path(__file__).resolve().parents[1] / "config" / "polar.yaml")
 NAMES = ("theta1", "d2")
@@ -262,3 +264,40 @@ def test_times_of_points_that_are_none_are_refused():
     bench.controller.command(message, 10**9)
     assert bench.rejected() == {"command: wrong times": 2}
     assert "point 1 has 1000000000 ns" in bench.log[0]
+
+
+def long_command(rng: np.random.Generator) -> tuple[JointTrajectory, np.ndarray]:
+    count = 2 * motion._BLOCK + 3
+    states = rng.normal(size=(count, 3, 2))
+    points = [point(0.5 * k, *map(list, states[k])) for k in range(count)]
+    return JointTrajectory(joint_names=list(NAMES[::-1]), points=points), states[:, :, ::-1]
+
+
+def read(message: JointTrajectory) -> motion.Motion:
+    return motion.read(message, NAMES, np.zeros(2, dtype=bool), now=1, measured=True,
+                       zero_accelerations=False)  # fmt: skip
+
+
+def test_every_point_of_a_long_message_is_where_it_was_in_it():
+    rng = np.random.default_rng(4)
+    message, states = long_command(rng)
+    course = read(message).begun(1, *np.zeros((2, 2)))
+    for place in range(0, len(states) - 1, 7):
+        found = course.at(course.start + place * 500_000_000)
+        np.testing.assert_allclose([found.q, found.qd, found.qdd], states[place], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda point: setattr(point, "velocities", [1.0]), "point {} has 1 velocities for 2"),
+        (lambda point: setattr(point, "positions", [1.0, math.nan]), "point {} has nan in pos"),
+        (lambda point: setattr(point.time_from_start, "nanosec", 10**9), "of point {} has 10000"),
+    ],
+)
+def test_what_is_wrong_in_a_long_message_is_named_by_its_place(spoil, words):
+    message, _ = long_command(np.random.default_rng(5))
+    place = motion._BLOCK + 7
+    spoil(message.points[place])
+    with pytest.raises(RefusedError, match=words.format(place)):
+        read(message)

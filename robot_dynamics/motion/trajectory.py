@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from math import factorial, perm
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,10 +53,6 @@ class Waypoints:
         return Waypoints(
             self.times[some], self.q[some], self.qd[some], self.qdd[some], self.carries[some]
         )
-
-    def derivatives(self, count: int, chosen: NDArray[np.intp]) -> Floats:
-        """(count, chosen, n)"""
-        return np.stack([each[chosen] for each in (self.q, self.qd, self.qdd)[:count]])
 
 
 class Trajectory:
@@ -185,16 +182,19 @@ def _segments(waypoints: Waypoints, h: Floats) -> Floats:
     c = np.zeros((_ORDER, len(h), waypoints.q.shape[1]))
     degree = np.minimum(waypoints.carries[:-1], waypoints.carries[1:])
     for count in (1, 2, 3):
-        chosen = np.flatnonzero(degree == count)
+        chosen: Any = np.flatnonzero(degree == count)
         if not len(chosen):
             continue
+        if len(chosen) == len(h):
+            chosen = slice(None)  # as a rule they are all alike: nothing is gathered
         # what the polynomial has to meet, in units of u: d^j x/du^j = h^j d^j x/dt^j
-        scale = h[chosen] ** np.arange(count)[:, None]
-        ends = np.concatenate(
-            [waypoints.derivatives(count, chosen + side) * scale[:, :, None] for side in (0, 1)]
-        )
+        scales = (h[chosen] ** np.arange(count)[:, None])[:, :, None]
+        derivatives = (waypoints.q, waypoints.qd, waypoints.qdd)[:count]
+        at_0 = [x[:-1][chosen] * scale for x, scale in zip(derivatives, scales, strict=True)]
+        at_1 = [x[1:][chosen] * scale for x, scale in zip(derivatives, scales, strict=True)]
+        ends = np.stack([*at_0, *at_1])
         found = _HERMITE[count] @ ends.reshape(2 * count, -1)
-        c[: 2 * count, chosen] = found.reshape(2 * count, len(chosen), -1)
+        c[: 2 * count, chosen] = found.reshape(ends.shape)
     return c
 
 
@@ -207,17 +207,15 @@ def _peaks(c: Floats, h: Floats) -> tuple[Floats, Floats]:
     rates = np.abs(rates).max(axis=0).reshape(-1, n) / h[:, None]
     # d²x/du² = 2 c_2 + 6 c_3 u + 12 c_4 u² + 20 c_5 u³ is largest at an end or where
     # its slope, 6 (c_3 + 4 c_4 u + 10 c_5 u²), is zero
-    half = 2 * c[4] + np.copysign(np.sqrt(np.maximum(4 * c[4] ** 2 - 10 * c[5] * c[3], 0)), c[4])
-    instants = [np.zeros_like(half), np.ones_like(half)]
+    _, _, c2, c3, c4, c5 = c
+    accelerations = np.maximum(np.abs(2 * c2), np.abs(2 * c2 + 6 * c3 + 12 * c4 + 20 * c5))
     if c[4:].any():
-        instants += [
-            np.clip(np.nan_to_num(u), 0.0, 1.0) for u in (-half / (10 * c[5]), -c[3] / half)
-        ]
-    accelerations = np.zeros_like(half)
-    for u in instants:
-        found = np.abs(2 * c[2] + u * (6 * c[3] + u * (12 * c[4] + u * 20 * c[5])))
-        accelerations = np.maximum(accelerations, found)
-    return rates.max(axis=0), (accelerations / h[:, None] ** 2).max(axis=0)
+        half = 2 * c4 + np.copysign(np.sqrt(np.maximum(4 * c4 * c4 - 10 * c5 * c3, 0)), c4)
+        for root in (-half / (10 * c5), -c3 / half):
+            u = np.fmin(np.fmax(root, 0.0), 1.0)  # nan, no root: as at 0
+            found = np.abs(2 * c2 + u * (6 * c3 + u * (12 * c4 + u * 20 * c5)))
+            accelerations = np.maximum(accelerations, found)
+    return rates.max(axis=0), (accelerations / (h * h)[:, None]).max(axis=0)
 
 
 def _hermite(count: int) -> Floats:

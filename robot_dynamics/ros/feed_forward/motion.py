@@ -219,34 +219,52 @@ class _Points:
         return self.values[what][0] if self.has[what][0] else None
 
 
+_CARRIED = ("positions", "velocities", "accelerations")
+
+_BLOCK = 1000
+"""Points that are read together: what they are made of stays in the processor's cache"""
+
+
 def _points(points: Sequence[Any], order: NDArray[np.intp]) -> _Points:
     m, n = len(points), len(order)
+    times = np.empty(m)
+    values = {what: np.empty((m, n)) for what in _CARRIED}
+    has = {what: np.empty(m, dtype=bool) for what in _CARRIED}
+    for k in range(0, m, _BLOCK):
+        block = slice(k, k + _BLOCK)
+        part = points[block]
+        times[block] = _times(part, k)
+        for what in _CARRIED:
+            column, has[what][block] = _column(what, list(map(attrgetter(what), part)), n, k)
+            values[what][block] = column[:, order]
+    return _Points(times, values, has)
+
+
+def _times(points: Sequence[Any], first: int) -> Floats:
+    """(m,) when the points are passed, s; the first of them has that place in the message."""
+    m = len(points)
     after = [point.time_from_start for point in points]
-    seconds = np.fromiter((each.sec for each in after), np.int64, m)
-    nanoseconds = np.fromiter((each.nanosec for each in after), np.int64, m)
+    seconds = np.fromiter([each.sec for each in after], np.int64, m)
+    nanoseconds = np.fromiter([each.nanosec for each in after], np.int64, m)
     if nanoseconds.max() >= SECOND:
         k = int(np.argmax(nanoseconds))
         raise RefusedError(
             "wrong times",
-            f"time_from_start of point {k} has {nanoseconds[k]} ns, expected less than 1000000000",
+            f"time_from_start of point {first + k} has {nanoseconds[k]} ns, expected less than "
+            "1000000000",
         )
-    times = (seconds * SECOND + nanoseconds) / SECOND
-    values, has = {}, {}
-    for what in ("positions", "velocities", "accelerations"):
-        values[what], has[what] = _column(what, list(map(attrgetter(what), points)), n)
-        values[what] = values[what][:, order]
-    return _Points(times, values, has)
+    return (seconds * SECOND + nanoseconds) / SECOND
 
 
-def _column(what: str, rows: list[Any], n: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """(m, n) the numbers of all points, zero where a point has none, and (m,) which have some."""
+def _column(what: str, rows: list[Any], n: int, first: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """(m, n) the numbers of some points, zero where a point has none, and (m,) which have some."""
     lengths = np.fromiter(map(len, rows), np.intp, len(rows))
     has = lengths == n
     if not (has | (lengths == 0)).all():
         k = int(np.argmin(has | (lengths == 0)))
         raise RefusedError(
             "wrong length",
-            f"point {k} has {lengths[k]} {what} for {n} joints, expected {n} or none",
+            f"point {first + k} has {lengths[k]} {what} for {n} joints, expected {n} or none",
         )
     numbers = b"".join(rows)
     values = np.zeros((len(rows), n))
@@ -255,7 +273,8 @@ def _column(what: str, rows: list[Any], n: int) -> tuple[Floats, NDArray[np.bool
     if not np.isfinite(values).all():
         k, joint = np.argwhere(~np.isfinite(values))[0]
         raise RefusedError(
-            "not finite", f"point {k} has {values[k, joint]} in {what}, expected finite numbers"
+            "not finite",
+            f"point {first + k} has {values[k, joint]} in {what}, expected finite numbers",
         )
     return values, has
 
@@ -268,7 +287,7 @@ def _setpoint(
     zero_accelerations: bool,
     limits: CommandLimits,
 ) -> Setpoint:
-    q, qd, qdd = map(points.first, ("positions", "velocities", "accelerations"))
+    q, qd, qdd = map(points.first, _CARRIED)
     if qdd is None:
         if not zero_accelerations:
             raise RefusedError(
