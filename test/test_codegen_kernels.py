@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -153,6 +155,29 @@ def test_the_way_through_ctypes_computes_the_same(monkeypatch):
     assert np.array_equal(through(x[0], y[0]), expected_one)
     other = through.at([1.0, 1.0])
     assert np.allclose(other(x[0], y[0]), wave_by_hand(x[0], y[0], (1.0, 1.0)), atol=ROUNDING)
+
+
+@needs_compiler
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="Linux tells what is loaded")
+def test_machine_code_is_unloaded_with_the_last_that_can_call_it():
+    def is_loaded() -> bool:
+        gc.collect()
+        return key in Path("/proc/self/maps").read_text()
+
+    # equations of its own: nobody else has this code
+    function = Function("alone", ("x",), (1,), (1,), 1, lambda x, p: [x[0] * p[0] + 41.0], "alone")
+    for kind, call in (("single", [2.0]), ("batch", [[2.0], [3.0]])):
+        key = function.key("c", kind, compiler.find().identity)
+        made = Kernel(function, [1.0], "c")
+        other, x = made.at([10.0]), np.array(call)
+        expected = 10.0 * x + 41.0
+        np.testing.assert_array_equal(other(x), expected)
+        fast = other.call
+        del made, other
+        assert is_loaded()
+        np.testing.assert_array_equal(fast(x), expected)
+        del fast
+        assert not is_loaded()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

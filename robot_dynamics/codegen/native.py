@@ -53,7 +53,8 @@ class NativeCode:
         ProgramTooLarge: the program is longer than MOST.
         """
         self.function = function
-        self.single, self.operations = _library(function, "single", c_kernels.single_source)
+        self._loaded: list[Any] = []
+        self.single, self.operations = self._library("single", c_kernels.single_source)
         self.host, self.reason = _host()
         self._batch: Any = None
 
@@ -67,11 +68,20 @@ class NativeCode:
         if self._batch is None:
             # two threads may both build it: the same one
             try:
-                self._batch, _ = _library(self.function, "batch", c_kernels.batch_source)
+                self._batch, _ = self._library("batch", c_kernels.batch_source)
             except BackendError as error:
                 warnings.warn(f"batches run state by state: {error}", BackendWarning, stacklevel=6)
                 self._batch = False
         return self._batch
+
+    def _library(self, kind: str, source: Callable[..., str]) -> tuple[ctypes.CDLL, int]:
+        """(the library, its number of operations); it is unloaded with the last that can call it:
+        a Caller holds its kernel, and that holds this."""
+        library, operations = _library(self.function, kind, source)
+        host, _ = _host()
+        if host:
+            self._loaded.append(host.closing(library._handle))
+        return library, operations
 
 
 class NativeKernel:

@@ -9,9 +9,13 @@
  * results (count, …).
  *
  * rows(address, states, parameters, out, threads) runs a batch kernel over the rows of arrays,
- * without the interpreter lock. */
+ * without the interpreter lock.
+ *
+ * closing(handle) is an object with which the library of this handle goes: when it is freed, so
+ * after every finaliser of what is freed with it. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -279,8 +283,21 @@ static PyObject *rows(PyObject *module, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+static void close_library(PyObject *capsule)
+{
+    dlclose(PyCapsule_GetPointer(capsule, NULL));
+}
+
+static PyObject *closing(PyObject *module, PyObject *handle)
+{
+    (void)module;
+    void *library = PyLong_AsVoidPtr(handle);
+    return library ? PyCapsule_New(library, NULL, close_library) : NULL;
+}
+
 static PyMethodDef functions[] = {
     {"rows", rows, METH_VARARGS, "Run a batch kernel over the rows of arrays."},
+    {"closing", closing, METH_O, "An object with which a library goes."},
     {NULL, NULL, 0, NULL},
 };
 
