@@ -9,6 +9,7 @@ import time as steady
 import warnings
 from array import array
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from ..description import load
-from ..errors import InputError, RobotDynamicsError, listed, one_line, shown
+from ..errors import InputError, RobotDynamicsError, listed, one_line, shown, wrong
 from .drowsy import Drowsy
 from .feed_forward import payload
 from .feed_forward.builder import Builder, Outcome
@@ -107,12 +108,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
             self.create_subscription(
                 String, "robot_description", self._on_description, LATCHED, **seldom
             )
-        TrajectoryEffort(
-            self,
-            lambda message: self.controller.fill(message, self._now()),
-            self.controller.refuse,
-            self._drowsy,
-        )
+        self._listen_to_controllers(settings)
         self._commands_out = self.create_publisher(
             Float64MultiArray, "~/commands", NEWEST, **overridable, **quiet_out
         )
@@ -136,6 +132,27 @@ class FeedForwardNode(Node):  # type: ignore[misc]
             post_callback=self._on_jump,
         )
 
+    def _listen_to_controllers(self, settings: Settings) -> None:
+        """What goes through to a controller, and what comes from one."""
+
+        def fill(message: Any) -> None:
+            self.controller.fill(message, self._now())
+
+        refuse = self.controller.refuse
+        TrajectoryEffort(self, fill, refuse, self._drowsy)
+        self._goals, action = None, settings.follow_joint_trajectory
+        if find_spec("control_msgs") is None:
+            if action:
+                raise wrong(InputError, "follow_joint_trajectory", action, "control_msgs installed")
+            return
+        from . import control_commands
+
+        control_commands.subscribe(self, self._on_command, self._drowsy)
+        if action:
+            from .follow_joint_trajectory import GoalForwarding
+
+            self._goals = GoalForwarding(self, action, fill, refuse)
+
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
         """As of every node; but setters of parameters are answered once the change counts."""
         if srv_type not in SERVICES:
@@ -149,6 +166,8 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         """Ends a running build first."""
         if hasattr(self, "_builder"):
             self._builder.close()
+        if goals := getattr(self, "_goals", None):
+            goals.destroy()
         super().destroy_node()
 
     # Parameters
@@ -293,6 +312,8 @@ class FeedForwardNode(Node):  # type: ignore[misc]
     def _on_watch(self) -> None:
         self._publish(self.controller.watch(self._now()))
         self._drowsy.poll()
+        if self._goals is not None:
+            self._goals.watch()
         for parameters, answer in self._requests.taken():
             self._on_request(parameters, answer)
         while (outcome := self._builder.poll(self.controller.model)) is not None:

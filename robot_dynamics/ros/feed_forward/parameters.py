@@ -269,6 +269,15 @@ PARAMETERS = (
         "not set: the description's <limit effort> where it has one",
         minimum=0.0,
     ),
+    Parameter(
+        "follow_joint_trajectory",
+        "string",
+        "",
+        "",
+        "a controller's action: goals on `~/follow_joint_trajectory` go on to it, with effort at "
+        "every point (needs control_msgs); empty: there is no such action",
+        read_only=True,
+    ),
 )
 
 BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
@@ -302,6 +311,7 @@ class Settings:
     max_acceleration: float
     lead_in_acceleration: float
     effort_limits: tuple[float, ...]
+    follow_joint_trajectory: str
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Settings:

@@ -1,0 +1,157 @@
+"""The action `~/follow_joint_trajectory`: goals go on to a controller's, with effort filled in.
+
+    planner                    this node                   controller
+    goal           ──→  effort filled in, or rejected  ──→  goal
+    feedback       ←──            as it is             ←──  feedback
+    cancel         ──→                                 ──→  cancel
+    result, state  ←──            as they are          ←──  result, state
+
+To be imported only where control_msgs is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from action_msgs.msg import GoalStatus
+from control_msgs.action import FollowJointTrajectory
+from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
+from rclpy.node import Node
+
+from ..errors import RobotDynamicsError
+from .feed_forward.refusal import RefusedError
+
+GONE = 20
+"""Looks in a row that find no action server of the controller until its goals are given up"""
+
+
+class GoalForwarding:
+    """An action server whose goals a controller's action server reaches.
+
+    Args:
+        node: its own.
+        action: the controller's.
+        fill: gives the points of a JointTrajectory their effort.
+        refuse: is told why a goal is not passed on.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        action: str,
+        fill: Callable[[Any], None],
+        refuse: Callable[[str, RobotDynamicsError], None],
+    ):
+        self._action, self._fill, self._refuse = action, fill, refuse
+        self._client = ActionClient(node, FollowJointTrajectory, action)
+        self._goals: list[_Goal] = []
+        self._absent = 0
+        self._server = ActionServer(
+            node,
+            FollowJointTrajectory,
+            "~/follow_joint_trajectory",
+            _never,
+            goal_callback=self._on_goal,
+            handle_accepted_callback=self._on_accepted,
+            cancel_callback=self._on_cancel,
+        )
+
+    def watch(self) -> None:
+        """To be called again and again: a controller that has gone answers no more."""
+        self._goals = [goal for goal in self._goals if not goal.over]
+        here = not self._goals or self._client.server_is_ready()
+        self._absent = 0 if here else self._absent + 1
+        if self._absent >= GONE:
+            for goal in self._goals:
+                goal.give_up(f"the controller's action {self._action} has gone")
+
+    def destroy(self) -> None:
+        """End both sides."""
+        self._server.destroy()
+        self._client.destroy()
+
+    def _on_goal(self, goal: Any) -> GoalResponse:
+        try:
+            if not self._client.server_is_ready():
+                raise RefusedError(
+                    "no controller",
+                    f"there is no action {self._action}; start the controller, or mend the "
+                    "parameter follow_joint_trajectory",
+                )
+            self._fill(goal.trajectory)
+        except RobotDynamicsError as error:
+            self._refuse("goal", error)
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
+    def _on_accepted(self, handle: Any) -> None:
+        self._goals.append(_Goal(handle, self._client))
+
+    def _on_cancel(self, handle: Any) -> CancelResponse:
+        for goal in self._goals:
+            if goal.handle == handle:
+                goal.cancel()
+        return CancelResponse.ACCEPT
+
+
+def _never(_handle: Any) -> Any:
+    # a goal is done when the controller says so; nothing executes meanwhile
+    raise AssertionError
+
+
+class _Goal:
+    """A goal here and the same one at the controller's."""
+
+    def __init__(self, handle: Any, client: ActionClient):
+        self.handle = handle
+        self.over = False
+        self._there: Any = None
+        self._cancelled = False
+        sent = client.send_goal_async(handle.request, feedback_callback=self._on_feedback)
+        sent.add_done_callback(self._on_answer)
+
+    def cancel(self) -> None:
+        """Cancel it there; its result follows."""
+        self._cancelled = True
+        if self._there is not None:
+            self._there.cancel_goal_async()
+
+    def give_up(self, why: str) -> None:
+        """No result will come."""
+        code = FollowJointTrajectory.Result.INVALID_GOAL
+        result = FollowJointTrajectory.Result(error_code=code, error_string=why)
+        self._finish(GoalStatus.STATUS_ABORTED, result)
+
+    def _on_answer(self, future: Any) -> None:
+        self._there = future.result()
+        if not self._there.accepted:
+            self.give_up("the controller rejected the goal; its log says why")
+            return
+        self._there.get_result_async().add_done_callback(self._on_result)
+        if self._cancelled:
+            self._there.cancel_goal_async()
+
+    def _on_feedback(self, message: Any) -> None:
+        if not self.over:
+            self.handle.publish_feedback(message.feedback)
+
+    def _on_result(self, future: Any) -> None:
+        answer = future.result()
+        self._finish(answer.status, answer.result)
+
+    def _finish(self, status: int, result: Any) -> None:
+        if self.over:
+            return
+        self.over = True
+
+        def finish(handle: Any) -> Any:
+            if status == GoalStatus.STATUS_SUCCEEDED:
+                handle.succeed()
+            elif status == GoalStatus.STATUS_CANCELED and handle.is_cancel_requested:
+                handle.canceled()
+            else:
+                handle.abort()
+            return result
+
+        self.handle.execute(finish)
