@@ -50,6 +50,12 @@ def test_the_motions_begin_and_end_at_rest(name):
         np.testing.assert_allclose([qd, qdd], 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["polar", "cartesian", "six_axis", "three_axis"])
+def test_gravity_compensation_is_shown_where_gravity_acts(name):
+    labels = [run.label for run in Subject.of(ROBOTS[name]).demo.runs]
+    assert ("PD + gravity" in labels) == (name != "polar")
+
+
 def solid_inertia(geometry: ET.Element, mass: float) -> np.ndarray:
     """(3,) principal moments of a box or an upright cylinder of even density."""
     shape = geometry[0]
@@ -203,12 +209,11 @@ def test_on_a_disturbed_machine_the_demo_finds_what_one_process_finds(tmp_path):
     found = json.loads(out)
     assert found["joints"] == ["theta1", "d2"]
     assert found["units"] == ["rad", "m"]
-    alone, gravity, *helped = found["runs"]
-    assert (alone["label"], gravity["label"]) == ("PD alone", "PD + gravity")
+    alone, *helped = found["runs"]
+    assert alone["label"] == "PD alone"
+    assert len(helped) == 2
     for run in helped:
         assert min(run["rms_ratio"]) > GOAL, found
-        # what gravity compensation alone reaches is less than the whole
-        assert np.all(np.array(run["rms"]) < np.array(gravity["rms"]) / 5), found
     # the same loop without ROS: what DDS did was to carry the numbers
     in_process = {row["case"]: row["ratio"] for row in found["bounds"]}["as shown"]
     assert min(helped[0]["rms_ratio"]) == pytest.approx(in_process, rel=1e-3)

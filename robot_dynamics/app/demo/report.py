@@ -76,8 +76,7 @@ def text(result: dict[str, Any]) -> str:
     """The same as a table."""
     lines = [
         _conditions(result["update_rate"], result["delay"]),
-        f"PD: Kp = w² D_jj, Kd = 2 w D_jj at the start, w = {result['bandwidth']:g} rad/s, "
-        "nothing against gravity",
+        f"PD: Kp = w² D_jj, Kd = 2 w D_jj at the start, w = {result['bandwidth']:g} rad/s",
         *result["notes"],
         "",
     ]
@@ -86,7 +85,7 @@ def text(result: dict[str, Any]) -> str:
     lines.append(f"{'joint':12} {'controller':{width}} {columns}")
     for name, unit, errors in _rows(result):
         for k, (run, error) in enumerate(zip(result["runs"], errors, strict=True)):
-            ratios = [f"{error[key]:,.0f}" if k else "" for key in ("rms_ratio", "peak_ratio")]
+            ratios = [_ratio(error[key]) if k else "" for key in ("rms_ratio", "peak_ratio")]
             lines.append(
                 f"{'' if k else name:12} {run['label']:{width}} {error['rms']:10.3e} {unit:>3} "
                 f"{ratios[0]:>7} {error['peak']:10.3e} {unit:>3} {ratios[1]:>7}"
@@ -100,6 +99,10 @@ def text(result: dict[str, Any]) -> str:
             for row in result["bounds"]
         ]
     return "\n".join([*lines, "", f"picture: {result['picture']}"])
+
+
+def _ratio(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _rows(result: dict[str, Any]) -> list[tuple[str, str, list[dict[str, float]]]]:

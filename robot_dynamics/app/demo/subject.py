@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +14,7 @@ from ...dynamics import InverseDynamics
 from ...mechanism import Mechanism
 from ...scalar import Floats
 from ...simulation.tracking import pd_gains
-from .robots import Demo
+from .robots import GRAVITY, Demo
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,11 @@ class Subject:
     def of(cls, demo: Demo) -> Subject:
         """The robot of a demo, loaded from its description."""
         mechanism = load(demo.description)
-        return cls(demo, mechanism, InverseDynamics(mechanism))
+        dynamics = InverseDynamics(mechanism)
+        if not np.any(dynamics.gravity(demo.motion.start)):
+            # gravity compensation would be PD alone once more
+            demo = replace(demo, runs=tuple(run for run in demo.runs if run is not GRAVITY))
+        return cls(demo, mechanism, dynamics)
 
     @property
     def joints(self) -> tuple[str, ...]:
