@@ -1,59 +1,84 @@
-"""Checks a description, and that every formulation's kernels agree on it."""
+"""What `robot_dynamics check` says: the robot as it was understood, and what is odd about it."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..closure import ClosedChain, ClosureSolver, LoopGeometry
+from ..closure import ClosureSolver, LoopGeometry
 from ..description import load
-from ..dynamics import InverseDynamics
-from ..dynamics.motors import tree_state
-from ..formulations import FORMULATIONS
-from ..formulations.equations import TERMS, Equations
-from ..mechanism import Mechanism
-from ..scalar import Floats
-from .compare import LARGEST_LAGRANGE_EULER
-
-STATES = 5
-"""Random states (by seed) at which torques are compared"""
-NEAR_HOME = 0.01
-"""rad or m: how far from home those of a closed chain are"""
-LEAST_SCALE = 1e-6
-"""Of the largest joint's scale: a joint below has rounding for a torque, and this for a scale"""
-LARGEST_COMPILED = 12
-"""Bodies above which only newton_euler, the default, is compiled for this: of open chains the
-others run as generated Python, of closed ones they are left out"""
+from ..description.check import body, nearest_possible
+from ..errors import DescriptionError, listed
+from ..mechanism import Inertial, Limits, Link, Mechanism
+from .agreement import agreement
+from .compare import coordinates
+from .oddities import notes, oddities
+from .tables import table
 
 
 def report(source: str, *, strict: bool = False) -> dict[str, Any]:
-    """What `robot_dynamics check` prints: the robot, its warnings, and how far the kernels agree.
+    """The robot, its warnings, and how far the kernels agree; `text` says the same to people.
 
     Raises:
         DescriptionError: the description cannot be computed with (or, strict, is odd).
     """
+    mechanism, found = survey(source, strict=strict)
+    found |= agreement(mechanism)
+    return {**found, "text": text(found)}
+
+
+def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, Any]]:
+    """The robot as it was understood, and what is odd about it.
+
+    Raises:
+        DescriptionError: as `report`.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         mechanism = load(source, strict=strict)
-    oddities = [str(each.message) for each in caught]
+    complaints = [str(each.message) for each in caught]
+    for complaint in oddities(mechanism, source):
+        if strict:
+            raise DescriptionError(complaint, name=source)
+        complaints.append(complaint)
     result: dict[str, Any] = {
         "robot": mechanism.name,
-        "joints": list(mechanism.joint_names),
+        "sound": not complaints,
+        "warnings": complaints,
+        "notes": list(notes(mechanism)),
+        "joints": list(coordinates(mechanism)),
         "actuated": list(mechanism.actuated_names),
-        "links": len(mechanism.links),
+        "passive": [x for x in mechanism.joint_names if x not in mechanism.actuated_names],
+        "sensed": list(mechanism.sensed),
+        "degrees_of_freedom": len(mechanism.joint_names),
+        "base": mechanism.base,
+        "tips": tips(mechanism),
         "mass": float(sum(link.inertial.mass for link in mechanism.links)),
-        "rotors": [rotor.name for rotor in mechanism.rotors],
+        "motion": {link.joint.name: _motion(link, mechanism) for link in mechanism.moving},
+        "links": {link.name: _body(link) for link in mechanism.links},
+        "rotors": {
+            rotor.name: {
+                "mount": rotor.mount,
+                "gear_ratios": {name: float(ratio) for name, ratio in rotor.ratios},
+                "mass": float(rotor.inertial.mass),
+                "axial_inertia": float(rotor.inertial.inertia[2, 2]),
+            }
+            for rotor in mechanism.rotors
+            if not rotor.inertial.is_nothing
+        },
+        "gears": {
+            rotor.name: {name: float(ratio) for name, ratio in rotor.ratios}
+            for rotor in mechanism.rotors
+            if rotor.inertial.is_nothing
+        },
         "loops": [loop.name for loop in mechanism.loops],
-        "warnings": oddities,
-        **agreement(mechanism),
     }
     if mechanism.loops:
         result["closure"] = closure(mechanism)
-    result["text"] = _text(result, mechanism)
-    return result
+        result["degrees_of_freedom"] = result["closure"]["degrees_of_freedom"]
+    return mechanism, result
 
 
 def closure(mechanism: Mechanism) -> dict[str, Any]:
@@ -72,103 +97,165 @@ def closure(mechanism: Mechanism) -> dict[str, Any]:
     }
 
 
-def agreement(mechanism: Mechanism) -> dict[str, Any]:
-    """What `InverseDynamics` gives by each formulation, beside Newton–Euler as it is written.
+def tips(mechanism: Mechanism) -> list[str]:
+    """The links that carry nothing."""
+    parents = {link.parent for link in mechanism.links}
+    return [link.name for link in mechanism.links if link.name not in parents]
 
-    The reference is neither compiled, recorded nor regrouped; of a closed chain it is the cut-open
-    tree's, projected with Tᵀ. A joint's difference is relative to that joint's own scale:
-    the magnitudes of its torque's terms, summed over the states.
 
-    Returns:
-        disagreement: the worst joint of each formulation; disagreement_by_joint: all of them;
-        backends: what ran; left_out: formulations that would take long, and why.
-    """
-    bodies = len(mechanism.links) + len(mechanism.rotors)
-    disagreement, by_joint, backends, left_out = {}, {}, {}, {}
-    states, expected, scale = _reference(mechanism)
-    for name in FORMULATIONS:
-        if name == "lagrange_euler" and bodies > LARGEST_LAGRANGE_EULER:
-            left_out[name] = f"O(n⁴) above {LARGEST_LAGRANGE_EULER} bodies takes long"
-            continue
-        small = bodies <= LARGEST_COMPILED
-        if mechanism.loops and not small and name != "newton_euler":
-            left_out[name] = f"a closed chain of more than {LARGEST_COMPILED} bodies takes long"
-            continue
-        backend = "auto" if small or name == "newton_euler" else "python"
-        dynamics = InverseDynamics(mechanism, name, backend=backend)
-        single = [dynamics(*state) for state in zip(*states, strict=True)]
-        difference = np.abs([dynamics(*states) - expected, single - expected]).max(axis=(0, 1))
-        off = difference / scale
-        by_joint[name] = dict(zip(dynamics.actuated_names, off.tolist(), strict=True))
-        disagreement[name] = float(off.max(initial=0.0))
-        backends[name] = dynamics.backend
+def _motion(link: Link, mechanism: Mechanism) -> dict[str, Any]:
+    joint, ends = link.joint, link.joint.limits or Limits()
+    follows = joint.coupling.ratios if joint.coupling is not None else ()
     return {
-        "disagreement": disagreement,
-        "disagreement_by_joint": by_joint,
-        "backends": backends,
-        "left_out": left_out,
+        "type": joint.type,
+        "link": link.name,
+        "follows": {name: float(ratio) for name, ratio in follows},
+        "lower": ends.lower,
+        "upper": ends.upper,
+        "velocity": ends.velocity,
+        "effort": ends.effort,
+        "gear_ratio": next(
+            (
+                float(dict(rotor.ratios)[joint.name])
+                for rotor in mechanism.rotors
+                if joint.name in dict(rotor.ratios)
+            ),
+            None,
+        ),
     }
 
 
-def _reference(mechanism: Mechanism) -> tuple[tuple[Floats, Floats, Floats], Floats, Floats]:
-    """(q, qd, qdd) (k, n) of the joints that are given, tau (k, m) and each joint's scale (m,)."""
-    tree = replace(mechanism, loops=(), actuated=(), platform=None)
-    rng = np.random.default_rng(0)
-    n = len(mechanism.actuated_names if mechanism.loops else mechanism.joint_names)
-    q, qd, qdd = rng.uniform(-1, 1, (3, STATES, n))
-    over_tree, T = (q, qd, qdd), np.broadcast_to(np.eye(n), (STATES, n, n))
-    if mechanism.loops:
-        closed = ClosedChain(mechanism, terms=(), backend="python")
-        q = closed.home.q_r[:n] + NEAR_HOME * q
-        names = tree.joint_names
-        over_tree = tree_state(closed, q, qd, qdd, names)
-        # τ = Tᵀ τ_tree
-        order = [closed.coordinate_names.index(name) for name in names]
-        T = closed.forward(q, qd).T[:, order]
-    else:
-        names = tree.joint_names
-        T = T[..., [names.index(name) for name in mechanism.actuated_names]]
-
-    def torques(*terms: str) -> Floats:
-        equations = Equations.of(tree, terms=terms)
-        rows = [equations.torques(*state) for state in zip(*over_tree, strict=True)]
-        tau: Floats = np.einsum("kij,ki->kj", T, np.reshape(rows, (STATES, len(names))))
-        return tau
-
-    scale = np.sum([np.abs(torques(term)).sum(axis=0) for term in TERMS], axis=0)
-    least = LEAST_SCALE * scale.max(initial=0.0) or 1.0  # a robot without any torque
-    return (q, qd, qdd), torques(*TERMS), np.maximum(scale, least)
+def _body(link: Link) -> dict[str, Any]:
+    solid = link.inertial
+    broken = [str(complaint) for complaint in body(solid, link.name)]
+    found = {
+        "parent": link.parent,
+        "joint": link.joint.name,
+        "mass": float(solid.mass),
+        "center_of_mass": [float(x) for x in solid.center_of_mass],
+        "inertia": _tensor(solid),
+        "principal_moments": np.linalg.eigvalsh(np.asarray(solid.inertia, dtype=float)).tolist(),
+        "broken": broken,
+    }
+    return found | ({"nearest_inertia": _tensor(nearest_possible(solid))} if broken else {})
 
 
-def _text(result: dict[str, Any], mechanism: Mechanism) -> str:
+def _tensor(solid: Inertial) -> dict[str, float]:
+    return {
+        f"i{a}{b}": float(solid.inertia["xyz".index(a), "xyz".index(b)])
+        for a, b in ("xx", "yy", "zz", "xy", "xz", "yz")
+    }
+
+
+def text(result: dict[str, Any]) -> str:
+    """What people read."""
+    motion, links = result["motion"], result["links"]
+    count = result["degrees_of_freedom"]
     lines = [
-        f"{result['robot']}: {len(result['joints'])} joints, {result['links']} links, "
-        f"{result['mass']:.6g} kg"
+        f"{result['robot']}: {len(motion)} joints, {len(links)} links, {result['mass']:.6g} kg; "
+        f"{count} degree{'' if count == 1 else 's'} of freedom",
+        f"base {result['base']}, tip{'' if len(result['tips']) == 1 else 's'} "
+        f"{listed(result['tips'])}",
+        "joints, in the order of q, qd and qdd:",
+        *_joints(result["joints"], motion),
     ]
-    kinds = {link.joint.name: link.joint.type for link in mechanism.links}
-    lines += [
-        f"  {i}. {name} ({kinds[name]})"
-        + ("" if name in result["actuated"] else ", passive")
-        + (", sensed" if name in mechanism.sensed else "")
-        for i, name in enumerate(result["joints"], start=1)
-    ]
+    if result["joints"] != result["actuated"]:
+        lines.append(f"torques, in this order: {listed(result['actuated'])}")
+    if result["passive"]:
+        lines += ["passive joints, solved from the loops:", *_joints(result["passive"], motion)]
+    if result["sensed"]:
+        lines.append(f"with a sensor, in the order behind the motors': {listed(result['sensed'])}")
+    followers = [name for name, each in motion.items() if each["follows"]]
+    if followers:
+        lines += ["joints that follow others:", *_joints(followers, motion)]
+        lines += [
+            f"  {name} = "
+            + " + ".join(f"{ratio:g} {master}" for master, ratio in motion[name]["follows"].items())
+            for name in followers
+        ]
+    if links:
+        lines += ["links:", *_links(links)]
+    for name, link in links.items():
+        lines += [f"  impossible: {words}" for words in link["broken"]]
+        if link["broken"]:
+            nearest = ", ".join(f"{key}: {x:.6g}" for key, x in link["nearest_inertia"].items())
+            lines.append(f"    nearest possible body of {name}: inertia: {{{nearest}}}")
     if result["rotors"]:
-        lines.append(f"rotors: {', '.join(result['rotors'])}")
+        lines += ["rotors:", *_rotors(result["rotors"])]
+    lines += [
+        f"gear without a rotor's inertia: {name}: {_ratios(ratios)}"
+        for name, ratios in result["gears"].items()
+    ]
     if result["loops"]:
         closed = result["closure"]
         lines += [
-            f"loops: {', '.join(result['loops'])}",
-            f"degrees of freedom: {closed['degrees_of_freedom']}",
-            f"redundant rows left out: {', '.join(closed['redundant_rows']) or 'none'}",
+            f"loops: {listed(result['loops'])}",
+            f"redundant rows left out: {listed(closed['redundant_rows'])}",
             f"home misses closing by {closed['miss_at_home']:.2g}, condition number "
             f"{closed['condition_at_home']:.3g}",
         ]
-    for name, difference in result["disagreement"].items():
+    for name, difference in result.get("disagreement", {}).items():
         by_joint = result["disagreement_by_joint"][name]
         worst = f" at {max(by_joint, key=by_joint.__getitem__)}" if difference else ""
         ran = result["backends"][name].removeprefix("torques: ")
         lines.append(f"{name} ({ran}) agrees to {difference:.1e} of each joint's own scale{worst}")
-    lines += [f"{name} left out: {reason}" for name, reason in result["left_out"].items()]
-    lines += [f"warning: {oddity}" for oddity in result["warnings"]]
-    lines.append("sound" if not result["warnings"] else "computable, with warnings")
+    lines += [f"{name} left out: {reason}" for name, reason in result.get("left_out", {}).items()]
+    lines += [f"note: {words}" for words in result["notes"]]
+    lines += [f"warning: {words}" for words in result["warnings"]]
+    lines.append("sound" if result["sound"] else "computable, with warnings")
     return "\n".join(lines)
+
+
+def _joints(names: list[str], motion: dict[str, Any]) -> list[str]:
+    """Limits in rad or m and their rates, N·m or N."""
+    rows = [["", "type", "from", "to", "rate", "torque or force", "gear ratio"]]
+    for k, name in enumerate(names, start=1):
+        each = motion[name]
+        length = "m" if each["type"] == "prismatic" else "rad"
+        force = "N" if each["type"] == "prismatic" else "N·m"
+        rows.append(
+            [
+                f"{k}. {name}",
+                each["type"],
+                _quantity(each["lower"], length),
+                _quantity(each["upper"], length),
+                _quantity(each["velocity"], f"{length}/s"),
+                _quantity(each["effort"], force),
+                _quantity(each["gear_ratio"], "").rstrip(),
+            ]
+        )
+    return table(rows)
+
+
+def _quantity(value: float | None, unit: str) -> str:
+    return "–" if value is None else f"{value:.4g} {unit}"
+
+
+def _links(links: dict[str, Any]) -> list[str]:
+    rows = [["", "on", "mass [kg]", "centre of mass [m]", "principal moments [kg m²]"]]
+    for name, link in links.items():
+        center = ", ".join(f"{x:.4g}" for x in link["center_of_mass"])
+        moments = ", ".join(f"{x:.4g}" for x in link["principal_moments"])
+        nothing = not link["mass"] and not any(link["principal_moments"])
+        rows.append(
+            [
+                name,
+                link["parent"],
+                *(["–"] * 3 if nothing else [f"{link['mass']:.6g}", center, moments]),
+            ]
+        )
+    return table(rows)
+
+
+def _rotors(rotors: dict[str, Any]) -> list[str]:
+    rows = [["", "on", "gear ratio", "mass [kg]", "inertia about its axis [kg m²]"]]
+    for name, rotor in rotors.items():
+        ratios = _ratios(rotor["gear_ratios"]) or "stands still"
+        rows.append(
+            [name, rotor["mount"], ratios, f"{rotor['mass']:.4g}", f"{rotor['axial_inertia']:.4g}"]
+        )
+    return table(rows)
+
+
+def _ratios(ratios: dict[str, float]) -> str:
+    return ", ".join(f"{ratio:g} of {name}" for name, ratio in ratios.items())

@@ -142,6 +142,20 @@ def inertia(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
         )
 
 
+def nearest_possible(inertial: Inertial) -> Inertial:
+    """The body of the same mass whose second moments are nearest, in the Frobenius norm.
+
+    A body is possible where those, Σ = ½ tr(I) 1 - I, are positive semidefinite; the nearest such
+    matrix has 0 in place of the eigenvalues below.
+    """
+    I = np.asarray(inertial.inertia, dtype=float)
+    values, axes = np.linalg.eigh(np.trace(I) / 2 * np.eye(3) - I)
+    second = (axes * np.maximum(values, 0.0)) @ axes.T if inertial.mass else np.zeros((3, 3))
+    # I = tr(Σ) 1 - Σ
+    nearest = np.trace(second) * np.eye(3) - second
+    return Inertial(inertial.mass, inertial.center_of_mass, nearest)
+
+
 def mass(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
     """The complaint about a mass below 0."""
     if inertial.mass < 0:

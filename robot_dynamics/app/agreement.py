@@ -1,0 +1,95 @@
+"""How far the kernels of all formulations agree on a robot, joint by joint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..closure import ClosedChain
+from ..dynamics import InverseDynamics
+from ..dynamics.motors import tree_state
+from ..formulations import FORMULATIONS
+from ..formulations.equations import TERMS, Equations
+from ..mechanism import Mechanism
+from ..scalar import Floats
+from .compare import LARGEST_LAGRANGE_EULER
+
+STATES = 5
+"""Random states (by seed) at which torques are compared"""
+NEAR_HOME = 0.01
+"""rad or m: how far from home those of a closed chain are"""
+LEAST_SCALE = 1e-6
+"""Of the largest joint's scale: a joint below has rounding for a torque, and this for a scale"""
+LARGEST_COMPILED = 12
+"""Bodies above which only newton_euler, the default, is compiled for this: of open chains the
+others run as generated Python, of closed ones they are left out"""
+
+
+def agreement(mechanism: Mechanism) -> dict[str, Any]:
+    """What `InverseDynamics` gives by each formulation, beside Newton–Euler as it is written.
+
+    The reference is neither compiled, recorded nor regrouped; of a closed chain it is the cut-open
+    tree's, projected with Tᵀ. A joint's difference is relative to that joint's own scale:
+    the magnitudes of its torque's terms, summed over the states.
+
+    Returns:
+        disagreement: the worst joint of each formulation; disagreement_by_joint: all of them;
+        backends: what ran; left_out: formulations that would take long, and why.
+    """
+    bodies = len(mechanism.links) + len(mechanism.rotors)
+    disagreement, by_joint, backends, left_out = {}, {}, {}, {}
+    states, expected, scale = _reference(mechanism)
+    for name in FORMULATIONS:
+        if name == "lagrange_euler" and bodies > LARGEST_LAGRANGE_EULER:
+            left_out[name] = f"O(n⁴) above {LARGEST_LAGRANGE_EULER} bodies takes long"
+            continue
+        small = bodies <= LARGEST_COMPILED
+        if mechanism.loops and not small and name != "newton_euler":
+            left_out[name] = f"a closed chain of more than {LARGEST_COMPILED} bodies takes long"
+            continue
+        backend = "auto" if small or name == "newton_euler" else "python"
+        dynamics = InverseDynamics(mechanism, name, backend=backend)
+        single = [dynamics(*state) for state in zip(*states, strict=True)]
+        difference = np.abs([dynamics(*states) - expected, single - expected]).max(axis=(0, 1))
+        off = difference / scale
+        by_joint[name] = dict(zip(dynamics.actuated_names, off.tolist(), strict=True))
+        disagreement[name] = float(off.max(initial=0.0))
+        backends[name] = dynamics.backend
+    return {
+        "disagreement": disagreement,
+        "disagreement_by_joint": by_joint,
+        "backends": backends,
+        "left_out": left_out,
+    }
+
+
+def _reference(mechanism: Mechanism) -> tuple[tuple[Floats, Floats, Floats], Floats, Floats]:
+    """(q, qd, qdd) (k, n) of the joints that are given, tau (k, m) and each joint's scale (m,)."""
+    tree = replace(mechanism, loops=(), actuated=(), platform=None)
+    rng = np.random.default_rng(0)
+    n = len(mechanism.actuated_names if mechanism.loops else mechanism.joint_names)
+    q, qd, qdd = rng.uniform(-1, 1, (3, STATES, n))
+    over_tree, T = (q, qd, qdd), np.broadcast_to(np.eye(n), (STATES, n, n))
+    if mechanism.loops:
+        closed = ClosedChain(mechanism, terms=(), backend="python")
+        q = closed.home.q_r[:n] + NEAR_HOME * q
+        names = tree.joint_names
+        over_tree = tree_state(closed, q, qd, qdd, names)
+        # τ = Tᵀ τ_tree
+        order = [closed.coordinate_names.index(name) for name in names]
+        T = closed.forward(q, qd).T[:, order]
+    else:
+        names = tree.joint_names
+        T = T[..., [names.index(name) for name in mechanism.actuated_names]]
+
+    def torques(*terms: str) -> Floats:
+        equations = Equations.of(tree, terms=terms)
+        rows = [equations.torques(*state) for state in zip(*over_tree, strict=True)]
+        tau: Floats = np.einsum("kij,ki->kj", T, np.reshape(rows, (STATES, len(names))))
+        return tau
+
+    scale = np.sum([np.abs(torques(term)).sum(axis=0) for term in TERMS], axis=0)
+    least = LEAST_SCALE * scale.max(initial=0.0) or 1.0  # a robot without any torque
+    return (q, qd, qdd), torques(*TERMS), np.maximum(scale, least)

@@ -1,0 +1,118 @@
+"""What a description probably does not mean: hints for people, beside `rd.load`'s warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..errors import listed
+from ..mechanism import Limits, Link, Mechanism
+from ..mechanism.transform import lumped
+
+LONGEST = 50.0
+"""m: a robot that is longer is probably given in millimetres"""
+STEEL = 7850.0
+"""kg/m³"""
+FAR = 3.0
+"""Robot lengths: no centre of mass is further from its frame, no radius of gyration is longer"""
+LIMBS = 2
+"""Chains from the base, from which on a robot may walk or roll"""
+LIMB = 3
+"""Joints of a chain that may be a leg"""
+
+
+def oddities(mechanism: Mechanism, where: str) -> Iterator[str]:
+    """One line each."""
+    name = f"{where}: robot {mechanism.name!r}"
+    if weightless := [link for link in lumped(mechanism).links if _weighs_nothing(mechanism, link)]:
+        links = listed(link.name for link in weightless)
+        joints = listed(link.joint.name for link in weightless)
+        yield f"{name}: no mass and no inertia in {links} (moved by {joints}): is it missing?"
+    yield from _units(mechanism, name)
+
+
+def _weighs_nothing(mechanism: Mechanism, link: Link) -> bool:
+    """And is not just one of several joints in one place, as in a universal joint or a wrist."""
+    if not link.inertial.is_nothing:
+        return False
+    if any(rotor.mount == link.name or _drives(rotor.ratios, link) for rotor in mechanism.rotors):
+        return False
+    after = [each for each in lumped(mechanism).links if each.parent == link.name]
+    here = link.joint.tail.inverse()
+    places = [here.translation - each.joint.origin.translation for each in after]
+    return not after or any(float(np.linalg.norm(place)) > 1e-9 for place in places)
+
+
+def _drives(ratios: tuple[tuple[str, object], ...], link: Link) -> bool:
+    return any(name == link.joint.name for name, _ in ratios)
+
+
+def size(mechanism: Mechanism) -> float:
+    """m: the longest way from the base to a tip, with what sliding joints can add."""
+    found = {mechanism.base: 0.0}
+    for link in mechanism.links:
+        joint = link.joint
+        step = sum(float(np.linalg.norm(x.translation)) for x in (joint.origin, joint.tail))
+        if joint.slides:
+            ends = joint.limits or Limits()
+            step += max(abs(ends.lower or 0.0), abs(ends.upper or 0.0))
+        found[link.name] = found[link.parent] + step
+    return max(found.values())
+
+
+def _units(mechanism: Mechanism, name: str) -> Iterator[str]:
+    length = size(mechanism)
+    mass = sum(float(link.inertial.mass) for link in mechanism.links)
+    if length > LONGEST:
+        yield f"{name}: {length:.4g} m from the base to a tip: are lengths in millimetres?"
+        return
+    if length == 0:
+        return
+    # a ball of steel as wide as the robot is long
+    ball = STEEL * np.pi / 6 * length**3
+    if mass > ball:
+        yield (
+            f"{name}: {mass:.4g} kg, more than a ball of steel as wide as the robot is long "
+            f"({length:.3g} m, {ball:.3g} kg): are masses in grams?"
+        )
+    for link in mechanism.links:
+        body = link.inertial
+        away = float(np.linalg.norm(body.center_of_mass))
+        if away > FAR * length:
+            yield (
+                f"{_of(name, link)}: centre of mass {away:.4g} m from its frame, the robot is "
+                f"{length:.3g} m long: is it in millimetres?"
+            )
+        if body.mass > 0:
+            # radius of gyration: I = m r²
+            radius = float(np.sqrt(np.abs(body.inertia).max() / body.mass))
+            if radius > FAR * length:
+                yield (
+                    f"{_of(name, link)}: inertia of {body.mass:.3g} kg at {radius:.4g} m, the "
+                    f"robot is {length:.3g} m long: is it in kg mm² or g mm²?"
+                )
+
+
+def _of(name: str, link: Link) -> str:
+    return f"{name}: link {link.name!r}"
+
+
+def notes(mechanism: Mechanism) -> Iterator[str]:
+    """What may well be meant, one line each: legs or wheels on a base that is taken as fixed."""
+    tree = lumped(mechanism)
+    if tree.loops:
+        return
+    joints = {
+        link.name: sum(link.name in tree.path(each.name) for each in tree.links)
+        for link in tree.links
+        if link.parent == tree.base
+    }
+    legs = [name for name, count in joints.items() if count >= LIMB]
+    wheels = [name for name in joints if tree.link(name).joint.type == "continuous"]
+    limbs = max(legs, wheels, key=len)
+    if len(limbs) >= LIMBS:
+        yield (
+            f"the base {mechanism.base} is taken as fixed and carries {listed(limbs)}: if it "
+            "walks, rolls or flies, the torques hold while the base stands still"
+        )
