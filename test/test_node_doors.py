@@ -130,6 +130,7 @@ def test_what_no_model_is_built_from_is_what_no_model_reads():
     assert {
         "command_timeout",
         "on_timeout",
+        "ramp_time",
         "max_age",
         "lookahead",
         "missing_accelerations",

@@ -274,7 +274,7 @@ def long_command(rng: np.random.Generator) -> tuple[JointTrajectory, np.ndarray]
 
 
 def read(message: JointTrajectory) -> motion.Motion:
-    return motion.read(message, NAMES, np.zeros(2, dtype=bool), now=1, measured=True,
+    return motion.read(message, NAMES, np.zeros(2, dtype=bool), now=1, whole_state=False,
                        zero_accelerations=False)  # fmt: skip
 
 

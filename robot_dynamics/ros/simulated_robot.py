@@ -177,7 +177,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
                 self._robot.joints,
                 self._periodic,
                 now=self._now,
-                measured=False,
+                whole_state=True,
                 zero_accelerations=True,
             ).begun(self._now, *self._state())
         except RobotDynamicsError as error:

@@ -17,6 +17,7 @@ from .joint_states import JointStateReader, all_finite
 from .limits import CommandLimits, check_torques
 from .model import Model
 from .motion import Desired, Motion, Setpoint
+from .onset import Onset
 from .parameters import Settings
 from .refusal import RefusedError, Tally
 from .stamps import SECOND, Stamps, stamped
@@ -66,6 +67,7 @@ class FeedForward:
         self._output_at: int | None = None
         self._output_on_the_wall = 0.0
         self._at_rest = True
+        self._onset = Onset()
         self._forget_state()
 
     def _forget_state(self) -> None:
@@ -84,6 +86,7 @@ class FeedForward:
         if old is not None and old.has_the_joints_of(model):
             return
         self._motion = self._pending = None
+        self._onset = Onset()
         self.phase = "waiting"
         self._forget_state()
         self._known = frozenset(model.read)
@@ -134,7 +137,7 @@ class FeedForward:
                 self.model.joints,
                 self.model.periodic,
                 now=now,
-                measured=settings.measured,
+                whole_state=not settings.measured or self.model.feedback is not None,
                 zero_accelerations=settings.missing_accelerations == "zero",
                 limits=CommandLimits.of(settings, self.model),
             )
@@ -217,7 +220,7 @@ class FeedForward:
         if self._at_rest or self.model is None:
             return None
         try:
-            return self._published(self._resting(), now, now, at_rest=True)
+            return self._published(self._resting(), now, now, at_rest=True, last=True)
         except RobotDynamicsError as error:
             self.refuse("torques", error)
             return None
@@ -248,7 +251,8 @@ class FeedForward:
             self._motion = None
             return
         n = len(self.model.joints)
-        q = None if self._last_q is None else self._last_q[:n]
+        # where it is measured, no position is wanted any more: somebody may have moved the robot
+        q = None if self._last_q is None or self.settings.measured else self._last_q[:n]
         since = now - int((self.settings.command_timeout + 1) * SECOND)
         self._motion = Setpoint(Desired(q, np.zeros(n), np.zeros(n)), since)
 
@@ -329,6 +333,9 @@ class FeedForward:
         torques = self.model(q, qd, desired.qdd)
         if self.settings.max_acceleration and all_finite(torques):
             check_torques(self.model, self.settings.max_acceleration, q, qd, torques)
+        if self.model.feedback is not None:
+            n = len(self.model.joints)
+            torques = torques + self.model.feedback.torques(desired.q, desired.qd, q[:n], qd[:n])
         # where there are torques is where the robot can be left at rest
         self._last_q = q
         return torques
@@ -356,7 +363,8 @@ class FeedForward:
         if action == "stop":
             return self.farewell(now)
         if measured and action == "hold":
-            still = Desired(None, None, np.zeros(len(self.model.joints)))
+            rest = np.zeros(len(self.model.joints))
+            still = Desired(self._motion.at(time).q, rest, rest)
             return self._published(self._following(still, now), time, now)
         q = self._q if measured else self._last_q
         if q is None:
@@ -372,7 +380,15 @@ class FeedForward:
             return np.zeros(len(self.model.outputs))
         return self.model.at_rest(self._last_q)
 
-    def _published(self, torques: Floats, time: int, now: int, *, at_rest: bool = False) -> Torques:
+    def _published(
+        self, torques: Floats, time: int, now: int, *, at_rest: bool = False, last: bool = False
+    ) -> Torques:
+        """Torques within limits, as they go out.
+
+        Args:
+            at_rest: they carry the robot where it is.
+            last: nothing follows for now: they have to be right at once.
+        """
         assert self.model is not None
         if not all_finite(torques):
             by_joint = dict(zip(self.model.outputs, torques.tolist(), strict=True))
@@ -389,6 +405,12 @@ class FeedForward:
                 f"±{limits[k]:.6g} (effort_limits)",
             )
             torques = np.clip(torques, -limits, limits)
+        if last:
+            self._onset.interrupted(torques)
+        elif self.settings.ramp_time or self.model.slew is not None:
+            shaped = self._onset.shaped(torques, now, self.settings.ramp_time, self.model.slew)
+            at_rest = at_rest and bool((shaped == torques).all())
+            torques = shaped
         self.outputs += 1
         self._output_at, self._at_rest = now, at_rest
         self._output_on_the_wall = self._steady()

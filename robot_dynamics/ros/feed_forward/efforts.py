@@ -56,7 +56,7 @@ def fill(
         model.joints,
         model.periodic,
         now=now,
-        measured=True,
+        whole_state=False,
         zero_accelerations=True,
         limits=limits,
         always_a_course=True,

@@ -13,6 +13,7 @@ from ...dynamics.motors import gear_matrix
 from ...errors import InputError, choices, listed, wrong
 from ...mechanism import Inertial, Mechanism
 from ...scalar import Floats
+from .feedback import Feedback
 from .parameters import Settings
 from .sensors import Sensors
 
@@ -52,6 +53,8 @@ class Model:
         optional: the sensed ones.
         sensors: what is read of these; None where they are solved.
         periodic: (n,) which of the joints may turn forever.
+        slew: (m,) largest changes of the torques, N·m/s or N/s; None: no limit.
+        feedback: the PD loop; None: there is none.
         limits: (m,) largest magnitudes of the torques: `effort_limits`, else the description's;
             infinity where nothing is known.
 
@@ -81,6 +84,9 @@ class Model:
         self.periodic = np.array(
             [mechanism.joint(name).type == "continuous" for name in self.joints], dtype=bool
         )
+
+        self.slew = _one_each("slew_limits", settings.slew_limits, self.outputs)
+        self.feedback = self._feedback(settings)
 
         column = {name: k for k, name in enumerate(names)}
         self._read = np.array([column[name] for name in self.read], dtype=np.intp)
@@ -139,15 +145,29 @@ class Model:
             if name in locked:
                 raise wrong(InputError, "joints", name, "a joint that is not in locked_joints")
         outputs = joints if settings.side == "joint" else self._motors(settings.side, joints)
-        limits = settings.effort_limits
-        if limits and len(limits) != len(outputs):
-            raise wrong(
-                InputError,
-                "effort_limits",
-                list(limits),
-                f"{len(outputs)} numbers, one each for {listed(outputs)}",
-            )
-        return joints, outputs, np.array(limits or self._described_limits(joints))
+        limits = _one_each("effort_limits", settings.effort_limits, outputs)
+        if limits is None:
+            limits = self._described_limits(joints)
+        return joints, outputs, limits
+
+    def _feedback(self, settings: Settings) -> Feedback | None:
+        """The PD loop, where gains are set.
+
+        Raises:
+            InputError: too few or too many gains, or no place for them.
+        """
+        p = _one_each("p_gains", settings.p_gains, self.joints)
+        d = _one_each("d_gains", settings.d_gains, self.joints)
+        if p is None and d is None:
+            return None
+        gains = "p_gains" if settings.p_gains else "d_gains"
+        value = list(settings.p_gains or settings.d_gains)
+        if not settings.measured:
+            raise wrong(InputError, gains, value, "none: feedback commanded measures no error")
+        if settings.side != "joint":
+            raise wrong(InputError, gains, value, "none: they are of joints; set side to joint")
+        none = np.zeros(len(self.joints))
+        return Feedback(none if p is None else p, none if d is None else d, self.periodic)
 
     def _described_limits(self, joints: tuple[str, ...]) -> Floats:
         """(m,) largest magnitudes of the torques of `joints`, or of the motors, by the description.
@@ -261,3 +281,15 @@ class Model:
     def at_rest(self, q: Floats) -> Floats:
         """Torques (m,) that carry the robot where it is: of the chosen terms, gravity alone."""
         return self(q, np.zeros_like(q), np.zeros(len(self.joints)))
+
+
+def _one_each(name: str, values: tuple[float, ...], of: tuple[str, ...]) -> Floats | None:
+    """The values as an array; None: not set.
+
+    Raises:
+        InputError: they are not as many as the things that they are of.
+    """
+    if values and len(values) != len(of):
+        expected = f"{len(of)} numbers, one each for {listed(of)}"
+        raise wrong(InputError, name, list(values), expected)
+    return np.array(values) if values else None

@@ -153,7 +153,7 @@ def read(
     periodic: NDArray[np.bool_],
     *,
     now: int,
-    measured: bool,
+    whole_state: bool,
     zero_accelerations: bool,
     limits: CommandLimits = NO_LIMITS,
     always_a_course: bool = False,
@@ -167,7 +167,7 @@ def read(
         joints: the names that it has to have, in the order of the result.
         periodic: (n,) which of them may turn forever.
         now: the clock, ns.
-        measured: q and qd come from sensors: a single point need not carry them.
+        whole_state: a single point has to carry q and qd, too.
         zero_accelerations: a single point without accelerations has none, instead of being refused.
         limits: what it may ask for.
         always_a_course: one point is always one to be reached.
@@ -195,7 +195,7 @@ def read(
     if not (always_a_course or is_course(message)):
         # a stamp ahead must not keep it alive
         since = min(stamp, now) if stamp and now else stamp or now
-        return _setpoint(points, since, joints, measured, zero_accelerations, limits)
+        return _setpoint(points, since, joints, whole_state, zero_accelerations, limits)
     return _course(points, stamp, now, tuple(joints), periodic, limits)
 
 
@@ -283,7 +283,7 @@ def _setpoint(
     points: _Points,
     since: int,
     joints: Sequence[str],
-    measured: bool,
+    whole_state: bool,
     zero_accelerations: bool,
     limits: CommandLimits,
 ) -> Setpoint:
@@ -296,11 +296,12 @@ def _setpoint(
                 "points, or set missing_accelerations to zero",
             )
         qdd = np.zeros(len(joints))
-    if not measured:
+    if whole_state:
         for what, values in (("positions", q), ("velocities", qd)):
             if values is None:
                 raise RefusedError(
-                    f"no {what}", f"a single point carries no {what}, and feedback is commanded"
+                    f"no {what}",
+                    f"a single point carries no {what}, which feedback commanded and gains need",
                 )
     rates = np.zeros(len(joints)) if qd is None else np.abs(qd)
     limits.check(joints, rates, np.abs(qdd))

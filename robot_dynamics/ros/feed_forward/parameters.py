@@ -270,6 +270,42 @@ PARAMETERS = (
         minimum=0.0,
     ),
     Parameter(
+        "slew_limits",
+        "double_array",
+        (),
+        "N·m/s or N/s",
+        "torques change by no more than this, in the order they are published in; not set: no "
+        "limit",
+        minimum=0.0,
+    ),
+    Parameter(
+        "ramp_time",
+        "double",
+        0.0,
+        "s",
+        "how long torques take to come on, at the beginning and after an interruption; 0: no time",
+        minimum=0.0,
+        maximum=60.0,
+        at_once=True,
+    ),
+    Parameter(
+        "p_gains",
+        "double_array",
+        (),
+        "N·m/rad or N/m",
+        "torques per position error, in the order of the joints, for robots without a loop of "
+        "their own; not set: none",
+        minimum=0.0,
+    ),
+    Parameter(
+        "d_gains",
+        "double_array",
+        (),
+        "N·m·s/rad or N·s/m",
+        "torques per rate error, likewise; not set: none",
+        minimum=0.0,
+    ),
+    Parameter(
         "follow_joint_trajectory",
         "string",
         "",
@@ -311,6 +347,10 @@ class Settings:
     max_acceleration: float
     lead_in_acceleration: float
     effort_limits: tuple[float, ...]
+    slew_limits: tuple[float, ...]
+    ramp_time: float
+    p_gains: tuple[float, ...]
+    d_gains: tuple[float, ...]
     follow_joint_trajectory: str
 
     @classmethod

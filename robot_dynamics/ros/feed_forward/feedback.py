@@ -1,0 +1,29 @@
+"""A PD loop around the motion, for robots that have an effort interface and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...scalar import Floats
+
+
+class Feedback:
+    """τ = K_p (q_d - q) + K_d (q̇_d - q̇), joint by joint.
+
+    Args:
+        p, d: (n,) gains, N·m/rad and N·m·s/rad, or N/m and N·s/m.
+        periodic: (n,) which joints may turn forever: they go the short way round.
+    """
+
+    def __init__(self, p: Floats, d: Floats, periodic: NDArray[np.bool_]):
+        self._p, self._d, self._periodic = p, d, periodic
+
+    def torques(self, q_d: Floats | None, qd_d: Floats | None, q: Floats, qd: Floats) -> Floats:
+        """(n,) at q, qd (n,). Where no position is wanted, only rates are damped."""
+        error = 0.0 if q_d is None else self._shortest(q_d - q)
+        rate = -qd if qd_d is None else qd_d - qd
+        return np.asarray(self._p * error + self._d * rate)
+
+    def _shortest(self, error: Floats) -> Floats:
+        return error - np.where(self._periodic, 2 * np.pi * np.round(error / (2 * np.pi)), 0.0)
