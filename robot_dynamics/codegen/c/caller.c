@@ -15,9 +15,13 @@
  * after every finaliser of what is freed with it. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
+#ifdef _WIN32
+#include <windows.h>
+#else
+#include <dlfcn.h>
+#endif
 
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <numpy/arrayobject.h>
@@ -285,7 +289,11 @@ static PyObject *rows(PyObject *module, PyObject *arguments)
 
 static void close_library(PyObject *capsule)
 {
+#ifdef _WIN32
+    FreeLibrary(PyCapsule_GetPointer(capsule, NULL));
+#else
     dlclose(PyCapsule_GetPointer(capsule, NULL));
+#endif
 }
 
 static PyObject *closing(PyObject *module, PyObject *handle)
