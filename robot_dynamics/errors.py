@@ -6,9 +6,12 @@ character reaches a terminal or a log, no list of 100,000 names fills it.
 
 from __future__ import annotations
 
+import os
 import reprlib
+import sys
 from collections.abc import Iterable
 from itertools import islice
+from pathlib import Path
 from typing import TypeVar
 
 LONGEST = 1000
@@ -96,8 +99,24 @@ class TrajectoryError(RobotDynamicsError):
     """A commanded trajectory that cannot be followed."""
 
 
+_PACKAGE = str(Path(__file__).resolve().parent) + os.sep
+
+
+def callers_level() -> int:
+    """The stack level of the first caller outside this package, for `warnings.warn`."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
 class ClosureWarning(UserWarning):
-    """Some states of a batch are nan: they cannot be closed, or are too near a singularity."""
+    """A closed robot is computed with, but not quite as it was described.
+
+    A rough home was closed by a search, a joint that does no work is held, there are more motors
+    than are needed; or some states of a batch are nan: they can't be closed, or are too near a
+    singularity.
+    """
 
 
 _Error = TypeVar("_Error", bound=RobotDynamicsError)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..closure import ClosureSolver, LoopGeometry
+from ..closure import prepared
 from ..description import load
 from ..description.check import body, nearest_possible
 from ..errors import DescriptionError, listed
@@ -39,7 +39,13 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
         warnings.simplefilter("always")
         mechanism = load(source, strict=strict)
     complaints = [str(each.message) for each in caught]
-    for complaint in oddities(mechanism, source):
+    mended: list[str] = []
+    if mechanism.loops:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            mechanism, _ = prepared(mechanism)
+        mended = [str(each.message) for each in caught]
+    for complaint in (*mended, *oddities(mechanism, source)):
         if strict:
             raise DescriptionError(complaint, name=source)
         complaints.append(complaint)
@@ -87,7 +93,7 @@ def closure(mechanism: Mechanism) -> dict[str, Any]:
     Raises:
         DescriptionError, ClosureError: it can't be closed or held; see `closure.geometry.mobility`.
     """
-    solver = ClosureSolver(LoopGeometry.of(mechanism))
+    _, solver = prepared(mechanism)
     found, rows = solver.mobility, solver.geometry.constraints.rows
     return {
         "degrees_of_freedom": found.degrees_of_freedom,

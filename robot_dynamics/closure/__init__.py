@@ -17,6 +17,7 @@ from .dynamics.subsystems import Subsystems
 from .geometry.kinematic_state import KinematicState
 from .geometry.loop_geometry import LoopGeometry
 from .geometry.mobility import Mobility
+from .geometry.prepared import prepared
 from .geometry.solver import ClosureSolver
 from .sensing import Fit, SensorMonitor, Verdict, fit
 
@@ -32,4 +33,5 @@ __all__ = [
     "Subsystems",
     "Verdict",
     "fit",
+    "prepared",
 ]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import difflib
 import math
-import os
 import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-from ..errors import DescriptionError, choices, shown, wrong
+from ..errors import DescriptionError, callers_level, choices, shown, wrong
 from ..mechanism import Friction, Inertial, Limits, Pose
 from ..scalar import Array, array
 
@@ -25,18 +23,7 @@ def tolerate(complaint: DescriptionError, strict: bool) -> None:
     """Raise it if strict, else warn, at the line that called this package."""
     if strict:
         raise complaint
-    warnings.warn(str(complaint), DescriptionWarning, stacklevel=_outside())
-
-
-_PACKAGE = str(Path(__file__).resolve().parents[1]) + os.sep
-
-
-def _outside() -> int:
-    """The stack level of the first caller outside this package, for `warnings.warn`."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    return level
+    warnings.warn(str(complaint), DescriptionWarning, stacklevel=callers_level())
 
 
 def unknown(what: str, name: object, known: Iterable[str], noun: str = "") -> DescriptionError:

@@ -119,6 +119,9 @@ class InverseDynamics:
         self._motors: MotorSide | None = None
         self._regressor: RegressorKernel | None = None
         self._tree: Tree | None = None
+        if isinstance(chain, ClosedChain):
+            # home closed, joints held that do no work
+            mechanism = chain.mechanism
         self._robot = _Robot(mechanism, {}, mechanism, chain, chain.torques)
         self._unlock()
 

@@ -16,6 +16,7 @@ from ...scalar import Floats
 from ..geometry.functions import Mask
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.mobility import LEFT_OUT_TOLERANCE
+from ..geometry.prepared import prepared
 from ..geometry.solver import ClosureSolver
 from .continuation import Continuation
 from .control_model import ClosedModel
@@ -82,10 +83,10 @@ class ClosedChain:
             "backend": backend,
             "threads": threads,
         }
-        self._start(mechanism, None)
+        self._start(*prepared(mechanism))
 
-    def _start(self, mechanism: Mechanism, solver: ClosureSolver | None) -> None:
-        """Build all of it; a solver of a mechanism of the same geometry may be given."""
+    def _start(self, mechanism: Mechanism, solver: ClosureSolver) -> None:
+        """Build all of it, with the solver of a mechanism of the same geometry."""
         choices = self._choices
         sensed, condition_limit = choices["sensed"], choices["condition_limit"]
         if sensed and not mechanism.sensed:
@@ -97,7 +98,7 @@ class ClosedChain:
         parts = self._taken_apart(mechanism)
         self.sensed = sensed
         self.condition_limit = condition_limit
-        self.solver = solver or ClosureSolver(parts.geometry)
+        self.solver = solver
         found = self.solver.mobility
         kept = list(found.kept)
         model = ClosedModel(
@@ -135,7 +136,7 @@ class ClosedChain:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._choices = state["choices"]
-        self._start(state["mechanism"], None)
+        self._start(*prepared(state["mechanism"]))
         self._continuation.go_on(self.solver.state(state["origin"]), state["last"])
 
     def __copy__(self) -> ClosedChain:

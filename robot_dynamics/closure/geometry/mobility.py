@@ -9,17 +9,20 @@ import numpy as np
 
 from ...errors import ClosureError, DescriptionError
 from ...scalar import Floats
+from .closing import WELDED, Closing
 from .constraints import Row
 from .functions import Mask
 from .linear import pivots
 from .loop_geometry import LoopGeometry
+from .loose import Spin, loose_motions, loose_spins, spins, told
+from .mendable import Mendable
 
 RANK_TOLERANCE = 1e-4
 """Singular values below this share of the largest are no constraint. Generous, so that an angle
 written as 1.5708 does not make an independent row out of a redundant one."""
 HOME_TOLERANCE = 0.05
 """How far `home` may miss closure, in shares of the mechanism's size or in rad: rounding and a
-rough reading from a drawing are corrected, another configuration is not."""
+rough reading from a drawing are corrected; beyond, it is searched for, and that is said."""
 LEFT_OUT_TOLERANCE = 1e-3
 """How far a row that was left out as redundant may be violated, in the same measure"""
 NEIGHBOURS = 6
@@ -74,8 +77,10 @@ def explore(
     """Find degrees of freedom and redundant rows; bring home onto the closure.
 
     Raises:
-        DescriptionError: home leaves joints out or is far from closed; the actuated joints are
-            too few, too many, or don't hold the mechanism.
+        Mendable: home is far from closed, but a closed one is found; joints are loose, which do no
+            work.
+        DescriptionError: home leaves joints out or can't be closed; the actuated joints are too
+            few, too many, or don't hold the mechanism.
         ClosureError: home is a singular configuration.
     """
     start = given_home(geometry)
@@ -89,8 +94,11 @@ def explore(
         return row_scale * residual(q)
 
     miss = residual(start)
-    _refuse_far(geometry, start, rows, miss, error(start))
     motors = np.arange(len(start)) < geometry.actuated
+    far = _far(geometry, start, rows, miss, error(start))
+    if far is not None:
+        closing = Closing.of(geometry, residual, jacobian, row_scale, column_scale)
+        raise _searched(geometry, closing, start, motors, far)
     # the motors stay where home puts them; where that can't close, all joints give way
     home = _closed(start, error, scaled, column_scale, ~motors)
     if home is None:
@@ -108,9 +116,20 @@ def explore(
     places = [home, *_neighbours(home, error, scaled, column_scale)]
     ranks = [_rank(scaled(q)) for q in places]
     n, rank = len(home), max(ranks)
-    _check_actuation(geometry, n - rank)
     passive = [scaled(q)[:, geometry.actuated :] for q in places]
-    _check_hold(geometry, ranks, [_rank(J) for J in passive], passive[0])
+    size = next(
+        (float(1 / x) for x, row in zip(row_scale, rows, strict=True) if row.is_length), 1.0
+    )
+    passive_ranks = [_rank(J) for J in passive]
+    _check_regular(geometry, ranks, passive_ranks)
+    loose: list[Spin] = []
+    if passive_ranks[0] < n - geometry.actuated:
+        alike = [J for J, r in zip(passive, passive_ranks, strict=True) if r == passive_ranks[0]]
+        motions = loose_motions(alike, passive_ranks[0])
+        harmless, loose = spins(geometry, home, motions, column_scale, size)
+        if harmless:
+            raise loose_spins(geometry, harmless, home)
+    _check_actuation(geometry, n - rank, told(loose, size))
     kept = _independent(passive, n - geometry.actuated)
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
     order = pivots([J[list(kept)] for J in passive])
@@ -189,15 +208,16 @@ def _independent(jacobians: list[Floats], count: int) -> tuple[int, ...]:
     return tuple(sorted(kept))
 
 
-def _refuse_far(
+def _far(
     geometry: LoopGeometry, start: Floats, rows: tuple[Row, ...], miss: Floats, error: Floats
-) -> None:
+) -> DescriptionError | None:
+    """What is to be said where home is not nearly closed; None: it is."""
     motion = geometry.constraints.frames(start)
     for loop, (p, s) in zip(geometry.constraints.loops, motion, strict=True):
         relative = p.rotation.T @ s.rotation
         # the cosines of the rows vanish for frames turned by half a turn, too
-        if loop.type in ("fixed", "prismatic") and np.trace(relative) < 2.0:
-            raise DescriptionError(
+        if loop.type in WELDED and np.trace(relative) < 2.0:
+            return DescriptionError(
                 f"home: loop {loop.name!r}: its two frames are turned against each other by "
                 f"{np.degrees(np.arccos(np.clip((np.trace(relative) - 1) / 2, -1, 1))):.3g}°, "
                 f"but its joint is {loop.type}",
@@ -205,26 +225,72 @@ def _refuse_far(
                 value=relative.tolist(),
                 expected="equal orientations",
             )
-    if not len(error):
-        return
-    worst = int(np.argmax(abs(error)))
-    if not abs(error[worst]) <= HOME_TOLERANCE:
+    worst = int(np.argmax(abs(error))) if len(error) else 0
+    if not len(error) or abs(error[worst]) <= HOME_TOLERANCE:
+        return None
+    return DescriptionError(
+        f"home: loop {rows[worst].loop!r} does not close: {rows[worst].what} misses by "
+        f"{_amount(rows[worst], miss[worst])}",
+        name=rows[worst].loop,
+        value=float(miss[worst]),
+        expected="a configuration in which all loops are closed",
+    )
+
+
+def _searched(
+    geometry: LoopGeometry,
+    closing: Closing,
+    start: Floats,
+    motors: Mask,
+    far: DescriptionError,
+) -> Mendable:
+    """A rough home, and a closed one that was found from there.
+
+    Raises:
+        DescriptionError: there is none.
+    """
+    whom = ""
+    for free in (~motors, np.ones(len(start), dtype=bool)):
+        near = closing.from_pose(start, free)
+        found = [closing.unwound(near, start)] if near is not None else []
+        found = found or closing.from_anywhere(start, free)
+        if found:
+            break
+        whom = " (motors too)"
+    else:
         raise DescriptionError(
-            f"home: loop {rows[worst].loop!r} does not close: {rows[worst].what} misses by "
-            f"{_amount(rows[worst], miss[worst])}; correct home or the loop's frames",
-            name=rows[worst].loop,
-            value=float(miss[worst]),
-            expected="a configuration in which all loops are closed",
+            f"{far}; a search from there closes it nowhere: correct home or the loop's frames",
+            name=far.name,
+            value=far.value,
+            expected=far.expected,
         )
+    way = abs(found[0] - start) / closing.column_scale
+    moved = [i for i in np.argsort(-way, kind="stable")[:3] if way[i] > HOME_TOLERANCE]
+    moves = ", ".join(
+        f"{geometry.names[i]} from {start[i]:.4g} to {found[0][i]:.4g}" for i in moved
+    )
+    return Mendable(
+        f"{far}; it is closed by a search that moves {moves or 'little'}{whom}; write the closed "
+        "one into the description (`robot_dynamics close` does)",
+        home=dict(zip(geometry.names, map(float, found[0]), strict=True)),
+    )
 
 
 def _amount(row: Row, value: float) -> str:
     return f"{value:.4g} m" if row.is_length else f"{value:.4g} (the cosine of a right angle)"
 
 
-def _check_actuation(geometry: LoopGeometry, freedom: int) -> None:
+def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
+    """Check that as many motors as there are degrees of freedom hold the mechanism."""
     motors = geometry.names[: geometry.actuated]
     if len(motors) == freedom:
+        if loose:
+            raise DescriptionError(
+                f"actuated: with {', '.join(motors)} held, {loose}; choose other joints",
+                name="actuated",
+                value=list(motors),
+                expected="motors that hold the mechanism",
+            )
         return
     state, mend = (
         ("under-actuated", f"{freedom - len(motors)} more")
@@ -233,37 +299,24 @@ def _check_actuation(geometry: LoopGeometry, freedom: int) -> None:
     )
     said = "" if geometry.mechanism.actuated else " (no `actuated` is given: every joint counts)"
     raise DescriptionError(
-        f"actuated: {state}: {len(motors)} motors{said} on {freedom} degrees of freedom: "
-        f"{', '.join(motors)}; name {mend}",
+        f"actuated: {state}: {len(motors)} motor{'s' * (len(motors) != 1)}{said} on {freedom} "
+        f"degrees of freedom: "
+        f"{', '.join(motors)}; name {mend}" + (f": with these held, {loose}" if loose else ""),
         name="actuated",
         value=list(motors),
         expected=f"{freedom} joints",
     )
 
 
-def _check_hold(
-    geometry: LoopGeometry, ranks: list[int], passive_ranks: list[int], J: Floats
-) -> None:
-    """Check that nothing moves with the motors held."""
-    n_passive = J.shape[1]
-    if passive_ranks[0] == n_passive:
-        return
-    if max(passive_ranks) == n_passive or ranks[0] < max(ranks):
+def _check_regular(geometry: LoopGeometry, ranks: list[int], passive_ranks: list[int]) -> None:
+    """Raises ClosureError where home is singular: something moves there that is held beside it."""
+    lacking = max(passive_ranks) - passive_ranks[0]
+    if lacking or ranks[0] < max(ranks):
+        n_passive = len(geometry.names) - geometry.actuated
         raise ClosureError(
-            f"home: it is singular: {n_passive - passive_ranks[0]} of the passive joints' "
-            "motions are not held by the motors there, though they are beside it; choose "
-            "another home",
+            f"home: it is singular: {max(lacking, 1)} of the passive joints' motions are not held "
+            "by the motors there, though they are beside it; choose another home",
             name="home",
             value=passive_ranks[0],
             expected=f"a passive Jacobian of rank {n_passive}",
         )
-    loose = abs(np.linalg.svd(J)[2][-1])
-    names = geometry.names[geometry.actuated :]
-    moving = [name for name, x in zip(names, loose, strict=True) if x > 0.1 * max(loose)]
-    raise DescriptionError(
-        f"actuated: with {', '.join(geometry.names[: geometry.actuated])} held, "
-        f"{', '.join(moving)} can still move; choose other joints",
-        name="actuated",
-        value=moving,
-        expected="motors that hold the mechanism",
-    )

@@ -1,0 +1,178 @@
+"""Loose motions that do no work: a rod between two ball joints spins about itself.
+
+The motors neither hold nor feel it, so that one of its joints may be held where it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...errors import listed
+from ...mechanism import Attachment, Mechanism, Pose
+from ...mechanism.transform import standard_form
+from ...scalar import Floats, array
+from .kinematics import TreeMotion
+from .loop_geometry import LoopGeometry
+from .mendable import Mendable
+
+OFF_AXIS = 1e-3
+"""How far the centre of mass of what spins may lie off the axis, in shares of the size"""
+NEAR_AXIS = 0.1
+"""The same of what still looks like a spin: gravity turns it, so that it is not held unasked"""
+UNROUND = 1e-2
+"""Share of its inertia by which what spins may differ from a body of revolution, unsaid"""
+STILL = 1e-6
+"""Share of the fastest below which something is at rest"""
+
+
+@dataclass(frozen=True)
+class Spin:
+    """One loose motion, with the other ones' held joints at rest."""
+
+    joint: str
+    """The one to hold"""
+    value: float
+    """Where, rad or m"""
+    moving: tuple[str, ...]
+    """The joints that move"""
+    links: tuple[str, ...]
+    """The links with a mass that move"""
+    off_axis: float
+    """m: how far their centres of mass lie off the axis, at the most"""
+    unround: float
+    """0 of a body of revolution about that axis, in shares of its largest moment"""
+
+    @property
+    def what(self) -> str:
+        """For messages."""
+        return f"{listed(map(repr, self.links))}" if self.links else "a link without mass"
+
+
+def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mendable:
+    """Loose motions that do no work, to be taken out."""
+    said = "; ".join(
+        f"{spin.what} spins freely about itself ({', '.join(spin.moving)}), which does no "
+        f"work: {spin.joint} is held at {spin.value:.6g}{_unsaid(spin)}"
+        for spin in spins
+    )
+    locked = ", ".join(f"{spin.joint}: {spin.value:.6g}" for spin in spins)
+    return Mendable(
+        f"loops: {said}; to say so yourself write `locked: {{{locked}}}`, or make the ball joint "
+        "at one end universal",
+        home=dict(zip(geometry.names, map(float, home), strict=True)),
+        held=tuple(spin.joint for spin in spins),
+    )
+
+
+def told(others: list[Spin], size: float) -> str:
+    """What to do about loose motions that are not taken out."""
+    rods = [spin for spin in others if spin.off_axis <= NEAR_AXIS * size]
+    rest = [name for spin in others if spin not in rods for name in spin.moving]
+    said = [f"{listed(dict.fromkeys(rest))} can still move"] if rest else []
+    for spin in rods:
+        said.append(
+            f"{spin.what} spins freely about itself ({', '.join(spin.moving)}), its centre of mass "
+            f"{spin.off_axis:.2g} m off that axis: make the ball joint at one end universal, or "
+            f"hold it with `locked: {{{spin.joint}: {spin.value:.6g}}}`"
+        )
+    return "; ".join(said)
+
+
+def _unsaid(spin: Spin) -> str:
+    if spin.unround <= UNROUND:
+        return ""
+    return f" (its inertia is {100 * spin.unround:.2g} % off a body of revolution's)"
+
+
+def loose_motions(jacobians: list[Floats], rank: int) -> list[Floats]:
+    """(n_passive, k) of each place: what is left of the passive joints with the motors held."""
+    return [np.linalg.svd(J)[2][rank:].T for J in jacobians]
+
+
+def spins(
+    geometry: LoopGeometry, home: Floats, motions: list[Floats], column_scale: Floats, size: float
+) -> tuple[list[Spin], list[Spin]]:
+    """(loose motions that do no work, the others).
+
+    Args:
+        motions: (n_passive, k) of each place, the first of them home; scaled columns.
+    """
+    a, names = geometry.actuated, geometry.names[geometry.actuated :]
+    chosen = _largest(motions, geometry.sensed)
+    # one motion a joint that may be held, the others of these at rest
+    apart = motions[0] @ np.linalg.inv(motions[0][chosen])
+    bodies = standard_form(replace(geometry.mechanism, loops=(), platform=None))
+    motion = TreeMotion(bodies, geometry.constraints.coordinates, home)
+    found: list[Spin] = []
+    others: list[Spin] = []
+    for place, column in zip(chosen, apart.T, strict=True):
+        moving = tuple(
+            name for name, x in zip(names, column, strict=True) if abs(x) > STILL * max(abs(column))
+        )
+        way = np.concatenate([np.zeros(a), column]) * column_scale
+        links, off, unround = _at(bodies, motion, way)
+        joint = names[place]
+        spin = Spin(joint, float(home[a + place]), moving, links, off, unround)
+        if off <= OFF_AXIS * size and not _moves_platform(geometry, home, way):
+            found.append(spin)
+        else:
+            others.append(spin)
+    return found, others
+
+
+def _largest(motions: list[Floats], sensed: int) -> list[int]:
+    """As many joints as there are loose motions: those that take most part in them everywhere."""
+    rest = [N.copy() for N in motions]
+    chosen: list[int] = []
+    for _ in range(rest[0].shape[1]):
+        part = np.min([np.linalg.norm(N, axis=1) for N in rest], axis=0)
+        # a sensor's joint only where there is no other
+        part[:sensed] *= 1e-3
+        best = int(np.argmax(part > 0.999 * part.max()))
+        chosen.append(best)
+        for N in rest:
+            direction = N[best] / np.linalg.norm(N[best])
+            N -= np.outer(N @ direction, direction)
+    return chosen
+
+
+def _at(bodies: Mechanism, motion: TreeMotion, way: Floats) -> tuple[tuple[str, ...], float, float]:
+    """(links with a mass that move, m their centres are off the axis, how unround they are)."""
+    moved: list[str] = []
+    off = unround = 0.0
+    fastest = 0.0
+    rates = []
+    for link in bodies.links:
+        body = link.inertial
+        frame = motion.frame(Attachment(link.name, Pose(translation=body.center_of_mass)))
+        v, w = frame.V @ way, frame.W @ way
+        rates.append((link.name, body, frame.rotation.T @ w, float(np.linalg.norm(v))))
+        fastest = max(fastest, float(np.linalg.norm(w)), float(np.linalg.norm(v)))
+    for name, body, turn, speed in rates:
+        turning = float(np.linalg.norm(turn))
+        if body.is_nothing or max(turning, speed) <= STILL * fastest:
+            continue
+        moved.append(name)
+        off = max(off, speed / turning if turning > STILL * fastest else np.inf)
+        if turning > STILL * fastest:
+            unround = max(unround, _unround(array(body.inertia), turn / turning))
+    return tuple(moved), off, unround
+
+
+def _unround(inertia: Floats, axis: Floats) -> float:
+    """How far a tensor is from one of revolution about the axis, in shares of its largest entry."""
+    # two axes normal to it
+    across = np.linalg.svd(axis[None])[2][1:]
+    I = np.vstack([axis, across]) @ np.asarray(inertia, dtype=float) @ np.vstack([axis, across]).T
+    parts = (I[0, 1], I[0, 2], I[1, 2], (I[1, 1] - I[2, 2]) / 2)
+    largest = float(np.max(abs(I), initial=0.0))
+    return float(max(map(abs, parts)) / largest) if largest else 0.0
+
+
+def _moves_platform(geometry: LoopGeometry, home: Floats, way: Floats) -> bool:
+    if geometry.pose_constraints is None:
+        return False
+    J = geometry.constraint_jacobian(home)
+    return bool(np.linalg.norm(J @ way) > STILL * np.linalg.norm(way))

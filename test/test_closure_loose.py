@@ -1,0 +1,166 @@
+"""Rods between ball joints spin about themselves; poses that do not close are searched for."""
+
+from __future__ import annotations
+
+import pickle
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from closed_robots import Oracle, load, revolute
+
+import robot_dynamics as rd
+from robot_dynamics.errors import ClosureWarning, DescriptionError
+
+QUARTER = np.pi / 2
+
+
+def spatial_four_bar(izz: float = 0.0, center: float = 0.0) -> dict:
+    """Crank, rod on two ball joints, rocker (RSSR): the rod's spin is idle. Home is rough."""
+    thin = {"ixx": 0.02, "iyy": 0.02, "izz": izz}
+    stout = {"ixx": 0.01, "iyy": 0.02, "izz": 0.03}
+    return {
+        "robot": "rssr",
+        "gravity": [1.0, -2.0, -9.0],
+        "links": [
+            {
+                "name": "crank",
+                "joint": revolute("crank"),
+                "a": 0.15,
+                "mass": 1.5,
+                "center_of_mass": [-0.05, 0.02, 0.01],
+                "inertia": stout,
+            },
+            {"name": "wrist0", "joint": revolute("yaw"), "alpha": QUARTER},
+            {"name": "wrist1", "joint": revolute("pitch"), "theta": QUARTER, "alpha": QUARTER},
+            {
+                "name": "rod",
+                "joint": revolute("spin"),
+                "d": 0.45,
+                "mass": 0.8,
+                "center_of_mass": [center, 0.0, -0.2],
+                "inertia": thin,
+            },
+            {
+                "name": "rocker",
+                "parent": "base",
+                "origin": {"xyz": [0.4, 0.15, 0.1], "rpy": [0.6, 0.3, 0.2]},
+                "joint": revolute("rocker"),
+                "a": 0.3,
+                "mass": 1.2,
+                "center_of_mass": [-0.1, 0.0, 0.03],
+                "inertia": stout,
+                "friction": {"viscous": 0.3},
+            },
+        ],
+        "loops": [
+            {
+                "name": "ball",
+                "type": "spherical",
+                "predecessor": {"link": "rocker"},
+                "successor": {"link": "rod"},
+            }
+        ],
+        "actuated": ["crank"],
+        "home": {"crank": 0.4, "yaw": 0.3, "pitch": 0.4, "spin": 0.7, "rocker": 1.0},
+    }
+
+
+def built(robot: dict, folder) -> rd.InverseDynamics:
+    with pytest.warns(ClosureWarning):
+        return rd.InverseDynamics(load(robot, folder), backend="python")
+
+
+def test_a_rod_that_spins_about_itself_is_held_and_its_spin_does_no_work(tmp_path):
+    robot = spatial_four_bar()
+    with pytest.warns(ClosureWarning) as caught:
+        dynamics = rd.InverseDynamics(load(robot, tmp_path), backend="python")
+    rough, loose = (str(each.message) for each in caught)
+    assert "home: loop 'ball' does not close" in rough
+    assert "'rod' spins freely about itself (spin)" in loose
+    assert "spin is held at " in loose
+    assert "`locked: {spin: " in loose
+    assert {each.filename for each in caught} == {__file__}
+    chain = dynamics.closed
+    assert chain.degrees_of_freedom == 1
+    assert "spin" not in dynamics.mechanism.joint_names
+    # the motors are where home puts them
+    assert chain.home.q_a == pytest.approx([0.4], abs=1e-12)
+
+    # Pinocchio's cut tree with the spin as a coordinate of its own, turned anyhow
+    names = ("crank", "spin", "yaw", "pitch", "rocker")
+    oracle = Oracle(robot, names, 2)
+    generator = np.random.default_rng(3)
+    for _ in range(3):
+        q, qd, qdd = generator.uniform(-0.3, 0.3, (3, 1))
+        found = chain.forward(q + 0.4)
+        joints = dict(zip(chain.coordinate_names, found.q_r, strict=True))
+        spin, rate, acceleration = generator.uniform(-2, 2, 3)
+        whole = np.array([spin if name == "spin" else joints[name] for name in names])
+        tau = oracle.torques(whole, np.array([qd[0], rate]), np.array([qdd[0], acceleration]))
+        assert tau[1] == pytest.approx(0.0, abs=1e-12)
+        assert dynamics(q + 0.4, qd, qdd) == pytest.approx(tau[:1], abs=1e-9)
+
+
+def test_where_a_round_rod_is_held_makes_no_difference(tmp_path):
+    robot = spatial_four_bar(izz=0.004)
+    free = built(robot, tmp_path)
+    robot["locked"] = {"spin": -1.3}
+    del robot["home"]["spin"]
+    locked = built(robot, tmp_path)
+    state = np.random.default_rng(4).uniform(-0.3, 0.3, (3, 6, 1))
+    assert free(*state) == pytest.approx(locked(*state), abs=1e-10)
+
+
+def test_what_was_held_stays_so_in_copies_and_is_said_once(tmp_path, recwarn):
+    dynamics = built(spatial_four_bar(), tmp_path)
+    recwarn.clear()
+    state = np.array([[0.5], [0.2], [0.1]])
+    for copy in (pickle.loads(pickle.dumps(dynamics)), deepcopy(dynamics)):
+        assert copy(*state) == pytest.approx(dynamics(*state), abs=1e-12)
+    dynamics.gravity_vector = [0.0, 0.0, -3.7]
+    assert np.isfinite(dynamics(*state)).all()
+    assert not [each for each in recwarn if issubclass(each.category, ClosureWarning)]
+
+
+def test_a_rod_that_gravity_turns_is_refused_with_the_line_that_holds_it(tmp_path):
+    robot = spatial_four_bar(center=0.01)
+    with pytest.warns(ClosureWarning), pytest.raises(DescriptionError) as error:
+        rd.InverseDynamics(load(robot, tmp_path))
+    text = str(error.value)
+    assert "under-actuated: 1 motor on 2 degrees of freedom" in text
+    assert "'rod' spins freely about itself (spin), its centre of mass 0.01 m off that axis" in text
+    assert "`locked: {spin: 0.7" in text
+
+
+def test_a_rod_that_is_not_round_says_by_how_much(tmp_path):
+    robot = spatial_four_bar()
+    robot["links"][3]["inertia"] = {"ixx": 0.02, "iyy": 0.016, "izz": 0.0}
+    with pytest.warns(ClosureWarning, match=r"its inertia is 10 % off a body of revolution's"):
+        rd.InverseDynamics(load(robot, tmp_path), backend="python")
+
+
+def test_a_motion_that_takes_the_platform_along_is_no_spin(tmp_path):
+    robot = spatial_four_bar() | {"platform": "rod"}
+    with pytest.warns(ClosureWarning), pytest.raises(DescriptionError, match=r"name 1 more"):
+        rd.InverseDynamics(load(robot, tmp_path))
+
+
+def test_a_pose_is_closed_from_anywhere_the_same_way_each_time(tmp_path):
+    """Whatever the guess of the passive joints, the motors stay, and the loops are closed."""
+    robot = spatial_four_bar()
+    robot["locked"] = {"spin": 0.0}
+    del robot["home"]["spin"]
+    generator = np.random.default_rng(5)
+    homes = []
+    for _ in range(6):
+        for name in ("yaw", "pitch", "rocker"):
+            robot["home"][name] = float(generator.uniform(-np.pi, np.pi))
+        chain, again = (built(robot, tmp_path).closed for _ in range(2))
+        assert chain.home.residual < 1e-11
+        assert chain.home.q_a == pytest.approx([0.4], abs=1e-12)
+        assert np.array_equal(chain.home.q_r, again.home.q_r)
+        homes.append(np.exp(1j * chain.home.q_r))
+    # there are two ways to put it together, and a wrist of three turns has each twice
+    distinct = {tuple(np.round(home, 6)) for home in homes}
+    assert 1 < len(distinct) <= 4
