@@ -14,6 +14,7 @@ platform, subsystems and control_model. They run in q_r = [q_a; q_s; q_p], of wh
 
 from .dynamics.chain import CONDITION_LIMIT, ClosedChain
 from .dynamics.subsystems import Subsystems
+from .geometry.assembly import AssemblyMode, assembly_modes
 from .geometry.kinematic_state import KinematicState
 from .geometry.loop_geometry import LoopGeometry
 from .geometry.mobility import Mobility
@@ -23,6 +24,7 @@ from .sensing import Fit, SensorMonitor, Verdict, fit
 
 __all__ = [
     "CONDITION_LIMIT",
+    "AssemblyMode",
     "ClosedChain",
     "ClosureSolver",
     "Fit",
@@ -32,6 +34,7 @@ __all__ = [
     "SensorMonitor",
     "Subsystems",
     "Verdict",
+    "assembly_modes",
     "fit",
     "prepared",
 ]

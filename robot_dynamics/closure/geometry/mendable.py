@@ -22,11 +22,12 @@ class Mendable(DescriptionError):  # noqa: N818  it is caught, mended and said a
         self, message: str, *, home: Mapping[str, float], held: tuple[str, ...] = ()
     ) -> None:
         super().__init__(message, name="loops" if held else "home", value=list(held))
-        self._home, self._held = dict(home), held
+        self.home: Mapping[str, float] = dict(home)
+        self._held = held
 
     def mended(self, mechanism: Mechanism) -> Mechanism:
         """The same robot, home closed and these joints held."""
-        places = {name: self._home[name] for name in self._held}
-        home = {name: value for name, value in self._home.items() if name not in places}
+        places = {name: self.home[name] for name in self._held}
+        home = {name: value for name, value in self.home.items() if name not in places}
         sensed = tuple(name for name in mechanism.sensed if name not in places)
         return replace(with_locked_joints(mechanism, places), home=home, sensed=sensed)

@@ -12,7 +12,7 @@ from .solver import ClosureSolver
 
 
 def prepared(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver]:
-    """The same mechanism without loose spins that do no work, and its position problem.
+    """The same mechanism with home closed and without loose spins, and its position problem.
 
     Raises:
         DescriptionError, ClosureError: see `mobility.explore`.
@@ -20,9 +20,19 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver]:
     Warns:
         ClosureWarning: a rough home was closed by a search; a joint is held that spins freely.
     """
-    try:
-        return mechanism, ClosureSolver(LoopGeometry.of(mechanism))
-    except Mendable as complaint:
+    mechanism, solver, complaints = mended(mechanism)
+    for complaint in complaints:
         warnings.warn(str(complaint), ClosureWarning, stacklevel=callers_level())
-        # what is left may still be wrong, and is then said
-        return prepared(complaint.mended(mechanism))
+    return mechanism, solver
+
+
+def mended(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver, list[Mendable]]:
+    """The same, with what was mended instead of warnings."""
+    complaints: list[Mendable] = []
+    while True:
+        try:
+            return mechanism, ClosureSolver(LoopGeometry.of(mechanism)), complaints
+        except Mendable as complaint:
+            complaints.append(complaint)
+            # what is left may still be wrong, and is then said
+            mechanism = complaint.mended(mechanism)

@@ -1,0 +1,98 @@
+"""The ways to put a mechanism together with its motors where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...mechanism import Attachment, Mechanism
+from ...scalar import Floats
+from .closing import TRIES, Closing
+from .functions import fast
+from .kinematics import TreeMotion
+from .prepared import mended
+from .solver import ClosureSolver
+
+SAME = 1e-5
+"""m and cosines: links that are no farther apart are in one place"""
+SINGULAR = 1e6
+"""Condition number from which on a configuration is no assembly mode"""
+FEW_TRIES = 8
+MANY_JOINTS = 30
+"""Joints above which a search takes long, and is tried but a few times"""
+
+
+@dataclass(frozen=True)
+class AssemblyMode:
+    """One closed configuration with the motors where home puts them."""
+
+    home: Mapping[str, float]
+    """Every joint's position, rad or m"""
+    distance: float
+    """From the first: root mean square over the joints, rad or shares of the mechanism's size"""
+    condition: float
+    """Of the passive Jacobian"""
+
+
+def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[AssemblyMode]:
+    """Those that a seeded search finds: home's first, then the nearest to it.
+
+    Args:
+        mechanism: with loops. Joints that `home` leaves out begin at 0.
+        tries: how many poses of the passive joints the search begins at.
+
+    Raises:
+        DescriptionError, ClosureError: home can't be closed, or the motors don't hold it.
+    """
+    mechanism, solver, complaints = mended(with_whole_home(mechanism))
+    rest: dict[str, float] = {}
+    for complaint in complaints:
+        rest |= complaint.home
+    geometry, n = solver.geometry, len(solver.geometry.names)
+    if tries is None:
+        tries = TRIES if n <= MANY_JOINTS else FEW_TRIES
+    home = solver.mobility.home
+    closing = _closing(solver)
+    found = [home, *closing.from_anywhere(home, np.arange(n) >= geometry.actuated, tries)]
+    modes: list[AssemblyMode] = []
+    places: list[Floats] = []
+    for q in found:
+        place = _places(solver, q)
+        if any(np.max(abs(place - other), initial=0.0) <= SAME for other in places):
+            continue
+        places.append(place)
+        condition = float(solver.state(q).condition)
+        if not modes or condition <= SINGULAR:
+            values = rest | dict(zip(geometry.names, map(float, q), strict=True))
+            modes.append(AssemblyMode(values, closing.distance(q, home), condition))
+    return modes
+
+
+def with_whole_home(mechanism: Mechanism) -> Mechanism:
+    """The same with 0 for the joints that home leaves out."""
+    return replace(mechanism, home=dict.fromkeys(mechanism.joint_names, 0.0) | dict(mechanism.home))
+
+
+def _closing(solver: ClosureSolver) -> Closing:
+    geometry, n = solver.geometry, len(solver.geometry.names)
+    closure, found = geometry.constraints, solver.mobility
+    m = len(closure.rows)
+    residual, jacobian = (
+        fast(function, [n], shape)
+        for function, shape in ((closure.residual, (m,)), (closure.jacobian, (m, n)))
+    )
+    return Closing.of(geometry, residual, jacobian, found.row_scale, found.column_scale)
+
+
+def _places(solver: ClosureSolver, q: Floats) -> Floats:
+    """Where the links are that weigh something or are joined by loops: what can be seen."""
+    geometry = solver.geometry
+    closure = geometry.constraints
+    motion = TreeMotion(closure.tree, closure.coordinates, q)
+    moving = {link.name: link for link in geometry.mechanism.moving}
+    seen = {side.link for loop in closure.loops for side in (loop.predecessor, loop.successor)}
+    seen |= {name for name, link in moving.items() if not link.inertial.is_nothing}
+    frames = [motion.frame(Attachment(name)) for name in closure.tree.index() if name in seen]
+    return np.concatenate([np.array([*f.point, *f.rotation.ravel()]) for f in frames])
