@@ -275,7 +275,7 @@ def long_command(rng: np.random.Generator) -> tuple[JointTrajectory, np.ndarray]
 
 def read(message: JointTrajectory) -> motion.Motion:
     return motion.read(message, NAMES, np.zeros(2, dtype=bool), now=1, whole_state=False,
-                       zero_accelerations=False)  # fmt: skip
+                       missing=None)  # fmt: skip
 
 
 def test_every_point_of_a_long_message_is_where_it_was_in_it():

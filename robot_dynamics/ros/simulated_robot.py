@@ -41,7 +41,7 @@ from ..mechanism import Mechanism
 from ..scalar import Floats
 from ..simulation.tracking import Sample, TrackedRobot, pd_gains
 from .executable import run
-from .feed_forward.motion import Desired, Motion, Setpoint
+from .feed_forward.motion import Desired, Motion, Setpoint, no_accelerations
 from .feed_forward.motion import read as read_motion
 from .feed_forward.parameters import Parameter
 from .feed_forward.stamps import SECOND, nanoseconds
@@ -178,7 +178,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
                 self._periodic,
                 now=self._now,
                 whole_state=True,
-                zero_accelerations=True,
+                missing=no_accelerations(self._robot.joints),
             ).begun(self._now, *self._state())
         except RobotDynamicsError as error:
             self.get_logger().warning(f"~/joint_trajectory: {error}; not used")

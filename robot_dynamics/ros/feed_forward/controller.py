@@ -13,12 +13,15 @@ from ...errors import ClosureError, RobotDynamicsError
 from ...scalar import Floats
 from . import efforts
 from . import motion as motions
+from .derivative import Derivative
 from .joint_states import JointStateReader, all_finite
 from .limits import CommandLimits, check_torques
+from .merging import Merging, Reading
 from .model import Model
 from .motion import Desired, Motion, Setpoint
 from .onset import Onset
 from .parameters import Settings
+from .rates import Rates
 from .refusal import RefusedError, Tally
 from .stamps import SECOND, Stamps, stamped
 
@@ -72,7 +75,9 @@ class FeedForward:
 
     def _forget_state(self) -> None:
         self._reader = JointStateReader(())
-        self._known: frozenset[str] = frozenset()
+        self._known = self._driven = frozenset[str]()
+        self.merging, self.rates = Merging(()), Rates()
+        self._accelerations: Derivative | None = None
         self._q = self._qd = np.zeros(0)
         self._message: Any = None
         self._last_q: Floats | None = None
@@ -89,10 +94,15 @@ class FeedForward:
         self._onset = Onset()
         self.phase = "waiting"
         self._forget_state()
-        self._known = frozenset(model.read)
+        self._known, self._driven = frozenset(model.read), frozenset(model.joints)
         besides = model.read[len(model.joints) :]
         self._reader = JointStateReader(
             model.read if self.settings.measured else besides, model.optional
+        )
+        self.merging = Merging(self._reader.joints, model.optional)
+        mechanism = model.wish.mechanism
+        self.rates = Rates(
+            [name for name in model.read if mechanism.joint(name).type == "continuous"]
         )
 
     def state(self, message: Any, now: int) -> Torques | None:
@@ -103,10 +113,7 @@ class FeedForward:
             if message.name and self._known.isdisjoint(message.name):
                 self.foreign += 1
                 return None
-            stamp = stamped(message.header)
-            time = self._state_stamps.checked(stamp, now, self.settings.max_age)
-            if self._reader.joints:
-                self._q, self._qd = self._reader.read(message)
+            time = self._read(message, now)
         except RobotDynamicsError as error:
             self.refuse("joint_states", error)
             return None
@@ -117,10 +124,35 @@ class FeedForward:
                 f"no reading of {', '.join(map(repr, self._reader.missing))}: going on with "
                 "solved values",
             )
-        self._state_stamps.accept(time, now)
         self._message, self.state_at = message, now
         self.states += 1
+        if self.settings.merge_states and self._driven.isdisjoint(message.name):
+            return None
         return self._output(time, now)
+
+    def _read(self, message: Any, now: int) -> int:
+        """Take q and qd from a JointState; its time, ns.
+
+        Raises:
+            RefusedError: it is none of this robot, or comes at a wrong time.
+        """
+        settings, stamps = self.settings, self._state_stamps
+        told: dict[str, Reading] = {}
+        stamp = stamped(message.header)
+        if settings.merge_states:
+            stamps = self.merging.stamps(message.name)
+        time = stamps.checked(stamp, now, settings.max_age)
+        whole = message
+        if settings.merge_states:
+            whole, told = self.merging.merged(message, time, settings.max_age)
+        if self._reader.joints:
+            fill = None
+            if settings.missing_velocities == "derive":
+                fill = self.rates.at(time, settings.derivative_filter)
+            self._q, self._qd = self._reader.read(whole, fill)
+        stamps.accept(time, now)
+        self.merging.keep(told)
+        return time
 
     def command(self, message: Any, now: int) -> None:
         """A JointTrajectory came. It takes over with the next state."""
@@ -138,16 +170,39 @@ class FeedForward:
                 self.model.periodic,
                 now=now,
                 whole_state=not settings.measured or self.model.feedback is not None,
-                zero_accelerations=settings.missing_accelerations == "zero",
+                missing=self._missing(),
                 limits=CommandLimits.of(settings, self.model),
             )
         except RobotDynamicsError as error:
             self.refuse("command", error)
             return
+        self._accelerations = self._derived
         if is_state and stamp:
             self._command_stamps.accept(stamp, now)
         self.command_at = now
         self.commands += 1
+
+    def _missing(self) -> motions.Missing | None:
+        """What gives a single point the accelerations that it lacks."""
+        assert self.model is not None
+        self._derived = self._accelerations
+        if self.settings.missing_accelerations == "zero":
+            return motions.no_accelerations(self.model.joints)
+        return self._derive if self.settings.missing_accelerations == "derive" else None
+
+    def _derive(self, qd: Floats | None, time: int) -> Floats:
+        if qd is None:
+            raise RefusedError(
+                "no velocities", "a single point carries no velocities to derive accelerations from"
+            )
+        before = self._accelerations
+        self._derived = (
+            Derivative(qd, time)
+            if before is None
+            else before.next(qd, time, self.settings.derivative_filter)
+        )
+        # a first point says nothing about accelerations
+        return np.zeros_like(qd) if self._derived.value is None else self._derived.value
 
     def fill(self, message: Any, now: int) -> None:
         """Give the points of a JointTrajectory for another controller their torques.
@@ -236,6 +291,7 @@ class FeedForward:
     def _clock_broke(self, what: str, now: int) -> Torques | None:
         """Earlier stamps and times are void: the command is over."""
         self._state_stamps.forget()
+        self.merging.forget()
         self._command_stamps.forget()
         self._note("clock", what, f"the clock {what}: the command is over")
         output = self._stopped(now)

@@ -86,6 +86,7 @@ class Diagnosis:
                 "backend": controller.model.dynamics.backend,
                 "building a new model": "yes" if busy else "no",
             }
+        values |= readings(controller, now)
         level, message = self._verdict(controller, rates, new)
         if description_refused:
             values["newest description"] = "refused"
@@ -109,6 +110,19 @@ class Diagnosis:
         if controller.phase == "timeout":
             return WARN, f"no command: {controller.settings.on_timeout}"
         return OK, {"waiting": "waiting for a command"}.get(controller.phase, "publishing torques")
+
+
+def readings(controller: FeedForward, now: int) -> dict[str, str]:
+    """What is known of the states' parts, where they come in parts or incomplete."""
+    settings, period, values = controller.settings, controller.rates.period, {}
+    if settings.missing_velocities == "derive" and period is not None:
+        values["derived velocities are late by (s)"] = (
+            f"{settings.derivative_filter + period / 2:.4f}"
+        )
+    if settings.merge_states:
+        ages = controller.merging.ages(now)
+        values |= {f"age of {name} (s)": f"{age:.3f}" for name, age in sorted(ages.items())}
+    return values
 
 
 def closure(model: Model) -> tuple[dict[str, str], list[str]]:

@@ -57,7 +57,7 @@ def fill(
         model.periodic,
         now=now,
         whole_state=False,
-        zero_accelerations=True,
+        missing=None,
         limits=limits,
         always_a_course=True,
     )

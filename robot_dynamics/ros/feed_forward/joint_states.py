@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 from ...errors import listed
 from ...scalar import Floats
 from .refusal import RefusedError
+
+Fill = Callable[[tuple[str, ...], Floats, Floats], Floats]
+"""(names, q, qd with NaN where nobody told) → qd"""
+
+DERIVE = "set missing_velocities to derive"
 
 
 class JointStateReader:
@@ -34,8 +39,12 @@ class JointStateReader:
         self._places = np.zeros(0, dtype=np.intp)
         self._columns: tuple[str, ...] = ()
 
-    def read(self, message: Any) -> tuple[Floats, Floats]:
+    def read(self, message: Any, fill: Fill | None = None) -> tuple[Floats, Floats]:
         """q, qd (k,) in the order of `joints`.
+
+        Args:
+            message: a JointState.
+            fill: makes rates where there are none, or NaN; None: such a message is refused.
 
         Raises:
             RefusedError: a joint is missing or named twice, lengths differ, there are no rates,
@@ -49,17 +58,22 @@ class JointStateReader:
             raise RefusedError(
                 "wrong length", f"{len(message.position)} positions for {n} names, expected {n}"
             )
-        if len(message.velocity) != n:
-            if len(message.velocity) == 0:
+        velocities = message.velocity
+        if len(velocities) != n:
+            if len(velocities):
+                raise RefusedError(
+                    "wrong length", f"{len(velocities)} velocities for {n} names, expected {n}"
+                )
+            if fill is None:
                 raise RefusedError(
                     "no velocities",
                     "velocity is empty, expected a rate for every joint; let the driver or "
-                    "joint_state_broadcaster publish it, or set feedback to commanded",
+                    f"joint_state_broadcaster publish it, {DERIVE}, or set feedback to commanded",
                 )
-            raise RefusedError(
-                "wrong length", f"{len(message.velocity)} velocities for {n} names, expected {n}"
-            )
-        q, qd = np.frombuffer(message.position)[at], np.frombuffer(message.velocity)[at]
+            velocities = np.full(n, math.nan)
+        q, qd = np.frombuffer(message.position)[at], np.frombuffer(velocities)[at]
+        if fill is not None:
+            qd = fill(columns, q, qd)
         if self._optional:
             q, qd = self._with_gaps(q, qd, columns)
         needed = slice(self._needed)
@@ -97,8 +111,10 @@ class JointStateReader:
         for what, values in (("position", q), ("velocity", qd)):
             for name, value in zip(self.joints, values.tolist(), strict=False):
                 if not np.isfinite(value):
+                    hint = f" (it may not be there yet; {DERIVE})" if what == "velocity" else ""
                     raise RefusedError(
-                        "not finite", f"{what} of {name!r} is {value}, expected a finite number"
+                        "not finite",
+                        f"{what} of {name!r} is {value}, expected a finite number{hint}",
                     )
         raise RefusedError("not finite", "the values are too large to add up")
 

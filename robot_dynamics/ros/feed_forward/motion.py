@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Protocol
@@ -147,6 +147,15 @@ class Course:
         return (time - self.start) / SECOND - self.trajectory.end
 
 
+Missing = Callable[[Floats | None, int], Floats]
+"""(q̇ (n,) of a single point, its time in ns) → q̈ (n,)"""
+
+
+def no_accelerations(joints: Sequence[str]) -> Missing:
+    """What is not said is zero."""
+    return lambda _qd, _time: np.zeros(len(joints))
+
+
 def read(
     message: Any,
     joints: Sequence[str],
@@ -154,7 +163,7 @@ def read(
     *,
     now: int,
     whole_state: bool,
-    zero_accelerations: bool,
+    missing: Missing | None,
     limits: CommandLimits = NO_LIMITS,
     always_a_course: bool = False,
 ) -> Motion:
@@ -168,7 +177,7 @@ def read(
         periodic: (n,) which of them may turn forever.
         now: the clock, ns.
         whole_state: a single point has to carry q and qd, too.
-        zero_accelerations: a single point without accelerations has none, instead of being refused.
+        missing: gives a single point the accelerations that it lacks; None: it is refused.
         limits: what it may ask for.
         always_a_course: one point is always one to be reached.
 
@@ -195,7 +204,7 @@ def read(
     if not (always_a_course or is_course(message)):
         # a stamp ahead must not keep it alive
         since = min(stamp, now) if stamp and now else stamp or now
-        return _setpoint(points, since, joints, whole_state, zero_accelerations, limits)
+        return _setpoint(points, since, joints, whole_state, missing, limits)
     return _course(points, stamp, now, tuple(joints), periodic, limits)
 
 
@@ -284,18 +293,18 @@ def _setpoint(
     since: int,
     joints: Sequence[str],
     whole_state: bool,
-    zero_accelerations: bool,
+    missing: Missing | None,
     limits: CommandLimits,
 ) -> Setpoint:
     q, qd, qdd = map(points.first, _CARRIED)
     if qdd is None:
-        if not zero_accelerations:
+        if missing is None:
             raise RefusedError(
                 "no accelerations",
                 "a single point carries no accelerations; give them, send a trajectory of several "
-                "points, or set missing_accelerations to zero",
+                "points, or set missing_accelerations to zero or derive",
             )
-        qdd = np.zeros(len(joints))
+        qdd = missing(qd, since)
     if whole_state:
         for what, values in (("positions", q), ("velocities", qd)):
             if values is None:

@@ -194,8 +194,37 @@ PARAMETERS = (
         "string",
         "refuse",
         "",
-        "accelerations that a single point lacks: refuse it, or take zero",
-        choices=("refuse", "zero"),
+        "accelerations that a single point lacks: refuse it, take zero, or derive them from the "
+        "rates of a stream of points",
+        choices=("refuse", "zero", "derive"),
+        at_once=True,
+    ),
+    Parameter(
+        "missing_velocities",
+        "string",
+        "refuse",
+        "",
+        "rates that a state lacks, or that are NaN: refuse it, or derive them from positions",
+        choices=("refuse", "derive"),
+        at_once=True,
+    ),
+    Parameter(
+        "derivative_filter",
+        "double",
+        0.02,
+        "s",
+        "time constant of the filter of what is derived, which is late by it and half a period",
+        minimum=0.0,
+        maximum=1.0,
+        at_once=True,
+    ),
+    Parameter(
+        "merge_states",
+        "bool",
+        False,
+        "",
+        "take states from messages with some of the joints each, as those of an arm and its "
+        "gripper; a joint that was told of longer ago than max_age is missing",
         at_once=True,
     ),
     Parameter(
@@ -340,6 +369,9 @@ class Settings:
     condition_limit: float
     rate: float
     missing_accelerations: str
+    missing_velocities: str
+    derivative_filter: float
+    merge_states: bool
     command_timeout: float
     on_timeout: str
     max_age: float
