@@ -6,4 +6,4 @@ from robot_dynamics.ros.launching import launch_description
 
 
 def generate_launch_description() -> LaunchDescription:
-    return launch_description("five_bar", loops=True)
+    return launch_description("config/five_bar.yaml", loops=True)

@@ -6,4 +6,4 @@ from robot_dynamics.ros.launching import launch_description
 
 
 def generate_launch_description() -> LaunchDescription:
-    return launch_description("gough_stewart", loops=True)
+    return launch_description("config/gough_stewart.yaml", loops=True)

@@ -6,4 +6,4 @@ from robot_dynamics.ros.launching import launch_description
 
 
 def generate_launch_description() -> LaunchDescription:
-    return launch_description("rrr", loops=True)
+    return launch_description("config/rrr.yaml", loops=True)

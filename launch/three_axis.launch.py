@@ -6,4 +6,4 @@ from robot_dynamics.ros.launching import launch_description
 
 
 def generate_launch_description() -> LaunchDescription:
-    return launch_description("three_axis")
+    return launch_description("config/three_axis.yaml")

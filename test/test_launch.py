@@ -1,160 +1,73 @@
-"""polar.launch.py with the simulated robot: a commanded motion gets the torques of [5.17]."""
+"""What is launched does what the node promises: the launch tests in launch_tests/, and exit codes.
+
+Each of launch_tests/ runs by launch_testing's own command, in a process and a domain of its own:
+its pytest plugin does not know pytest 9.
+"""
 
 from __future__ import annotations
 
 import os
-import time
-import unittest
+import shutil
+import subprocess
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
-pytest.importorskip(
-    "launch_testing",
-    reason="launch_testing is part of ROS 2 and not on PyPI: on a ROS 2 machine `colcon test` "
-    "runs this test",
+TEST = Path(__file__).parent
+FILES = sorted(path.name for path in (TEST / "launch_tests").glob("*.py"))
+
+needs_launch = pytest.mark.skipif(
+    find_spec("launch_testing") is None or find_spec("launch_ros") is None,
+    reason="SKIPPED LOUDLY: launch_testing is part of ROS 2 and not on PyPI: on a ROS 2 machine "
+    "`colcon test` runs this test",
+)
+needs_simulator = pytest.mark.skipif(
+    find_spec("mujoco") is None,
+    reason="SKIPPED LOUDLY: mujoco is not installed (extra `sim`), so that nothing is simulated",
 )
 
-import launch_testing.actions
-import launch_testing.asserts
-import numpy as np
-import rclpy
-from builtin_interfaces.msg import Duration, Time
-from launch import LaunchDescription
-from launch.actions import IncludeLaunchDescription
-from launch.substitutions import PathJoinSubstitution
-from launch_ros.substitutions import FindPackageShare
-from rclpy.executors import SingleThreadedExecutor
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-# what is launched is alone in its domain
-os.environ["ROS_DOMAIN_ID"] = str(1 + os.getpid() % 100)
-os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-
-PATIENCE = 60.0
-"""s until the test gives up: far beyond what a loaded machine needs"""
-M1, L1, M2 = 10.0, 0.5, 5.0
-SWING = np.array([0.8, 0.3])
-DURATION = 2
-"""s of the motion: a cubic from rest to rest"""
-SECOND = 1_000_000_000
-ROUNDING = 1e-9
-"""Relative: the trajectory's time passes through floats of s"""
-
-
-@pytest.mark.launch_test
-def generate_test_description() -> LaunchDescription:
-    polar = PathJoinSubstitution([FindPackageShare("robot_dynamics"), "launch", "polar.launch.py"])
-    arguments = {"sim": "true", "controller": "arm_controller"}
-    return LaunchDescription(
-        [
-            IncludeLaunchDescription(polar, launch_arguments=arguments.items()),
-            launch_testing.actions.ReadyToTest(),
-        ]
+def run(*command: str, seconds: float) -> subprocess.CompletedProcess:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(TEST), os.environ.get("PYTHONPATH")])),
+        "ROS_DOMAIN_ID": str(101 + os.getpid() % 100),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    }
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=seconds, check=False
     )
 
 
-def nanoseconds(stamp: Time) -> int:
-    return stamp.sec * SECOND + stamp.nanosec
+@needs_launch
+@needs_simulator
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("file", [name for name in FILES if name != "watcher.py"])
+def test_what_is_launched_does_what_is_promised(file):
+    path = str(TEST / "launch_tests" / file)
+    result = run(sys.executable, "-m", "launch_testing.launch_test", path, seconds=1700)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
-with_simulator = unittest.skipUnless(find_spec("mujoco"), "mujoco is not installed: extra `sim`")
-
-
-@with_simulator
-class TestWhileItRuns(unittest.TestCase):
-    def setUp(self):
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context)
-        self.node = rclpy.create_node("watcher", context=self.context)
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
-        self.states: dict[int, JointState] = {}
-        self.efforts: dict[int, JointState] = {}
-        self.commands: list[list[float]] = []
-        subscribe = self.node.create_subscription
-        subscribe(JointState, "joint_states", self.keep(self.states), 100)
-        subscribe(JointState, "feed_forward/effort", self.keep(self.efforts), 100)
-        subscribe(
-            Float64MultiArray,
-            "arm_controller/commands",
-            lambda message: self.commands.append(list(message.data)),
-            100,
-        )
-        self.command = self.node.create_publisher(JointTrajectory, "feed_forward/command", 10)
-
-    def tearDown(self):
-        self.executor.shutdown()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
-
-    @staticmethod
-    def keep(messages: dict[int, JointState]):
-        return lambda message: messages.update({nanoseconds(message.header.stamp): message})
-
-    def until(self, done, what: str):
-        deadline = time.monotonic() + PATIENCE
-        while not done():
-            seen = f"{len(self.states)} states, {len(self.efforts)} efforts, {self.commands[-1:]}"
-            assert time.monotonic() < deadline, f"waited for {what}; there were {seen}"
-            self.executor.spin_once(timeout_sec=0.05)
-
-    def test_every_state_of_a_motion_gets_its_torque(self):
-        self.until(lambda: self.states, "joint states")
-        # the simulated robot and the node
-        self.until(lambda: self.command.get_subscription_count() >= 2, "both that follow")
-        newest = self.states[max(self.states)]
-        place = {name: k for k, name in enumerate(newest.name)}
-        start = max(self.states) + SECOND // 2
-        home = np.array([newest.position[place[name]] for name in ("theta1", "d2")])
-        points = [
-            JointTrajectoryPoint(
-                positions=(home + part * SWING).tolist(),
-                velocities=[0.0, 0.0],
-                time_from_start=Duration(sec=part * DURATION),
-            )
-            for part in (0, 1)
-        ]
-        message = JointTrajectory(joint_names=["theta1", "d2"], points=points)
-        message.header.stamp = Time(sec=start // SECOND, nanosec=start % SECOND)
-        self.command.publish(message)
-        self.until(
-            lambda: self.states and max(self.states) > start + DURATION * SECOND,
-            "the end of the motion",
-        )
-        compared = 0
-        for stamp in sorted(self.efforts.keys() & self.states.keys()):
-            u = (stamp - start) / SECOND / DURATION
-            if not 0 <= u < 1:
-                continue
-            state, found = self.states[stamp], self.efforts[stamp]
-            (_, d2), (theta1_rate, d2_rate) = (
-                [values[place[name]] for name in ("theta1", "d2")]
-                for values in (state.position, state.velocity)
-            )
-            qdd = (6 - 12 * u) / DURATION**2 * SWING
-            expected = [
-                (M1 * L1**2 + M2 * d2**2) * qdd[0] + 2 * M2 * d2 * d2_rate * theta1_rate,
-                M2 * qdd[1] - M2 * d2 * theta1_rate**2,
-            ]
-            assert list(found.name) == ["theta1", "d2"]
-            np.testing.assert_allclose(found.effort, expected, rtol=ROUNDING, atol=ROUNDING)
-            assert list(found.effort) in self.commands
-            compared += 1
-        assert compared > 100
-        moved = self.states[max(self.states)].position[place["d2"]] - home[1]
-        assert abs(moved) > 0.01, "the simulated robot takes the torques"
-
-
-@launch_testing.post_shutdown_test()
-@with_simulator
-class TestAfterItEnded(unittest.TestCase):
-    def test_all_ended_well(self, proc_info):
-        launch_testing.asserts.assertExitCodes(proc_info)
-
-    def test_nothing_failed_on_the_way(self, proc_output):
-        for process in proc_output.process_names():
-            for line in proc_output[process]:
-                assert b"Traceback" not in line.text
+@needs_launch
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["robot", "description:=nowhere.urdf"], "feed_forward: nowhere.urdf: no such file"),
+        (["polar", "params_file:=nowhere.yaml"], "params_file: nowhere.yaml: no such file"),
+        (["polar", "formulation:=newton"], "formulation"),
+    ],
+)
+def test_a_node_that_dies_at_its_start_ends_the_launch_with_its_code(arguments, words):
+    ros2 = shutil.which("ros2")
+    if ros2 is None:
+        pytest.skip("SKIPPED LOUDLY: ros2 is not on the PATH")
+    robot, *rest = arguments
+    file = f"{robot}.launch.py"
+    result = run(ros2, "launch", "robot_dynamics", file, *rest, seconds=120)
+    told = result.stdout + result.stderr
+    assert result.returncode == 1, told
+    assert words in told
+    assert "Traceback" not in told

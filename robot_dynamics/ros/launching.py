@@ -5,10 +5,12 @@ For launch files only: needs ROS's `launch`.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
@@ -18,12 +20,18 @@ PARAMETERS = PathJoinSubstitution(
     [FindPackageShare("robot_dynamics"), "config", "feed_forward.yaml"]
 )
 
+RVIZ = PathJoinSubstitution([FindPackageShare("robot_dynamics"), "rviz", "robot.rviz"])
 
-def launch_description(robot: str = "", *, loops: bool = False) -> LaunchDescription:
+RESPAWN_DELAY = 1.0
+"""s"""
+
+
+def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescription:
     """What a launch file's `generate_launch_description` returns.
 
     Args:
-        robot: the name of a shipped robot's file in config/; none: an argument says which.
+        file: the description of a shipped robot, as `config/polar.yaml`; none: an argument says
+            which.
         loops: does it have loops? Then `sensed` is an argument.
     """
 
@@ -31,10 +39,12 @@ def launch_description(robot: str = "", *, loops: bool = False) -> LaunchDescrip
         return DeclareLaunchArgument(name, default_value=default, description=description, **more)
 
     yes_or_no = {"choices": ["true", "false", "True", "False"]}
+    maybe = {"choices": ["", *yes_or_no["choices"]]}
+    levels = {"choices": ["debug", "info", "warn", "error", "fatal"]}
     arguments = [
         argument(
             "description",
-            f"package://robot_dynamics/config/{robot}.yaml" if robot else "",
+            f"package://robot_dynamics/{file}" if file else "",
             "path or package:// URL; empty: topic robot_description",
         ),
         argument("formulation", "", "of the inverse dynamics; empty: as in params_file"),
@@ -52,14 +62,29 @@ def launch_description(robot: str = "", *, loops: bool = False) -> LaunchDescrip
             "take the time from /clock; default: as sim",
             **yes_or_no,
         ),
+        argument(
+            "publish_clock",
+            "",
+            "with sim: does this robot publish /clock? One may. Empty: as in params_file, where it "
+            "says so, else as use_sim_time",
+            **maybe,
+        ),
+        argument("rviz", "false", "show the robot in RViz", **yes_or_no),
+        argument("log_level", "info", "of the nodes", **levels),
+        argument(
+            "respawn",
+            "false",
+            "start a node that failed again, instead of ending the launch",
+            **yes_or_no,
+        ),
     ]
-    if loops or not robot:
+    if loops or not file:
         arguments.append(
             argument(
                 "sensed",
                 "",
                 "read and watch the sensors on passive joints; empty: as in params_file",
-                choices=["", *yes_or_no["choices"]],
+                **maybe,
             )
         )
     return LaunchDescription([*arguments, OpaqueFunction(function=_nodes)])
@@ -80,38 +105,67 @@ def _nodes(context: LaunchContext) -> list[Node]:
         for name in ("description", "formulation")
         if value(name)
     }
-    description = {key: chosen[key] for key in chosen if key == "description"}
-    if value("sensed"):
-        chosen["sensed"] = is_true("sensed")
+    simulated = {key: chosen[key] for key in chosen if key == "description"}
+    for name, parameters in (("sensed", chosen), ("publish_clock", simulated)):
+        if value(name):
+            parameters[name] = is_true(name)
     use_sim_time = {"use_sim_time": is_true("use_sim_time")}
     efforts = f"{value('controller')}/commands"
-    common = {
+    level = value("log_level")
+    common = {"namespace": value("namespace"), "output": "screen"}
+    ours = {
+        **common,
         "package": "robot_dynamics",
-        "namespace": value("namespace"),
-        "output": "screen",
+        "ros_arguments": [] if level == "info" else ["--log-level", level],
+        "respawn": is_true("respawn"),
+        "respawn_delay": RESPAWN_DELAY,
+        "on_exit": None if is_true("respawn") else _ended,
     }
     from_file = [value("params_file")] if value("params_file") else []
+    for file in from_file:
+        # launch warns, and starts the nodes with their defaults: gravity might come twice
+        if not Path(file).is_file():
+            raise RuntimeError(f"params_file: {file}: no such file")
     started = [
         Node(
             executable="feed_forward",
             name="feed_forward",
             parameters=[*from_file, use_sim_time, chosen],
             remappings=[("~/commands", efforts)],
-            **common,
+            **ours,
         )
     ]
     if is_true("sim"):
         # one trajectory on feed_forward/command moves the robot and its feed-forward alike
+        clock = {"publish_clock": use_sim_time["use_sim_time"]}
         started.append(
             Node(
                 executable="simulated_robot",
                 name="simulated_robot",
-                parameters=[*from_file, {"publish_clock": True}, description],
+                parameters=[clock, *from_file, use_sim_time, simulated],
                 remappings=[
                     ("~/commands", efforts),
                     ("~/joint_trajectory", "feed_forward/command"),
                 ],
+                **ours,
+            )
+        )
+    if is_true("rviz"):
+        started.append(
+            Node(
+                package="rviz2",
+                executable="rviz2",
+                name="rviz2",
+                arguments=["-d", RVIZ],
+                parameters=[use_sim_time],
                 **common,
             )
         )
     return started
+
+
+def _ended(event: ProcessExited, _context: LaunchContext) -> None:
+    """A node that fails ends the launch, which then exits with 1 as the node does."""
+    if event.returncode:
+        # launch has no other way to an exit code that is not 0
+        raise RuntimeError(f"{event.process_name} ended with exit code {event.returncode}")

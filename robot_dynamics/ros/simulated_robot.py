@@ -4,7 +4,8 @@
 |---|---|---|---|
 | in | `~/commands` | std_msgs/Float64MultiArray | joint torques in the order of `joints`, added to those of the PD loop |
 | in | `~/joint_trajectory` | trajectory_msgs/JointTrajectory | what the PD loop follows |
-| out | `joint_states` | sensor_msgs/JointState | all joints, once a period, stamped in simulated time |
+| in | `robot_description` | std_msgs/String, transient local | the robot, when the parameter `description` is empty |
+| out | `joint_states` | sensor_msgs/JointState | all joints, once a period, stamped in the robot's time |
 | out | `/clock` | rosgraph_msgs/Clock | simulated time, when asked |
 
 Two ways to run:
@@ -12,6 +13,10 @@ Two ways to run:
   torques that have come are used.
 - in lock step (`command_wait` > 0): once the motion has begun, a period is over when the torques
   that answer its state have come. The result does not depend on the load of the machine.
+
+Its time begins at zero where it is its own: it publishes /clock, runs in lock step, or at another
+`real_time_factor` than 1. Else it follows its node's clock: the wall's, or with `use_sim_time`
+the /clock of another robot, pauses included.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -29,14 +34,15 @@ from builtin_interfaces.msg import Time
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from ..description import load
+from ..description import load, load_urdf_text
 from ..dynamics import InverseDynamics
-from ..errors import InputError, RobotDynamicsError, choices, wrong
+from ..errors import InputError, RobotDynamicsError, choices, one_line, wrong
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from ..simulation.tracking import Sample, TrackedRobot, pd_gains
@@ -45,10 +51,13 @@ from .feed_forward.motion import Desired, Motion, Setpoint, no_accelerations
 from .feed_forward.motion import read as read_motion
 from .feed_forward.parameters import Parameter
 from .feed_forward.stamps import SECOND, nanoseconds
+from .pace import Pace
 from .simulated_robot_parameters import PARAMETERS
 
 CLOCK_PERIOD = SECOND // 100
 """ns between two messages on /clock"""
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class SimulatedRobot(Node):  # type: ignore[misc]
@@ -60,15 +69,54 @@ class SimulatedRobot(Node):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__("simulated_robot")
-        values = {each.name: self._declare(each) for each in PARAMETERS}
-        if not values["description"]:
-            raise wrong(InputError, "description", "", "a path or a package:// URL")
-        mechanism = load(values["description"])
+        values = self._values = {each.name: self._declare(each) for each in PARAMETERS}
+        self._robot: TrackedRobot
+        self._stands = False
+        self._period = round(SECOND / values["update_rate"])
+        self._wait = round(values["command_wait"] * SECOND)  # 0: real time; else lock step
+        self._braked: bool = values["brakes"]
+        factor = values["real_time_factor"]
+        if values["publish_clock"] or self._wait or factor != 1.0:
+            self._pace = Pace(self._period)
+        else:
+            clock = self.get_clock()
+            ahead = CLOCK_PERIOD if self.get_parameter("use_sim_time").value else 0
+            self._pace = Pace(self._period, lambda: clock.now().nanoseconds, ahead)
+        self._asked: int | None = None  # when, on the wall, torques were asked for
+        self._missed = 0
+        self._release = 0
+
+        self._states = self.create_publisher(JointState, "joint_states", 10)
+        self._ticker = (
+            self.create_publisher(ClockMessage, "/clock", 10) if values["publish_clock"] else None
+        )
+        if values["description"]:
+            self._stand(load(values["description"]))
+        else:
+            self.create_subscription(String, "robot_description", self._on_description, LATCHED)
+            self.get_logger().info("waits for the robot on the topic robot_description")
+        self.create_timer(
+            self._period / SECOND / factor if factor > 0 else 0.0,
+            self._on_timer,
+            # the wall's own, whatever time the node is on
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
+
+    def _on_description(self, message: String) -> None:
+        if self._stands:
+            return  # the robot that stands there stays
+        try:
+            self._stand(load_urdf_text(message.data))
+        except RobotDynamicsError as error:
+            self.get_logger().error(f"robot_description: {one_line(error)}; not used")
+
+    def _stand(self, mechanism: Mechanism) -> None:
+        """The robot stands at its start."""
+        values = self._values
         p_gains, d_gains = values["p_gains"], values["d_gains"]
         if values["bandwidth"] > 0:
             p_gains, d_gains = self._gains(mechanism, values)
-        self._period = round(SECOND / values["update_rate"])
-        self._robot = TrackedRobot(
+        robot = TrackedRobot(
             mechanism,
             joints=values["joints"],
             period=self._period / SECOND,
@@ -78,39 +126,24 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             delay=values["delay"],
             start=values["start"] or None,
         )
-        self._wait = round(values["command_wait"] * SECOND)  # 0: real time; else lock step
-        self._braked: bool = values["brakes"]
-        self._ticks = 0
-        self._asked: int | None = None  # when, on the wall, torques were asked for
-        self._missed = 0
-        n = len(self._robot.joints)
-        self._periodic = np.array(
-            [mechanism.joint(j).type == "continuous" for j in self._robot.joints]
-        )
-        self._desired: Motion = Setpoint(Desired(self._state()[0], np.zeros(n), np.zeros(n)), 0)
-        self._release = 0
-        self._efforts = np.zeros(n)
-        self._record = Record(Path(values["record"]), self._robot) if values["record"] else None
-
-        self._states = self.create_publisher(JointState, "joint_states", 10)
-        self._ticker = (
-            self.create_publisher(ClockMessage, "/clock", 10) if values["publish_clock"] else None
-        )
+        self._periodic = np.array([mechanism.joint(j).type == "continuous" for j in robot.joints])
+        self._efforts = np.zeros(len(robot.joints))
+        self._record = Record(Path(values["record"]), robot) if values["record"] else None
+        self._robot = robot
+        self._stay()
+        self._stands = True
         if self._wait:
             self.create_subscription(JointState, "~/stamped_commands", self._on_answer, 10)
         else:
             self.create_subscription(Float64MultiArray, "~/commands", self._on_commands, 10)
         self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 10)
-        factor = values["real_time_factor"]
-        self.create_timer(
-            self._period / SECOND / factor if factor > 0 else 0.0,
-            self._on_timer,
-            # the wall's own, whatever time the node is on
-            clock=Clock(clock_type=ClockType.STEADY_TIME),
-        )
-        self.get_logger().info(
-            f"{mechanism.name}: takes torques for {', '.join(self._robot.joints)}"
-        )
+        joints = one_line(", ".join(robot.joints))
+        self.get_logger().info(f"{one_line(mechanism.name)}: takes torques for {joints}")
+
+    def _stay(self) -> None:
+        """Nothing is wanted but to stay here."""
+        q = self._state()[0]
+        self._desired: Motion = Setpoint(Desired(q, np.zeros(len(q)), np.zeros(len(q))), 0)
 
     @staticmethod
     def _gains(mechanism: Mechanism, values: dict[str, Any]) -> tuple[list[float], list[float]]:
@@ -128,22 +161,39 @@ class SimulatedRobot(Node):  # type: ignore[misc]
 
     def close(self) -> None:
         """Close the record."""
-        if self._record is not None:
+        if self._stands and self._record is not None:
             self._record.close()
         if self._missed:
             self.get_logger().warning(f"{self._missed} states got no torques in time")
 
     @property
     def _now(self) -> int:
-        """Simulated time, ns."""
-        return self._ticks * self._period
+        """The robot's time, ns."""
+        return self._pace.now
 
     def _on_timer(self) -> None:
+        if not self._stands:
+            return
         if self._asked is None:
-            self._begin()
+            due, skipped = self._pace.due()
+            if skipped:
+                self._on_skip(skipped)
+            for _ in range(due):
+                self._begin()
         elif monotonic_ns() - self._asked >= self._wait:
             self._missed += self._moving
             self._finish()
+
+    def _on_skip(self, nanoseconds: int) -> None:
+        """The clock was set, or the machine did not keep up."""
+        stays = not 0 < nanoseconds < SECOND
+        if stays:  # what was wanted belongs to another time
+            self._stay()
+        self.get_logger().warning(
+            f"the clock that it follows is {nanoseconds / SECOND:+.3f} s away: no time passes for "
+            f"the robot{', and its motion is over' if stays else ''}",
+            throttle_duration_sec=5.0,
+        )
 
     def _on_commands(self, message: Float64MultiArray) -> None:
         """In real time: the newest torques that came are used."""
@@ -193,6 +243,12 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         """A period begins: publish the state."""
         if self._ticker is not None and self._now % CLOCK_PERIOD < self._period:
             self._ticker.publish(ClockMessage(clock=self._stamp()))
+            if self.count_publishers("/clock") > 1:
+                self.get_logger().error(
+                    "another node publishes /clock as well, and the two contradict each other: set "
+                    "publish_clock to false for all but one",
+                    throttle_duration_sec=5.0,
+                )
         simulation = self._robot.simulation
         message = JointState(name=list(simulation.joint_names))
         message.header.stamp = self._stamp()
@@ -219,7 +275,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             sample = self._robot.wait(self._efforts)
         if self._record is not None:
             self._record.write(sample, moving, self._missed, self._release / SECOND)
-        self._ticks += 1
+        self._pace.tick()
 
     @property
     def _moving(self) -> bool:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from .feed_forward.parameters import Parameter
 
 PARAMETERS = (
-    Parameter("description", "string", "", "", "path or package:// URL of the robot"),
+    Parameter(
+        "description",
+        "string",
+        "",
+        "",
+        "path or package:// URL of the robot; empty: taken from `robot_description`",
+    ),
     Parameter(
         "joints",
         "string_array",
@@ -88,6 +94,6 @@ PARAMETERS = (
         minimum=0.0,
         maximum=1000.0,
     ),
-    Parameter("publish_clock", "bool", False, "", "publish /clock"),
+    Parameter("publish_clock", "bool", False, "", "publish /clock: true for one robot alone"),
     Parameter("record", "string", "", "", "CSV file to write: one line a period"),
 )

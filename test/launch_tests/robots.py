@@ -1,0 +1,63 @@
+"""Every shipped robot by its launch file, simulated: each state of a motion gets its torques."""
+
+from __future__ import annotations
+
+import unittest
+from pathlib import Path
+
+import launch_testing
+import numpy as np
+import pytest
+from launch_tests.watcher import Watcher, check_output, launched, of, ready
+
+import robot_dynamics as rd
+
+ROOT = Path(__file__).resolve().parents[2]
+ROBOTS = sorted(
+    file.name.removesuffix(".launch.py")
+    for file in (ROOT / "launch").glob("*.launch.py")
+    if (ROOT / "config" / file.name.replace(".launch.py", ".yaml")).is_file()
+    or (ROOT / "urdf" / file.name.replace(".launch.py", ".urdf")).is_file()
+)
+ROUNDING = 1e-7
+"""Relative: the trajectory's time passes through floats of s; loops are closed to 1e-10"""
+
+
+@pytest.mark.launch_test
+@launch_testing.parametrize("robot", ROBOTS)
+def generate_test_description(robot):
+    return ready(launched(robot, sim="true", log_level="warn"))
+
+
+class TestWhileItRuns(unittest.TestCase):
+    def test_every_state_of_a_motion_gets_its_torque(self, robot):
+        with Watcher() as watcher:
+            (description,) = watcher.parameters("description")
+            assert Path(description).stem == robot
+            mechanism = rd.load(description)
+            dynamics = rd.InverseDynamics(mechanism)
+            joints = list(dynamics.actuated_names)
+            home = watcher.home(joints)
+            away = np.full(len(joints), 0.05)
+            start = watcher.swing(joints, home, away, 1)
+            answered = watcher.answered(start, 1)
+            assert len(answered) > 20
+            for u, state, effort in answered:
+                q, qd = (of(state, joints, which) for which in ("position", "velocity"))
+                expected = dynamics(q, qd, (6 - 12 * u) * away)
+                assert list(effort.name) == joints
+                largest = np.abs(expected).max()
+                np.testing.assert_allclose(
+                    effort.effort, expected, rtol=ROUNDING, atol=ROUNDING * largest
+                )
+            torques = [list(effort.effort) for _, _, effort in answered]
+            assert all(each in watcher.commands for each in torques[:: len(torques) // 5])
+            moved = watcher.home(joints) - home
+            np.testing.assert_allclose(moved, away, atol=0.01, err_msg="it takes the torques")
+            watcher.until(lambda: 0 in dict(watcher.diagnoses), "diagnostics that all is well")
+
+
+@launch_testing.post_shutdown_test()
+class TestAfterItEnded(unittest.TestCase):
+    def test_all_ended_well_and_nothing_failed_on_the_way(self, proc_info, proc_output):
+        check_output(proc_info, proc_output)
