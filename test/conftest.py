@@ -6,7 +6,6 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -51,12 +50,3 @@ def examples(request: pytest.FixtureRequest) -> Callable[..., None]:
                 return
 
     return look
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector):
-    """launch_testing's plugin imports every module of the folder while it looks for launch tests:
-    one whose oracle is not installed would take all the others with it."""
-    if module_path.name.startswith("test_launch"):
-        return None
-    return pytest.Module.from_parent(parent, path=module_path)

@@ -15,6 +15,10 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
+
+from node_process import ENVIRONMENT, domain_of_ones_own
+
 TEST = Path(__file__).parent
 FILES = sorted(path.name for path in (TEST / "launch_tests").glob("*.py"))
 
@@ -30,15 +34,15 @@ needs_simulator = pytest.mark.skipif(
 
 
 def run(*command: str, seconds: float) -> subprocess.CompletedProcess:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(TEST), os.environ.get("PYTHONPATH")])),
-        "ROS_DOMAIN_ID": str(101 + os.getpid() % 100),
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-    }
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=seconds, check=False
-    )
+    with domain_of_ones_own() as domain:
+        environment = {
+            **ENVIRONMENT,
+            "PYTHONPATH": os.pathsep.join([str(TEST), ENVIRONMENT["PYTHONPATH"]]),
+            "ROS_DOMAIN_ID": str(domain),
+        }
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=seconds, check=False
+        )
 
 
 @needs_launch

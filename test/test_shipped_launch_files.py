@@ -49,5 +49,9 @@ def test_a_shipped_robot_is_launched_by_its_name(robot):
     assert found["use_sim_time"] == found["sim"] == "false"
 
 
+def test_the_six_axis_arm_is_launched_by_its_urdf():
+    assert arguments("six_axis")["description"] == "package://robot_dynamics/urdf/six_axis.urdf"
+
+
 def test_any_other_robot_is_launched_by_its_description():
     assert arguments("robot")["description"] == ""

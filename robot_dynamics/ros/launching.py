@@ -16,6 +16,9 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
+from ..description import load
+from ..description.urdf_writer import urdf
+
 PARAMETERS = PathJoinSubstitution(
     [FindPackageShare("robot_dynamics"), "config", "feed_forward.yaml"]
 )
@@ -151,17 +154,35 @@ def _nodes(context: LaunchContext) -> list[Node]:
             )
         )
     if is_true("rviz"):
-        started.append(
+        started += _seen(value("description"), use_sim_time, common)
+    return started
+
+
+def _seen(description: str, use_sim_time: dict[str, bool], common: dict[str, Any]) -> list[Node]:
+    """RViz, and what it needs of a robot that is not on the topic already."""
+    publishers, frame = [], []
+    if description:
+        robot = load(description)
+        text = ParameterValue(urdf(robot), value_type=str)
+        publishers = [
             Node(
-                package="rviz2",
-                executable="rviz2",
-                name="rviz2",
-                arguments=["-d", RVIZ],
-                parameters=[use_sim_time],
+                package="robot_state_publisher",
+                executable="robot_state_publisher",
+                name="robot_state_publisher",
+                parameters=[use_sim_time, {"robot_description": text}],
                 **common,
             )
-        )
-    return started
+        ]
+        frame = ["--fixed-frame", robot.base]
+    rviz = Node(
+        package="rviz2",
+        executable="rviz2",
+        name="rviz2",
+        arguments=["--display-config", RVIZ, *frame],
+        parameters=[use_sim_time],
+        **common,
+    )
+    return [*publishers, rviz]
 
 
 def _ended(event: ProcessExited, _context: LaunchContext) -> None:

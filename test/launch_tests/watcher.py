@@ -12,7 +12,7 @@ import rclpy
 from builtin_interfaces.msg import Duration, Time
 from diagnostic_msgs.msg import DiagnosticArray
 from launch import LaunchDescription
-from launch.actions import IncludeLaunchDescription
+from launch.actions import GroupAction, IncludeLaunchDescription
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.substitutions import FindPackageShare
 from launch_testing.actions import ReadyToTest
@@ -39,11 +39,11 @@ def nanoseconds(stamp: Time) -> int:
     return stamp.sec * SECOND + stamp.nanosec
 
 
-def launched(robot: str, **arguments: str) -> IncludeLaunchDescription:
-    """A launch file of this package."""
+def launched(robot: str, **arguments: str) -> GroupAction:
+    """A launch file of this package; its arguments are no others'."""
     share = FindPackageShare("robot_dynamics")
     file = PathJoinSubstitution([share, "launch", f"{robot}.launch.py"])
-    return IncludeLaunchDescription(file, launch_arguments=arguments.items())
+    return GroupAction([IncludeLaunchDescription(file, launch_arguments=arguments.items())])
 
 
 def ready(*actions: Any) -> LaunchDescription:
@@ -130,8 +130,16 @@ class Watcher:
         """Where these joints stand, once both who follow a command listen."""
         self.until(lambda: self.states, "joint states")
         self.until(lambda: self.trajectory.get_subscription_count() >= 2, "both that follow")
-        newest = self.states[max(self.states)]
-        return np.array([newest.position[newest.name.index(name)] for name in joints])
+        return of(self.states[max(self.states)], joints, "position")
+
+    def arrives(self, joints: list[str], there: np.ndarray) -> None:
+        """It takes the torques, and its own loop the rest."""
+
+        def near() -> bool:
+            q = of(self.states[max(self.states)], joints, "position")
+            return bool(np.abs(q - there).max() < 0.01)
+
+        self.until(near, f"{joints} at {there}")
 
     def swing(self, joints: list[str], home: np.ndarray, away: np.ndarray, seconds: int) -> int:
         """Command a cubic from rest at home to rest away from there; ns, when it begins."""
