@@ -13,6 +13,7 @@ from robots import CONFIG, random_urdf
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
+from robot_dynamics.app.compare import constant_acceleration, within_reach
 from robot_dynamics.app.report import report
 from robot_dynamics.formulations import FORMULATIONS
 
@@ -24,8 +25,9 @@ def test_torque_prints_what_the_library_says(capsys):
     assert main(["torque", POLAR, *STATE]) == 0
     printed = capsys.readouterr().out.split()
     expected = rd.InverseDynamics(rd.load(POLAR))([0.3, 0.7], [1, -2], [-0.1, 2])
-    assert printed[0::2] == ["theta1:", "d2:"]
-    assert [float(x) for x in printed[1::2]] == pytest.approx(expected.tolist(), rel=1e-11)
+    assert printed[0::3] == ["theta1:", "d2:"]
+    assert printed[2::3] == ["N·m", "N"]
+    assert [float(x) for x in printed[1::3]] == pytest.approx(expected.tolist(), rel=1e-11)
 
 
 def test_torque_as_json_is_one_object(capsys):
@@ -39,6 +41,54 @@ def test_torque_as_json_is_one_object(capsys):
 def test_rates_and_accelerations_are_zero_where_they_are_left_out(capsys):
     main(["torque", str(CONFIG / "cartesian.yaml"), "--q", "0", "0", "0", "--json"])
     assert json.loads(capsys.readouterr().out)["torques"] == pytest.approx([0, 6 * 9.81, 0])
+
+
+def test_positions_may_be_multiples_of_pi_and_are_never_evaluated(capsys):
+    expected = rd.InverseDynamics(rd.load(POLAR))([np.pi / 2, 0.7], [-3 * np.pi / 4, 0], [0, 0])
+    arguments = ["--q", "pi/2", "0.7", "--qd", "-3*pi/4", "0"]
+    assert main(["torque", POLAR, "--json", *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["torques"] == pytest.approx(expected.tolist(), rel=1e-12)
+    assert found["qd"][0] == -3 * np.pi / 4
+    for text in ("__import__('os')", "1e999", "nan", "2**2", "pi.real"):
+        assert main(["torque", POLAR, "--q", text, "0"]) == 1
+        assert "expected numbers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["rrr", "polar"])
+def test_the_state_is_home_at_rest_where_none_is_given(capsys, name):
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    dynamics = rd.InverseDynamics(mechanism)
+    home = [float(mechanism.home.get(joint, 0.0)) for joint in dynamics.joint_names]
+    zero = [0.0] * len(home)
+    assert main(["torque", str(CONFIG / f"{name}.yaml"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["q"], found["qd"], found["qdd"]) == (home, zero, zero)
+    assert found["torques"] == pytest.approx(dynamics(home, zero, zero).tolist(), rel=1e-12)
+    assert found["joints"] == list(dynamics.joint_names)
+    assert found["actuated"] == list(dynamics.actuated_names)
+
+
+def test_a_closed_robot_takes_its_sensed_joints_where_asked(capsys):
+    mechanism = rd.load(CONFIG / "rrr.yaml")
+    sensed = rd.InverseDynamics(mechanism, sensed=True)
+    assert main(["torque", str(CONFIG / "rrr.yaml"), "--sensed", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["joints"] == list(sensed.joint_names)
+    assert len(found["torques"]) == 3
+
+
+def test_what_is_beyond_a_limit_is_noted(capsys):
+    six = ["torque", "package://robot_dynamics/urdf/six_axis.urdf", "--json"]
+    assert main([*six, "--q", "0", "0", "0", "0", "0", "0"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == []
+    state = ["--q", "-3", "0", "2.7", "0", "0", "0", "--qd", "0", "-3.1", "0", "0", "0", "0"]
+    assert main([*six, *state, "--qdd", "0", "0", "0", "0", "0", "1e4"]) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    words = ["joint1: -3 rad is below", "joint3: 2.7 rad is above", "joint2: -3.1 rad/s is beyond"]
+    for each in words:
+        assert sum(note.startswith(each) for note in notes) == 1
+    assert any(note.startswith("joint6: ") and "N·m is beyond" in note for note in notes)
 
 
 def test_derive_prints_text_latex_and_steps(capsys):
@@ -223,6 +273,20 @@ def test_compare_prints_the_rotor_models_and_draws(tmp_path, capsys):
     # the reflected rotors miss something, no rotors at all miss more
     assert 1e-6 < max(result["model_error"]["reflected"]) < max(result["model_error"]["none"])
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_default_motion_of_a_closed_chain_stays_in_its_workspace():
+    """Of the 3RRR it is a share, whose states are that share of the whole's away from the start."""
+    mechanism = rd.load(CONFIG / "rrr.yaml")
+    home = [mechanism.home[name] for name in mechanism.actuated_names]
+    time = np.linspace(0, 0.2, 21)
+    whole = constant_acceleration(home, [1.0] * 3, [5.0] * 3, time)
+    share, motion = within_reach(mechanism, *whole)
+    assert share == 0.5
+    expected = constant_acceleration(home, [0.5] * 3, [2.5] * 3, time)
+    for found, each in zip(motion, expected, strict=True):
+        np.testing.assert_allclose(found, each, atol=1e-12)
+    assert np.isfinite(rd.InverseDynamics(mechanism)(*motion)).all()
 
 
 def test_compare_moves_the_motors_of_a_closed_chain(capsys):

@@ -100,8 +100,8 @@ class Command(click.Command):
         except KeyboardInterrupt:
             _print_error("stopped", as_json)
             return STOPPED
-        for each in caught:
-            print(f"warning: {each.message}", file=sys.stderr)
+        for words in dict.fromkeys(str(each.message) for each in caught):
+            print(f"warning: {words}", file=sys.stderr)
         code = int(result.get("exit_code", 0))
         try:
             _print_result(result, as_json)

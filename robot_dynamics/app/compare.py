@@ -5,12 +5,14 @@ Source: Table 3 of Provenzano, Vergara, Mata (2005), for any robot.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..dynamics import InverseDynamics
+from ..errors import ClosureError, ClosureWarning
 from ..formulations import FORMULATIONS
 from ..mechanism import Mechanism
 from ..mechanism.transform import ROTOR_MODELS
@@ -18,6 +20,8 @@ from ..scalar import Floats
 
 LARGEST_LAGRANGE_EULER = 10
 """Bodies above which Lagrange–Euler, O(n⁴), is left out of a comparison"""
+SMALLEST_SHARE = 1e-3
+"""Of the default motion: it is too small to compare anything"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,30 @@ def constant_acceleration(
         rate + acceleration * t,
         np.broadcast_to(acceleration, (len(time), len(acceleration))),
     )
+
+
+def within_reach(
+    mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats
+) -> tuple[float, tuple[Floats, Floats, Floats]]:
+    """(share, states): the largest half of a half … of a motion whose states can all be closed.
+
+    q - q[0], qd and qdd (k, n) all shrink by the same share: the motion in the same time.
+
+    Raises:
+        ClosureError: not even a small share can be closed.
+    """
+    dynamics = InverseDynamics(mechanism)
+    share = 1.0
+    while True:
+        states = q[0] + share * (q - q[0]), share * qd, share * qdd
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ClosureWarning)
+            closed = np.isfinite(dynamics(*states)).all()
+        if closed:
+            return share, states
+        if share < SMALLEST_SHARE:
+            raise ClosureError(f"{mechanism.name}: no motion of all motors together from home")
+        share /= 2
 
 
 def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floats) -> Comparison:

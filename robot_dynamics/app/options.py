@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
-from ..errors import InputError, wrong
+from ..errors import DescriptionError, InputError, listed, shown, wrong
 from ..formulations import FORMULATIONS
 from ..formulations.equations import TERMS
+from ..mechanism import Mechanism
 from ..mechanism.transform import ROTOR_MODELS
 from .command import Several
 
@@ -76,20 +77,36 @@ recordings = together(
 """How recordings are read"""
 
 
-def vector(texts: Sequence[str], name: str, n: int) -> list[float]:
-    """n numbers, parted by blanks or commas.
+def vector(texts: Sequence[str], option: str, joints: Sequence[str]) -> list[float]:
+    """One number for each of these joints, parted by blanks or commas; -pi/2 and 3*pi/4 too.
 
     Raises:
-        InputError: they are not numbers, or not so many.
+        InputError: they are not finite numbers, or not as many as joints.
     """
+    from ..description.fields import number
+
     entries = [part for text in texts for part in text.replace(",", " ").split()]
+    if len(entries) != len(joints):
+        raise InputError(
+            f"{option}: found {len(entries)} numbers, expected {len(joints)}, one a joint: "
+            f"{listed(joints)}",
+            name=option,
+            value=entries,
+        )
     try:
-        numbers = [float(entry) for entry in entries]
-    except ValueError:
-        raise InputError(f"{name}: found {' '.join(entries)!r}, expected numbers") from None
-    if len(numbers) != n:
-        raise InputError(f"{name}: found {len(numbers)} numbers, expected {n}, one a joint")
-    return numbers
+        return [number(entry, option) for entry in entries]
+    except DescriptionError:
+        found = shown(" ".join(entries))
+        raise InputError(
+            f"{option}: found {found}, expected numbers as 0.5, -1e-3 or 3*pi/4",
+            name=option,
+            value=entries,
+        ) from None
+
+
+def home(mechanism: Mechanism, joints: Sequence[str]) -> list[float]:
+    """The description's home (rad or m), 0 where it says nothing."""
+    return [float(mechanism.home.get(name, 0.0)) for name in joints]
 
 
 def pairs(entries: Sequence[str], option: str) -> dict[str, str]:

@@ -137,9 +137,10 @@ def _library(function: Function, kind: str, source: Callable[..., str]) -> tuple
         count = program.operations
         if count > QUICK:
             log.warning(
-                "%s of %s: compiling %d operations takes about %.0f s, once",
+                "%s of %s, for %s: compiling %d operations takes about %.0f s, once",
                 function.name,
                 function.robot or "the robot",
+                "single states" if kind == "single" else "batches",
                 count,
                 count / PER_SECOND,
             )

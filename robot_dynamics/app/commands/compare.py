@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import InputError
 from ...scalar import Floats
 from ..command import Command, Result, Several
-from ..options import description, vector
+from ..options import description, home, vector
 
 LONGEST = 100_000
 """Steps of a motion above which a unit is probably wrong"""
@@ -53,16 +53,15 @@ def command(
 ) -> Result:
     """One motion by every formulation and rotor model."""
     from ...description import load
-    from ..compare import compare, constant_acceleration, coordinates, table
+    from ..compare import compare, constant_acceleration, coordinates, table, within_reach
 
     mechanism = load(file)
     names = coordinates(mechanism)
     n = len(names)
-    home = [str(mechanism.home.get(name, 0.0)) for name in names]
     start = (
-        vector(q or home, "--q", n),
-        vector(qd or ["1"] * n, "--qd", n),
-        vector(qdd or ["5"] * n, "--qdd", n),
+        vector(q, "--q", names) if q else home(mechanism, names),
+        vector(qd, "--qd", names) if qd else [1.0] * n,
+        vector(qdd, "--qdd", names) if qdd else [5.0] * n,
     )
     if not (step > 0 and 0 < duration / step < LONGEST):
         raise InputError(
@@ -70,15 +69,24 @@ def command(
             f"times with fewer than {LONGEST} steps"
         )
     time: Floats = step * np.arange(round(duration / step) + 1, dtype=np.float64)
-    compared = compare(mechanism, time, *constant_acceleration(*start, time))
+    motion = constant_acceleration(*start, time)
+    share = 1.0
+    if mechanism.loops and not (q or qd or qdd):
+        share, motion = within_reach(mechanism, *motion)
+    compared = compare(mechanism, time, *motion)
     text = table(compared)
+    if share < 1:
+        text += f"\nnote: {share:g} of the default motion: the whole leaves the workspace"
     if picture:
         from ..plots import comparison
 
         path = comparison(Path(picture), mechanism.name, compared)
         text += f"\npicture: {path}"
     return {
+        "robot": mechanism.name,
         "joints": list(names),
+        "actuated": list(mechanism.actuated_names),
+        "share_of_motion": share,
         "disagreement": {name: row.tolist() for name, row in compared.disagreement().items()},
         "model_error": {name: row.tolist() for name, row in compared.model_error().items()},
         "text": text,

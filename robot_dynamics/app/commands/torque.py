@@ -8,17 +8,16 @@ from typing import Any
 import click
 
 from ..command import Command, Result, Several
-from ..options import model, vector
+from ..options import home, model, vector
+from ..units import beyond, effort, position
 
 
-def _state(name: str, unit: str) -> Callable[..., Any]:
-    words = f"One number a joint ({unit}), in the order that `check` prints"
+def _state(name: str, unit: str, default: str) -> Callable[..., Any]:
     return click.option(
         f"--{name}",
         cls=Several,
-        required=name == "q",
         metavar="X...",
-        help=words + ("." if name == "q" else "; zeros if left out."),
+        help=f"One number a joint ({unit}), in the order that `check` prints; default: {default}.",
     )
 
 
@@ -26,16 +25,20 @@ def _state(name: str, unit: str) -> Callable[..., Any]:
     "torque",
     cls=Command,
     examples=[
-        "torque config/polar.yaml --q 0.3 0.7 --qd 1 -2 --qdd 0 5",
-        "torque robot.urdf --q 0 -1.2 0.4 --terms gravity --json",
-        "torque config/three_axis.yaml --q 0 0 0 --qdd 1 1 1 --motor",
+        "torque config/polar.yaml --q pi/2 0.7 --qd 1 -2 --qdd 0 5",
+        "torque robot.urdf --terms gravity --json",
+        "torque config/three_axis.yaml --q 0 -pi/4 pi/3 --qdd 1 1 1 --motor",
+        "torque config/rrr.yaml --qd 0.5 0 0",
     ],
 )
 @model()
-@_state("q", "rad or m")
-@_state("qd", "rad/s or m/s")
-@_state("qdd", "rad/s² or m/s²")
+@_state("q", "rad or m, or as pi/2", "the description's home, or 0")
+@_state("qd", "rad/s or m/s", "0")
+@_state("qdd", "rad/s² or m/s²", "0")
 @click.option("--motor", is_flag=True, help="Motor-side torques as well.")
+@click.option(
+    "--sensed", is_flag=True, help="Of a closed robot: --q, … of motors and sensed joints."
+)
 def command(
     file: str,
     formulation: str,
@@ -45,33 +48,52 @@ def command(
     qd: Sequence[str],
     qdd: Sequence[str],
     motor: bool,
+    sensed: bool,
 ) -> Result:
     """Joint torques at a state."""
     from ...description import load
     from ...dynamics import InverseDynamics
 
-    dynamics = InverseDynamics(load(file), formulation, rotors=rotors, terms=terms)
-    n = len(dynamics.joint_names)
+    mechanism = load(file)
+    dynamics = InverseDynamics(mechanism, formulation, rotors=rotors, terms=terms, sensed=sensed)
+    names, driven = dynamics.joint_names, dynamics.actuated_names
     state = (
-        vector(q, "--q", n),
-        vector(qd or ["0"] * n, "--qd", n),
-        vector(qdd or ["0"] * n, "--qdd", n),
+        vector(q, "--q", names) if q else home(mechanism, names),
+        vector(qd, "--qd", names) if qd else [0.0] * len(names),
+        vector(qdd, "--qdd", names) if qdd else [0.0] * len(names),
     )
-    tau = dynamics(*state).tolist()
+    tau = dict(zip(driven, dynamics(*state).tolist(), strict=True))
+    notes = beyond(mechanism, names, *state[:2], tau)
+    lengths = [position(mechanism.joint(name)) for name in names]
+    efforts = [effort(mechanism.joint(name)) for name in driven]
     result: Result = {
-        "joints": list(dynamics.actuated_names),
-        "torques": tau,
+        "robot": mechanism.name,
+        "joints": list(names),
+        **dict(zip(("q", "qd", "qdd"), state, strict=True)),
+        "actuated": list(driven),
+        "torques": list(tau.values()),
+        "units": {"q": lengths, "torques": efforts},
         "formulation": formulation,
         "rotors": rotors,
+        "terms": list(terms),
+        "notes": notes,
     }
-    lines = [
-        f"{name}: {value:.12g}" for name, value in zip(dynamics.actuated_names, tau, strict=True)
+    lines = []
+    if not q:
+        places = (
+            f"{name} {x:.6g} {unit}" for name, x, unit in zip(names, state[0], lengths, strict=True)
+        )
+        lines.append(f"at {', '.join(places)}")
+    lines += [
+        f"{name}: {value:.12g} {unit}"
+        for (name, value), unit in zip(tau.items(), efforts, strict=True)
     ]
     if motor:
         drive, gear = (side.tolist() for side in dynamics.motor_torques(*state))
         result["motors"] = {"names": list(dynamics.motor_names), "drive": drive, "gear": gear}
         lines += [
-            f"motor {name}: drive {field:.12g}, gear {shaft:.12g}"
+            f"motor {name}: drive {field:.12g} N·m, gear {shaft:.12g} N·m"
             for name, field, shaft in zip(dynamics.motor_names, drive, gear, strict=True)
         ]
+    lines += [f"note: {each}" for each in notes]
     return {**result, "text": "\n".join(lines)}
