@@ -62,19 +62,11 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module("." + _LAZY[name], __name__), name)
     if name == "__version__":
-        return _version()
+        from .version import version
+
+        return version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, "__version__"})
-
-
-def _version() -> str:
-    """That of the installed package."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(__name__)
-    except PackageNotFoundError:  # imported from where it was not installed
-        return "unknown"

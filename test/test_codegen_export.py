@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import shutil
 import subprocess
 
@@ -50,7 +51,7 @@ def compiled(out):
 
 
 def check(path, out, **options):
-    export(str(path), out, **options)
+    export(str(path), out, prefix="robot", force=True, **options)
     call = compiled(out)
     dynamics = rd.InverseDynamics(rd.load(path), **options)
     n = len(dynamics.joint_names)
@@ -98,7 +99,7 @@ def test_friction_is_exported(robot, tmp_path):
 
 @needs_compiler
 def test_c_and_cpp_take_the_header(robot, tmp_path):
-    export(str(robot(random_dh(3, joints=3))), tmp_path)
+    export(str(robot(random_dh(3, joints=3))), tmp_path, prefix="robot")
     for language in ("c", "c++"):
         if language == "c++" and not (shutil.which("c++") or shutil.which("g++")):
             pytest.skip("no C++ compiler")
@@ -136,7 +137,7 @@ def test_hostile_names_do_not_get_into_the_text(robot, tmp_path):
     description["links"][0]["name"] = "*/ #error link"
     description["links"][0]["joint"]["name"] = '*/ \n#error joint "'
     description["links"][1]["parent"] = "*/ #error link"
-    export(str(robot(description)), tmp_path)
+    export(str(robot(description)), tmp_path, prefix="robot")
     text = (tmp_path / "robot_dynamics.h").read_text() + (tmp_path / "robot_dynamics.c").read_text()
     assert "#error" not in text
     compiled(tmp_path)
@@ -166,3 +167,46 @@ def test_a_place_that_cannot_be_written_is_refused_in_one_line(tmp_path):
     with pytest.raises(rd.RobotDynamicsError, match="file") as refusal:
         export(str(CONFIG / "polar.yaml"), tmp_path / "file")
     assert "\n" not in str(refusal.value)
+
+
+@needs_compiler
+def test_two_robots_link_into_one_program_by_their_names(robot, tmp_path):
+    """The names are the robots', as far as C has letters for them; a prefix overrides them."""
+    names = {"polar": "polar", "my-arm (v2)": "my_arm_v2", "2R": "robot_2R", "腕": "robot"}
+    for name, prefix in names.items():
+        path = robot(random_dh(3, joints=2) | {"robot": name})
+        assert export(str(path), tmp_path / "out")["prefix"] == prefix
+    export(str(path), tmp_path / "out", prefix="mine")
+    objects = [f"{prefix}_dynamics.c" for prefix in (*names.values(), "mine")]
+    subprocess.run([CC, *STRICT, *objects, "-o", "all.so", "-lm"], cwd=tmp_path / "out", check=True)
+
+
+def test_files_that_are_there_are_overwritten_by_force_alone(tmp_path):
+    polar = str(CONFIG / "polar.yaml")
+    export(polar, tmp_path)
+    (tmp_path / "polar_dynamics.h").unlink()
+    (tmp_path / "polar_dynamics.c").write_text("mine")
+    with pytest.raises(rd.RobotDynamicsError, match=r"polar_dynamics\.c.*--force"):
+        export(polar, tmp_path)
+    assert (tmp_path / "polar_dynamics.c").read_text() == "mine"
+    assert not (tmp_path / "polar_dynamics.h").exists()
+    export(polar, tmp_path, force=True)
+    assert "polar_torques" in (tmp_path / "polar_dynamics.c").read_text()
+
+
+def test_the_files_say_what_they_were_made_of(tmp_path):
+    polar = CONFIG / "polar.yaml"
+    for place in ("a", "b"):
+        export(str(polar), tmp_path / place, terms=["inertia", "gravity"])
+    for name in ("polar_dynamics.h", "polar_dynamics.c"):
+        text = (tmp_path / "a" / name).read_text()
+        head = text.split("*/")[0]
+        for words in (
+            "robot: polar\n",
+            f"robot_dynamics {rd.__version__}\n",
+            "source: polar.yaml\n",
+            f"SHA-256 {hashlib.sha256(polar.read_bytes()).hexdigest()}\n",
+            "terms: inertia, gravity",
+        ):
+            assert words in head
+        assert (tmp_path / "b" / name).read_text() == text

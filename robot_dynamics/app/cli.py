@@ -11,6 +11,7 @@ from importlib import import_module
 
 import click
 
+from ..version import version
 from .command import STOPPED
 from .commands import COMMANDS
 
@@ -32,9 +33,7 @@ class Commands(click.Group):
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        import robot_dynamics
-
-        print(f"robot_dynamics {robot_dynamics.__version__}")
+        print(f"robot_dynamics {version()}")
         ctx.exit()
 
 

@@ -5,8 +5,10 @@ robot_torques(q, qd, qdd, tau);   the robot's numbers are compiled in; no alloca
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,11 @@ from ..codegen.c_code import C99, CCode
 from ..codegen.guard import guarded
 from ..codegen.recorder import Program, record
 from ..description import load
-from ..errors import InputError, wrong
+from ..description.files import find
+from ..errors import InputError, listed, wrong
 from ..formulations.equations import TERMS
 from ..mechanism import Mechanism
+from ..version import version
 from .open_chain import OpenChain
 
 LANGUAGES = ("c",)
@@ -48,41 +52,84 @@ def export(
     formulation: str = "newton_euler",
     rotors: str = "full",
     terms: Iterable[str] = TERMS,
-    prefix: str = "robot",
+    prefix: str | None = None,
     lang: str = "c",
+    force: bool = False,
 ) -> dict[str, Any]:
     """Write `<prefix>_dynamics.h` and `.c` for a description into the directory `out`.
 
+    Both begin with the robot, this package's version, the description and its hash, and what was
+    asked for. The same description gives the same files.
+
     Args:
         file: what `rd.load` takes.
-        prefix: what all names in the text begin with; a C identifier.
+        prefix: what all names in the text begin with, a C identifier; None: the robot's name.
+        force: overwrite files that are there.
 
     Returns:
-        {"files": […], "operations": {function: number}, "text": …}
+        {"robot", "prefix", "joints", "files": […], "operations": {function: number}, "text"}
 
     Raises:
-        RobotDynamicsError: the description, an option or the directory is invalid.
+        RobotDynamicsError: the description, an option or the directory is invalid, or a file is
+            there already.
     """
     if lang not in LANGUAGES:
         raise wrong(InputError, "lang", lang, " or ".join(LANGUAGES))
+    mechanism, terms = load(file), tuple(terms)
+    prefix = _name(mechanism.name) if prefix is None else prefix
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
         raise wrong(InputError, "prefix", prefix, "a C identifier")
-    header, source, operations = sources(load(file), formulation, rotors, terms, prefix)
     place = Path(out)
-    files = [place / f"{prefix}_dynamics.h", place / f"{prefix}_dynamics.c"]
+    files = [place / f"{prefix}_dynamics.{ending}" for ending in "hc"]
+    if there := [str(path) for path in files if path.exists() and not force]:
+        raise wrong(InputError, "out", listed(there), "no such file yet, or --force to overwrite")
+    *texts, operations = sources(mechanism, formulation, rotors, terms, prefix)
+    about = [
+        f"robot: {mechanism.name}",
+        f"made by: robot_dynamics {version()}",
+        *_origin(file),
+        f"formulation {formulation}, rotors {rotors}, terms: {', '.join(terms)}",
+    ]
     try:
         place.mkdir(parents=True, exist_ok=True)
-        for path, text in zip(files, (header, source), strict=True):
-            path.write_text(text, encoding="ascii")
+        for path, text in zip(files, texts, strict=True):
+            path.write_text(_comment(about) + text, encoding="ascii")
     except OSError as error:
         raise InputError(f"{place}: {error.strerror}", name="out", value=str(place)) from None
-    lines = [f"{path}" for path in files]
+    lines = [f"wrote {path}" for path in files]
     lines += [f"{prefix}_{name}: {count} operations" for name, count in operations.items()]
     return {
+        "robot": mechanism.name,
+        "prefix": prefix,
+        "joints": list(mechanism.joint_names),
         "files": [str(path) for path in files],
         "operations": operations,
         "text": "\n".join(lines),
     }
+
+
+def _name(robot: str) -> str:
+    """A C identifier for a robot's name."""
+    plain = re.sub(r"[^A-Za-z0-9]+", "_", robot).strip("_")
+    return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")
+
+
+def _origin(file: str) -> list[str]:
+    """The description's name and the hash of its bytes; the text's, where it is one."""
+    text = os.fspath(file)
+    is_text = text.lstrip("\ufeff \t\r\n").startswith("<")
+    content = text.encode() if is_text else find(text).read_bytes()
+    name = "a URDF text" if is_text else find(text).name
+    return [f"source: {name}", f"SHA-256 {sha256(content).hexdigest()}"]
+
+
+def _comment(lines: Iterable[str]) -> str:
+    """Words from outside lose what could end a comment or begin something else."""
+    plain = [
+        re.sub(r"[^A-Za-z0-9 _.,:()+-]", "_", line.encode("ascii", "replace").decode())
+        for line in lines
+    ]
+    return "/* " + "\n * ".join(plain) + " */\n"
 
 
 def sources(
