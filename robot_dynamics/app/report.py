@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..closure import prepared
+from ..closure import assembly_modes, prepared
 from ..description import load
 from ..description.check import body, nearest_possible
 from ..errors import DescriptionError, listed
 from ..mechanism import Inertial, Limits, Link, Mechanism
 from .agreement import agreement
+from .closing_home import MOST_SHOWN as MOST_MODES
+from .closing_home import listing
 from .compare import coordinates
 from .oddities import notes, oddities
 from .tables import table
@@ -83,6 +85,7 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
     }
     if mechanism.loops:
         result["closure"] = closure(mechanism)
+        result["assembly_modes"] = listing(assembly_modes(mechanism))
         result["degrees_of_freedom"] = result["closure"]["degrees_of_freedom"]
     return mechanism, result
 
@@ -199,6 +202,7 @@ def text(result: dict[str, Any]) -> str:
             f"redundant rows left out: {listed(closed['redundant_rows'])}",
             f"home misses closing by {closed['miss_at_home']:.2g}, condition number "
             f"{closed['condition_at_home']:.3g}",
+            *_modes(result["assembly_modes"]),
         ]
     for name, difference in result.get("disagreement", {}).items():
         by_joint = result["disagreement_by_joint"][name]
@@ -210,6 +214,15 @@ def text(result: dict[str, Any]) -> str:
     lines += [f"warning: {words}" for words in result["warnings"]]
     lines.append("sound" if result["sound"] else "computable, with warnings")
     return "\n".join(lines)
+
+
+def _modes(modes: list[dict[str, Any]]) -> list[str]:
+    """The ways to put it together with the motors where home has them."""
+    rows = [[f"assembly modes: {len(modes)}", "from home", "condition number"]]
+    for k, each in enumerate(modes[:MOST_MODES], start=1):
+        name = f"{k}. home" if k == 1 else f"{k}."
+        rows.append([name, f"{each['distance']:.3g}", f"{each['condition']:.3g}"])
+    return table(rows) + ["  …"] * (len(modes) > MOST_MODES)
 
 
 def _joints(names: list[str], motion: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ COMMANDS = (
     "cache",
     "export",
     "urdf",
+    "close",
     "completion",
 )
 """In the order of `robot_dynamics --help`"""

@@ -66,7 +66,8 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
         condition = float(solver.state(q).condition)
         if not modes or condition <= SINGULAR:
             values = rest | dict(zip(geometry.names, map(float, q), strict=True))
-            modes.append(AssemblyMode(values, closing.distance(q, home), condition))
+            far = closing.distance(q, home) if modes else 0.0
+            modes.append(AssemblyMode(values, far, condition))
     return modes
 
 

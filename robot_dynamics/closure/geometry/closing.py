@@ -25,7 +25,10 @@ MOST_STEPS = 200
 TRIES = 40
 """Other poses of the passive joints to begin at, where the given one does not lead to a closure"""
 CLOSED = 1e-8
-"""rad, or shares of the size: what Gauss and Newton may finish"""
+"""rad, or shares of the size: where the method has arrived; it goes on down to rounding"""
+ROUNDING = 1e-15
+STUCK = 1e8
+"""Damping from which on nothing goes downhill any more"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +79,8 @@ class Closing:
         q, damping = q.copy(), 1e-3
         e = self.error(q)
         for _ in range(MOST_STEPS):
-            if np.max(abs(e), initial=0.0) <= CLOSED:
-                return q
+            if np.max(abs(e), initial=0.0) <= ROUNDING:
+                break
             J = self.jacobian(q)[:, free]
             # (JᵀJ + λ 1) d = -Jᵀ e
             d = -np.linalg.solve(J.T @ J + damping * np.eye(J.shape[1]), J.T @ e)
@@ -87,10 +90,10 @@ class Closing:
             e_ahead = self.error(ahead)
             if e_ahead @ e_ahead < e @ e:
                 q, e, damping = ahead, e_ahead, max(damping / 5, 1e-14)
+            elif np.max(abs(e), initial=0.0) <= CLOSED or damping > STUCK:
+                break
             else:
                 damping *= 4
-                if damping > 1e8:
-                    break
         return q if np.max(abs(e), initial=0.0) <= CLOSED else None
 
     def from_anywhere(self, q: Floats, free: Mask, tries: int = TRIES) -> list[Floats]:

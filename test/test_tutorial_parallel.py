@@ -1,0 +1,73 @@
+"""The tutorial of parallel robots, as it is printed: its files, its commands, its Python."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import yaml
+from robots import CONFIG
+
+import robot_dynamics as rd
+
+TUTORIAL = (CONFIG.parent / "docs" / "tutorial_parallel.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", TUTORIAL, flags=re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the tutorial's files are, after its commands, with what they printed."""
+    place = tmp_path_factory.mktemp("tutorial")
+    (place / "linkage.urdf").write_text(blocks("xml")[0])
+    (place / "linkage.yaml").write_text(blocks("yaml")[0])
+    said = {}
+    for block in blocks("console"):
+        words = block.removeprefix("$ robot_dynamics ").split()
+        ran = subprocess.run(
+            [sys.executable, "-m", "robot_dynamics", *words],
+            cwd=place,
+            env=os.environ | {"PYTHONWARNINGS": "ignore"},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+        assert ran.returncode == 0, (block, ran.stderr)
+        said[" ".join(words)] = ran.stdout + ran.stderr
+    return place, said
+
+
+def test_the_tutorials_commands_say_what_it_says(folder):
+    place, said = folder
+    assert "assembly modes found" in said["close linkage.yaml"]
+    checked = said["check linkage.yaml"]
+    assert "'rod' spins freely about itself (ball_rx)" in checked
+    assert "does not close" not in checked
+    written = (place / "linkage.yaml").read_text()
+    # nothing but home has changed
+    assert "# becomes ball_rz, ball_ry, ball_rx" in written
+    home = yaml.safe_load(written)["home"]
+    assert set(home) == {"crank", "ball_rz", "ball_ry", "ball_rx", "rocker"}
+    assert home["crank"] == 0.4
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_tutorials_torque_is_that_of_python_and_of_the_work_that_is_done(folder, monkeypatch):
+    place, said = folder
+    monkeypatch.chdir(place)
+    scope: dict = {}
+    exec(blocks("python")[0], scope)
+    printed = said["torque linkage.yaml --q 0.5 --qd 1.0 --qdd 2.0"]
+    assert float(re.search(r"crank: (\S+)", printed)[1]) == pytest.approx(scope["tau"][0])
+    # dV/dq of all that is lifted, by differences
+    dynamics = rd.InverseDynamics(rd.load("linkage.yaml"))
+    h = 1e-5
+    lifted = (dynamics.potential_energy([0.5 + h]) - dynamics.potential_energy([0.5 - h])) / (2 * h)
+    assert np.allclose(dynamics.gravity([0.5]), lifted, atol=1e-8)
