@@ -176,7 +176,7 @@ def test_one_point_with_a_time_is_to_be_reached_then_from_where_the_robot_is():
     close(bench.state(3.1, 0.9, 0.0), torque(0.9, 0.0, 0.0))
     assert bench.controller.phase == "following"
     bench.state(3.6, 0.9, 0.0)
-    assert bench.controller.phase == "timeout"
+    assert bench.controller.phase == "finished"
 
 
 def test_one_point_with_a_time_needs_no_accelerations():
@@ -193,7 +193,7 @@ def test_after_its_end_a_trajectory_leaves_no_acceleration_and_then_times_out():
     close(bench.state(1.2, 0.9, 0.1), torque(0.9, 0.1, 0.0))
     assert bench.controller.phase == "following"
     bench.state(1.6, 0.9)
-    assert bench.controller.phase == "timeout"
+    assert bench.controller.phase == "finished"
 
 
 def test_a_trajectory_that_needs_a_start_and_has_none_is_dropped():
@@ -261,6 +261,51 @@ def test_gravity_follows_a_timeout_at_the_measured_position_without_friction():
     close(bench.state(0.7, 0.2, 0.2), torque(0.2, 0.0, 0.0))
 
 
+def test_the_end_of_a_trajectory_is_no_complaint_and_that_of_a_stream_says_since_when():
+    bench = Bench(command_timeout=0.5)
+    bench.command(0.0, point(0.0, q=0.0), point(1.0, q=0.5))
+    for now in (0.0, 0.9, 2.0):
+        bench.state(now)
+    assert bench.controller.phase == "finished"
+    assert not bench.log
+    assert not bench.controller.tally.events
+    bench.accelerate(3.0, 1.0)
+    bench.state(3.0)
+    bench.state(4.25)
+    assert bench.log == ["no command for 1.25 s (command_timeout is 0.5 s): on_timeout is gravity"]
+    assert bench.controller.over_since == at(3.0)
+
+
+def test_what_interrupts_a_motion_is_told_every_time_and_without_a_word_about_commands():
+    bench = Bench(command_timeout=600.0)
+    for now in (0.0, 2.0):
+        bench.accelerate(now, 1.0)
+        bench.state(now)
+        assert bench.watch(now + 1.0) is not None
+        bench.state(now + 1.1)
+        assert bench.controller.phase == "interrupted"
+        bench.wall += 1.0
+    assert len(bench.log) == 2, "within five seconds, but another one"
+    assert all("no usable state for 0.5 s" in line for line in bench.log)
+    bench.accelerate(3.5, 1.0)
+    bench.state(3.5)
+    assert bench.controller.phase == "following"
+
+
+def test_another_error_of_the_same_kind_has_a_line_of_its_own_and_a_flood_has_not():
+    bench = Bench()
+    for name in ("left", "right", "left"):
+        for k in range(50):
+            bench.state(0.1, [k, k], [0.0, 0.0], names=("swing", name, name)[:1] * 2)
+            bench.command(0.1, point(qdd=1.0), names=("swing", name))
+    told = [line for line in bench.log if "command dropped" in line]
+    assert len(told) == 2, "one for each name"
+    for k in range(100):
+        bench.command(0.1, point(qdd=1.0), names=("swing", f"x{'y' * k}"))
+    told = [line for line in bench.log if "command dropped" in line]
+    assert len(told) == 10, "and no more, whatever else they say"
+
+
 def test_hold_follows_a_timeout_with_zero_acceleration():
     bench = Bench(command_timeout=0.5, on_timeout="hold")
     bench.accelerate(0.0, 3.0)
@@ -303,7 +348,7 @@ def test_lost_feedback_leaves_no_moving_torque_behind_and_no_motion_to_resume(on
     close(bench.watch(0.6), expected)
     assert bench.watch(0.7) is None, "said once"
     bench.state(1.0, 0.4)
-    assert bench.controller.phase == "timeout"
+    assert bench.controller.phase == "interrupted"
 
 
 def test_the_last_torque_before_silence_is_one_at_rest():
@@ -335,7 +380,7 @@ def test_feedback_is_lost_by_the_wall_where_simulated_time_stands_still():
     close(bench.watch(0.0), torque(0.4, 0.0, 0.0))
     assert bench.watch(0.0) is None, "said once"
     bench.state(0.0, 0.4)
-    assert bench.controller.phase == "timeout"
+    assert bench.controller.phase == "interrupted"
 
 
 @pytest.mark.parametrize(("before", "after"), [(1.7e9, -900.0), (-900.0, 1.7e9)])
@@ -347,8 +392,8 @@ def test_a_clock_that_changes_leaves_the_torques_at_rest_and_ends_the_command(be
     close(output.values, torque(0.4, 0.0, 0.0))
     assert output.time == at(after)
     close(bench.state(after + 0.01, 0.3, 0.2), torque(0.3, 0.2, 0.0))
-    assert bench.controller.phase == "timeout"
-    assert bench.log[0] == "the clock changed: the command is over"
+    assert bench.controller.phase == "interrupted"
+    assert bench.log[0] == "the clock changed: the command is over; send a new one"
     bench.accelerate(after + 0.02, 3.0)
     close(bench.state(after + 0.03, 0.3), torque(0.3, 0.0, 3.0))
 

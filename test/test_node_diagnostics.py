@@ -38,11 +38,14 @@ class Bench(AnyBench):
 def test_without_a_robot_there_is_an_error_and_nothing_about_one():
     controller = FeedForward(Settings.of({}), print, lambda: 0.0)
     report = Diagnosis(0.0).report(controller, True, at(1.0), 1.0)
-    assert (report.level, report.message) == (ERROR, "no robot description")
+    assert (report.level, report.message) == (ERROR, "no robot: waiting for robot_description")
     assert "robot" not in report.values
     refused = Diagnosis(0.0).report(controller, False, at(1.0), 1.0, description_refused=True)
     assert refused.level == ERROR
-    assert refused.message == "the newest robot description was refused; no robot description"
+    assert (
+        refused.message
+        == "the newest robot description was refused; no robot: waiting for robot_description"
+    )
 
 
 def test_rates_are_counts_since_the_last_report_over_the_time_since():
@@ -55,7 +58,10 @@ def test_rates_are_counts_since_the_last_report_over_the_time_since():
     bench.moved(1.45, stamped=1.2)  # older than the newest: dropped
     bench.state(1.46, [0.0], [0.0], names=("camera",))
     report = bench.reported(2.5, busy=True)
-    assert (report.level, report.message) == (WARN, "complaints in the last second: 1")
+    assert (report.level, report.message) == (
+        WARN,
+        "in the last second: joint_states: old stamp (1)",
+    )
     expected = {
         "phase": "following", "state rate (Hz)": "2.5", "command rate (Hz)": "2.5",
         "torque rate (Hz)": "2.5", "states": "5", "commands": "5", "torques": "5",
@@ -68,15 +74,18 @@ def test_rates_are_counts_since_the_last_report_over_the_time_since():
     # what was told is told once, and what came is counted once
     bench.moved(2.6)
     report = bench.reported(3.5)
-    assert (report.level, report.message) == (WARN, "complaints in the last second: 1"), "timeout"
+    assert (report.level, report.message) == (WARN, "in the last second: command: timeout (1)")
     assert report.values["state rate (Hz)"] == "1.0"
     assert report.values["command rate (Hz)"] == "0.0"
     bench.moved(3.6)
     report = bench.reported(4.5)
-    assert (report.level, report.message) == (WARN, "no command: hold")
+    assert (report.level, report.message) == (
+        WARN,
+        "no command comes any more: on_timeout is hold, for 3.500 s",
+    )
     # a motion without torques is grave
     report = bench.reported(5.5)
-    assert (report.level, report.message) == (ERROR, "no torques")
+    assert (report.level, report.message) == (ERROR, "no torques for 1.900 s: no joint_states come")
     assert report.values["torques"] == "7"
     assert report.values["building a new model"] == "no"
 

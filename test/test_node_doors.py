@@ -203,23 +203,29 @@ def test_diagnostics_grow_worse_with_what_happens_and_better_again():
     bench.state(0.1)
     assert report(bench, diagnosis, 0.1, 1.0).level == OK
     found = report(bench, diagnosis, 0.2, 2.0)
-    assert (found.level, found.message) == (ERROR, "no torques")
+    assert (found.level, found.message) == (
+        ERROR,
+        "no torques for 0.100 s: no joint_states come",
+    )
     bench.state(0.3, names=("swing", "swing"), q=[0, 0], qd=[0, 0])
     bench.state(0.4)
     found = report(bench, diagnosis, 0.4, 3.0)
-    assert (found.level, found.message) == (WARN, "complaints in the last second: 1")
+    assert found.message == "in the last second: joint_states: duplicate names (1)"
     assert found.values["rejected"] == "1"
     assert found.values["rejected: joint_states: duplicate names"] == "1"
     bench.state(0.9)
     found = report(bench, diagnosis, 0.9, 4.0)
-    assert found.message == "complaints in the last second: 1"
+    assert found.message == "in the last second: command: timeout (1)"
     assert found.values["event: command: timeout"] == "1"
     bench.state(1.0)
     found = report(bench, diagnosis, 1.0, 5.0)
-    assert (found.level, found.message) == (WARN, "no command: gravity")
+    assert (found.level, found.message) == (
+        WARN,
+        "no command comes any more: on_timeout is gravity, for 1.000 s",
+    )
     bench.controller.model = None
     found = report(bench, diagnosis, 1.0, 6.0)
-    assert (found.level, found.message) == (ERROR, "no robot description")
+    assert (found.level, found.message) == (ERROR, "no robot: waiting for robot_description")
 
 
 def test_diagnostics_tell_of_a_description_that_was_refused_beside_what_else_there_is():
@@ -231,5 +237,8 @@ def test_diagnostics_tell_of_a_description_that_was_refused_beside_what_else_the
     assert "newest description" not in report(bench, diagnosis, 0.0, 1.5).values
     bench.controller.model = None
     found = report(bench, diagnosis, 0.0, 2.0, description_refused=True)
-    assert (found.level, found.message) == (ERROR, f"{told}; no robot description")
+    assert (found.level, found.message) == (
+        ERROR,
+        f"{told}; no robot: waiting for robot_description",
+    )
     assert all(set(key) <= set(string.printable) for key in found.values)

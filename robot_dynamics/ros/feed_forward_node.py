@@ -108,6 +108,11 @@ class FeedForwardNode(Node):  # type: ignore[misc]
             self.create_subscription(
                 String, "robot_description", self._on_description, LATCHED, **seldom
             )
+            topic = self.resolve_topic_name("robot_description")
+            self.get_logger().info(
+                f"waiting for a robot: URDF text on {topic} (robot_state_publisher has it), or set "
+                "the parameter description"
+            )
         self._listen_to_controllers(settings)
         self._commands_out = self.create_publisher(
             Float64MultiArray, "~/commands", NEWEST, **overridable, **quiet_out

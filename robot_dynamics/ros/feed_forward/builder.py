@@ -108,7 +108,9 @@ class Builder:
         """
         if not self.busy:
             if current is None:
-                raise RefusedError("no robot", "there is no robot description yet")
+                raise RefusedError(
+                    "no robot", "there is no robot yet: robot_description has not come"
+                )
             payloads.check_link(link, current.wish.mechanism)
         self._forget(lambda change: change.kind == "payload" and change.value[0] == link)
         self._make_room()
@@ -237,7 +239,7 @@ class Builder:
                 sources.append(current.wish.mechanism)
             return [Draft(source, settings, carried) for source in sources]
         if current is None:
-            raise RefusedError("no robot", "there is no robot description yet")
+            raise RefusedError("no robot", "there is no robot yet: robot_description has not come")
         link, payload = change.value
         mechanism = current.wish.mechanism
         payloads.check_link(link, mechanism)

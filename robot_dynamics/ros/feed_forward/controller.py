@@ -18,7 +18,7 @@ from .joint_states import JointStateReader, all_finite
 from .limits import CommandLimits, check_torques
 from .merging import Merging, Reading
 from .model import Model
-from .motion import Desired, Motion, Setpoint
+from .motion import Course, Desired, Motion, Setpoint
 from .onset import Onset
 from .parameters import Settings
 from .rates import Rates
@@ -44,7 +44,9 @@ class FeedForward:
     Attributes:
         model: what computes, or None until there is a robot.
         settings: may be replaced while it runs.
-        phase: waiting (for a first command), following, or timeout.
+        phase: waiting (for a first command), following, finished (a trajectory has ended),
+            timeout, or interrupted.
+        over_since: ns, when the command ended.
         foreign: how many states told of other joints alone, and were ignored.
     """
 
@@ -61,13 +63,14 @@ class FeedForward:
         self.states = self.commands = self.outputs = self.foreign = 0
         self.state_at: int | None = None
         self.command_at: int | None = None
+        self.over_since = 0
         self._log = log
         self._steady = steady
         self._state_stamps, self._command_stamps = Stamps(), Stamps()
         self._motion: Motion | None = None
         self._pending: Motion | None = None
         self._ticked = 0
-        self._output_at: int | None = None
+        self.output_at: int | None = None
         self._output_on_the_wall = 0.0
         self._at_rest = True
         self._onset = Onset()
@@ -109,7 +112,9 @@ class FeedForward:
         """A JointState came."""
         try:
             if self.model is None:
-                raise RefusedError("no robot", "there is no robot description yet")
+                raise RefusedError(
+                    "no robot", "there is no robot yet: robot_description has not come"
+                )
             if message.name and self._known.isdisjoint(message.name):
                 self.foreign += 1
                 return None
@@ -158,7 +163,9 @@ class FeedForward:
         """A JointTrajectory came. It takes over with the next state."""
         try:
             if self.model is None:
-                raise RefusedError("no robot", "there is no robot description yet")
+                raise RefusedError(
+                    "no robot", "there is no robot yet: robot_description has not come"
+                )
             settings = self.settings
             stamp = stamped(message.header)
             is_state = not motions.is_course(message)
@@ -211,7 +218,7 @@ class FeedForward:
             RefusedError: it is no motion of this robot; see `efforts.fill`.
         """
         if self.model is None:
-            raise RefusedError("no robot", "there is no robot description yet")
+            raise RefusedError("no robot", "there is no robot yet: robot_description has not come")
         limits = CommandLimits.of(self.settings, self.model)
         remark = efforts.fill(
             message, self.model, limits, now=now, besides=lambda: self._besides(now)
@@ -246,7 +253,7 @@ class FeedForward:
 
     def watch(self, now: int) -> Torques | None:
         """Lost feedback: a torque that belongs to a motion must not stay for good."""
-        at, limit = self._output_at, self.settings.max_age
+        at, limit = self.output_at, self.settings.max_age
         if at is None or self._at_rest or limit == 0:
             return None
         # simulated time may stand still for good
@@ -257,7 +264,9 @@ class FeedForward:
         self._note(
             "torques",
             "feedback lost",
-            f"no usable state for {limit:g} s: on_timeout is {action}, and the command is over",
+            f"no usable state for {limit:g} s: on_timeout is {action}, and the command is over; "
+            "when states are back, send a new one",
+            anew=True,
         )
         return self._stopped(now)
 
@@ -293,9 +302,11 @@ class FeedForward:
         self._state_stamps.forget()
         self.merging.forget()
         self._command_stamps.forget()
-        self._note("clock", what, f"the clock {what}: the command is over")
+        self._note(
+            "clock", what, f"the clock {what}: the command is over; send a new one", anew=True
+        )
         output = self._stopped(now)
-        self._output_at = now
+        self.output_at = now
         return output
 
     def _end_command(self, now: int) -> None:
@@ -309,6 +320,8 @@ class FeedForward:
         n = len(self.model.joints)
         # where it is measured, no position is wanted any more: somebody may have moved the robot
         q = None if self._last_q is None or self.settings.measured else self._last_q[:n]
+        if self.phase == "following":
+            self.phase, self.over_since = "interrupted", now
         since = now - int((self.settings.command_timeout + 1) * SECOND)
         self._motion = Setpoint(Desired(q, np.zeros(n), np.zeros(n)), since)
 
@@ -328,15 +341,12 @@ class FeedForward:
             timeout = self.settings.command_timeout
             over = self._motion.over_for(time, now)
             if timeout == 0 or over <= timeout:
-                self.phase = "following"
+                if self.phase != "interrupted":
+                    self.phase = "following"
                 desired = self._motion.at(time + int(self.settings.lookahead * SECOND))
                 return self._published(self._following(desired, now), time, now)
-            if self.phase != "timeout":
-                self.phase = "timeout"
-                action = self.settings.on_timeout
-                self._note(
-                    "command", "timeout", f"no command for {timeout:g} s: on_timeout is {action}"
-                )
+            if self.phase in ("waiting", "following"):
+                self._tell_end(now, over)
             return self._after_timeout(time, now)
         except ClosureError as error:
             # what the controllers behind hold belongs to the way into a singularity
@@ -348,6 +358,21 @@ class FeedForward:
                 self._motion, self._pending = before
             self.refuse("torques", error)
             return None
+
+    def _tell_end(self, now: int, over: float) -> None:
+        """The command ended some s ago."""
+        self.over_since = now - round(over * SECOND)
+        if isinstance(self._motion, Course):
+            self.phase = "finished"
+            return
+        self.phase = "timeout"
+        self._note(
+            "command",
+            "timeout",
+            f"no command for {over:.3g} s (command_timeout is "
+            f"{self.settings.command_timeout:g} s): on_timeout is {self.settings.on_timeout}",
+            anew=True,
+        )
 
     def _begin(self, time: int, now: int) -> None:
         pending, self._pending = self._pending, None
@@ -362,6 +387,7 @@ class FeedForward:
                     f"{limit:g} s; send it again",
                 )
             self._motion = pending.begun(time, *self._start(time, now))
+            self.phase = "following"
             if self._motion.remark:
                 self._note("command", "no lead-in", self._motion.remark)
         except RefusedError as error:
@@ -468,7 +494,7 @@ class FeedForward:
             at_rest = at_rest and bool((shaped == torques).all())
             torques = shaped
         self.outputs += 1
-        self._output_at, self._at_rest = now, at_rest
+        self.output_at, self._at_rest = now, at_rest
         self._output_on_the_wall = self._steady()
         return Torques(torques, time)
 
@@ -483,10 +509,10 @@ class FeedForward:
         text = f"{source} {what}: {error}"
         self._tell(self.tally.rejected, f"{source}: {reason}", text)
 
-    def _note(self, source: str, reason: str, text: str) -> None:
-        self._tell(self.tally.events, f"{source}: {reason}", text)
+    def _note(self, source: str, reason: str, text: str, *, anew: bool = False) -> None:
+        self._tell(self.tally.events, f"{source}: {reason}", text, anew=anew)
 
-    def _tell(self, counter: Counter[str], key: str, text: str) -> None:
-        line = self.tally.add(counter, key, text, self._steady())
+    def _tell(self, counter: Counter[str], key: str, text: str, *, anew: bool = False) -> None:
+        line = self.tally.add(counter, key, text, self._steady(), anew=anew)
         if line is not None:
             self._log(line)

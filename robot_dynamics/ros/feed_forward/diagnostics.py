@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from ...errors import listed
@@ -11,6 +12,9 @@ from .stamps import SECOND
 
 OK, WARN, ERROR = range(3)
 """The levels of diagnostic_msgs/DiagnosticStatus"""
+
+MOST_KINDS = 3
+"""Kinds of complaints that the message names; the values have all of them"""
 
 NEAR = 0.1
 """Share of the limit of the condition number from which on it is worth a warning"""
@@ -29,7 +33,7 @@ class Diagnosis:
 
     def __init__(self, steady: float) -> None:
         self._before = (0, 0, 0)
-        self._complaints = 0
+        self._complaints: Counter[str] = Counter()
         self._at = steady
 
     def report(
@@ -55,8 +59,8 @@ class Diagnosis:
             (count - before) / elapsed for count, before in zip(counts, self._before, strict=True)
         ]
         tally = controller.tally
-        new = tally.total - self._complaints
-        self._before, self._at, self._complaints = counts, steady, tally.total
+        new = tally.all - self._complaints
+        self._before, self._at, self._complaints = counts, steady, tally.all
 
         values = {
             "phase": controller.phase,
@@ -87,7 +91,7 @@ class Diagnosis:
                 "building a new model": "yes" if busy else "no",
             }
         values |= readings(controller, now)
-        level, message = self._verdict(controller, rates, new)
+        level, message = self._verdict(controller, rates, new, now)
         if description_refused:
             values["newest description"] = "refused"
             told = "the newest robot description was refused"
@@ -100,16 +104,28 @@ class Diagnosis:
         return Report(level, message, values)
 
     @staticmethod
-    def _verdict(controller: FeedForward, rates: list[float], new: int) -> tuple[int, str]:
+    def _verdict(
+        controller: FeedForward, rates: list[float], new: Counter[str], now: int
+    ) -> tuple[int, str]:
+        phase, action = controller.phase, controller.settings.on_timeout
         if controller.model is None:
-            return ERROR, "no robot description"
-        if controller.phase != "waiting" and rates[2] == 0 and controller.settings.measured:
-            return ERROR, "no torques"
+            return ERROR, "no robot: waiting for robot_description"
+        over = phase in ("finished", "timeout", "interrupted")
+        silent = over and action == "stop"
+        if phase != "waiting" and rates[2] == 0 and controller.settings.measured and not silent:
+            why = "no joint_states come" if rates[0] == 0 and not new else controller.tally.newest
+            return ERROR, f"no torques for {_age(controller.output_at, now)} s: {why}"
         if new:
-            return WARN, f"complaints in the last second: {new}"
-        if controller.phase == "timeout":
-            return WARN, f"no command: {controller.settings.on_timeout}"
-        return OK, {"waiting": "waiting for a command"}.get(controller.phase, "publishing torques")
+            which = ", ".join(f"{key} ({count})" for key, count in new.most_common(MOST_KINDS))
+            more = sum(new.values()) - sum(n for _, n in new.most_common(MOST_KINDS))
+            return WARN, f"in the last second: {which}" + (f" and {more} others" if more else "")
+        what = f"on_timeout is {action}, for {_age(controller.over_since, now)} s"
+        if phase == "timeout":
+            return WARN, f"no command comes any more: {what}"
+        if phase == "interrupted":
+            return WARN, f"the command was interrupted: {what}; send a new one"
+        words = {"waiting": "waiting for a command", "finished": f"the trajectory is over: {what}"}
+        return OK, words.get(phase, "publishing torques")
 
 
 def readings(controller: FeedForward, now: int) -> dict[str, str]:

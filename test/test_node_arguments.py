@@ -1,0 +1,36 @@
+"""What the executable answers to a command line that is none of ROS's."""
+
+from __future__ import annotations
+
+import pytest
+
+from robot_dynamics.ros.arguments import answered
+
+
+@pytest.mark.parametrize(
+    "line", ["", "--ros-args -p description:=a.urdf", "--ros-args -p rate:=5.0 --", "--ros-args"]
+)
+def test_arguments_of_ros_are_left_to_ros(line):
+    assert answered("feed_forward", line.split()) is None
+
+
+@pytest.mark.parametrize("line", ["--help", "-h", "--ros-args -p rate:=5.0 -- --help"])
+def test_help_is_given(line, capsys):
+    assert answered("feed_forward", line.split()) == 0
+    assert "--ros-args -p description:=" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("-p description:=a.urdf", "feed_forward --ros-args -p description:=a.urdf"),
+        ("description:=a.urdf", "--ros-args"),
+        ("--params-file a.yaml", "feed_forward --ros-args --params-file a.yaml"),
+        ("robots/a.urdf", "feed_forward --ros-args -p description:=robots/a.urdf"),
+        ("--ros-args -p rate:=5.0 -- b.yaml", "-p description:=b.yaml"),
+    ],
+)
+def test_what_is_no_argument_is_answered_in_one_line_with_what_was_meant(line, words, capsys):
+    assert answered("feed_forward", line.split()) == 2
+    (told,) = capsys.readouterr().err.splitlines()
+    assert words in told
