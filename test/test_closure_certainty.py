@@ -1,0 +1,173 @@
+"""What a call of a closed mechanism is certain of: the guard of the straight-line functions.
+
+A guard above 1 sends the call the long way round; one that is wrongly below 1 is a wrong torque.
+The oracle is plain Newton with NumPy's least squares.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from robots import CONFIG
+
+import robot_dynamics as rd
+from robot_dynamics.closure import ClosedChain
+from robot_dynamics.closure.dynamics import control_model
+from robot_dynamics.closure.dynamics.control_model import ClosedModel
+from robot_dynamics.closure.geometry.position import BOUND, CONTRACTION
+
+ROBOTS = [("five_bar", False), ("rrr", False), ("rrr", True), ("delta", False),
+          ("gough_stewart", False)]  # fmt: skip
+
+
+@cache
+def loaded(name: str, sensed: bool) -> tuple[ClosedModel, np.ndarray]:
+    """(model, home (n_r,))"""
+    chain = ClosedChain(rd.load(CONFIG / f"{name}.yaml"), sensed=sensed, backend="python")
+    return chain.model, chain.home.q_r
+
+
+@pytest.fixture(params=ROBOTS, ids=lambda param: f"{param[0]}{'_sensed' * param[1]}")
+def robot(request):
+    return loaded(*request.param)
+
+
+def increment(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
+    """Newton's, scaled, of what are not control coordinates."""
+    A, b = model.jacobian(q_r)[:, model.known :], -model.residual(q_r)
+    return np.linalg.lstsq(A, b, rcond=None)[0]
+
+
+def moved(model: ClosedModel, q_r: np.ndarray, d: np.ndarray) -> np.ndarray:
+    return q_r + np.concatenate([np.zeros(model.known), model.column_scale[model.known :] * d])
+
+
+def newton(model: ClosedModel, q_r: np.ndarray, steps: int = 12) -> np.ndarray:
+    for _ in range(steps):
+        q_r = moved(model, q_r, increment(model, q_r))
+    return q_r
+
+
+def rates(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
+    """(n_r - k, k): how the other coordinates follow the control coordinates."""
+    k, scale = model.known, model.column_scale
+    J = model.jacobian(q_r) / scale
+    return np.linalg.lstsq(J[:, k:], -J[:, :k], rcond=None)[0]
+
+
+def passive(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
+    return model.jacobian(q_r)[:, model.geometry.actuated :]
+
+
+def mode(model: ClosedModel, q_r: np.ndarray) -> float:
+    return float(np.sign(np.linalg.det(passive(model, q_r))))
+
+
+def called(model: ClosedModel, q: np.ndarray, q_r: np.ndarray, T=None, sign: float = 1.0):
+    """at_once at q after q_r: (guard, q_r (n_r,), rates (n_r - k, k), mode)"""
+    a, n, k = model.geometry.actuated, len(q_r), model.known
+    T = rates(model, q_r) if T is None else T
+    memory = model.memory(q_r, T, sign * mode(model, q_r))
+    out = np.asarray(model.at_once(q, np.zeros(k), np.zeros(k), memory), dtype=float)
+    return out[a], out[a + 1 : a + 1 + n], out[a + 1 + n : -1].reshape(n - k, k), out[-1]
+
+
+def ways(model: ClosedModel, q_r: np.ndarray, count: int) -> np.ndarray:
+    """(count, k) directions that move all joints by 1, rad or shares of the size."""
+    k, scale = model.known, model.column_scale
+    v = np.random.default_rng(0).normal(size=(count, k)) * scale[:k]
+    a = model.geometry.actuated
+    v[:, a:] = v[:, :a] @ follow(model, q_r)[: k - a].T  # the sensors agree
+    whole = np.hstack([v, v @ rates(model, q_r).T]) / scale
+    return v / np.linalg.norm(whole, axis=1)[:, None]
+
+
+def follow(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
+    """(n_r - n_a, n_a): how the passive joints follow the actuated ones."""
+    J, a = model.jacobian(q_r) / model.column_scale, model.geometry.actuated
+    return -np.linalg.solve(J[:, a:], J[:, :a])
+
+
+def test_a_certain_call_is_at_newtons_solution_and_hands_on_its_rates(robot):
+    model, home = robot
+    k, q_r = model.known, home
+    for way in 0.3 * BOUND * ways(model, home, 8):
+        expected = newton(model, np.concatenate([q_r[:k] + way, q_r[k:]]))
+        guard, found, T, sign = called(model, q_r[:k] + way, q_r)
+        assert guard <= 1
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        np.testing.assert_allclose(T, rates(model, expected), atol=1e-9)
+        assert sign == mode(model, home)
+        motors = np.vstack([np.eye(model.geometry.actuated), follow(model, expected)])
+        np.testing.assert_allclose(np.asarray(model.T(expected), dtype=float), motors, atol=1e-9)
+        q_r = expected
+
+
+def test_the_other_sign_of_the_determinant_is_never_certain(robot):
+    model, home = robot
+    for way in 0.1 * BOUND * ways(model, home, 4):
+        q = home[: model.known] + way
+        assert called(model, q, home)[0] <= 1
+        assert called(model, q, home, sign=-1.0)[0] > 1
+
+
+def test_a_way_as_long_as_the_bound_is_not_certain(robot):
+    model, home = robot
+    k, certain = model.known, 0
+    for way in BOUND * ways(model, home, 12):
+        certain += called(model, home[:k] + 0.4 * way, home)[0] <= 1
+        assert called(model, home[:k] + 1.001 * way, home)[0] > 1
+    assert certain  # it is the bound that was met
+
+
+def test_a_prediction_that_is_off_by_more_than_a_share_of_the_way_is_not_certain(robot):
+    model, home = robot
+    k, scale, rng = model.known, model.column_scale, np.random.default_rng(1)
+    T = rates(model, home)
+    for size in (1e-5, 1e-4):
+        for way in size * ways(model, home, 3):
+            off = rng.normal(size=len(home) - k)
+            off *= size / np.linalg.norm(off)
+            # T' way = T way + off
+            turn = np.outer(scale[k:] * off, way) / np.dot(way, way)
+            for share, certain in ((0.8, True), (1.3, False)):
+                wrong = T + share * control_model.BEND * turn
+                assert (called(model, home[:k] + way, home, wrong)[0] <= 1) == certain
+
+
+def test_a_state_beyond_the_condition_limit_is_not_certain(robot):
+    model, home = robot
+    k = model.known
+    for way in 0.2 * BOUND * ways(model, home, 3):
+        q_r = newton(model, np.concatenate([home[:k] + way, home[k:]]))
+        condition = np.linalg.cond(passive(model, q_r))
+        for share, certain in ((0.99, False), (30.0, True)):
+            strict = replace(model, condition_limit=share * condition)
+            assert (called(strict, q_r[:k], q_r)[0] <= 1) == certain
+
+
+def test_a_guess_is_certain_where_newtons_steps_shrink_from_a_bounded_first_one(robot):
+    model, home = robot
+    k, rng = model.known, np.random.default_rng(2)
+    for size in np.geomspace(1e-5, 1.5, 16):
+        d = rng.normal(size=len(home) - k)
+        start = moved(model, home, size * d / np.linalg.norm(d))
+        steps, q_r = [], start
+        for _ in range(control_model.FAR_STEPS):
+            steps.append(np.linalg.norm(increment(model, q_r)))
+            q_r = moved(model, q_r, increment(model, q_r))
+
+        def expected(count: int, bound: float, steps=steps) -> float:
+            shares = (steps[0] / bound, steps[1] / (CONTRACTION * steps[0]),
+                      steps[count - 1] / control_model.LAST_STEP)  # fmt: skip
+            return pytest.approx(np.dot(shares, shares), rel=1e-4)
+
+        assert model.closed(start[:k], start[k:], 2, 0.2**2)[1] == expected(2, 0.2)
+        guard, _, sign, *found = np.asarray(model.closing(start[:k], start[k:]), dtype=float)
+        assert guard == expected(control_model.FAR_STEPS, control_model.FAR_BOUND)
+        if guard <= 1:
+            np.testing.assert_allclose(found, newton(model, q_r), atol=1e-12)
+            assert sign == mode(model, np.array(found))
