@@ -69,6 +69,7 @@ setup(
         files("config"),
         files("launch"),
         files("urdf"),
+        files("controllers"),
         files("rviz"),
     ],
     python_requires=">=3.10",
