@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import reprlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -97,6 +98,17 @@ class RecordingError(RobotDynamicsError):
 
 class TrajectoryError(RobotDynamicsError):
     """A commanded trajectory that cannot be followed."""
+
+
+@contextmanager
+def said_of(source: str) -> Iterator[None]:
+    """Errors in here begin with the file that the robot was described in, where it is known."""
+    try:
+        yield
+    except RobotDynamicsError as error:
+        if source and not str(error).startswith(f"{source}: "):
+            error.args = (one_line(f"{source}: {error}"),)
+        raise
 
 
 _PACKAGE = str(Path(__file__).resolve().parent) + os.sep

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from ..errors import DescriptionError, wrong
 from ..mechanism import Mechanism
@@ -81,4 +82,4 @@ def _finished(
     """Refuse what cannot be computed with; refuse or report what is unphysical."""
     for complaint in check(mechanism, where, origins or {}):
         tolerate(complaint, strict)
-    return mechanism
+    return replace(mechanism, source=where)

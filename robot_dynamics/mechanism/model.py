@@ -367,6 +367,8 @@ class Mechanism(_Kept):
     sensed: tuple[str, ...] = ()
     platform: str | None = None
     home: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
+    """The file that it was described in, for messages"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", _frozen(self.gravity))

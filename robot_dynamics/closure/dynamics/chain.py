@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen.kernel import as_floats
-from ...errors import DescriptionError, InputError, wrong
+from ...errors import DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
 from ...mechanism import Mechanism, Pose
 from ...scalar import Floats
@@ -83,7 +83,8 @@ class ClosedChain:
             "backend": backend,
             "threads": threads,
         }
-        self._start(*prepared(mechanism))
+        with said_of(mechanism.source):
+            self._start(*prepared(mechanism))
 
     def _start(self, mechanism: Mechanism, solver: ClosureSolver) -> None:
         """Build all of it, with the solver of a mechanism of the same geometry."""

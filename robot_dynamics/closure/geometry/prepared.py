@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from ...errors import ClosureWarning, callers_level
+from ...errors import ClosureWarning, callers_level, said_of
 from ...mechanism import Mechanism
 from .loop_geometry import LoopGeometry
 from .mendable import Mendable
@@ -31,7 +31,8 @@ def mended(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver, list[Mendabl
     complaints: list[Mendable] = []
     while True:
         try:
-            return mechanism, ClosureSolver(LoopGeometry.of(mechanism)), complaints
+            with said_of(mechanism.source):
+                return mechanism, ClosureSolver(LoopGeometry.of(mechanism)), complaints
         except Mendable as complaint:
             complaints.append(complaint)
             # what is left may still be wrong, and is then said
