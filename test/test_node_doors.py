@@ -134,6 +134,8 @@ def test_what_no_model_is_built_from_is_what_no_model_reads():
         "missing_velocities",
         "derivative_filter",
         "merge_states",
+        "residual_filter",
+        "residual_threshold",
         "max_age",
         "lookahead",
         "missing_accelerations",

@@ -120,6 +120,11 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         self._effort_out = self.create_publisher(
             JointState, "~/effort", NEWEST, **overridable, **quiet_out
         )
+        self._residual_out = None
+        if settings.residual:
+            self._residual_out = self.create_publisher(
+                JointState, "~/residual", NEWEST, **quiet_out
+            )
         self._diagnostics_out = self.create_publisher(
             DiagnosticArray, "/diagnostics", 10, **quiet_out
         )
@@ -307,6 +312,19 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         torques = self.controller.state(message, self._clock.now().nanoseconds)
         if torques is not None:
             self._publish(torques)
+        if self._residual_out is not None:
+            self._publish_residual(self._residual_out)
+
+    def _publish_residual(self, publisher: Any) -> None:
+        found, time = self.controller.residual, self.controller.residual_at
+        if time is None or found is None or found.value is None:
+            return
+        assert self.controller.model is not None
+        message = JointState(name=list(self.controller.model.joints))
+        message.effort = found.value.tolist()
+        stamp = message.header.stamp
+        stamp.sec, stamp.nanosec = divmod(time, SECOND)
+        publisher.publish(message)
 
     def _on_command(self, message: JointTrajectory) -> None:
         self.controller.command(message, self._now())

@@ -23,6 +23,7 @@ from .onset import Onset
 from .parameters import Settings
 from .rates import Rates
 from .refusal import RefusedError, Tally
+from .residual import Residual
 from .stamps import SECOND, Stamps, stamped
 
 
@@ -46,6 +47,8 @@ class FeedForward:
         settings: may be replaced while it runs.
         phase: waiting (for a first command), following, finished (a trajectory has ended),
             timeout, or interrupted.
+        residual: what the model does not explain of the measured torques, where it is asked for.
+        residual_at: ns, of the newest state where that state has one.
         over_since: ns, when the command ended.
         foreign: how many states told of other joints alone, and were ignored.
     """
@@ -81,6 +84,8 @@ class FeedForward:
         self._known = self._driven = frozenset[str]()
         self.merging, self.rates = Merging(()), Rates()
         self._accelerations: Derivative | None = None
+        self.residual = Residual() if self.settings.residual else None
+        self.residual_at: int | None = None
         self._q = self._qd = np.zeros(0)
         self._message: Any = None
         self._last_q: Floats | None = None
@@ -133,7 +138,25 @@ class FeedForward:
         self.states += 1
         if self.settings.merge_states and self._driven.isdisjoint(message.name):
             return None
-        return self._output(time, now)
+        torques = self._output(time, now)
+        if self.residual is not None:
+            self.residual_at = self._compare(message, time)
+        return torques
+
+    def _compare(self, message: Any, time: int) -> int | None:
+        """Measured torques and the model's; the state's time, where there is a residual."""
+        assert self.model is not None
+        assert self.residual is not None
+        constant = self.settings.residual_filter
+        try:
+            there = self.residual.update(
+                message.name, message.effort, self.model, self._q, self._qd, time, constant
+            )
+        except RobotDynamicsError as error:
+            reason = error.reason if isinstance(error, RefusedError) else "impossible"
+            self._note("residual", reason, f"no residual: {error}")
+            return None
+        return time if there else None
 
     def _read(self, message: Any, now: int) -> int:
         """Take q and qd from a JointState; its time, ns.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+import numpy as np
+
 from ...errors import listed
 from .controller import FeedForward
 from .model import Model
@@ -98,7 +100,8 @@ class Diagnosis:
             level, message = max(level, WARN), "; ".join([told, *([message] if level else [])])
         if controller.model is not None:
             found, warnings = closure(controller.model)
-            values |= found
+            rest, unexplained = residual(controller)
+            values, warnings = values | found | rest, warnings + unexplained
             if warnings and level < ERROR:
                 level, message = WARN, "; ".join([*warnings, *([message] if level else [])])
         return Report(level, message, values)
@@ -139,6 +142,26 @@ def readings(controller: FeedForward, now: int) -> dict[str, str]:
         ages = controller.merging.ages(now)
         values |= {f"age of {name} (s)": f"{age:.3f}" for name, age in sorted(ages.items())}
     return values
+
+
+def residual(controller: FeedForward) -> tuple[dict[str, str], list[str]]:
+    """(values, warnings) about what the model does not explain of the measured torques."""
+    found, model = controller.residual, controller.model
+    if found is None or found.value is None or model is None:
+        return {}, []
+    norm, threshold = found.norm, controller.settings.residual_threshold
+    most = model.joints[int(np.argmax(np.abs(found.value)))]
+    values = {
+        "residual (N·m or N)": f"{norm:.4g}",
+        "residual threshold (N·m or N)": f"{threshold:g}",
+        "residual is largest at": most,
+    }
+    if not 0 < threshold < norm:
+        return values, []
+    return values, [
+        f"residual of {norm:.4g}, most of it at {most!r}, beyond {threshold:g}: a collision, a "
+        "payload, or a wrong model"
+    ]
 
 
 def closure(model: Model) -> tuple[dict[str, str], list[str]]:

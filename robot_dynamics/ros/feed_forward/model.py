@@ -131,6 +131,10 @@ class Model:
         locked = settings.locked
         if settings.sensed and not settings.measured:
             raise wrong(InputError, "sensed", True, "false: feedback commanded reads no sensors")
+        if settings.residual and not (settings.measured and settings.side == "joint"):
+            raise wrong(
+                InputError, "residual", True, "false: it needs feedback measured and side joint"
+            )
         for name in locked:
             if name not in actuated:
                 raise wrong(InputError, "locked_joints", name, choices(actuated))

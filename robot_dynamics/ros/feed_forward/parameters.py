@@ -335,6 +335,33 @@ PARAMETERS = (
         minimum=0.0,
     ),
     Parameter(
+        "residual",
+        "bool",
+        False,
+        "",
+        "publish ~/residual: the torques in joint_states less the model's at the measured motion",
+        read_only=True,
+    ),
+    Parameter(
+        "residual_filter",
+        "double",
+        0.05,
+        "s",
+        "time constant of its filter",
+        minimum=0.0,
+        maximum=10.0,
+        at_once=True,
+    ),
+    Parameter(
+        "residual_threshold",
+        "double",
+        0.0,
+        "N·m or N",
+        "norm of the residual from which on the diagnostics warn; 0: never",
+        minimum=0.0,
+        at_once=True,
+    ),
+    Parameter(
         "follow_joint_trajectory",
         "string",
         "",
@@ -383,6 +410,9 @@ class Settings:
     ramp_time: float
     p_gains: tuple[float, ...]
     d_gains: tuple[float, ...]
+    residual: bool
+    residual_filter: float
+    residual_threshold: float
     follow_joint_trajectory: str
 
     @classmethod

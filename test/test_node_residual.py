@@ -1,0 +1,114 @@
+"""What the model does not explain of measured torques, against a pendulum in closed form."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("trajectory_msgs", reason="ROS messages are not installed: extra `ros`")
+
+from node_bench import Bench, at, point, stamp
+from robots import CONFIG
+from sensor_msgs.msg import JointState
+from test_node_behaviour import PENDULUM, torque
+
+import robot_dynamics as rd
+from robot_dynamics.errors import InputError
+from robot_dynamics.ros.feed_forward.diagnostics import OK, WARN, Diagnosis
+from robot_dynamics.ros.feed_forward.model import Model, Wish
+from robot_dynamics.ros.feed_forward.parameters import Settings
+
+STEP = 0.002
+
+
+class Swinging(Bench):
+    """A pendulum that swings as it is pushed."""
+
+    def __init__(self, **values):
+        super().__init__(PENDULUM, residual=True, residual_filter=0.05, **values)
+
+    def swing(self, begin: float, end: float, push: float = 0.0) -> list[float]:
+        found = []
+        for t in np.arange(begin, end, STEP):
+            q, qd, qdd = math.sin(3 * t), 3 * math.cos(3 * t), -9 * math.sin(3 * t)
+            message = JointState(name=["camera", "swing"], position=[0.0, q], velocity=[0.0, qd])
+            message.effort = [9.9, torque(q, qd, qdd) + push]
+            message.header.stamp = stamp(t)
+            self.controller.state(message, at(t))
+            if self.controller.residual_at is not None:
+                assert self.controller.residual_at == at(t)
+                found.append(float(self.controller.residual.value[0]))
+        return found
+
+
+def test_a_right_model_leaves_nothing_and_a_push_is_what_is_left():
+    bench = Swinging()
+    free = bench.swing(0.0, 1.0)
+    assert len(free) == 499, "every state but the first"
+    # INERTIA · qddd · STEP / 2 is what half a period's delay leaves
+    np.testing.assert_allclose(free, 0.0, atol=0.02)
+    pushed = bench.swing(1.0, 2.0, push=2.0)
+    assert pushed[0] < 0.2, "behind its filter"
+    np.testing.assert_allclose(pushed[25] / 2.0, 1 - math.exp(-1), atol=0.03)
+    np.testing.assert_allclose(pushed[-100:], 2.0, atol=0.02)
+
+
+def test_it_is_there_without_a_command_and_its_threshold_is_a_warning():
+    bench = Swinging(residual_threshold=1.0)
+    bench.swing(0.0, 0.5)
+    report = Diagnosis(0.0).report(bench.controller, False, at(0.5), 0.5)
+    assert (report.level, bench.controller.phase) == (OK, "waiting")
+    assert float(report.values["residual (N·m or N)"]) < 0.05
+    bench.swing(0.5, 1.5, push=-3.0)
+    report = Diagnosis(0.0).report(bench.controller, False, at(1.5), 1.5)
+    assert report.level == WARN
+    assert "most of it at 'swing', beyond 1" in report.message
+    assert float(report.values["residual (N·m or N)"]) == pytest.approx(3.0, abs=0.02)
+
+
+def test_a_state_without_measured_torques_has_no_residual_and_its_torques_all_the_same():
+    bench = Swinging()
+    bench.swing(0.0, 0.1)
+    bench.command(0.1, point(qdd=1.0))
+    assert bench.state(0.1, 0.4, 0.2) is not None
+    assert bench.controller.residual_at is None
+    assert "the residual needs the measured torque of every joint" in bench.log[-1]
+    assert bench.swing(0.102, 0.2)
+
+
+@pytest.mark.parametrize("values", [{"feedback": "commanded"}, {"side": "drive"}])
+def test_it_needs_measured_joints(values):
+    mechanism = rd.load(CONFIG / "three_axis.yaml")
+    with pytest.raises(InputError, match=r"^residual: "):
+        Model(Wish(mechanism, Settings.of({"residual": True} | values)))
+
+
+def test_over_topics_it_comes_named_and_stamped_and_without_a_command():
+    pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
+    from node_process import Partner
+    from rclpy.qos import qos_profile_sensor_data
+
+    file = str(CONFIG / "polar.yaml")
+    dynamics = rd.InverseDynamics(rd.load(file))
+    q, still = [0.3, 0.7], np.zeros(2)
+    effort = dynamics(q, still, still) + [0.5, -2.0]
+    with Partner(description=file, residual=True, max_age=20.0) as partner:
+        out: list[JointState] = []
+        partner.node.create_subscription(
+            JointState, "/feed_forward/residual", out.append, qos_profile_sensor_data
+        )
+
+        def publish():
+            message = JointState(name=["d2", "theta1"], position=q[::-1], velocity=[0.0, 0.0])
+            message.effort = effort[::-1].tolist()
+            message.header.stamp = partner.node.get_clock().now().to_msg()
+            partner.states_out.publish(message)
+
+        partner.until(lambda: len(out) > 3, "the residual", meanwhile=publish)
+        assert list(out[-1].name) == ["theta1", "d2"]
+        np.testing.assert_allclose(out[-1].effort, [0.5, -2.0], rtol=1e-9)
+        assert out[-1].header.stamp.sec > 0
+        partner.until(lambda: "residual is largest at" in partner.counts(), "diagnostics of it")
+        assert partner.counts()["residual is largest at"] == "d2"
