@@ -93,7 +93,7 @@ def test_over_topics_it_comes_named_and_stamped_and_without_a_command():
     file = str(CONFIG / "polar.yaml")
     dynamics = rd.InverseDynamics(rd.load(file))
     q, still = [0.3, 0.7], np.zeros(2)
-    effort = dynamics(q, still, still) + [0.5, -2.0]
+    effort = dynamics(q, still, still) + np.array([0.5, -2.0])
     with Partner(description=file, residual=True, max_age=20.0) as partner:
         out: list[JointState] = []
         partner.node.create_subscription(
