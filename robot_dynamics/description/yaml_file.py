@@ -40,13 +40,14 @@ from .fields import (
     unknown,
 )
 from .files import LONGEST_PATH, find, read_text
+from .notation import in_numbers
 from .order import parents_first
 from .yaml_text import plain
 
 COMMON_KEYS = (
     "robot", "gravity", "rotors", "loops", "actuated", "sensed", "platform", "home", "locked"
 )  # fmt: skip
-TREE_KEYS = (*COMMON_KEYS, "dh_convention", "links")
+TREE_KEYS = (*COMMON_KEYS, "dh_convention", "links", "symbols")
 URDF_KEYS = (*COMMON_KEYS, "urdf", "joints", "friction", "inertials")
 BODY_KEYS = ("mass", "center_of_mass", "inertia")
 DH_KEYS = ("theta", "d", "a", "alpha")
@@ -68,7 +69,9 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
         raise wrong(DescriptionError, where, content, "a mapping with `links` or `urdf`")
     if "urdf" not in content:
         entries = mapping(content, TREE_KEYS, where)
-        return _extras(_tree(entries, where, path.stem), entries, where, strict), {}
+        entries, symbols, notation = in_numbers(entries, where)
+        tree = replace(_tree(entries, where, path.stem), symbols=symbols, notation=notation)
+        return _extras(tree, entries, where, strict), {}
     entries = mapping(content, URDF_KEYS, where)
     file = find(text(entries["urdf"], f"{where}: urdf", LONGEST_PATH), beside=path.parent)
     mechanism = _retyped(urdf.read(file, strict=strict), entries.get("joints"), where, strict)

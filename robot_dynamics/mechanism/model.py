@@ -369,6 +369,10 @@ class Mechanism(_Kept):
     home: Mapping[str, float] = field(default_factory=dict)
     source: str = ""
     """The file that it was described in, for messages"""
+    symbols: Mapping[str, float] = field(default_factory=dict)
+    """Names that the description gives to numbers of its own; no torque depends on them"""
+    notation: Mapping[str, str] = field(default_factory=dict)
+    """Where the description has them (`link1.mass`) to its expressions in `symbols`"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", _frozen(self.gravity))

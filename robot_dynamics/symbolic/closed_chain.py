@@ -22,11 +22,15 @@ from ..codegen.recorder import Recorder
 from ..errors import ClosureError
 from ..formulations.equations import TERMS, Equations
 from ..mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
-from ..mechanism.transform import standard_form
-from ..scalar import array, rotation_to
+from ..mechanism.base_parameters import Moments
+from ..mechanism.transform import standard_form, without_bodies
+from ..scalar import Array, array, is_zero, rotation_to
 from .closed_model import ListedModel, PaperModel
-from .parameters import Parameters, plain_names, symbolic_mechanism
-from .simplify import matrix
+from .lettered import layers
+from .parameters import Letters, Parameters, plain_names, symbolic_mechanism
+from .polynomial import Ring
+from .short import Writer
+from .simplify import rational
 from .straight_line import written
 
 PLANE = (0, 1, 5)
@@ -50,7 +54,9 @@ def derive(
     """
     chain = ClosedChain(mechanism, rotors=rotors, terms=(), backend="python")
     if _is_planar(mechanism):
-        known = Parameters(parameters == "symbols")
+        taken = plain_names(mechanism.joint_names, "q")
+        taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
+        known = Parameters.of(mechanism, parameters == "symbols", [*taken, "x", "y", "theta_z"])
         return _paper_model(mechanism, chain, formulation, known, rotors, terms, simplify, progress)
     progress(f"{formulation}: {len(chain.coordinate_names)} joints as a list of intermediates")
     return _listed_model(mechanism, formulation, rotors, terms)
@@ -111,7 +117,9 @@ def _paper_model(
     simplify: bool,
     progress: Callable[[str], None],
 ) -> PaperModel:
-    model = symbolic_mechanism(_with_symbolic_loops(mechanism, known), known)
+    ring = Ring()
+    letters = Letters(ring, known)
+    model = symbolic_mechanism(_with_symbolic_loops(mechanism, letters), letters, letters.rotation)
     hinge = mechanism.link(str(mechanism.platform)).joint.name
     names = tuple(name for name in chain.coordinate_names if name != hinge)
     plain = plain_names(names, "q")
@@ -119,12 +127,21 @@ def _paper_model(
     qd = tuple(sympy.Symbol(f"{name}_d", real=True) for name in plain)
     x = tuple(sympy.Symbol(name, real=True) for name in ("x", "y", "theta_z"))
     xd = tuple(sympy.Symbol(f"{name}_d", real=True) for name in ("x", "y", "theta_z"))
+    q_r, x_p = (array(ring.letter("coordinate", s) for s in each) for each in (q, x))
+    qd_r, xd_p = (array(ring.letter("rate", s) for s in each) for each in (qd, xd))
+    writer = Writer(ring)
+    write = writer.short if simplify else writer.plain
+
+    def matrix(values: Any) -> sympy.Matrix:
+        rows = np.asarray(values, dtype=object)
+        rows = rows.reshape(len(rows), -1)
+        return sympy.Matrix(*rows.shape, [write(entry) for entry in rows.flat])
 
     progress("closure")
-    tree = standard_form(_floating(model))
+    tree = standard_form(_floating(without_bodies(model)))
     S, s = tree.coordinates()
     order = [tree.joint_names.index(name) for name in (*names, "x", "y", "theta_z")]
-    motion = TreeMotion(tree, (S[:, order], s), array([*q, *x]))
+    motion = TreeMotion(tree, (S[:, order], s), array([*q_r, *x_p]))
     closure, rows = [], []
     for loop in tree.loops:
         before, after = motion.frame(loop.predecessor), motion.frame(loop.successor)
@@ -132,13 +149,13 @@ def _paper_model(
             # Γ_i = OP + P C_i - OA_i - A_i B_i - B_i C_i, in base axes (19)
             closure.append(after.point[axis] - before.point[axis])
             rows.append(after.V[axis] - before.V[axis])
-    J = matrix(rows, simplify)
+    J = np.asarray(rows, dtype=object)
     J_q, J_x = J[:, : len(q)], J[:, len(q) :]
 
     progress("platform")
-    body, legs = platform.platform_body(model)
+    body, legs = _platform(model)
     R = motion.frame(Attachment(str(model.platform))).rotation
-    omega = array([0, 0, xd[2]])
+    omega = array([0, 0, xd_p[2]])
     plane = list(PLANE)
     on_platform = {
         "D_x": platform.inertia_matrix(body, R)[np.ix_(plane, plane)],
@@ -147,30 +164,31 @@ def _paper_model(
     }
 
     progress(f"legs by {formulation}")
-    legs = replace(
-        legs,
-        links=tuple(x for x in legs.links if x.name not in platform.platform_links(model)),
-        platform=None,
-        loops=(),
-    )
-    equations = Equations.of(legs, formulation, rotors, terms)
+    terms = frozenset([terms] if isinstance(terms, str) else terms)
+    equations = [
+        Equations.of(layer, formulation, rotors, terms - {"friction"})
+        for layer in layers(legs, rotors)
+    ]
     back = [names.index(name) for name in legs.joint_names]
     forth = [legs.joint_names.index(name) for name in names]
-    q_, qd_ = array(q)[back], array(qd)[back]
+    q_, qd_ = q_r[back], qd_r[back]
     on_legs = {
-        "D_q": equations.mass_matrix(q_)[np.ix_(forth, forth)],
-        "C_q": equations.coriolis_matrix(q_, qd_)[np.ix_(forth, forth)],
-        "G_q": equations.gravity(q_)[forth],
-        "friction": equations.friction(qd_)[forth],
+        "D_q": sum(each.mass_matrix(q_) for each in equations)[np.ix_(forth, forth)],
+        "C_q": sum(each.coriolis_matrix(q_, qd_) for each in equations)[np.ix_(forth, forth)],
+        "G_q": sum(each.gravity(q_) for each in equations)[forth],
     }
-    a, k = len(mechanism.actuated_names), len(mechanism.actuated_names) + len(mechanism.sensed)
-    parts = {name: matrix(values, simplify) for name, values in (on_platform | on_legs).items()}
+    progress("writing")
+    parts = {name: matrix(values) for name, values in (on_platform | on_legs).items()}
+    progress("Jacobians")
     parts |= {
-        "closure": matrix(closure, simplify),
-        "J_x": J_x,
-        "J_q": J_q,
-        "K": matrix(_solved(J_q, -J_x), simplify),
+        "closure": matrix(closure),
+        "J_x": matrix(J_x),
+        "J_q": matrix(J_q),
+        "K": _solved(J_q, -J_x, write),
     }
+    law = Equations.of(_tree(symbolic_mechanism(mechanism, known))).friction(array(qd)[back])
+    parts["friction"] = sympy.Matrix([rational(each) for each in law[forth]])
+    a, k = len(mechanism.actuated_names), len(mechanism.actuated_names) + len(mechanism.sensed)
     used = set().union(*(values.free_symbols for values in parts.values()))
     return PaperModel(
         mechanism.name,
@@ -185,7 +203,26 @@ def _paper_model(
     )
 
 
-def _with_symbolic_loops(mechanism: Mechanism, known: Parameters) -> Mechanism:
+def _tree(mechanism: Mechanism) -> Mechanism:
+    """The legs alone, without loops."""
+    on_platform = platform.platform_links(mechanism)
+    links = tuple(link for link in mechanism.links if link.name not in on_platform)
+    return replace(mechanism, links=links, platform=None, loops=())
+
+
+def _platform(model: Mechanism) -> tuple[Moments, Mechanism]:
+    """(the platform in its own frame, the legs): its bodies add up in their moments."""
+    poses = platform.platform_links(model)
+    bodies = [model.link(name).inertial.seen_from(pose) for name, pose in poses.items()]
+    moments = Moments(
+        sum(body.mass for body in bodies),
+        sum(body.first_moment for body in bodies),
+        sum(body.inertia_about_origin for body in bodies),
+    )
+    return moments, _tree(model)
+
+
+def _with_symbolic_loops(mechanism: Mechanism, known: Letters) -> Mechanism:
     """Where the hinges are on their links: e_x1, e_y1 … on the successor, f_x1 … before."""
 
     def placed(end: Attachment, kind: str, i: int) -> Attachment:
@@ -203,31 +240,48 @@ def _with_symbolic_loops(mechanism: Mechanism, known: Parameters) -> Mechanism:
     return replace(mechanism, loops=loops)
 
 
-def _solved(A: sympy.Matrix, B: sympy.Matrix) -> sympy.Matrix:
-    """A⁻¹ B of a matrix that falls into blocks, one a leg."""
+def _solved(A: Array, B: Array, write: Callable[[Any], sympy.Expr]) -> sympy.Matrix:
+    """A⁻¹ B of a matrix of polynomials that falls into blocks, one a leg."""
     solution = sympy.zeros(A.shape[1], B.shape[1])
     for columns in _blocks(A):
-        rows = [i for i in range(A.shape[0]) if any(A[i, j] != 0 for j in columns)]
+        rows = [i for i in range(A.shape[0]) if any(not is_zero(A[i, j]) for j in columns)]
         if len(rows) != len(columns):
             raise ClosureError(
                 f"derive: a leg with {len(columns)} joints against {len(rows)} closure rows has "
                 "no K in closed form",
                 name="derive",
             )
-        block = A.extract(rows, columns)
+        block = A[np.ix_(rows, columns)]
         # the determinant by itself is short: L l sin q_p of two links
-        inverse = block.adjugate() / matrix([[block.det(method="berkowitz")]], True)[0]
-        part = inverse * B.extract(rows, list(range(B.shape[1])))
+        determinant = write(_determinant(block))
+        part = _adjugate(block) @ B[rows]
         for i, j in enumerate(columns):
-            solution[j, :] = part[i, :]
+            for k in range(B.shape[1]):
+                solution[j, k] = write(part[i, k]) / determinant
     return solution
 
 
-def _blocks(A: sympy.Matrix) -> list[list[int]]:
+def _determinant(A: Array) -> Any:
+    """By the first row."""
+    if len(A) == 1:
+        return A[0, 0]
+    minors = (np.delete(A[1:], j, axis=1) for j in range(len(A)))
+    return sum((-1) ** j * A[0, j] * _determinant(minor) for j, minor in enumerate(minors))
+
+
+def _adjugate(A: Array) -> Array:
+    result = np.empty(A.shape, dtype=object)
+    for i, j in np.ndindex(*A.shape):
+        minor = np.delete(np.delete(A, j, axis=0), i, axis=1)
+        result[i, j] = (-1) ** (i + j) * (_determinant(minor) if len(minor) else 1.0)
+    return result
+
+
+def _blocks(A: Array) -> list[list[int]]:
     """Columns that share a row belong together."""
     groups: list[set[int]] = []
     for i in range(A.shape[0]):
-        joined = {j for j in range(A.shape[1]) if A[i, j] != 0}
+        joined = {j for j in range(A.shape[1]) if not is_zero(A[i, j])}
         apart = [group for group in groups if not group & joined]
         groups = [*apart, joined.union(*(group for group in groups if group & joined))]
     return [sorted(group) for group in groups if group]

@@ -13,16 +13,24 @@ from ..errors import InputError, choices, wrong
 from ..formulations import lagrange_euler
 from ..formulations.equations import TERMS, Equations
 from ..mechanism import Mechanism
-from ..scalar import array
+from ..scalar import Array, array
+from .lettered import Lettered, Symbols
 from .model import SymbolicModel
 from .parameters import Parameters, plain_names, symbolic_mechanism
-from .simplify import entries, matrix
-from .straight_line import straight_line
+from .polynomial import BITS, Polynomial, TooManyTerms
+from .short import cost
+from .simplify import matrix, rational
+from .straight_line import inlined, straight_line
+from .tidy import tidied
 
 PARAMETERS = ("symbols", "numbers")
 
-LARGEST = 4
-"""Bodies, rotors included, up to which a torque is one expression; it would fill pages beyond"""
+MOST_AS_A_WHOLE = 16
+"""Terms up to which a torque is written as a whole too"""
+MOST_TERMS = 2000
+"""Of all torques together, written out; beyond, intermediates are listed"""
+LARGEST_STEPS = 6
+"""Bodies up to which the steps of Lagrange–Euler come with the model"""
 
 
 def derive(
@@ -69,68 +77,168 @@ def derive(
             simplify=simplify,
             progress=progress,
         )
+    mechanism, notes = tidied(mechanism)
     names = mechanism.joint_names
-    q = _symbols(plain_names(names, "q"), "")
-    qd, qdd = _symbols(plain_names(names, "q"), "_d"), _symbols(plain_names(names, "q"), "_dd")
-
-    known = Parameters(parameters == "symbols")
+    plain = plain_names(names, "q")
+    q, qd, qdd = (_symbols(plain, ending) for ending in ("", "_d", "_dd"))
+    taken = [str(symbol) for symbol in (*q, *qd, *qdd)]
+    known = Parameters.of(mechanism, parameters == "symbols", taken)
     n = len(names)
     progress(f"{formulation}: deriving {n} joints")
-    if intermediates is None:
-        turning = [rotor for rotor in mechanism.rotors if not rotor.inertial.is_nothing]
-        intermediates = len(mechanism.moving) + len(turning) > LARGEST
-    if intermediates:
-        listed, parts = straight_line(mechanism, (q, qd, qdd), known, formulation, rotors, terms)
-        return SymbolicModel(
-            mechanism.name,
-            names,
-            q,
-            qd,
-            qdd,
-            parameters=known.values,
-            intermediates=listed,
-            **parts,
-        )
-    equations = Equations.of(symbolic_mechanism(mechanism, known), formulation, rotors, terms)
-    q_, qd_, qdd_ = array(q), array(qd), array(qdd)
+    chosen = frozenset([terms] if isinstance(terms, str) else terms)
+    state = (q, qd, qdd)
+    if not intermediates:
+        try:
+            return _whole(
+                mechanism, state, known, formulation, rotors, chosen, simplify, notes, progress
+            )
+        except TooManyTerms:
+            progress("too long for whole expressions: taking intermediates")
+            known.values.clear()
+    listed, parts = straight_line(mechanism, state, known, formulation, rotors, chosen)
+    if intermediates is False:
+        listed, parts = (), inlined(listed, parts)
+    return SymbolicModel(
+        mechanism.name,
+        names,
+        q,
+        qd,
+        qdd,
+        parameters=known.values,
+        intermediates=listed,
+        notes=notes,
+        terms=chosen,
+        **parts,
+    )
 
+
+def _whole(
+    mechanism: Mechanism,
+    state: tuple[Symbols, Symbols, Symbols],
+    known: Parameters,
+    formulation: str,
+    rotors: str,
+    chosen: frozenset[str],
+    simplify: bool,
+    notes: tuple[str, ...],
+    progress: Callable[[str], None],
+) -> SymbolicModel:
+    """The model in whole expressions.
+
+    Raises:
+        TooManyTerms: they would fill pages.
+    """
+    q, qd, qdd = state
+    names, n = mechanism.joint_names, len(q)
+    model = Lettered(mechanism, (q, qd, qdd), known, formulation, rotors, chosen)
+    writer = model.writer
+    write = writer.short if simplify else writer.plain
+    friction = _friction(mechanism, known, formulation, qd) if "friction" in chosen else [0] * n
+    progress("torques")
+    motion = model.torques()
+    if sum(len(x.terms) for x in motion if isinstance(x, Polynomial)) > MOST_TERMS:
+        raise TooManyTerms
+    progress("inertia matrix")
+    inertia = model.mass_matrix()
+    D = sympy.Matrix(n, n, [write(x) for x in inertia.flat])
+    progress("gravity")
+    g = sympy.Matrix(
+        n, 1, [write(x) for x in (model.gravity() if "gravity" in chosen else [0] * n)]
+    )
+    progress("Coriolis matrix")
+    C = sympy.Matrix(n, n, [write(x) for x in coriolis(model, inertia).flat])
+    torques = []
+    for name, torque, rubbed in zip(names, motion, friction, strict=True):
+        progress(f"torque at {name}")
+        torques.append(_torque(model, torque, write, simplify) + rubbed)
     steps = None
     if formulation == "lagrange_euler":
+        progress("steps")
         # the book's steps know no terms: links and rotors in one
-        model = rotors if "rotors" in equations.terms else "none"
-        tree = Equations.of(symbolic_mechanism(mechanism, known), formulation, model).mechanism
-        S, s = tree.coordinates()
-        steps = _exact(lagrange_euler.steps(tree, S @ q_ + s), simplify)
-    torques = matrix(equations.torques(q_, qd_, qdd_), simplify)
-    progress("inertia matrix")
-    D = matrix(equations.mass_matrix(q_).reshape(n, n).tolist(), simplify)
-    progress("gravity and friction")
-    gravity = "gravity" in equations.terms
-    g = matrix(equations.gravity(q_) if gravity else np.zeros(n), simplify)
-    rubbed = "friction" in equations.terms
-    friction = matrix(equations.friction(qd_) if rubbed else np.zeros(n), simplify)
-    progress("Coriolis matrix")
-    C = christoffel(D, q, qd, simplify)
-    used = torques.free_symbols
+        book = model.steps(rotors if "rotors" in chosen else "none")
+        steps = _written(book, write)
+    torque_matrix = sympy.Matrix(n, 1, torques)
+    used = set().union(*(each.free_symbols for each in (torque_matrix, D, C, g)))
     values = {symbol: value for symbol, value in known.values.items() if symbol in used}
     return SymbolicModel(
-        mechanism.name, names, q, qd, qdd, D, C, g, friction, torques, values, steps=steps
+        mechanism.name,
+        names,
+        q,
+        qd,
+        qdd,
+        D,
+        C,
+        g,
+        sympy.Matrix(n, 1, friction),
+        torque_matrix,
+        values,
+        steps=steps,
+        notes=notes,
+        terms=chosen,
     )
 
 
-def _exact(steps: lagrange_euler.Steps, simplify: bool) -> lagrange_euler.Steps:
-    """The steps with exact numbers in place of floats; matrices are products, short as they are."""
-    return replace(
-        steps,
-        A=entries(steps.A, False),
-        Q=entries(steps.Q, False),
-        U=entries(steps.U, False),
-        dU=entries(steps.dU, False),
-        J=entries(steps.J, False),
-        D=entries(steps.D, simplify),
-        h=entries(steps.h, simplify),
-        C=entries(steps.C, simplify),
-    )
+def _torque(model: Lettered, torque: Any, write: Any, simplify: bool) -> sympy.Expr:
+    """D q̈ + C q̇ + g of one joint: each part as short as it is, or the whole where that is shorter."""
+    if not isinstance(torque, Polynomial):
+        return write(torque)
+    ring = model.ring
+    rates, accelerations = ({ring.slot(x) for x in each} for each in (model.qd, model.qdd))
+    parts: dict[Any, dict[int, complex]] = {}
+    for key, value in torque.terms.items():
+        slots = {slot for slot, _ in ring.exponents(key)}
+        part = next(iter(slots & accelerations), "C" if slots & rates else "g")
+        parts.setdefault(part, {})[key] = value
+    brackets: dict[sympy.Expr, list[sympy.Expr]] = {}
+    rest = []
+    for part, terms in sorted(parts.items(), key=lambda each: str(each[0])):
+        if isinstance(part, int):
+            acceleration = ring.generators[part].expression
+            # letter by letter: D_ij before q̈_j
+            alone = Polynomial(ring, {key - (1 << (BITS * part)): v for key, v in terms.items()})
+            brackets.setdefault(write(alone), []).append(acceleration)
+        else:
+            rest.append(write(Polynomial(ring, terms)))
+    moved = [sympy.Add(*each) * bracket for bracket, each in brackets.items()]
+    joined = sympy.Add(*moved, *rest)
+    if not simplify or len(torque.terms) > MOST_AS_A_WHOLE:
+        return joined
+    return min(joined, write(torque), key=cost)
+
+
+def coriolis(model: Lettered, inertia: Array) -> Array:
+    """C (n, n) of D: c_ij = Σ_k ½ (∂d_ij/∂q_k + ∂d_ik/∂q_j - ∂d_jk/∂q_i) qd_k."""
+    n, zero = len(model.q), model.ring.constant(0.0)
+    slots = [model.ring.slot(x) for x in model.q]
+    slope = np.full((n, n, n), zero, dtype=object)
+    for i, j, k in np.ndindex(n, n, n):
+        if isinstance(inertia[i, j], Polynomial):
+            slope[i, j, k] = inertia[i, j].diff(slots[k])
+    C = np.full((n, n), zero, dtype=object)
+    for i, j, k in np.ndindex(n, n, n):
+        symbol = (slope[i, j, k] + slope[i, k, j] - slope[j, k, i]) * 0.5
+        C[i, j] = C[i, j] + symbol * model.qd[k]
+    return C
+
+
+def _friction(
+    mechanism: Mechanism, known: Parameters, formulation: str, qd: tuple[sympy.Symbol, ...]
+) -> list[sympy.Expr]:
+    law = Equations.of(symbolic_mechanism(mechanism, known), formulation)
+    return [rational(each) for each in law.friction(array(qd))]
+
+
+def _written(steps: lagrange_euler.Steps, write: Any) -> lagrange_euler.Steps:
+    """The steps in SymPy's expressions."""
+
+    def entries(values: Array) -> Array:
+        result = np.empty(values.shape, dtype=object)
+        for place, value in np.ndenumerate(values):
+            result[place] = write(value)
+        return result
+
+    names = ("A", "Q", "U", "dU", "J", "D", "h", "C")
+    return replace(steps, **{name: entries(getattr(steps, name)) for name in names})
 
 
 def christoffel(

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import sympy
 
+from ..formulations.equations import TERMS
 from ..formulations.lagrange_euler import Steps
 from ..scalar import Floats
 from . import show
+from .document import Document, Section
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,10 @@ class SymbolicModel:
     written in these symbols too. Empty where they are whole expressions"""
     steps: Steps | None = None
     """The intermediates of L-E 2 to L-E 9, where Lagrange–Euler derived the model"""
+    notes: tuple[str, ...] = ()
+    """What was taken for what: rounded angles"""
+    terms: frozenset[str] = frozenset(TERMS)
+    """What the torques consist of"""
 
     def function(
         self, values: Mapping[sympy.Symbol, float] | None = None
@@ -58,10 +64,30 @@ class SymbolicModel:
         compiled = sympy.lambdify(arguments, list(self.torques), modules="numpy", cse=common)
         return lambda q, qd, qdd: np.array(compiled(*q, *qd, *qdd, *known.values()), dtype=float)
 
+    def document(self, *, steps: bool = False) -> Document:
+        """What is printed: the torques and their parts, after every step if asked."""
+        return show.document(self, self.sections() if steps else ())
+
+    def sections(self) -> list[Section]:
+        """The steps of the formulation that derived the model, in order."""
+        return []
+
     def text(self) -> str:
         """The equations as plain text, one torque a line."""
-        return show.text(self)
+        return self.document().text()
 
     def latex(self) -> str:
-        """The equations as a LaTeX align environment."""
-        return show.latex(self)
+        """The equations in LaTeX: align* environments."""
+        return self.document().latex()
+
+    def _repr_latex_(self) -> str:
+        """For Jupyter."""
+        lines = [
+            rf"\tau_{{{i}}} &= {show.names_of(self).latex(torque)}"
+            for i, torque in enumerate(self.torques, start=1)
+        ]
+        return r"$$\begin{aligned}" + r" \\ ".join(lines) + r"\end{aligned}$$"
+
+    def _repr_html_(self) -> str:
+        """For pages that show no LaTeX."""
+        return self.document().html(whole=False)

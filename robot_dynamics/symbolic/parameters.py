@@ -1,24 +1,28 @@
-"""A mechanism whose numbers are SymPy's: exact, or symbols of their own."""
+"""A mechanism whose numbers are letters: the parameters of its equations."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import sympy
 
+from ..description.expression import evaluate, letters
 from ..mechanism import Friction, Inertial, Joint, Link, Mechanism, Pose, Rotor
-from ..scalar import Array, array, is_zero
+from ..scalar import Array, array, cos, is_zero, rotation_x, rotation_y, rotation_z, sin
+from .polynomial import Polynomial, Ring
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-_TIDY = {
-    round(float(value), 12): value for k in range(13) for value in (sympy.cos(k * sympy.pi / 12),)
-}
-"""Cosines of the multiples of 15°: the exact numbers behind most rotation matrices"""
+_BODY = re.compile(r"(m|I_[xyz][xyz])r?\d+")
+"""Names of masses and of entries of inertias"""
+
+Naming = Callable[..., Any]
+"""(name, value, place) to what stands for it in the equations; place says where the description
+has it, as `link1.mass`"""
 
 
 @dataclass
@@ -27,17 +31,127 @@ class Parameters:
 
     symbols: bool
     values: dict[sympy.Symbol, float] = field(default_factory=dict)
+    taken: frozenset[str] = frozenset()
+    """Names of the coordinates, which no parameter may have"""
+    notation: Mapping[str, str] = field(default_factory=dict)
+    """place to the description's own expression for it"""
+    own: Mapping[str, float] = field(default_factory=dict)
+    """The description's own symbols"""
 
-    def __call__(self, name: str, value: Any) -> Any:
+    @classmethod
+    def of(cls, mechanism: Mechanism, symbols: bool, taken: Sequence[str]) -> Parameters:
+        """For the numbers of this mechanism, in its own notation where it has one."""
+        names = frozenset(taken)
+        return cls(symbols, {}, names, mechanism.notation, mechanism.symbols)
+
+    def __call__(self, name: str, value: Any, place: str = "") -> Any:
         if is_zero(value):
             return sympy.Integer(0)
         if isinstance(value, sympy.Basic):
             return value
         if not self.symbols:
             return exact_number(float(value))
+        text = self.notation.get(place)
+        if text is not None:
+            numbers = {each: self.own[each] for each in letters(text)}
+            if math.isclose(evaluate(text, numbers), float(value), rel_tol=1e-12):
+                return evaluate(text, {each: self._symbol(each, x) for each, x in numbers.items()})
+        while name in self.taken or name in self.own:
+            name += "_0"
+        return self._symbol(name, float(value))
+
+    def _symbol(self, name: str, value: float) -> sympy.Symbol:
         symbol = sympy.Symbol(name, real=True)
-        self.values[symbol] = float(value)
+        self.values[symbol] = value
         return symbol
+
+
+@dataclass
+class Letters:
+    """The same as polynomials of one ring."""
+
+    ring: Ring
+    parameters: Parameters
+
+    def __call__(self, name: str, value: Any, place: str = "") -> Any:
+        if isinstance(value, Polynomial):
+            return value
+        expression = sympy.sympify(self.parameters(name, value, place))
+        if expression == 0:
+            return 0.0
+        kind = "body" if _BODY.fullmatch(name) else "parameter"
+        return polynomial(self.ring, expression, kind)
+
+    def rotation(self, matrix: Array, i: str, place: str = "") -> Array:
+        """Exact where its angles are multiples of 15°, else in symbols of its angles."""
+        result: Array | None = None
+        for name, angle, about in angles(matrix):
+            turns = angle / (math.pi / 12)
+            if abs(turns - round(turns)) < 1e-9:
+                turn = (
+                    about(self.ring.constant(angle)) if round(turns) % 6 else _right(about, turns)
+                )
+            else:
+                turn = about(self(f"{name}{i}", angle, f"{place}.{name}"))
+            result = turn if result is None else result @ turn
+        return np.eye(3) if result is None else result
+
+
+def _right(about: Callable[[Any], Array], turns: float) -> Array:
+    return np.round(about(round(turns) * math.pi / 12)) + 0.0
+
+
+def polynomial(ring: Ring, expression: sympy.Expr, kind: str) -> Polynomial:
+    """A sum of products of symbols in the ring's letters."""
+    if expression.is_Number:
+        return ring.constant(1.0) * _number(ring, expression)
+    if expression.is_Add:
+        parts = [polynomial(ring, each, kind) for each in expression.args]
+        return sum(parts[1:], parts[0])
+    if expression.is_Mul:
+        product = ring.constant(1.0)
+        for each in expression.args:
+            product = product * polynomial(ring, each, kind)
+        return product
+    if expression.is_Pow and expression.exp.is_Integer and expression.exp > 0:
+        base, product = polynomial(ring, expression.base, kind), ring.constant(1.0)
+        for _ in range(int(expression.exp)):
+            product = product * base
+        return product
+    return ring.letter(kind, expression)
+
+
+def _number(ring: Ring, number: sympy.Number) -> Any:
+    value = float(number)
+    scaled = value * 2**20
+    whole = sympy.Rational(value) == number and scaled == int(scaled)
+    return value if whole else ring.letter("number", number)
+
+
+def angles(rotation: Array) -> list[tuple[str, float, Callable[[Any], Array]]]:
+    """(name, angle, rotation by it) of turns that make up this rotation, none of them zero.
+
+    Rx(alpha) Rz(phi) where it is of that kind, as in a DH table, else Rz(yaw) Ry(pitch) Rx(roll).
+    """
+    R = np.asarray(rotation, dtype=float)
+    if abs(R[0, 2]) < 1e-12:
+        found = [
+            ("alpha", math.atan2(-R[1, 2], R[2, 2]), rotation_x),
+            ("phi", math.atan2(-R[0, 1], R[0, 0]), rotation_z),
+        ]
+    else:
+        level = math.hypot(R[0, 0], R[1, 0])
+        upright = level < 1e-9
+        found = [
+            ("yaw", 0.0 if upright else math.atan2(R[1, 0], R[0, 0]), rotation_z),
+            ("pitch", math.atan2(-R[2, 0], level), rotation_y),
+            (
+                "roll",
+                math.atan2(-R[1, 2], R[1, 1]) if upright else math.atan2(R[2, 1], R[2, 2]),
+                rotation_x,
+            ),
+        ]
+    return [(name, angle, turn) for name, angle, turn in found if abs(angle) > 1e-12]
 
 
 def exact_number(value: float) -> sympy.Expr:
@@ -46,18 +160,6 @@ def exact_number(value: float) -> sympy.Expr:
     if value and abs(turns - round(turns)) < 1e-13 * abs(turns):
         return sympy.Rational(round(turns), 24) * sympy.pi
     return sympy.Rational(repr(value))
-
-
-def exact_rotation(rotation: Array) -> Array:
-    """Entries that are cosines of multiples of 15° made exactly that."""
-
-    def entry(x: Any) -> Any:
-        if isinstance(x, sympy.Basic):
-            return x
-        tidy = _TIDY.get(round(float(x), 12))
-        return tidy if tidy is not None else sympy.Rational(repr(float(x)))
-
-    return array([[entry(x) for x in row] for row in rotation])
 
 
 def plain_names(names: Sequence[str], prefix: str) -> list[str]:
@@ -77,27 +179,27 @@ FRICTION = {
 }
 """The symbols of a law of friction, without the joint's number"""
 
-Naming = Callable[[str, Any], Any]
-"""(name, value) to what stands for it in the equations"""
+
+def unnamed(matrix: Array, i: str, place: str = "") -> Array:
+    """A rotation as it is."""
+    return np.asarray(matrix)
 
 
 def symbolic_mechanism(
-    mechanism: Mechanism, parameters: Naming, *, exact: bool = True
+    mechanism: Mechanism, parameters: Naming, rotation: Callable[..., Array] = unnamed
 ) -> Mechanism:
     """The same mechanism with masses m, lengths, inertias, ratios and gravity from `parameters`.
 
-    Symbols count the moving links from 1: m1, centre of mass c_x1 c_y1 c_z1, inertia I_xx1 …,
-    a1, b1 and d1 along x, y and z after the joint (DH's a and d), ox1 oy1 oz1 before it,
-    viscous friction bv1, Coulomb friction bc1 (its other numbers: FRICTION); rotors likewise with
-    an r: mr1 …, ratio Gamma1.
-    Rotations and axes become exact numbers, or stay floats if not `exact`.
+    Symbols count the links from 1: m1, centre of mass c_x1 c_y1 c_z1, inertia I_xx1 …; a1 and d1 of a
+    DH table, else ox1 oy1 oz1 before the joint and a1, b1, d1 after it; angles alpha1, phi1 (or yaw1,
+    pitch1, roll1); viscous friction bv1, Coulomb friction bc1 (its other numbers: FRICTION); rotors
+    likewise with an r: mr1 …, ratio Gamma1. `rotation` says what becomes of rotation matrices.
     """
-    tidy = exact_rotation if exact else np.asarray
     links = tuple(
-        _link(link, str(i), parameters, tidy) for i, link in enumerate(mechanism.links, 1)
+        _link(link, str(i), parameters, rotation) for i, link in enumerate(mechanism.links, 1)
     )
     rotors = tuple(
-        _rotor(rotor, str(i), parameters, tidy) for i, rotor in enumerate(mechanism.rotors, 1)
+        _rotor(rotor, str(i), parameters, rotation) for i, rotor in enumerate(mechanism.rotors, 1)
     )
     gravity = _gravity(mechanism.gravity, parameters)
     return replace(mechanism, links=links, rotors=rotors, gravity=gravity)
@@ -106,71 +208,134 @@ def symbolic_mechanism(
 def _gravity(gravity: Array, parameters: Naming) -> Array:
     """One symbol g where gravity is along an axis of the base, else one a component."""
     components = [value for value in gravity if not is_zero(value)]
-    if len(components) == 1 and not isinstance(components[0], sympy.Basic):
-        g = parameters("g", abs(components[0]))
+    if len(components) == 1 and isinstance(components[0], (int, float, np.floating)):
+        g = parameters("g", abs(components[0]), "gravity")
         return array([0 if is_zero(x) else g * int(math.copysign(1, x)) for x in gravity])
     return array([parameters(f"g{axis}0", x) for axis, x in zip("xyz", gravity, strict=True)])
 
 
-def _link(link: Link, i: str, parameters: Naming, tidy: Callable[[Array], Array]) -> Link:
+def _link(link: Link, i: str, parameters: Naming, rotation: Callable[..., Array]) -> Link:
     joint: Joint = link.joint
+    origin, tail = _geometry(joint, i, link.name, parameters, rotation)
     return replace(
         link,
         joint=replace(
             joint,
-            origin=_pose(joint.origin, ("ox", "oy", "oz"), i, parameters, tidy),
-            # a joint axis is a direction: exact numbers, never symbols
-            axis=tidy(joint.axis.reshape(1, 3)).reshape(3),
-            tail=_pose(joint.tail, ("a", "b", "d"), i, parameters, tidy),
+            origin=origin,
+            # a joint axis is a direction: numbers, never symbols
+            axis=np.asarray(joint.axis),
+            tail=tail,
             friction=Friction(
                 **{
-                    field: parameters(FRICTION[field] + i, value)
+                    field: parameters(FRICTION[field] + i, value, f"{link.name}.friction.{field}")
                     for field, value in joint.friction.numbers.items()
                 }
             ),
         ),
-        inertial=_inertial(link.inertial, "", i, parameters),
+        inertial=_inertial(link.inertial, "", i, link.name, parameters),
     )
 
 
-def _rotor(rotor: Rotor, i: str, parameters: Naming, tidy: Callable[[Array], Array]) -> Rotor:
+def dh_row(joint: Joint) -> tuple[str, dict[str, float]] | None:
+    """(convention, {theta, d, a, alpha}) of a joint that a row of a DH table describes; numbers."""
+    if joint.axis.tolist() != [0.0, 0.0, 1.0]:
+        return None
+    before, after = joint.origin, joint.tail
+    R, p = before.rotation, before.translation
+    T, t = after.rotation, after.translation
+    close = 1e-12
+    if (
+        abs(R[2, 2] - 1) < close
+        and not p[:2].any()
+        and abs(T[0, 0] - 1) < close
+        and not t[1:].any()
+    ):
+        row = {
+            "theta": math.atan2(R[1, 0], R[0, 0]),
+            "d": float(p[2]),
+            "a": float(t[0]),
+            "alpha": math.atan2(T[2, 1], T[2, 2]),
+        }
+        return "standard", row
+    if (T == np.eye(3)).all() and not t.any() and abs(R[0, 2]) < close:
+        alpha = math.atan2(-R[1, 2], R[2, 2])
+        # origin = Rx(alpha) Tx(a) Rz(theta) Tz(d): p = (a, -d sin alpha, d cos alpha)
+        if abs(p[1] * math.cos(alpha) + p[2] * math.sin(alpha)) < close:
+            row = {
+                "theta": math.atan2(-R[0, 1], R[0, 0]),
+                "d": float(p[2] * math.cos(alpha) - p[1] * math.sin(alpha)),
+                "a": float(p[0]),
+                "alpha": alpha,
+            }
+            return "modified", row
+    return None
+
+
+def _geometry(
+    joint: Joint, i: str, place: str, parameters: Naming, rotation: Callable[..., Array]
+) -> tuple[Pose, Pose]:
+    """(origin, tail) in a and d where the joint is a row of a DH table."""
+    before, after = (
+        rotation(joint.origin.rotation, i, place),
+        rotation(joint.tail.rotation, i, place),
+    )
+    found = dh_row(joint)
+    if found is None:
+        origin = _translation(joint.origin, ("ox", "oy", "oz"), i, parameters)
+        tail = _translation(joint.tail, ("a", "b", "d"), i, parameters)
+        return Pose(before, origin), Pose(after, tail)
+    convention, row = found
+    a, d = (parameters(f"{name}{i}", _tidy(row[name]), f"{place}.{name}") for name in ("a", "d"))
+    if convention == "standard":
+        return Pose(before, array([0.0, 0.0, d])), Pose(after, array([a, 0.0, 0.0]))
+    # z after the turn about x: the third column of Rx(alpha) Rz(theta)
+    return Pose(before, array([a, 0.0, 0.0]) + before[:, 2] * d), Pose()
+
+
+def _tidy(value: float) -> float:
+    """Without the rounding of a product with a cosine."""
+    return round(value, 15) if abs(value) > 1e-15 else 0.0
+
+
+def _rotor(rotor: Rotor, i: str, parameters: Naming, rotation: Callable[..., Array]) -> Rotor:
     several = len(rotor.ratios) > 1
     ratios = tuple(
-        (name, parameters(f"Gamma{i}" + (f"_{k}" if several else ""), ratio))
+        (
+            name,
+            parameters(
+                f"Gamma{i}" + (f"_{k}" if several else ""), ratio, f"{rotor.name}.rotor.gear_ratio"
+            ),
+        )
         for k, (name, ratio) in enumerate(rotor.ratios, 1)
     )
+    origin = _translation(rotor.origin, ("px", "py", "pz"), i, parameters)
     return replace(
         rotor,
-        origin=_pose(rotor.origin, ("px", "py", "pz"), i, parameters, tidy),
+        origin=Pose(rotation(rotor.origin.rotation, f"r{i}", f"{rotor.name}.rotor"), origin),
         ratios=ratios,
-        inertial=_inertial(rotor.inertial, "r", i, parameters),
+        inertial=_inertial(rotor.inertial, "r", i, f"{rotor.name}.rotor", parameters),
     )
 
 
-def _pose(
-    pose: Pose,
-    names: tuple[str, str, str],
-    i: str,
-    parameters: Naming,
-    tidy: Callable[[Array], Array],
-) -> Pose:
-    translation = [
+def _translation(pose: Pose, names: tuple[str, str, str], i: str, parameters: Naming) -> Array:
+    return array(
         parameters(f"{name}{i}", x) for name, x in zip(names, pose.translation, strict=True)
-    ]
-    return Pose(tidy(pose.rotation), array(translation))
+    )
 
 
-def _inertial(body: Inertial, kind: str, i: str, parameters: Naming) -> Inertial:
+def _inertial(body: Inertial, kind: str, i: str, place: str, parameters: Naming) -> Inertial:
     tensor = np.empty((3, 3), dtype=object)
     for r, row in enumerate("xyz"):
         for c, column in enumerate("xyz"):
             if r <= c:
                 name = f"I_{row}{column}{kind}{i}"
-                tensor[r, c] = tensor[c, r] = parameters(name, body.inertia[r, c])
+                where = f"{place}.inertia.i{row}{column}"
+                tensor[r, c] = tensor[c, r] = parameters(name, body.inertia[r, c], where)
     if kind and body.inertia[0, 0] == body.inertia[1, 1]:
         tensor[1, 1] = tensor[0, 0]  # a rotor of revolution stays one in symbols
     center = [
-        parameters(f"c_{axis}{kind}{i}", x)
-        for axis, x in zip("xyz", body.center_of_mass, strict=True)
+        parameters(f"c_{axis}{kind}{i}", x, f"{place}.center_of_mass[{k}]")
+        for k, (axis, x) in enumerate(zip("xyz", body.center_of_mass, strict=True))
     ]
-    return Inertial(parameters(f"m{kind}{i}", body.mass), array(center), tensor)
+    mass = parameters(f"m{kind}{i}", body.mass, f"{place}.mass")
+    return Inertial(mass, array(center), tensor)

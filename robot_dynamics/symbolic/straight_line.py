@@ -45,14 +45,14 @@ def straight_line(
     q, qd, qdd = (array([recorded(symbol) for symbol in state]) for state in states)
     named: dict[str, Any] = {}
 
-    def parameter(name: str, value: Any) -> Any:
+    def parameter(name: str, value: Any, place: str = "") -> Any:
         if not known.symbols or value == 0:
             return value
         if name not in named:
-            named[name] = recorded(known(name, value))
+            named[name] = recorded(known(name, value, place))
         return named[name]
 
-    model = symbolic_mechanism(mechanism, parameter, exact=False)
+    model = symbolic_mechanism(mechanism, parameter)
     equations = Equations.of(model, formulation, rotors, terms)
     n = len(q)
     nothing = np.zeros(n)
@@ -70,6 +70,14 @@ def straight_line(
         columns = n if part.ndim == 2 else 1
         matrices[name] = sympy.Matrix(n, columns, [outputs.pop(0) for _ in range(n * columns)])
     return assignments, matrices
+
+
+def inlined(assignments: Assignments, parts: dict[str, sympy.Matrix]) -> dict[str, sympy.Matrix]:
+    """The matrices with each intermediate's expression in its place."""
+    known: dict[sympy.Basic, sympy.Expr] = {}
+    for symbol, expression in assignments:
+        known[symbol] = expression.xreplace(known)
+    return {name: values.xreplace(known) for name, values in parts.items()}
 
 
 def written(program: Program, inputs: list[Any]) -> tuple[Assignments, list[sympy.Expr]]:

@@ -1,0 +1,113 @@
+"""Expressions in a description: arithmetic of numbers and names, and nothing else.
+
+The text is parsed, never run: +, -, *, /, **, brackets, numbers, pi, names that are known, and
+sin, cos, tan, sqrt, exp of those.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import DescriptionError, choices, shown
+
+LONGEST = 2000
+"""Characters of an expression"""
+LARGEST_POWER = 16
+
+FUNCTIONS = ("sin", "cos", "tan", "sqrt", "exp")
+
+
+def letters(text: str) -> tuple[str, ...]:
+    """The names in an expression, each once, functions and pi apart.
+
+    Raises:
+        DescriptionError: it is no expression.
+    """
+    found: dict[str, None] = {}
+    for node in ast.walk(_tree(text)):
+        if isinstance(node, ast.Name) and node.id not in (*FUNCTIONS, "pi"):
+            found[node.id] = None
+    return tuple(found)
+
+
+def evaluate(text: str, names: Mapping[str, Any], pi: Any = math.pi) -> Any:
+    """The value of an expression in numbers or symbols, whichever `names` has.
+
+    Raises:
+        DescriptionError: it is no expression, a name is unknown, it divides by zero.
+    """
+    try:
+        return _value(_tree(text), names, pi, text)
+    except DescriptionError:
+        raise
+    except RecursionError:
+        raise _refused(text, "fewer brackets") from None
+    except (ZeroDivisionError, OverflowError, ValueError) as error:
+        raise DescriptionError(f"{shown(text)}: {error}", name="expression", value=text) from None
+
+
+def _tree(text: str) -> ast.expr:
+    if len(text) > LONGEST:
+        raise _refused(text, f"an expression of at most {LONGEST} characters")
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise _refused(text, "an expression such as m1*(a1 + l_c2)**2") from None
+
+
+def _value(node: ast.expr, names: Mapping[str, Any], pi: Any, text: str) -> Any:
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return number
+        case ast.Name(id="pi"):
+            return pi
+        case ast.Name(id=name):
+            if name not in names:
+                raise _refused(text, f"a known name instead of {name!r}: {choices(names)}")
+            return names[name]
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -_value(inner, names, pi, text)
+        case ast.UnaryOp(op=ast.UAdd(), operand=inner):
+            return _value(inner, names, pi, text)
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            exponent = _value(right, names, pi, text)
+            if not isinstance(exponent, int) or abs(exponent) > LARGEST_POWER:
+                raise _refused(text, f"a whole exponent of at most {LARGEST_POWER}")
+            base = _value(left, names, pi, text)
+            # powers of whole numbers would grow without bound
+            return (float(base) if isinstance(base, int) else base) ** exponent
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _ARITHMETIC:
+            a, b = (_value(each, names, pi, text) for each in (left, right))
+            return _ARITHMETIC[type(operator)](a, b)
+        case ast.Call(func=ast.Name(id=name), args=[inner], keywords=[]) if name in FUNCTIONS:
+            return _function(name, _value(inner, names, pi, text))
+        case _:
+            raise _refused(text, "numbers, names, + - * / ** and " + ", ".join(FUNCTIONS))
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+}
+
+
+def _function(name: str, x: Any) -> Any:
+    if isinstance(x, (int, float)):
+        return getattr(math, name)(x)
+    import sympy
+
+    return getattr(sympy, name)(x)
+
+
+def _refused(text: str, expected: str) -> DescriptionError:
+    return DescriptionError(
+        f"expression {shown(text)}: expected {expected}",
+        name="expression",
+        value=text,
+        expected=expected,
+    )

@@ -1,0 +1,321 @@
+"""A derivation as a document: sections of definition, formula and value, in four formats."""
+
+from __future__ import annotations
+
+import html as escaping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+
+from .names import Names, words
+
+WIDEST = 100
+"""Characters of a line of text, above which a matrix is written entry by entry"""
+WIDEST_TEX = 110
+"""Characters of LaTeX on one line of an equation"""
+LINES = 30
+"""Of one align*: TeX sets each as a whole"""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """The same formula as text and as LaTeX."""
+
+    text: str
+    tex: str
+
+
+@dataclass(frozen=True)
+class Equation:
+    """name = value."""
+
+    name: Formula
+    value: Any
+    """An expression or a matrix"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One step: what is defined, by which formula, and its values."""
+
+    title: str
+    formula: Formula | None = None
+    equations: Sequence[Equation] = ()
+    table: Sequence[Sequence[str]] = ()
+    """Rows of text, the first of them the head"""
+    zeros: bool = False
+    """Are values that are zero said, in one line? Else they are left out"""
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """What is printed."""
+
+    title: str
+    sections: Sequence[Section]
+    names: Names
+    parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    def text(self) -> str:
+        """Plain text."""
+        lines = [self.title, ""]
+        for section in self.sections:
+            lines += [*_text_section(section, self.names), ""]
+        lines += self._legend()
+        if self.parameters:
+            lines += ["with"]
+            lines += [f"  {symbol} = {value:.12g}" for symbol, value in self.parameters.items()]
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines).rstrip("\n")
+
+    def _legend(self) -> list[str]:
+        used = [f"{name} = {function}" for name, function in sorted(self.names.used.items())]
+        return [f"where {', '.join(used)}", ""] if used else []
+
+    def latex(self, *, whole: bool = False) -> str:
+        """align* environments of a page or less; whole: a file that compiles by itself."""
+        lines: list[str] = []
+        several = len(self.sections) > 1
+        for section in self.sections:
+            if several or whole:
+                lines.append(rf"\paragraph{{{words(section.title)}}}")
+            lines += _tex_section(section, self.names)
+        used = sorted(self.names.used)
+        if used:
+            shown = ", ".join(
+                f"${x[0]}_{{{x[1:]}}} = \\{'cos' if x[0] == 'c' else 'sin'}"
+                f"({self.names.latex(self.names.used[x].args[0])})$"
+                for x in used
+            )
+            lines.append(f"\\noindent where {shown}.")
+        lines += [rf"\noindent {words(note)}." for note in self.notes]
+        if not whole:
+            return "\n".join(lines)
+        return "\n".join(
+            [
+                r"\documentclass[a4paper]{article}",
+                r"\usepackage{amsmath}",
+                r"\usepackage[margin=2cm]{geometry}",
+                r"\allowdisplaybreaks",
+                r"\setcounter{MaxMatrixCols}{40}",
+                rf"\title{{{words(self.title)}}}",
+                r"\date{}",
+                r"\begin{document}",
+                r"\maketitle",
+                r"\raggedright",
+                *lines,
+                *self._tex_parameters(),
+                r"\end{document}",
+                "",
+            ]
+        )
+
+    def _tex_parameters(self) -> Iterator[str]:
+        rows = [
+            f"${self.names.latex(symbol)} = {_tex_number(value)}$"
+            for symbol, value in self.parameters.items()
+        ]
+        if rows:
+            yield r"\paragraph{Parameters (SI units)}"
+            yield ", ".join(rows) + "."
+
+    def markdown(self) -> str:
+        """Markdown with $$ formulas, as GitHub and Jupyter show them."""
+        lines = [f"# {self.title}", ""]
+        for section in self.sections:
+            lines += [f"## {section.title}", ""]
+            lines += [section.words, ""] if section.words else []
+            if section.formula:
+                lines += ["$$", section.formula.tex, "$$", ""]
+            lines += _markdown_table(section.table)
+            for block in _tex_blocks(section, self.names):
+                lines += ["$$", r"\begin{aligned}", *block, r"\end{aligned}", "$$", ""]
+            lines += [f"{line}\n" for line in _zeros(section)]
+        lines += self._legend()
+        if self.parameters:
+            rows = [[str(symbol), f"{value:.12g}"] for symbol, value in self.parameters.items()]
+            lines += ["## Parameters", "", *_markdown_table([["symbol", "value"], *rows])]
+        lines += [f"*{note}*\n" for note in self.notes]
+        return "\n".join(lines).rstrip("\n") + "\n"
+
+    def html(self, *, whole: bool = True) -> str:
+        """HTML with MathML, which browsers show without any script."""
+        said = escaping.escape
+        body = [f"<h1>{said(self.title)}</h1>"]
+        for section in self.sections:
+            body.append(f"<h2>{said(section.title)}</h2>")
+            if section.words:
+                body.append(f"<p>{said(section.words)}</p>")
+            if section.formula:
+                body.append(f"<p><i>{said(section.formula.text)}</i></p>")
+            if section.table:
+                body.append(_html_table(section.table))
+            for equation in _shown(section):
+                name = said(equation.name.text)
+                value = self.names.mathml(equation.value)
+                body.append(f"<p><i>{name}</i> <math><mo>=</mo>{value}</math></p>")
+            body += [f"<p>{said(line)}</p>" for line in _zeros(section)]
+        body += [f"<p>{said(line)}</p>" for line in self._legend() if line]
+        if self.parameters:
+            rows = [[str(symbol), f"{value:.12g}"] for symbol, value in self.parameters.items()]
+            body.append("<h2>Parameters</h2>" + _html_table([["symbol", "value"], *rows]))
+        body += [f"<p>{said(note)}</p>" for note in self.notes]
+        joined = "\n".join(body)
+        if not whole:
+            return joined
+        return (
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            f"<title>{said(self.title)}</title></head>\n<body>\n{joined}\n</body></html>\n"
+        )
+
+
+def _is_nothing(value: Any) -> bool:
+    if isinstance(value, sympy.MatrixBase):
+        return all(entry == 0 for entry in value)
+    return bool(value == 0)
+
+
+def _shown(section: Section) -> list[Equation]:
+    return [each for each in section.equations if not _is_nothing(each.value)]
+
+
+def _zeros(section: Section) -> list[str]:
+    """One line for all that is zero."""
+    if not section.zeros:
+        return []
+    names = [each.name.text for each in section.equations if _is_nothing(each.value)]
+    return [f"{' = '.join(names)} = 0"] if names else []
+
+
+def _text_section(section: Section, names: Names) -> Iterator[str]:
+    if section.title:
+        yield section.title
+    if section.words:
+        yield f"  {section.words}"
+    if section.formula:
+        yield f"  {section.formula.text}"
+    if section.table:
+        widths = [max(map(len, column)) for column in zip(*section.table, strict=True)]
+        for row in section.table:
+            yield "  " + "  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip()
+    for equation in _shown(section):
+        yield from _text_equation(equation, names)
+    yield from (f"  {line}" for line in _zeros(section))
+
+
+def _text_equation(equation: Equation, names: Names) -> Iterator[str]:
+    name, value = equation.name.text, equation.value
+    if not isinstance(value, sympy.MatrixBase):
+        yield f"  {name} = {names.text(value)}"
+        return
+    cells = [[names.text(value[i, j]) for j in range(value.cols)] for i in range(value.rows)]
+    widths = [max(len(row[j]) for row in cells) for j in range(value.cols)]
+    if len(name) + sum(widths) + 2 * len(widths) + 9 <= WIDEST:
+        middle = (value.rows - 1) // 2
+        for i, row in enumerate(cells):
+            head = f"  {name} = " if i == middle else " " * (len(name) + 5)
+            yield (
+                head + "[ " + "  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)) + " ]"
+            )
+        return
+    for i, row in enumerate(cells):
+        for j, cell in enumerate(row):
+            if cell != "0":
+                place = f"[{i + 1}]" + (f"[{j + 1}]" if value.cols > 1 else "")
+                yield f"  {name}{place} = {cell}"
+
+
+def _tex_section(section: Section, names: Names) -> Iterator[str]:
+    if section.words:
+        yield words(section.words)
+    if section.formula:
+        yield rf"\begin{{equation*}} {section.formula.tex} \end{{equation*}}"
+    if section.table:
+        yield r"\begin{center}\begin{tabular}{" + "l" * len(section.table[0]) + "}"
+        yield from (" & ".join(words(cell) for cell in row) + r" \\" for row in section.table)
+        yield r"\end{tabular}\end{center}"
+    for block in _tex_blocks(section, names):
+        yield r"\begin{align*}"
+        yield from (f"  {line}" for line in block)
+        yield r"\end{align*}"
+    nothing = [each.name.tex for each in section.equations if _is_nothing(each.value)]
+    if section.zeros and nothing:
+        yield "\\noindent " + ", ".join(f"${name} = 0$" for name in nothing) + "."
+
+
+def _tex_blocks(section: Section, names: Names) -> Iterator[list[str]]:
+    """Lines of an align*, some at a time; the last of each has no line end."""
+    block: list[str] = []
+    for equation in _shown(section):
+        for line in _tex_equation(equation, names):
+            block.append(line + r" \\")
+            if len(block) >= LINES:
+                yield _ended(block)
+                block = []
+    if block:
+        yield _ended(block)
+
+
+def _ended(block: list[str]) -> list[str]:
+    return [*block[:-1], block[-1].removesuffix(r" \\")]
+
+
+def _tex_equation(equation: Equation, names: Names) -> list[str]:
+    name, value = equation.name.tex, equation.value
+    if not isinstance(value, sympy.MatrixBase):
+        return broken(f"{name} &= ", names.latex(value))
+    rows = [[names.latex(value[i, j]) for j in range(value.cols)] for i in range(value.rows)]
+    if max(_width(" ".join(row)) for row in rows) <= WIDEST_TEX * 2 // 3:
+        inner = r" \\ ".join(" & ".join(row) for row in rows)
+        return [rf"{name} &= \begin{{bmatrix}} {inner} \end{{bmatrix}}"]
+    lines = []
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            if cell != "0":
+                place = f"{i + 1}" + (f",{j + 1}" if value.cols > 1 else "")
+                lines += broken(rf"\left[{name}\right]_{{{place}}} &= ", cell)
+    return lines
+
+
+def _width(tex: str) -> int:
+    """About how many characters a reader sees."""
+    return len(re.sub(r"\\[a-zA-Z]+|[{}\\ _^]", "", tex))
+
+
+def broken(head: str, tex: str) -> list[str]:
+    """The equation on lines that fit, broken before + and - outside of braces."""
+    lines, line, depth = [], head, 0
+    for piece in re.split(r"( [+-] |[{}])", tex):
+        if piece in ("{", "}"):
+            depth += 1 if piece == "{" else -1
+        if piece in (" + ", " - ") and depth == 0 and _width(line) > WIDEST_TEX * 2 // 3:
+            lines.append(line.rstrip())
+            line = r"&\quad {}" + piece
+        else:
+            line += piece
+    return [*lines, line.rstrip()]
+
+
+def _tex_number(value: float) -> str:
+    text = f"{value:.12g}"
+    mantissa, _, exponent = text.partition("e")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+
+
+def _markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    if not rows:
+        return []
+    head, *body = (f"| {' | '.join(row)} |" for row in rows)
+    return [head, "|" + "---|" * len(rows[0]), *body, ""]
+
+
+def _html_table(rows: Sequence[Sequence[str]]) -> str:
+    def row(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escaping.escape(x)}</{tag}>" for x in cells) + "</tr>"
+
+    return "<table>" + row(rows[0], "th") + "".join(row(x, "td") for x in rows[1:]) + "</table>"

@@ -1,0 +1,205 @@
+"""A mechanism in the letters of a ring, and what a formulation makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..formulations import lagrange_euler
+from ..formulations.equations import Equations
+from ..formulations.lagrange_euler import Steps
+from ..mechanism import Inertial, Link, Mechanism
+from ..mechanism.transform import standard_form
+from ..scalar import Array, array
+from .parameters import Letters, Parameters, symbolic_mechanism
+from .polynomial import BITS, Polynomial, Ring
+from .short import Writer
+
+Symbols = tuple[sympy.Symbol, ...]
+
+
+class Lettered:
+    """The equations of a tree as polynomials; `writer` writes them down."""
+
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        state: tuple[Symbols, Symbols, Symbols],
+        known: Parameters,
+        formulation: str,
+        rotors: str,
+        terms: Iterable[str],
+    ):
+        self.ring = ring = Ring()
+        self.q = array(ring.letter("coordinate", x) for x in state[0])
+        self.qd, self.qdd = (array(ring.letter("rate", x) for x in each) for each in state[1:])
+        letters = Letters(ring, known)
+        self.mechanism = symbolic_mechanism(mechanism, letters, letters.rotation)
+        self.writer = Writer(ring, _absolute(mechanism, ring, self.q))
+        self.rotors = rotors
+        # friction is no polynomial
+        bodily = self.terms = frozenset(terms) - {"friction"}
+        lumped = _lumped(self.mechanism, self.writer) if known.symbols else self.mechanism
+        self.equations = [
+            Equations.of(layer, formulation, rotors, bodily) for layer in layers(lumped, rotors)
+        ]
+
+    def torques(self) -> Array:
+        """(n,): the chosen terms but friction."""
+        return self._torques
+
+    @cached_property
+    def _torques(self) -> Array:
+        return self._sum(lambda each: each.torques(self.q, self.qd, self.qdd))
+
+    def mass_matrix(self) -> Array:
+        """(n, n)"""
+        if not self.terms >= {"inertia", "rotors"}:
+            return self._sum(lambda each: each.mass_matrix(self.q))
+        # d_ij is what stands before q̈_j
+        columns = [[_before(tau, x) for tau in self._torques] for x in self.qdd]
+        return array(columns).reshape(len(self.q), len(self.q)).T
+
+    def gravity(self) -> Array:
+        """(n,)"""
+        if "gravity" not in self.terms:
+            return self._sum(lambda each: each.gravity(self.q))
+        rates = {self.ring.slot(x) for x in (*self.qd, *self.qdd)}
+        return array(_without(tau, rates) for tau in self._torques)
+
+    def _sum(self, function: Any) -> Array:
+        total = function(self.equations[0])
+        for each in self.equations[1:]:
+            total = total + function(each)
+        return total
+
+    def steps(self, model: str) -> Steps:
+        """L-E 2 to L-E 9 of the whole robot with this model of the rotors."""
+        found: Steps | None = None
+        for layer in layers(self.mechanism, model):
+            tree = Equations.of(layer, "lagrange_euler", model).mechanism
+            S, s = tree.coordinates()
+            here = lagrange_euler.steps(tree, S @ self.q + s)
+            found = here if found is None else _both(found, here)
+        if found is None:
+            raise AssertionError("there is always a first layer")
+        return found
+
+
+def _before(polynomial: Any, letter: Polynomial) -> Any:
+    """What stands before a letter in which the polynomial is linear."""
+    if not isinstance(polynomial, Polynomial):
+        return 0.0
+    ring, slot = polynomial.ring, letter.ring.slot(letter)
+    one = 1 << (BITS * slot)
+    terms = polynomial.terms.items()
+    return Polynomial(ring, {k - one: v for k, v in terms if dict(ring.exponents(k)).get(slot)})
+
+
+def _without(polynomial: Any, slots: set[int]) -> Any:
+    """The terms that have none of these letters."""
+    if not isinstance(polynomial, Polynomial):
+        return polynomial
+    ring, terms = polynomial.ring, polynomial.terms.items()
+    return Polynomial(
+        ring, {k: v for k, v in terms if not any(s in slots for s, _ in ring.exponents(k))}
+    )
+
+
+def _both(a: Steps, b: Steps) -> Steps:
+    """Bodies on the same links: J, D, h and C add up."""
+    place = [a.names.index(name) for name in b.names]
+    J, D, h, C = (np.array(each, dtype=object) for each in (a.J, a.D, a.h, a.C))
+    for i, row in enumerate(place):
+        J[row] = J[row] + b.J[i]
+        C[row] = C[row] + b.C[i]
+        for j, column in enumerate(place):
+            D[row, column] = D[row, column] + b.D[i, j]
+            for k, other in enumerate(place):
+                h[row, column, other] = h[row, column, other] + b.h[i, j, k]
+    return replace(a, J=J, D=D, h=h, C=C)
+
+
+def layers(mechanism: Mechanism, rotors: str = "full") -> list[Mechanism]:
+    """The robot as several with one body a moving link, whose torques add up.
+
+    Two bodies on one link have a common centre of mass, which is no polynomial.
+    """
+    carrier = {mechanism.base: mechanism.base}
+    bodies: dict[str, list[str]] = {}
+    for link in mechanism.links:
+        carrier[link.name] = link.name if link.joint.moves else carrier[link.parent]
+        if not link.inertial.is_nothing:
+            bodies.setdefault(carrier[link.name], []).append(link.name)
+
+    def only(names: Iterable[str]) -> tuple[Link, ...]:
+        kept = set(names)
+        return tuple(
+            link if link.name in kept else replace(link, inertial=Inertial())
+            for link in mechanism.links
+        )
+
+    count = max([len(names) for names in bodies.values()], default=0)
+    found = [
+        replace(
+            mechanism,
+            links=only(names[k] for names in bodies.values() if k < len(names)),
+            rotors=mechanism.rotors if k == 0 and rotors == "full" else (),
+            armatures=mechanism.armatures if k == 0 else (),
+        )
+        for k in range(max(count, 1))
+    ]
+    if rotors == "reflected":
+        found += [
+            replace(mechanism, links=only(()), rotors=(rotor,), armatures=())
+            for rotor in mechanism.rotors
+        ]
+    return found
+
+
+def _lumped(mechanism: Mechanism, writer: Writer) -> Mechanism:
+    """Centres of mass from the joint on: one letter for a1 + c_x1 where a DH frame is at the end.
+
+    Squares of it then stay squares.
+    """
+
+    def link(old: Link) -> Link:
+        tail = old.joint.tail
+        a, c = tail.translation[0], old.inertial.center_of_mass[0]
+        both = isinstance(a, Polynomial) and isinstance(c, Polynomial)
+        along = not isinstance(tail.rotation[0, 0], Polynomial) and tail.rotation[0, 0] == 1
+        if not both or not along:
+            return old
+        total = writer.plain(a + c)
+        if not total.is_Add or not {*total.args} >= {writer.plain(a), writer.plain(c)}:
+            return old  # the description's own names have a shorter sum
+        letter = writer.ring.letter("parameter", total)
+        center = array([letter - a, *old.inertial.center_of_mass[1:]])
+        return replace(old, inertial=replace(old.inertial, center_of_mass=center))
+
+    return replace(mechanism, links=tuple(link(each) for each in mechanism.links))
+
+
+def _absolute(mechanism: Mechanism, ring: Ring, q: Array) -> dict[int, dict[int, int]]:
+    """Each turning joint's angle with those of the joints before it about parallel axes."""
+    tree = standard_form(mechanism)
+    slot = {}
+    for name, letter in zip(tree.joint_names, q, strict=True):
+        ((key, _),) = letter.terms.items()
+        ((slot[name], _),) = ring.exponents(ring.unit(key, 1 + 0j)[0])
+    found: dict[str, dict[int, int]] = {}
+    for link in tree.links:
+        joint = link.joint
+        if not joint.turns or joint.coupling is not None:
+            continue
+        own = {slot[joint.name]: 1}
+        facing = joint.origin.rotation[2, 2]
+        if link.parent in found and abs(abs(facing) - 1) < 1e-12:
+            own |= {s: k * round(facing) for s, k in found[link.parent].items()}
+        found[link.name] = own
+    return {max(own): own for own in found.values()}

@@ -1,0 +1,219 @@
+"""How letters are written: one name for one thing, as text, as LaTeX and as MathML.
+
+Text has SymPy's names (theta1, theta1_d, I_xx1), which are those in Python. cos(q2 + q3) is c23, by
+the places of the joints, where no letter of the description is called so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import sympy
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.mathml import MathMLPresentationPrinter
+from sympy.printing.str import StrPrinter
+
+GREEK = (
+    "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi "
+    "psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
+).split()
+_PARTS = re.compile(
+    r"(?P<base>[A-Za-z]|" + "|".join(GREEK) + r")(?P<below>\d*|_?[a-z]{1,3}\d*|_\d+)(?P<zero>_0)?"
+)
+_RATE = re.compile(r"(?P<name>.+?)_(?P<dots>d{1,2})")
+_SPECIAL = {"_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
+_WORDS = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "°": r"\ensuremath{^\circ}", "π": r"\ensuremath{\pi}", "–": "--", "…": r"\ldots{}",
+    "²": r"\ensuremath{^2}", "·": r"\ensuremath{\cdot}",
+}  # fmt: skip
+
+
+class Names:
+    """The names of one model's letters.
+
+    coordinates: the joints' symbols, in order; `derived` are their rates and accelerations.
+    """
+
+    def __init__(
+        self,
+        coordinates: Iterable[sympy.Symbol] = (),
+        derived: Iterable[sympy.Symbol] = (),
+        parameters: Iterable[sympy.Symbol] = (),
+    ):
+        self.coordinates = tuple(coordinates)
+        self.derived = {str(symbol) for symbol in derived}
+        taken = {str(x) for x in (*self.coordinates, *parameters)}
+        self.short = not any(re.fullmatch(r"[cs]\d+", name) for name in taken)
+        self.used: dict[str, sympy.Expr] = {}
+        """The abbreviations written so far"""
+        self._text, self._latex, self._mathml = _Text(self), _Latex(self), _MathML(self)
+
+    def abbreviation(self, function: sympy.Expr) -> str | None:
+        """c23 of cos(q2 + q3)."""
+        angle = function.args[0]
+        multiples = angle.as_coefficients_dict()
+        places = [self.coordinates.index(x) + 1 for x in multiples if x in self.coordinates]
+        plain = len(places) == len(multiples) and all(k == 1 for k in multiples.values())
+        if not (self.short and plain and max(places) < 10):
+            return None
+        letter = "c" if isinstance(function, sympy.cos) else "s"
+        name = letter + "".join(map(str, sorted(places)))
+        self.used[name] = function
+        return name
+
+    def text(self, expression: Any) -> str:
+        """As Python would read it, but for the abbreviations."""
+        return str(self._text.doprint(sympy.sympify(expression)))
+
+    def latex(self, expression: Any) -> str:
+        """In LaTeX, with brackets that lines may be broken in."""
+        written = str(self._latex.doprint(sympy.sympify(expression)))
+        return written.replace(r"\left(", r"\bigl(").replace(r"\right)", r"\bigr)")
+
+    def mathml(self, expression: Any) -> str:
+        """In presentation MathML, without the outer element."""
+        return str(self._mathml.doprint(sympy.sympify(expression)))
+
+    def symbol(self, name: str) -> str:
+        """A letter's name in LaTeX: I_{xx1}, \\dot{\\theta}_{1}."""
+        rate = _RATE.fullmatch(name) if name in self.derived else None
+        dots = {1: r"\dot", 2: r"\ddot"}[len(rate["dots"])] if rate else ""
+        base, below = parts(rate["name"] if rate else name)
+        return (f"{dots}{{{base}}}" if dots else base) + (f"_{{{below}}}" if below else "")
+
+
+def parts(name: str) -> tuple[str, str]:
+    """(letter, index) in LaTeX; a name that is a word stays one."""
+    found = _PARTS.fullmatch(name)
+    if found is None:
+        return rf"\mathit{{{words(name)}}}", ""
+    base = found["base"]
+    zero = ",0" if found["zero"] else ""
+    return (rf"\{base}" if len(base) > 1 else base), found["below"].lstrip("_") + zero
+
+
+def words(text: str) -> str:
+    """Text for LaTeX: its special characters escaped, what no font of its has left out."""
+    escaped = "".join({**_SPECIAL, **_WORDS}.get(x, x) for x in text)
+    return "".join(x for x in escaped if x.isascii() or x in "äöüßéèáíóúñç")
+
+
+def _decimal(number: sympy.Rational) -> str | None:
+    """1.25 for 5/4 where the fraction ends."""
+    q = int(number.q)
+    for factor in (2, 5):
+        while q % factor == 0:
+            q //= factor
+    if q != 1 or abs(int(number.q)) < 10:
+        return None
+    return repr(float(number)) if sympy.Rational(repr(float(number))) == number else None
+
+
+class _Abbreviating:
+    names: Names
+
+    def _print_cos(self, function: sympy.Expr, exp: Any = None) -> str:
+        return self._trigonometric(function, exp)
+
+    _print_sin = _print_cos
+
+    def _trigonometric(self, function: sympy.Expr, exp: Any) -> str:
+        raise NotImplementedError
+
+
+class _Text(_Abbreviating, StrPrinter):  # type: ignore[misc]
+    def __init__(self, names: Names):
+        super().__init__()
+        self.names = names
+
+    def _trigonometric(self, function: sympy.Expr, exp: Any) -> str:
+        return self.names.abbreviation(function) or str(super()._print_Function(function))
+
+    def _print_Rational(self, number: sympy.Rational) -> str:
+        return _decimal(number) or str(super()._print_Rational(number))
+
+
+class _Latex(_Abbreviating, LatexPrinter):  # type: ignore[misc]
+    def __init__(self, names: Names):
+        super().__init__({"fold_short_frac": False})
+        self.names = names
+
+    def _trigonometric(self, function: sympy.Expr, exp: Any) -> str:
+        short = self.names.abbreviation(function)
+        power = "" if exp is None else f"^{{{exp}}}"
+        if short is None:
+            name = "cos" if isinstance(function, sympy.cos) else "sin"
+            return rf"\{name}{power}({self._print(function.args[0])})"
+        return f"{short[0]}_{{{short[1:]}}}{power}"
+
+    def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> str:
+        return self.names.symbol(symbol.name)
+
+    def _print_Rational(self, number: sympy.Rational) -> str:
+        return _decimal(number) or str(super()._print_Rational(number))
+
+
+class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
+    def __init__(self, names: Names):
+        super().__init__()
+        self.names = names
+
+    def doprint(self, expression: Any) -> str:
+        return str(self._print(expression).toxml())
+
+    def _trigonometric(self, function: sympy.Expr, exp: Any) -> Any:
+        short = self.names.abbreviation(function)
+        if short is None:
+            return super()._print_Function(function)
+        return self._indexed(short[0], short[1:])
+
+    def _indexed(self, base: str, below: str, dots: str = "") -> Any:
+        letter = self.dom.createElement("mi")
+        letter.appendChild(self.dom.createTextNode(base))
+        if dots:
+            over = self.dom.createElement("mover")
+            mark = self.dom.createElement("mo")
+            mark.appendChild(self.dom.createTextNode(dots))
+            over.appendChild(letter)
+            over.appendChild(mark)
+            letter = over
+        if not below:
+            return letter
+        whole = self.dom.createElement("msub")
+        index = self.dom.createElement("mi")
+        index.appendChild(self.dom.createTextNode(below))
+        whole.appendChild(letter)
+        whole.appendChild(index)
+        return whole
+
+    def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> Any:
+        name, dots = symbol.name, ""
+        rate = _RATE.fullmatch(name) if name in self.names.derived else None
+        if rate:
+            name, dots = rate["name"], {1: "˙", 2: "¨"}[len(rate["dots"])]
+        found = _PARTS.fullmatch(name)
+        if found is None:
+            return self._indexed(name, "", dots)
+        base, below = found["base"], found["below"].lstrip("_")
+        if len(base) > 1:
+            base = self._greek(base)
+        return self._indexed(base, below + (",0" if found["zero"] else ""), dots)
+
+    @staticmethod
+    def _greek(name: str) -> str:
+        import unicodedata
+
+        kind = "CAPITAL" if name[0].isupper() else "SMALL"
+        spelled = {"LAMBDA": "LAMDA"}.get(name.upper(), name.upper())
+        return unicodedata.lookup(f"GREEK {kind} LETTER {spelled}")
+
+    def _print_Rational(self, number: sympy.Rational) -> Any:
+        decimal = _decimal(number)
+        if decimal is None:
+            return super()._print_Rational(number)
+        element = self.dom.createElement("mn")
+        element.appendChild(self.dom.createTextNode(decimal))
+        return element

@@ -1,0 +1,220 @@
+"""A scalar for equations: polynomials in parameters, rates and cosines, in one normal form.
+
+cos θ = ½ (z + z⁻¹) and sin θ = ½ i (z⁻¹ - z) with z = e^{iθ}, so that an expression is a polynomial
+in the parameters and the z and z⁻¹ of all angles. Equal expressions have equal terms: cos² + sin² = 1
+and the sums of angles need no search, and products are sums of exponents. The formulations run
+over these scalars; `short` writes them down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..errors import InputError
+
+BITS = 12
+_BASE = 1 << BITS
+_HALF = _BASE >> 1
+_DYADIC = float(1 << 20)
+"""Numbers with a whole multiple of 1/this are coefficients: their sums and products are exact"""
+_TIDY = math.pi / 12
+"""15°: angles that are multiples of it have cosines in closed form"""
+
+
+MOST_PRODUCTS = 3_000_000
+"""Of terms, in one derivation: some seconds"""
+
+
+class TooManyTerms(Exception):  # noqa: N818  no error: another way is taken
+    """Written out, the equations would fill pages."""
+
+
+@dataclass(frozen=True, eq=False)
+class Generator:
+    """One of the letters that polynomials are written in."""
+
+    kind: str
+    """parameter | coordinate | rate | body | number | angle | fifteen (e^{iπ/12})"""
+    expression: sympy.Expr
+    """What it stands for; of an angle θ itself, not e^{iθ}"""
+    argument: tuple[int, complex] | None = None
+    """Of an angle: (key, factor) of the monomial θ"""
+
+
+class Ring:
+    """Hands out the letters. A term's key is Σ exponent·2^(12 slot), with signed exponents."""
+
+    def __init__(self) -> None:
+        self.generators: list[Generator] = []
+        self.products = 0
+        self._known: dict[Any, int] = {}
+
+    def letter(self, kind: str, expression: sympy.Expr) -> Polynomial:
+        """The polynomial that is this letter alone."""
+        return Polynomial(self, {1 << (BITS * self._slot(kind, expression)): 1 + 0j})
+
+    def constant(self, value: float) -> Polynomial:
+        """A number, exactly: a coefficient where products of it stay exact, else a letter."""
+        value = float(value)
+        if value == 0:
+            return Polynomial(self, {})
+        scaled = value * _DYADIC
+        if scaled == int(scaled) and abs(value) < _DYADIC:
+            return Polynomial(self, {0: complex(value)})
+        return self.letter("number", sympy.Rational(repr(value)))
+
+    def unit(self, key: int, factor: complex) -> tuple[int, int]:
+        """(key, power) with e^{iθ} = letter^power, θ = factor · monomial."""
+        whole = round(factor.real)
+        if key == 0:
+            turns = factor.real / _TIDY
+            if abs(turns - round(turns)) < 1e-9:
+                return 1 << (BITS * self._slot("fifteen", sympy.pi / 12)), round(turns)
+        elif whole == factor.real:
+            return 1 << (BITS * self._slot("angle", self.expression(key), (key, 1 + 0j))), whole
+        size = abs(factor.real)
+        angle = self.expression(key) * sympy.Rational(repr(size))
+        step = 1 << (BITS * self._slot("angle", angle, (key, complex(size))))
+        return step, 1 if factor.real > 0 else -1
+
+    def _slot(
+        self, kind: str, expression: sympy.Expr, argument: tuple[int, complex] | None = None
+    ) -> int:
+        name = (kind == "angle", kind == "fifteen", expression)
+        if name not in self._known:
+            self._known[name] = len(self.generators)
+            self.generators.append(Generator(kind, expression, argument))
+        return self._known[name]
+
+    def exponents(self, key: int) -> Iterator[tuple[int, int]]:
+        """(slot, exponent) of a term."""
+        slot = 0
+        while key:
+            low = key & (_BASE - 1)
+            if low >= _HALF:
+                low -= _BASE
+            if low:
+                yield slot, low
+            key = (key - low) >> BITS
+            slot += 1
+
+    def expression(self, key: int) -> sympy.Expr:
+        """The monomial of a term without angles."""
+        return sympy.Mul(*(self.generators[s].expression ** e for s, e in self.exponents(key)))
+
+    def slot(self, letter: Polynomial) -> int:
+        """Where a letter stands."""
+        ((key, _),) = letter.terms.items()
+        ((slot, _),) = self.exponents(key)
+        return slot
+
+
+class Polynomial:
+    """Terms: key to coefficient (a complex number with dyadic parts, so that sums are exact)."""
+
+    __slots__ = ("ring", "terms")
+
+    def __init__(self, ring: Ring, terms: dict[int, complex]):
+        self.ring = ring
+        self.terms = terms
+
+    @property
+    def is_zero(self) -> bool:
+        """Is it exactly the constant 0?"""
+        return not self.terms
+
+    def _other(self, other: Any) -> Polynomial | None:
+        if isinstance(other, Polynomial):
+            return other
+        if isinstance(other, (int, float, np.integer, np.floating)):
+            return self.ring.constant(float(other))
+        return None
+
+    def __add__(self, other: Any) -> Any:
+        right = self._other(other)
+        if right is None:
+            return NotImplemented
+        if not right.terms:
+            return self
+        terms = dict(self.terms)
+        for key, value in right.terms.items():
+            total = terms.get(key, 0) + value
+            if total:
+                terms[key] = total
+            else:
+                del terms[key]
+        return Polynomial(self.ring, terms)
+
+    def __neg__(self) -> Polynomial:
+        return Polynomial(self.ring, {key: -value for key, value in self.terms.items()})
+
+    def __sub__(self, other: Any) -> Any:
+        right = self._other(other)
+        return NotImplemented if right is None else self + (-right)
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        right = self._other(other)
+        if right is None:
+            return NotImplemented
+        self.ring.products += len(self.terms) * len(right.terms)
+        if self.ring.products > MOST_PRODUCTS:
+            raise TooManyTerms
+        terms: dict[int, complex] = {}
+        get, others = terms.get, list(right.terms.items())
+        for key, value in self.terms.items():
+            for other_key, factor in others:
+                total = key + other_key
+                terms[total] = get(total, 0) + value * factor
+        return Polynomial(self.ring, {key: value for key, value in terms.items() if value})
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, Polynomial):
+            raise InputError("a polynomial was divided by another one")
+        return self * (1.0 / float(other))
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def _turned(self) -> Polynomial:
+        """e^{i·self}."""
+        result = self.ring.constant(1.0)
+        for key, factor in self.terms.items():
+            step, power = self.ring.unit(key, factor)
+            result = Polynomial(self.ring, {k + power * step: v for k, v in result.terms.items()})
+        return result
+
+    def cos(self) -> Polynomial:
+        """½ (e^{iθ} + e^{-iθ})."""
+        return (self._turned() + (-self)._turned()) * 0.5
+
+    def sin(self) -> Polynomial:
+        """½ i (e^{-iθ} - e^{iθ})."""
+        difference = (-self)._turned() - self._turned()
+        return Polynomial(self.ring, {k: 0.5j * v for k, v in difference.terms.items()})
+
+    def diff(self, slots: int) -> Polynomial:
+        """The derivative by the coordinate in this slot."""
+        one = 1 << (BITS * slots)
+        inner: dict[int, Polynomial] = {}
+        result = Polynomial(self.ring, {})
+        for key, value in self.terms.items():
+            for slot, exponent in self.ring.exponents(key):
+                argument = self.ring.generators[slot].argument
+                if slot == slots:
+                    result = result + Polynomial(self.ring, {key - one: exponent * value})
+                elif argument is not None:
+                    if slot not in inner:
+                        inner[slot] = Polynomial(self.ring, {argument[0]: argument[1]}).diff(slots)
+                    # d z^k = i k z^k dθ
+                    outer = Polynomial(self.ring, {key: 1j * exponent * value})
+                    result = result + outer * inner[slot]
+        return result

@@ -1,0 +1,155 @@
+"""Textbook robots have textbook equations: short, in files to look at, and equal to the numbers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy
+import yaml
+from robots import CONFIG, state
+
+import robot_dynamics as rd
+from robot_dynamics.formulations import FORMULATIONS
+
+HERE = Path(__file__).parent
+ROBOTS = {
+    # name: the longest that a torque may be, characters
+    "polar": 70,
+    "cartesian": 30,
+    "planar2": 200,
+    "planar3": 560,
+    "scara": 330,
+    "elbow": 430,
+    "stanford": 380,
+}
+SAME = 1e-12
+
+
+def robot(name: str):
+    shipped = CONFIG / f"{name}.yaml"
+    return rd.load(shipped if shipped.exists() else HERE / "data" / "textbook" / f"{name}.yaml")
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_equations_are_those_in_the_file_and_those_of_the_numbers(name):
+    """With UPDATE_GOLDEN=1 in the environment the files are written anew: look at the difference."""
+    mechanism = robot(name)
+    model = rd.derive(mechanism, "newton_euler")
+    text = model.text() + "\n"
+    file = HERE / "golden" / f"derive_{name}.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(text)
+    assert text == file.read_text()
+    longest = max(len(line.split(" = ")[1]) for line in text.splitlines() if "tau[" in line)
+    assert longest <= ROBOTS[name]
+    dynamics = rd.InverseDynamics(mechanism)
+    compute = model.function()
+    for seed in range(3):
+        q, qd, qdd = state(seed, len(model.q))
+        expected = dynamics(q, qd, qdd)
+        assert np.abs(compute(q, qd, qdd) - expected).max() <= SAME * max(1, abs(expected).max())
+        at = {**model.parameters, **dict(zip((*model.q, *model.qd), (*q, *qd), strict=True))}
+        numbers = sympy.lambdify(list(at), [model.D, model.C, model.g], cse=True)
+        D, C, g = numbers(*map(float, at.values()))
+        assert np.abs(D - dynamics.mass_matrix(q)).max() <= SAME * np.abs(D).max()
+        scale = max(1, np.abs(C).max())
+        assert np.abs(C - dynamics.coriolis_matrix(q, qd)).max() <= SAME * scale
+        assert np.abs(np.ravel(g) - dynamics.gravity(q)).max() <= SAME * max(1, np.abs(g).max())
+
+
+@pytest.mark.parametrize("name", ["planar2", "stanford"])
+def test_every_formulation_gives_the_same_letters(name):
+    models = [rd.derive(robot(name), formulation) for formulation in FORMULATIONS]
+    for model in models[1:]:
+        assert model.torques == models[0].torques
+        assert model.D == models[0].D
+
+
+def test_the_descriptions_own_symbols_are_the_equations():
+    model = rd.derive(robot("planar2"), "newton_euler")
+    names = "m1 m2 a1 l_c1 l_c2 I1 I2 g"
+    m1, m2, a1, lc1, lc2, I1, I2, g = sympy.symbols(names, real=True)
+    q1, q2 = model.q
+    qd1, qd2 = model.qd
+    d12 = I2 + m2 * (lc2**2 + a1 * lc2 * sympy.cos(q2))
+    d11 = I1 + m1 * lc1**2 + I2 + m2 * (a1**2 + lc2**2 + 2 * a1 * lc2 * sympy.cos(q2))
+    assert sympy.expand(
+        model.D - sympy.Matrix([[d11, d12], [d12, I2 + m2 * lc2**2]])
+    ).is_zero_matrix
+    h = -m2 * a1 * lc2 * sympy.sin(q2)
+    C = sympy.Matrix([[h * qd2, h * (qd1 + qd2)], [-h * qd1, 0]])
+    assert sympy.expand(model.C - C).is_zero_matrix
+    g2 = m2 * lc2 * g * sympy.cos(q1 + q2)
+    g1 = (m1 * lc1 + m2 * a1) * g * sympy.cos(q1) + g2
+    assert sympy.expand(model.g - sympy.Matrix([g1, g2])).is_zero_matrix
+    assert model.parameters[lc2] == 0.15
+
+
+def written(tmp_path, **link):
+    path = tmp_path / "robot.yaml"
+    base = {"name": "link1", "joint": {"name": "q1", "type": "revolute"}, "mass": 1.0}
+    symbols = link.pop("symbols", {})
+    second = {"name": "link2", "joint": {"name": "q2", "type": "revolute"}, "mass": 1.0,
+              "center_of_mass": [0.1, 0.2, 0.3]}  # fmt: skip
+    robot = {"symbols": symbols, "links": [{**base, **link}, second]}
+    path.write_text(yaml.safe_dump(robot))
+    return path
+
+
+@pytest.mark.parametrize("alpha", [1.5708, 1.57, 1.5707963, -1.571, 3.1416, 0.7854])
+def test_rounded_angles_are_taken_as_what_they_are_and_it_is_said(tmp_path, alpha):
+    model = rd.derive(rd.load(written(tmp_path, alpha=alpha)), "newton_euler")
+    assert f"alpha {alpha} rad is taken as" in model.notes[0]
+    assert "note: joint 'q1'" in model.text()
+    assert not any("alpha" in str(x) for x in model.torques.free_symbols)
+    exact = rd.load(written(tmp_path, alpha=round(alpha / (np.pi / 12)) * np.pi / 12))
+    q, qd, qdd = state(1, 2)
+    expected = rd.InverseDynamics(exact)(q, qd, qdd)
+    assert np.abs(model.function()(q, qd, qdd) - expected).max() < 1e-12
+
+
+@pytest.mark.parametrize("alpha", [1.2, 1.56, 0.001, 1.5712, 0.78])
+def test_other_angles_stay_what_they_are(tmp_path, alpha):
+    mechanism = rd.load(written(tmp_path, alpha=alpha))
+    model = rd.derive(mechanism, "newton_euler")
+    assert model.notes == ()
+    assert model.parameters[sympy.Symbol("alpha1", real=True)] == pytest.approx(alpha)
+    q, qd, qdd = state(1, 2)
+    expected = rd.InverseDynamics(mechanism)(q, qd, qdd)
+    assert np.abs(model.function()(q, qd, qdd) - expected).max() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("symbols", "mass", "words"),
+    [
+        ({"m1": 2.0}, "m1*m7", "m7"),
+        ({"m1": 2.0}, "__import__('os')*m1", "expression"),
+        ({"m1": 2.0}, "m1.real", "expression"),
+        ({"m1": 2.0}, "m1**999999999", "exponent"),
+        ({"m1": 2.0}, "m1/0", "zero"),
+        ({"m 1": 2.0}, 1.0, "letters and digits"),
+        ({"m1": "x"}, 1.0, "finite number"),
+        ({}, "m1", "finite number"),
+    ],
+)
+def test_expressions_that_are_none_are_refused(tmp_path, symbols, mass, words):
+    with pytest.raises(rd.RobotDynamicsError, match=words):
+        rd.load(written(tmp_path, mass=mass, symbols=symbols))
+
+
+def test_a_parameter_and_a_joint_of_one_name_stay_two(tmp_path):
+    path = tmp_path / "robot.yaml"
+    joint = {"name": "d1", "type": "prismatic"}
+    link = {"name": "link1", "joint": joint, "d": 0.5, "alpha": 0.4, "mass": 1.0}
+    turning = {"name": "q2", "type": "revolute"}
+    second = {"name": "link2", "joint": turning, "mass": 1.0, "center_of_mass": [0.1, 0, 0.2]}
+    path.write_text(yaml.safe_dump({"links": [link, second], "gravity": [0, -9.81, 1]}))
+    mechanism = rd.load(path)
+    model = rd.derive(mechanism)
+    q, qd, qdd = state(3, 2)
+    assert np.allclose(
+        model.function()(q, qd, qdd), rd.InverseDynamics(mechanism)(q, qd, qdd), rtol=1e-12
+    )
