@@ -95,7 +95,7 @@ def test_derive_prints_text_latex_and_steps(capsys):
     assert main(["derive", POLAR]) == 0
     assert "tau[theta1] = c_z1**2*m1*theta1_dd" in capsys.readouterr().out
     assert main(["derive", POLAR, "--latex"]) == 0
-    assert capsys.readouterr().out.startswith("\\begin{align*}")
+    assert "\\begin{align*}" in capsys.readouterr().out
     assert main(["derive", POLAR, "--steps"]) == 0
     steps = capsys.readouterr().out
     for number in range(2, 10):

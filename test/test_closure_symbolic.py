@@ -191,4 +191,4 @@ def test_other_mechanisms_are_listed():
     assert relative(D, chain.mass_matrix(q)) < SAME
     assert relative(C, chain.coriolis_matrix(q, qd)) < SAME
     assert relative(T, state.T) < SAME
-    assert "torques[3] = " in model.text()
+    assert "tau[3] = " in model.text()

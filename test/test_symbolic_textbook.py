@@ -35,7 +35,7 @@ def robot(name: str):
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_equations_are_those_in_the_file_and_those_of_the_numbers(name):
-    """With UPDATE_GOLDEN=1 in the environment the files are written anew: look at the difference."""
+    """UPDATE_GOLDEN=1 in the environment writes the files anew: look at the difference."""
     mechanism = robot(name)
     model = rd.derive(mechanism, "newton_euler")
     text = model.text() + "\n"
@@ -153,3 +153,15 @@ def test_a_parameter_and_a_joint_of_one_name_stay_two(tmp_path):
     assert np.allclose(
         model.function()(q, qd, qdd), rd.InverseDynamics(mechanism)(q, qd, qdd), rtol=1e-12
     )
+
+
+def test_every_step_of_the_polar_example_is_shown_zeros_said():
+    text = rd.derive(robot("polar")).document(steps=True).text() + "\n"
+    file = HERE / "golden" / "derive_polar_steps.txt"
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(text)
+    assert text == file.read_text()
+    for number in range(1, 11):
+        assert f"L-E {number}: " in text
+    said = "U_12 = 0", "U_112 = U_121 = U_122 = U_222 = 0", "1A_2 = ", "g_1 = g_2 = 0"
+    assert all(words in text for words in said)

@@ -1,4 +1,4 @@
-"""A description's own symbols: `symbols: {m1: 2.0}`, and expressions in them where numbers stand."""
+"""A description's own symbols, `symbols: {m1: 2.0}`, and expressions in them for numbers."""
 
 from __future__ import annotations
 

@@ -173,9 +173,9 @@ def _paper_model(
     forth = [legs.joint_names.index(name) for name in names]
     q_, qd_ = q_r[back], qd_r[back]
     on_legs = {
-        "D_q": sum(each.mass_matrix(q_) for each in equations)[np.ix_(forth, forth)],
-        "C_q": sum(each.coriolis_matrix(q_, qd_) for each in equations)[np.ix_(forth, forth)],
-        "G_q": sum(each.gravity(q_) for each in equations)[forth],
+        "D_q": _total(each.mass_matrix(q_) for each in equations)[np.ix_(forth, forth)],
+        "C_q": _total(each.coriolis_matrix(q_, qd_) for each in equations)[np.ix_(forth, forth)],
+        "G_q": _total(each.gravity(q_) for each in equations)[forth],
     }
     progress("writing")
     parts = {name: matrix(values) for name, values in (on_platform | on_legs).items()}
@@ -203,6 +203,13 @@ def _paper_model(
     )
 
 
+def _total(parts: Iterable[Array]) -> Array:
+    first, *others = parts
+    for each in others:
+        first = first + each
+    return first
+
+
 def _tree(mechanism: Mechanism) -> Mechanism:
     """The legs alone, without loops."""
     on_platform = platform.platform_links(mechanism)
@@ -216,8 +223,8 @@ def _platform(model: Mechanism) -> tuple[Moments, Mechanism]:
     bodies = [model.link(name).inertial.seen_from(pose) for name, pose in poses.items()]
     moments = Moments(
         sum(body.mass for body in bodies),
-        sum(body.first_moment for body in bodies),
-        sum(body.inertia_about_origin for body in bodies),
+        _total(body.first_moment for body in bodies),
+        _total(body.inertia_about_origin for body in bodies),
     )
     return moments, _tree(model)
 

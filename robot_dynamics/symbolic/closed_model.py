@@ -9,6 +9,8 @@ from functools import cached_property
 import sympy
 
 from ..errors import ClosureError
+from . import closed_show
+from .document import Document
 from .simplify import matrix
 
 Symbols = tuple[sympy.Symbol, ...]
@@ -168,35 +170,21 @@ class PaperModel:
         """None: the matrices are whole expressions."""
         return ()
 
+    def document(self, *, steps: bool = False) -> Document:
+        """What there is in closed form; with steps how the rest is made of it, T by T."""
+        return closed_show.paper(self, steps=steps)
+
     def text(self) -> str:
         """What there is in closed form, entry by entry, and how the model is made of it."""
-        lines = [self.title, "", f"q_r = ({', '.join(self.joint_names)})", "x = (x, y, theta_z)"]
-        for name, values in self._parts():
-            lines += ["", *(_entries(name, values) or [f"{name} = 0"])]
-        lines += ["", *_HOW]
-        if self.parameters:
-            lines += ["", "with"]
-            lines += [f"  {symbol} = {value:.12g}" for symbol, value in self.parameters.items()]
-        return "\n".join(lines)
+        return self.document().text()
 
     def latex(self) -> str:
-        """The same as a LaTeX align environment."""
-        body = [rf"  {name} &= {sympy.latex(values)} \\" for name, values in self._parts()]
-        return "\n".join(["\\begin{align*}", *body, "\\end{align*}"])
+        """The same in LaTeX."""
+        return self.document().latex()
 
-    def _parts(self) -> list[tuple[str, sympy.Matrix]]:
-        names = ("closure", "J_x", "J_q", "D_x", "C_x", "G_x", "D_q", "C_q", "G_q", "friction", "K")
-        parts = [(name, getattr(self, name)) for name in names]
-        return [("Gamma" if name == "closure" else name, values) for name, values in parts]
-
-
-_HOW = (
-    "J_R = K_a^-1, K_a the rows of q_a;  T = K J_R;  J_C = -(J_x^T J_x)^-1 J_x^T J_q",
-    "(39)  D = T^T (D_q + J_C^T D_x J_C),  C = T^T (C_q + J_C^T (D_x dJ_C/dt + C_x J_C)),",
-    "      G = T^T (G_q + J_C^T G_x),  F_ext = T^T J_C^T Q_x",
-    "(40)  D = T^T (D_q T + J_C^T D_x J_R),",
-    "      C = T^T (C_q T + D_q dT/dt + J_C^T (D_x dJ_R/dt + C_x J_R)),  G and F_ext as in (39)",
-)
+    def _repr_html_(self) -> str:
+        """For Jupyter."""
+        return self.document().html(whole=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,29 +210,18 @@ class ListedModel:
     torques: sympy.Matrix
     parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
 
+    def document(self, *, steps: bool = False) -> Document:
+        """The intermediates, then the matrices; with steps what each of them is."""
+        return closed_show.listed(self, steps=steps)
+
     def text(self) -> str:
         """The intermediates, then the matrices, entry by entry."""
-        lines = [self.title, "", f"q_r = ({', '.join(self.coordinate_names)})", ""]
-        lines += [f"{symbol} = {expression}" for symbol, expression in self.intermediates]
-        for name in ("closure", "T", "D", "C", "g", "torques"):
-            lines += ["", *_entries(name, getattr(self, name))]
-        return "\n".join(lines)
+        return self.document().text()
 
     def latex(self) -> str:
-        """The same as a LaTeX align environment."""
-        lines = [rf"  {sympy.latex(s)} &= {sympy.latex(e)} \\" for s, e in self.intermediates]
-        lines += [
-            rf"  {name} &= {sympy.latex(getattr(self, name))} \\"
-            for name in ("closure", "T", "D", "C", "g", "torques")
-        ]
-        return "\n".join(["\\begin{align*}", *lines, "\\end{align*}"])
+        """The same in LaTeX."""
+        return self.document().latex()
 
-
-def _entries(name: str, values: sympy.Matrix) -> list[str]:
-    single = values.shape[1] == 1
-    return [
-        f"{name}[{i + 1}]" + ("" if single else f"[{j + 1}]") + f" = {values[i, j]}"
-        for i in range(values.shape[0])
-        for j in range(values.shape[1])
-        if values[i, j] != 0
-    ]
+    def _repr_html_(self) -> str:
+        """For Jupyter."""
+        return self.document().html(whole=False)

@@ -14,12 +14,15 @@ from ..formulations import lagrange_euler
 from ..formulations.equations import TERMS, Equations
 from ..mechanism import Mechanism
 from ..scalar import Array, array
+from .document import Section
 from .lettered import Lettered, Symbols
 from .model import SymbolicModel
 from .parameters import Parameters, plain_names, symbolic_mechanism
 from .polynomial import BITS, Polynomial, TooManyTerms
 from .short import cost
 from .simplify import matrix, rational
+from .steps import dh_table
+from .steps import lagrange_euler as lagrange_euler_steps
 from .straight_line import inlined, straight_line
 from .tidy import tidied
 
@@ -152,14 +155,22 @@ def _whole(
         progress(f"torque at {name}")
         torques.append(_torque(model, torque, write, simplify) + rubbed)
     steps = None
-    if formulation == "lagrange_euler":
+    book = rotors if "rotors" in chosen else "none"  # whose steps know no terms
+    bodies = len(mechanism.moving) + (len(mechanism.rotors) if book == "full" else 0)
+    if formulation == "lagrange_euler" and bodies <= LARGEST_STEPS:
         progress("steps")
-        # the book's steps know no terms: links and rotors in one
-        book = model.steps(rotors if "rotors" in chosen else "none")
-        steps = _written(book, write)
+        steps = _written(model.steps(book), write)
     torque_matrix = sympy.Matrix(n, 1, torques)
     used = set().union(*(each.free_symbols for each in (torque_matrix, D, C, g)))
     values = {symbol: value for symbol, value in known.values.items() if symbol in used}
+
+    def derivation() -> list[Section]:
+        frames = dh_table(mechanism, q, known)
+        if steps is None:
+            return [frames]
+        local = [(parent, _matrix(pose, write)) for parent, pose in model.local(book)]
+        return list(lagrange_euler_steps(steps, local, qd, torque_matrix, frames))
+
     return SymbolicModel(
         mechanism.name,
         names,
@@ -175,11 +186,16 @@ def _whole(
         steps=steps,
         notes=notes,
         terms=chosen,
+        derivation=derivation,
     )
 
 
+def _matrix(values: Array, write: Any) -> Array:
+    return np.array([[write(x) for x in row] for row in values], dtype=object)
+
+
 def _torque(model: Lettered, torque: Any, write: Any, simplify: bool) -> sympy.Expr:
-    """D q̈ + C q̇ + g of one joint: each part as short as it is, or the whole where that is shorter."""
+    """D q̈ + C q̇ + g of one joint, part by part, or as a whole where that is shorter."""
     if not isinstance(torque, Polynomial):
         return write(torque)
     ring = model.ring
@@ -238,7 +254,8 @@ def _written(steps: lagrange_euler.Steps, write: Any) -> lagrange_euler.Steps:
         return result
 
     names = ("A", "Q", "U", "dU", "J", "D", "h", "C")
-    return replace(steps, **{name: entries(getattr(steps, name)) for name in names})
+    written: dict[str, Any] = {name: entries(getattr(steps, name)) for name in names}
+    return replace(steps, **written)
 
 
 def christoffel(

@@ -78,6 +78,16 @@ class Lettered:
             total = total + function(each)
         return total
 
+    def local(self, model: str) -> list[tuple[int, Array]]:
+        """(parent, the link's frame in its parent's) of each link of Lagrange–Euler's tree."""
+        tree = Equations.of(layers(self.mechanism, model)[0], "lagrange_euler", model).mechanism
+        S, s = tree.coordinates()
+        q, index = S @ self.q + s, tree.index()
+        return [
+            (index[link.parent], link.joint.pose(q[i]).homogeneous())
+            for i, link in enumerate(tree.links)
+        ]
+
     def steps(self, model: str) -> Steps:
         """L-E 2 to L-E 9 of the whole robot with this model of the rotors."""
         found: Steps | None = None

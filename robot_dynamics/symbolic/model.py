@@ -49,6 +49,8 @@ class SymbolicModel:
     """What was taken for what: rounded angles"""
     terms: frozenset[str] = frozenset(TERMS)
     """What the torques consist of"""
+    derivation: Callable[[], list[Section]] = field(default=list, repr=False)
+    """Makes the sections of `sections`"""
 
     def function(
         self, values: Mapping[sympy.Symbol, float] | None = None
@@ -70,7 +72,7 @@ class SymbolicModel:
 
     def sections(self) -> list[Section]:
         """The steps of the formulation that derived the model, in order."""
-        return []
+        return self.derivation()
 
     def text(self) -> str:
         """The equations as plain text, one torque a line."""

@@ -15,10 +15,11 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.mathml import MathMLPresentationPrinter
 from sympy.printing.str import StrPrinter
 
-GREEK = (
+_LETTERS = (
     "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi "
     "psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
-).split()
+)
+GREEK = tuple(_LETTERS.split(" "))
 _PARTS = re.compile(
     r"(?P<base>[A-Za-z]|" + "|".join(GREEK) + r")(?P<below>\d*|_?[a-z]{1,3}\d*|_\d+)(?P<zero>_0)?"
 )
@@ -115,7 +116,7 @@ def _decimal(number: sympy.Rational) -> str | None:
 class _Abbreviating:
     names: Names
 
-    def _print_cos(self, function: sympy.Expr, exp: Any = None) -> str:
+    def _print_cos(self, function: sympy.Expr, exp: Any = None) -> Any:
         return self._trigonometric(function, exp)
 
     _print_sin = _print_cos
@@ -129,7 +130,7 @@ class _Text(_Abbreviating, StrPrinter):  # type: ignore[misc]
         super().__init__()
         self.names = names
 
-    def _trigonometric(self, function: sympy.Expr, exp: Any) -> str:
+    def _trigonometric(self, function: sympy.Expr, exp: Any) -> str:  # noqa: ARG002
         return self.names.abbreviation(function) or str(super()._print_Function(function))
 
     def _print_Rational(self, number: sympy.Rational) -> str:
@@ -149,7 +150,7 @@ class _Latex(_Abbreviating, LatexPrinter):  # type: ignore[misc]
             return rf"\{name}{power}({self._print(function.args[0])})"
         return f"{short[0]}_{{{short[1:]}}}{power}"
 
-    def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> str:
+    def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> str:  # noqa: ARG002
         return self.names.symbol(symbol.name)
 
     def _print_Rational(self, number: sympy.Rational) -> str:
@@ -164,7 +165,7 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
     def doprint(self, expression: Any) -> str:
         return str(self._print(expression).toxml())
 
-    def _trigonometric(self, function: sympy.Expr, exp: Any) -> Any:
+    def _trigonometric(self, function: sympy.Expr, exp: Any) -> Any:  # noqa: ARG002
         short = self.names.abbreviation(function)
         if short is None:
             return super()._print_Function(function)
@@ -189,7 +190,7 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
         whole.appendChild(index)
         return whole
 
-    def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> Any:
+    def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> Any:  # noqa: ARG002
         name, dots = symbol.name, ""
         rate = _RATE.fullmatch(name) if name in self.names.derived else None
         if rate:

@@ -13,7 +13,7 @@ import sympy
 
 from ..description.expression import evaluate, letters
 from ..mechanism import Friction, Inertial, Joint, Link, Mechanism, Pose, Rotor
-from ..scalar import Array, array, cos, is_zero, rotation_x, rotation_y, rotation_z, sin
+from ..scalar import Array, array, is_zero, rotation_x, rotation_y, rotation_z
 from .polynomial import Polynomial, Ring
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -56,7 +56,12 @@ class Parameters:
             numbers = {each: self.own[each] for each in letters(text)}
             if math.isclose(evaluate(text, numbers), float(value), rel_tol=1e-12):
                 return evaluate(text, {each: self._symbol(each, x) for each, x in numbers.items()})
-        while name in self.taken or name in self.own:
+        # a name stands for one number
+        while (
+            name in self.taken
+            or name in self.own
+            or self.values.get(sympy.Symbol(name, real=True), value) != value
+        ):
             name += "_0"
         return self._symbol(name, float(value))
 
@@ -180,7 +185,7 @@ FRICTION = {
 """The symbols of a law of friction, without the joint's number"""
 
 
-def unnamed(matrix: Array, i: str, place: str = "") -> Array:
+def unnamed(matrix: Array, *_: str) -> Array:
     """A rotation as it is."""
     return np.asarray(matrix)
 
@@ -190,10 +195,11 @@ def symbolic_mechanism(
 ) -> Mechanism:
     """The same mechanism with masses m, lengths, inertias, ratios and gravity from `parameters`.
 
-    Symbols count the links from 1: m1, centre of mass c_x1 c_y1 c_z1, inertia I_xx1 …; a1 and d1 of a
-    DH table, else ox1 oy1 oz1 before the joint and a1, b1, d1 after it; angles alpha1, phi1 (or yaw1,
-    pitch1, roll1); viscous friction bv1, Coulomb friction bc1 (its other numbers: FRICTION); rotors
-    likewise with an r: mr1 …, ratio Gamma1. `rotation` says what becomes of rotation matrices.
+    Symbols count the links from 1: m1, centre of mass c_x1 c_y1 c_z1, inertia I_xx1 …; a1 and d1
+    of a DH table, else ox1 oy1 oz1 before the joint and a1, b1, d1 after it; angles alpha1, phi1
+    (or yaw1, pitch1, roll1); viscous friction bv1, Coulomb friction bc1 (its other numbers:
+    FRICTION); rotors likewise with an r: mr1 …, ratio Gamma1. `rotation` says what becomes of
+    rotation matrices.
     """
     links = tuple(
         _link(link, str(i), parameters, rotation) for i, link in enumerate(mechanism.links, 1)
@@ -257,7 +263,7 @@ def dh_row(joint: Joint) -> tuple[str, dict[str, float]] | None:
             "alpha": math.atan2(T[2, 1], T[2, 2]),
         }
         return "standard", row
-    if (T == np.eye(3)).all() and not t.any() and abs(R[0, 2]) < close:
+    if (np.eye(3) == T).all() and not t.any() and abs(R[0, 2]) < close:
         alpha = math.atan2(-R[1, 2], R[2, 2])
         # origin = Rx(alpha) Tx(a) Rz(theta) Tz(d): p = (a, -d sin alpha, d cos alpha)
         if abs(p[1] * math.cos(alpha) + p[2] * math.sin(alpha)) < close:

@@ -1,8 +1,9 @@
 """A scalar for equations: polynomials in parameters, rates and cosines, in one normal form.
 
-cos θ = ½ (z + z⁻¹) and sin θ = ½ i (z⁻¹ - z) with z = e^{iθ}, so that an expression is a polynomial
-in the parameters and the z and z⁻¹ of all angles. Equal expressions have equal terms: cos² + sin² = 1
-and the sums of angles need no search, and products are sums of exponents. The formulations run
+cos θ = ½ (z + z⁻¹) and sin θ = ½ i (z⁻¹ - z) with z = e^{iθ}, so that an expression is a
+polynomial in the parameters and the z and z⁻¹ of all angles. Equal expressions have equal terms:
+cos² + sin² = 1 and the sums of angles need no search, and products are sums of exponents. The
+formulations run
 over these scalars; `short` writes them down.
 """
 

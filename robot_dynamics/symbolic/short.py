@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import sympy
 from sympy.polys.rings import ring as polynomial_ring
@@ -27,7 +27,7 @@ MOST_FACTORED = 16
 MOST_FORMS = 400
 """Terms up to which more than one form is tried"""
 
-Atom = sympy.Expr
+Atom: TypeAlias = sympy.Expr
 Monomial = tuple[tuple[Atom, int], ...]
 """(letter, exponent), sorted; the empty one is 1"""
 Sum = dict[Monomial, Fraction]
@@ -390,7 +390,7 @@ def _may_factor(form: Sum) -> bool:
         return True
     scale = math.lcm(*(c.denominator for c in form.values()))
     for point in range(2):
-        draw = random.Random(point)
+        draw = random.Random(point)  # noqa: S311  points, no secrets
         at = {atom: draw.randrange(10**6, 10**7) for atom in sorted(degree, key=_key)}
         parts = [0] * (degree[x] + 1)
         for mono, c in form.items():

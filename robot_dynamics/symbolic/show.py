@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sympy
 
 from .document import Document, Equation, Formula, Section
 from .names import Names
 
-if TYPE_CHECKING:
-    from .model import SymbolicModel
-
 MOTION = {"inertia", "rotors"}
 TURNING = {"coriolis", "rotors"}
 
 
-def names_of(model: SymbolicModel) -> Names:
+def names_of(model: Any) -> Names:
     """The names of a model's letters."""
     return Names(model.q, (*model.qd, *model.qdd), model.parameters)
 
 
-def document(model: SymbolicModel, steps: Sequence[Section] = ()) -> Document:
+def document(model: Any, steps: Sequence[Section] = ()) -> Document:
     """The torques, then those of D, C, g and friction that the chosen terms have in them."""
     sections = [*steps]
     if model.intermediates:
@@ -57,12 +54,12 @@ def _is_nothing(values: sympy.Matrix) -> bool:
     return all(entry == 0 for entry in values)
 
 
-def letter(model: SymbolicModel, symbol: sympy.Symbol) -> Formula:
+def letter(model: Any, symbol: sympy.Symbol) -> Formula:
     """The name of an intermediate."""
     return Formula(str(symbol), names_of(model).symbol(str(symbol)))
 
 
-def _law(model: SymbolicModel) -> tuple[str, str]:
+def _law(model: Any) -> tuple[str, str]:
     """tau = D qdd + C qd + g + friction: those that there are."""
     found = [name for _, name, _ in parts(model)]
     text = {"D": "D qdd", "C": "C qd", "g": "g", "F": "F"}
@@ -73,7 +70,7 @@ def _law(model: SymbolicModel) -> tuple[str, str]:
     )
 
 
-def parts(model: SymbolicModel) -> list[tuple[str, str, sympy.Matrix]]:
+def parts(model: Any) -> list[tuple[str, str, sympy.Matrix]]:
     """(title, name, matrix) of what the chosen terms have in them."""
     found = []
     if model.terms & MOTION:

@@ -43,14 +43,14 @@ def straight_line(
 
     # parameters become inputs of the program; exact numbers stay constants
     q, qd, qdd = (array([recorded(symbol) for symbol in state]) for state in states)
-    named: dict[str, Any] = {}
+    named: dict[tuple[str, float], Any] = {}
 
     def parameter(name: str, value: Any, place: str = "") -> Any:
         if not known.symbols or value == 0:
             return value
-        if name not in named:
-            named[name] = recorded(known(name, value, place))
-        return named[name]
+        if (name, value) not in named:
+            named[name, value] = recorded(known(name, value, place))
+        return named[name, value]
 
     model = symbolic_mechanism(mechanism, parameter)
     equations = Equations.of(model, formulation, rotors, terms)

@@ -19,9 +19,9 @@ _FIFTEEN = math.pi / 12
 def tidied(mechanism: Mechanism) -> tuple[Mechanism, tuple[str, ...]]:
     """(the robot with exact angles for rounded ones, what was taken for what).
 
-    An angle is a rounded one where it is a multiple of 90° to two decimals or more (1.57, 3.1416), or
-    of 15° to four or more, and all of a frame's are where it is right-angled to 2e-5 rad. Joint axes
-    that are along none of the frame's become z axes.
+    An angle is a rounded one where it is a multiple of 90° to two decimals or more (1.57, 3.1416),
+    or of 15° to four or more, and all of a frame's are where it is right-angled to 2e-5 rad. Joint
+    axes that are along none of the frame's become z axes.
     """
     said: list[str] = []
 

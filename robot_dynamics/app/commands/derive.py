@@ -52,14 +52,10 @@ def command(
         rotors=rotors,
         terms=terms,
         simplify=not no_simplify,
-        intermediates=False if steps else None,
         progress=_progress,
     )
-    text = found.latex() if latex else found.text()
-    if steps:
-        from ...symbolic.show import steps_text
-
-        text = steps_text(found) + "\n" + text
+    document = found.document(steps=steps)
+    text = document.latex() if latex else document.text()
     return {
         "joints": list(found.joint_names),
         "torques": [str(entry) for entry in found.torques],

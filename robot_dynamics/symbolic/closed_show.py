@@ -1,0 +1,171 @@
+"""A closed mechanism's derivation as a document; bracketed numbers are the paper's equations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+
+from .document import Document, Equation, Formula, Section
+from .names import Names
+from .show import entries
+
+PARTS = (
+    ("closure", "Closures", "Gamma", "Gamma(x, q_r) = 0  (19)", r"\Gamma(x, q_r) = 0 \quad (19)"),
+    ("J_x", "Jacobian by x", "J_x", "J_x = dGamma/dx  (25)",
+     r"J_x = \partial\Gamma/\partial x \quad (25)"),
+    ("J_q", "Jacobian by q_r", "J_q", "J_q = dGamma/dq_r  (25)",
+     r"J_q = \partial\Gamma/\partial q_r \quad (25)"),
+    ("D_x", "Platform: inertia", "D_x", "of the platform, v = xd  (32)",
+     r"\mathcal{K} = \tfrac12 \dot{x}^T D_x \dot{x} \quad (32)"),
+    ("C_x", "Platform: Coriolis", "C_x", "zero where P is the centre of mass",
+     r"C_x \dot{x}: \text{ zero where } P \text{ is the centre of mass}"),
+    ("G_x", "Platform: gravity", "G_x", "G_x = dP/dx", r"G_x = \partial\mathcal{P}/\partial x"),
+    ("D_q", "Legs: inertia", "D_q", "of the legs  (38)",
+     r"\mathcal{K} = \tfrac12 \dot{q}_r^T D_q \dot{q}_r \quad (38)"),
+    ("C_q", "Legs: Coriolis", "C_q", "Christoffel's, of D_q",
+     r"C_q: \text{ from Christoffel symbols of } D_q"),
+    ("G_q", "Legs: gravity", "G_q", "G_q = dP/dq_r", r"G_q = \partial\mathcal{P}/\partial q_r"),
+    ("friction", "Legs: friction", "F_q", "at the legs' joints", r"F_q(\dot{q}_r)"),
+    ("K", "Joints by the platform", "K", "qd_r = K xd,  K = -J_q^-1 J_x",
+     r"\dot{q}_r = K \dot{x}, \quad K = -J_q^{-1} J_x"),
+)  # fmt: skip
+
+HOW = (
+    ("J_R = K_a^-1, K_a the rows of q_a;  T = K J_R;  J_C = -(J_x^T J_x)^-1 J_x^T J_q",
+     r"J_R = K_a^{-1}, \quad T = K J_R, \quad J_C = -(J_x^T J_x)^{-1} J_x^T J_q"),
+    ("(39)  D = T^T (D_q + J_C^T D_x J_C),  "
+     "C = T^T (C_q + J_C^T (D_x dJ_C/dt + C_x J_C)),  "
+     "G = T^T (G_q + J_C^T G_x),  F_ext = T^T J_C^T Q_x",
+     r"\begin{aligned} D &= T^T (D_q + J_C^T D_x J_C), \quad "
+     r"C = T^T (C_q + J_C^T (D_x \dot{J}_C + C_x J_C)), \\ "
+     r"G &= T^T (G_q + J_C^T G_x), \quad F_{ext} = T^T J_C^T Q_x \end{aligned} \quad (39)"),
+    ("(40)  D = T^T (D_q T + J_C^T D_x J_R),  "
+     "C = T^T (C_q T + D_q dT/dt + J_C^T (D_x dJ_R/dt + C_x J_R)),  G and F_ext as in (39)",
+     r"\begin{aligned} D &= T^T (D_q T + J_C^T D_x J_R), \\ "
+     r"C &= T^T (C_q T + D_q \dot{T} + J_C^T (D_x \dot{J}_R + C_x J_R)) \end{aligned} \quad (40)"),
+)  # fmt: skip
+
+
+def paper(model: Any, *, steps: bool) -> Document:
+    """The matrices in closed form, and the equations that make the model of them."""
+    order = ", ".join(model.joint_names)
+    sections = [
+        Section("Coordinates", words=f"q_r = ({order}), x = (x, y, theta_z) of the platform's P")
+    ]
+    for attribute, title, name, text, tex in PARTS:
+        values = getattr(model, attribute)
+        tex_name = r"\Gamma" if name == "Gamma" else name
+        sections.append(
+            Section(
+                title,
+                Formula(text, tex) if steps else None,
+                [Equation(Formula(each.name.text, each.name.tex.replace(name, tex_name, 1)),
+                          each.value) for each in entries(name, values)],
+                zeros=True,
+            )
+        )  # fmt: skip
+    if steps:
+        sections += _projections(model)
+    titles = ("Projections", "Model of sensed coordinates", "Model of the actuated joints")
+    sections += [
+        Section(title, Formula(*formula)) for title, formula in zip(titles, HOW, strict=True)
+    ]
+    names = Names((*model.q_a, *model.q_s, *model.q_p), (*model.qd, *model.xd), model.parameters)
+    return Document(model.title, sections, names, model.parameters)
+
+
+def _letters(name: str, values: Any) -> sympy.Matrix:
+    """A letter for each entry that is not zero."""
+    return sympy.Matrix(
+        *values.shape,
+        lambda i, j: 0 if values[i, j] == 0 else sympy.Symbol(f"{name}_{i + 1}{j + 1}"),
+    )
+
+
+def _projections(model: Any) -> list[Section]:
+    """J_R, T, T_q and J_C in the entries of K and J_x, by what they are."""
+    a, k = len(model.q_a), len(model.q_a) + len(model.q_s)
+    K = _letters("K", model.K)
+    K_a = K[:a, :]
+    J_R = _letters("R", sympy.ones(K_a.cols, a))
+    determinant, adjugate = K_a.det(method="berkowitz"), K_a.adjugate()
+    T = sympy.eye(a).col_join(K[a:, :] * J_R)
+    sections = [
+        Section(
+            "Platform by the actuated joints",
+            Formula("xd = J_R qd_a,  J_R = K_a^-1  (24)",
+                    r"\dot{x} = J_R \dot{q}_a, \quad J_R = K_a^{-1} \quad (24)"),
+            [
+                Equation(Formula("det K_a", r"\det K_a"), determinant),
+                *(
+                    Equation(Formula(f"R_{i + 1}{j + 1}", f"R_{{{i + 1}{j + 1}}}"),
+                             adjugate[i, j] / sympy.Symbol("det_K"))
+                    for i in range(adjugate.rows) for j in range(adjugate.cols)
+                ),
+            ],
+            words="R_ij are the entries of J_R, K_ij those of K, det_K is det K_a",
+        ),
+        Section(
+            "T: all joints by the actuated ones",
+            Formula("qd_r = T qd_a,  T = K J_R  (27)",
+                    r"\dot{q}_r = T \dot{q}_a, \quad T = K J_R \quad (27)"),
+            list(entries("T", T)),
+        ),
+    ]  # fmt: skip
+    free = len(model.q_p)
+    if free:
+        words = f"the last {free} rows of T_q are those of T, on the columns of q_a"
+        T_q = sympy.zeros(k + free, k)
+        T_q[:k, :] = sympy.eye(k)
+        T_q[k:, :a] = T[k:, :]
+    else:
+        words = "every passive joint is sensed: T_q = 1"
+        T_q = sympy.eye(k)
+    sections.append(
+        Section(
+            "T_q: all joints by the actuated and the sensed ones",
+            Formula("qd_r = T_q [qd_a; qd_s]", r"\dot{q}_r = T_q [\dot{q}_a; \dot{q}_s]"),
+            [Equation(Formula("T_q", "T_q"), T_q)],
+            words=words,
+        )
+    )
+    return sections
+
+
+LISTED: Sequence[tuple[str, str, str, str, str]] = (
+    ("closure", "Closures", "phi", "phi(q_r) = 0: the independent rows", r"\varphi(q_r) = 0"),
+    ("T", "All joints by the actuated ones", "T", "qd_r = T qd_a", r"\dot{q}_r = T \dot{q}_a"),
+    ("D", "Inertia matrix D", "D", "D = T^T D_tree T, platform included", r"D = T^T D_{tree} T"),
+    ("C", "Coriolis matrix C", "C", "C = T^T (C_tree T + D_tree dT/dt)",
+     r"C = T^T (C_{tree} T + D_{tree} \dot{T})"),
+    ("g", "Gravity g", "g", "g = T^T g_tree", r"g = T^T g_{tree}"),
+    ("torques", "Torques", "tau", "tau = D qdd_a + C qd_a + g + T^T friction",
+     r"\tau = D \ddot{q}_a + C \dot{q}_a + g + T^T F"),
+)  # fmt: skip
+
+
+def listed(model: Any, *, steps: bool) -> Document:
+    """The intermediates, then the matrices in them."""
+    names = Names(model.q, (*model.qd, *model.qdd), model.parameters)
+    order = ", ".join(model.coordinate_names)
+    sections = [
+        Section("Coordinates", words=f"q_r = ({order})"),
+        Section(
+            "Intermediates",
+            equations=[
+                Equation(Formula(str(symbol), names.symbol(str(symbol))), value)
+                for symbol, value in model.intermediates
+            ],
+        ),
+    ]
+    for attribute, title, name, text, tex in LISTED:
+        values = getattr(model, attribute)
+        letter = {"phi": r"\varphi", "tau": r"\tau"}.get(name, name)
+        equations = [
+            Equation(Formula(each.name.text, each.name.tex.replace(name, letter, 1)), each.value)
+            for each in entries(name, values)
+        ]
+        sections.append(Section(title, Formula(text, tex) if steps else None, equations))
+    return Document(model.title, sections, names, model.parameters)
