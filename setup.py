@@ -67,6 +67,7 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (SHARE, ["package.xml"]),
         files("config"),
+        files("config/sros2"),
         files("launch"),
         files("urdf"),
         files("controllers"),

@@ -71,7 +71,7 @@ def test_colcon_build_installs_everything_where_ros_looks(tmp_path):
     prefix = tmp_path / "install" / "robot_dynamics"
     for name in EXECUTABLES:
         assert (prefix / "lib" / "robot_dynamics" / name).is_file(), name
-    for folder in ("launch", "config", "controllers", "urdf", "rviz"):
+    for folder in ("launch", "config", "config/sros2", "controllers", "urdf", "rviz"):
         installed = {path.name for path in (prefix / "share/robot_dynamics" / folder).iterdir()}
         assert {path.name for path in (ROOT / folder).iterdir() if path.is_file()} <= installed
     assert (prefix / "share/ament_index/resource_index/packages/robot_dynamics").is_file()
