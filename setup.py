@@ -95,6 +95,7 @@ setup(
             "pytest-timeout>=2",
             "hypothesis>=6",  # inputs that nobody thought of
             "cosmic-ray>=8.3",  # would the tests notice a mutation?
+            "jsonschema>=4.18",  # descriptions and outputs against their schemas
             "pytest-cov>=5",  # which tests run a line
             *IDENTIFY,
             *FLEET,
@@ -102,6 +103,7 @@ setup(
             "ruff>=0.9",
             "mypy>=1.10",
             "types-PyYAML",
+            "types-jsonschema",
             "pin>=3.0",  # the yardstick of every torque
             "example-robot-data>=4.3",  # 69 robots that we did not choose
             "roboticstoolbox-python>=1.1",  # its conventions for rotors and friction

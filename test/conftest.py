@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import time
@@ -10,6 +11,9 @@ from typing import Any
 
 import hypothesis
 import pytest
+
+from robot_dynamics.app.command import Command
+from robot_dynamics.app.schemas import output
 
 KERNELS = tempfile.TemporaryDirectory(prefix="robot_dynamics_test_")
 # hundreds of robots by seed have no place in the user's own cache
@@ -27,6 +31,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="S",
         help="look for this long, from a new seed, in each test that looks at random inputs",
     )
+
+
+@pytest.fixture(autouse=True)
+def json_as_documented(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a command prints with --json in a test is as its schema says."""
+    try:
+        import jsonschema
+    except ImportError:  # test_json_output.py skips, and says so
+        return
+    original = Command.as_json
+
+    def checked(self: Command, result: dict[str, Any]) -> str:
+        text = original(self, result)
+        jsonschema.validate(json.loads(text), output(str(self.name)))
+        return text
+
+    monkeypatch.setattr(Command, "as_json", checked)
 
 
 @pytest.fixture

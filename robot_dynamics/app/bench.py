@@ -17,7 +17,7 @@ PATIENCE = 0.3
 
 
 def bench(file: str) -> dict[str, Any]:
-    """{"joints", "backend", "ready_s", "call_us": {…}, "batch_us_a_state", "rows", "text"}
+    """{"robot", "joints", "backend", "ready_s", "call_us": {…}, "batch_us_a_state", "rows", "text"}
 
     Raises:
         RobotDynamicsError: the description is invalid.
@@ -45,7 +45,8 @@ def bench(file: str) -> dict[str, Any]:
         *(f"{name}: {each:.2f} µs a call" for name, each in times.items()),
     ]
     result: dict[str, Any] = {
-        "joints": n,
+        "robot": mechanism.name,
+        "joints": list(dynamics.joint_names),
         "backend": dynamics.backend,
         "ready_s": ready,
         "call_us": times,

@@ -6,6 +6,7 @@ Click rather than Typer: `--q 0.3 0.7` needs the parser itself, which Typer hide
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import warnings
@@ -95,32 +96,40 @@ class Command(click.Command):
                 warnings.simplefilter("always")
                 result: Result = super().invoke(ctx)
         except RobotDynamicsError as error:
-            _print_error(str(error), as_json)
+            self._print_error(str(error), as_json)
             return 1
         except KeyboardInterrupt:
-            _print_error("stopped", as_json)
+            self._print_error("stopped", as_json)
             return STOPPED
         for words in dict.fromkeys(str(each.message) for each in caught):
             print(f"warning: {words}", file=sys.stderr)
         code = int(result.get("exit_code", 0))
         try:
-            _print_result(result, as_json)
+            text = result.pop("text", None)
+            if as_json:
+                print(self.as_json(result))
+            elif text:
+                print(text)
             sys.stdout.flush()
         except BrokenPipeError:  # `| head` has seen enough; nothing more is to be flushed at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return code
 
+    def as_json(self, result: Result) -> str:
+        """As `robot_dynamics schema COMMAND` says."""
+        return json.dumps(_finite(result), allow_nan=False)
 
-def _print_error(message: str, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps({"error": message}))
-    else:
-        print(f"robot_dynamics: {message}", file=sys.stderr)
+    def _print_error(self, message: str, as_json: bool) -> None:
+        if as_json:
+            print(self.as_json({"error": message}))
+        else:
+            print(f"robot_dynamics: {message}", file=sys.stderr)
 
 
-def _print_result(result: Result, as_json: bool) -> None:
-    text = result.pop("text", None)
-    if as_json:
-        print(json.dumps(result))
-    elif text:
-        print(text)
+def _finite(value: Any) -> Any:
+    """The same with null for numbers that JSON has not: nan, inf."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -14,6 +14,7 @@ COMMANDS = (
     "export",
     "urdf",
     "close",
+    "schema",
     "completion",
 )
 """In the order of `robot_dynamics --help`"""

@@ -13,6 +13,7 @@ from ...errors import InputError, wrong
 from ..command import Command, Result, Several
 from ..progress import Progress
 from ..tables import percent, table
+from ..units import position
 
 if TYPE_CHECKING:
     from ...identification.excitation import Excitement, Score
@@ -111,6 +112,7 @@ def _score(score: Score) -> dict[str, Any]:
 def _numbers(found: Excitement) -> Result:
     margins = found.margins
     return {
+        "robot": found.mechanism.name,
         "joints": list(found.joints),
         "duration": found.motion.duration,
         "harmonics": found.motion.series.harmonics,
@@ -119,10 +121,9 @@ def _numbers(found: Excitement) -> Result:
         "before": _score(found.before),
         "after": _score(found.after),
         "shares_of_limits": {
-            "joints": list(margins.joints),
-            "position": margins.position.tolist(),
-            "rate": margins.rate.tolist(),
-            "acceleration": margins.acceleration.tolist(),
+            "position": dict(zip(margins.joints, margins.position.tolist(), strict=True)),
+            "rate": dict(zip(margins.joints, margins.rate.tolist(), strict=True)),
+            "acceleration": dict(zip(margins.joints, margins.acceleration.tolist(), strict=True)),
             "effort": dict(zip(found.joints, margins.effort.tolist(), strict=True)),
         },
         "rooms": margins.rooms,
@@ -137,12 +138,13 @@ def _text(found: Excitement, files: dict[str, Path]) -> str:
         ["", "begins at", "of the range", "of the rate", "of the acceleration", "of the effort"]
     ]
     starts = dict(zip(found.joints, motion.start, strict=True))
+    units = {joint: position(found.mechanism.joint(joint)) for joint in margins.joints}
     for j, joint in enumerate(margins.joints):
         begin, effort = starts.get(joint), efforts.get(joint, 0.0)
         rows.append(
             [
                 joint,
-                "follows" if begin is None else f"{begin:.4f}",
+                "follows" if begin is None else f"{begin:.4f} {units[joint]}",
                 percent(margins.position[j]),
                 percent(margins.rate[j]),
                 percent(margins.acceleration[j]),

@@ -1,0 +1,314 @@
+"""What each command prints with `--json`, as JSON Schema (draft 2020-12).
+
+`joints` always are the names in the order of q, qd and qdd; `actuated` those in the order of the
+torques. A number that is not finite is null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Schema = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TEXT: Schema = {"type": "string"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+NUMBER: Schema = {"type": "number"}
+MAYBE: Schema = {"type": ["number", "null"]}
+SWITCH: Schema = {"type": "boolean"}
+
+
+def told(schema: Schema, words: str) -> Schema:
+    """The same with a description."""
+    return schema | {"description": words}
+
+
+def several(item: Schema, words: str = "") -> Schema:
+    """A list."""
+    return {"type": "array", "items": item} | ({"description": words} if words else {})
+
+
+def by_name(value: Schema, words: str = "") -> Schema:
+    """An object whose keys are names."""
+    found: Schema = {"type": "object", "additionalProperties": value}
+    return found | ({"description": words} if words else {})
+
+
+def thing(needed: Mapping[str, Schema], **optional: Schema) -> Schema:
+    """An object with these properties and no others."""
+    return {
+        "type": "object",
+        "properties": {**needed, **optional},
+        "required": list(needed),
+        "additionalProperties": False,
+    }
+
+
+ROBOT = {"robot": told(TEXT, "its name")}
+JOINTS = {"joints": several(TEXT, "names, in the order of q, qd and qdd")}
+ACTUATED = {"actuated": several(TEXT, "names, in the order of the torques")}
+NOTES = {"notes": several(TEXT, "what a person would want to know")}
+FILES = by_name(TEXT, "what was written, by what it is")
+STATE = several(NUMBER, "one a joint, SI units")
+RATIOS = by_name(NUMBER, "rotor rate / joint rate, by joint")
+TENSOR = thing({f"i{ab}": NUMBER for ab in ("xx", "yy", "zz", "xy", "xz", "yz")})
+VECTOR = several(NUMBER) | {"minItems": 3, "maxItems": 3}
+SHARES = by_name(several(MAYBE), "largest difference / largest torque, one a torque")
+
+_BODY = thing(
+    {
+        "parent": TEXT,
+        "joint": TEXT,
+        "mass": told(NUMBER, "kg"),
+        "center_of_mass": told(VECTOR, "m, in the link's frame"),
+        "inertia": told(TENSOR, "kg m², about the centre of mass, link axes"),
+        "principal_moments": told(VECTOR, "kg m²"),
+        "broken": several(TEXT, "conditions that no body breaks"),
+    },
+    nearest_inertia=told(TENSOR, "of the nearest possible body"),
+)
+
+_MOTION = thing(
+    {
+        "type": TEXT,
+        "link": told(TEXT, "what it moves"),
+        "follows": by_name(NUMBER, "master: ratio; none: it moves by itself"),
+        "lower": told(MAYBE, "rad or m"),
+        "upper": told(MAYBE, "rad or m"),
+        "velocity": told(MAYBE, "rad/s or m/s"),
+        "effort": told(MAYBE, "N·m or N"),
+        "gear_ratio": told(MAYBE, "rotor rate / joint rate"),
+    }
+)
+
+_CHECK = thing(
+    {
+        **ROBOT,
+        "sound": told(SWITCH, "nothing to warn of"),
+        "warnings": several(TEXT),
+        **NOTES,
+        **JOINTS,
+        **ACTUATED,
+        "passive": several(TEXT, "joints that the loops move"),
+        "sensed": several(TEXT, "passive joints with a sensor"),
+        "degrees_of_freedom": COUNT,
+        "base": TEXT,
+        "tips": several(TEXT, "links that carry nothing"),
+        "mass": told(NUMBER, "kg, of what can move"),
+        "motion": by_name(_MOTION, "every moving joint"),
+        "links": by_name(_BODY),
+        "rotors": by_name(
+            thing(
+                {
+                    "mount": TEXT,
+                    "gear_ratios": RATIOS,
+                    "mass": told(NUMBER, "kg"),
+                    "axial_inertia": told(NUMBER, "kg m²"),
+                }
+            )
+        ),
+        "gears": by_name(RATIOS, "transmissions of which no rotor is known"),
+        "loops": several(TEXT),
+        "disagreement": by_name(NUMBER, "formulation: of the worst joint, relative to its scale"),
+        "disagreement_by_joint": by_name(by_name(NUMBER)),
+        "backends": by_name(TEXT, "formulation: what ran"),
+        "left_out": by_name(TEXT, "formulation: why"),
+    },
+    closure=by_name({}, "degrees of freedom, redundant rows, residual and condition at home"),
+)
+
+_SIDES = thing(
+    {
+        "names": several(TEXT),
+        "drive": several(NUMBER, "N·m, what the motor's field gives"),
+        "gear": several(NUMBER, "N·m, what enters the gear"),
+    }
+)
+
+_TORQUE = thing(
+    {
+        **ROBOT,
+        **JOINTS,
+        "q": told(STATE, "rad or m"),
+        "qd": told(STATE, "rad/s or m/s"),
+        "qdd": told(STATE, "rad/s² or m/s²"),
+        **ACTUATED,
+        "torques": several(MAYBE, "N·m or N"),
+        "units": thing({"q": several(TEXT), "torques": several(TEXT)}),
+        "formulation": TEXT,
+        "rotors": TEXT,
+        "terms": several(TEXT),
+        **NOTES,
+    },
+    motors=_SIDES,
+)
+
+_ERRORS = thing(
+    {"duration": told(MAYBE, "s")}
+    | {
+        name: several(MAYBE, "one a joint")
+        for name in (
+            "torque_rms",
+            "identified_rms",
+            "described_rms",
+            "identified",
+            "described",
+            "identified_unfiltered_rms",
+        )
+    }
+)
+
+_IDENTIFY = thing(
+    {
+        **ROBOT,
+        **JOINTS,
+        "errors": thing({"unseen": _ERRORS, "fitted": _ERRORS}),
+        "parameters": by_name(
+            thing({"identified": MAYBE, "described": MAYBE, "standard_deviation": MAYBE})
+        ),
+        "friction": by_name(by_name({})),
+        "excitation": by_name(MAYBE),
+        "weight_of_the_description": MAYBE,
+        "cutoff": by_name(MAYBE, "Hz, by recording"),
+        "duration": told(NUMBER, "s"),
+        "locked": by_name(NUMBER, "rad or m"),
+        **NOTES,
+        "warnings": several(TEXT),
+        "files": FILES,
+    }
+)
+
+_SCORE = thing({"log_det": MAYBE, "condition": MAYBE, "excited": COUNT})
+
+_EXCITE = thing(
+    {
+        **ROBOT,
+        **JOINTS,
+        "duration": told(NUMBER, "s"),
+        "harmonics": COUNT,
+        "start": by_name(NUMBER, "rad or m"),
+        "parameters": COUNT,
+        "before": told(_SCORE, "each joint merely swinging"),
+        "after": _SCORE,
+        "shares_of_limits": thing(
+            {
+                name: by_name(MAYBE, "by joint")
+                for name in ("position", "rate", "acceleration", "effort")
+            }
+        ),
+        "rooms": by_name(NUMBER, "m, to what is to be kept away from"),
+        **NOTES,
+        "files": FILES,
+    }
+)
+
+_RUN = thing(
+    {
+        "label": TEXT,
+        **{
+            name: several(MAYBE, "one a joint")
+            for name in ("rms", "peak", "rms_ratio", "peak_ratio")
+        },
+        "platform": {"anyOf": [{"type": "null"}, by_name(MAYBE)]},
+    }
+)
+
+_DEMO = thing(
+    {
+        **ROBOT,
+        **JOINTS,
+        "units": several(TEXT, "of q"),
+        "update_rate": told(NUMBER, "Hz"),
+        "delay": told(COUNT, "periods"),
+        "bandwidth": told(NUMBER, "rad/s"),
+        **NOTES,
+        "p_gains": several(NUMBER),
+        "d_gains": several(NUMBER),
+        "runs": several(_RUN),
+        "bounds": several(thing({"case": TEXT, "age": told(NUMBER, "s"), "ratio": MAYBE})),
+        "picture": TEXT,
+    }
+)
+
+SCHEMAS: Mapping[str, Schema] = {
+    "torque": _TORQUE,
+    "derive": {
+        "type": "object",
+        "properties": {
+            **JOINTS,
+            "torques": several(TEXT, "an expression each"),
+            "intermediates": by_name(TEXT, "symbol: expression, in the order of their use"),
+            "latex": TEXT,
+            "parameters": by_name({}, "symbol: the description's value"),
+        },
+        "required": ["joints", "torques", "latex", "parameters"],
+    },
+    "check": _CHECK,
+    "compare": thing(
+        {
+            **ROBOT,
+            **JOINTS,
+            **ACTUATED,
+            "share_of_motion": told(NUMBER, "of the default motion, so that loops close"),
+            "disagreement": told(SHARES, "formulations beside Newton–Euler, one a torque"),
+            "model_error": told(SHARES, "rotor models beside the full one, one a torque"),
+        }
+    ),
+    "demo": _DEMO,
+    "identify": _IDENTIFY,
+    "replay": thing(
+        {
+            **JOINTS,
+            "descriptions": several(TEXT),
+            "errors": several(several(MAYBE), "by description, one a joint: share of the torque"),
+            "duration": told(NUMBER, "s"),
+            **NOTES,
+            "files": FILES,
+        }
+    ),
+    "excite": _EXCITE,
+    "bench": thing(
+        {
+            **ROBOT,
+            **JOINTS,
+            "backend": TEXT,
+            "ready_s": told(NUMBER, "s"),
+            "call_us": by_name(NUMBER, "µs a call"),
+        },
+        rows=COUNT,
+        batch_us_a_state=told(NUMBER, "µs"),
+    ),
+    "cache": thing(
+        {"directory": TEXT},
+        entries=several(
+            {"type": "object", "properties": {"file": TEXT, "bytes": COUNT}, "required": ["file"]}
+        ),
+        removed=COUNT,
+    ),
+    "export": thing(
+        {
+            **ROBOT,
+            "prefix": TEXT,
+            **JOINTS,
+            "files": several(TEXT),
+            "operations": by_name(COUNT, "by function"),
+        }
+    ),
+    "urdf": thing({**ROBOT, "urdf": told(TEXT, "the file's text")}, files=FILES),
+    "completion": thing({"shell": TEXT, "script": TEXT}),
+    "schema": {"type": "object"},
+}
+"""By command"""
+
+ERROR = thing({"error": told(TEXT, "one line")})
+"""What any command prints with exit code 1 or 130"""
+
+
+def output(command: str) -> Schema:
+    """What `robot_dynamics COMMAND --json` prints: a result or an error."""
+    return {
+        "$schema": DIALECT,
+        "title": f"robot_dynamics {command} --json",
+        "anyOf": [SCHEMAS[command], ERROR],
+    }

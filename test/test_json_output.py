@@ -1,0 +1,76 @@
+"""What commands print with --json is as `robot_dynamics schema` says (conftest.py holds every
+command of every test to it)."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+from robots import CONFIG
+
+from robot_dynamics.app.cli import main
+from robot_dynamics.app.commands import COMMANDS
+from robot_dynamics.app.schemas import SCHEMAS, output
+
+jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed: extra `dev`")
+
+POLAR = str(CONFIG / "polar.yaml")
+
+
+def test_every_command_has_a_schema():
+    assert set(SCHEMAS) == set(COMMANDS)
+    for name in SCHEMAS:
+        jsonschema.Draft202012Validator.check_schema(output(name))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["torque", POLAR],
+        ["torque", str(CONFIG / "three_axis.yaml"), "--motor"],
+        ["derive", POLAR],
+        ["check", POLAR],
+        ["compare", POLAR, "--duration", "0.02"],
+        ["bench", POLAR],
+        ["cache"],
+        ["urdf", POLAR],
+        ["completion", "zsh"],
+        ["schema", "torque"],
+        ["export", POLAR, "--out", "OUT"],
+    ],
+    ids=lambda arguments: " ".join(each for each in arguments if "/" not in each),
+)
+def test_a_command_prints_what_its_schema_says_and_nothing_more_or_less(
+    arguments, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    schema = output(arguments[0])
+    jsonschema.validate(found, schema)
+    if arguments[0] in ("derive", "schema"):
+        return
+    for change in ({"another": 1}, *({key: ...} for key in SCHEMAS[arguments[0]]["required"])):
+        wrong = copy.deepcopy(found) | change
+        wrong = {key: value for key, value in wrong.items() if value is not ...}
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+
+
+def test_joints_are_names_in_every_command():
+    for name, schema in SCHEMAS.items():
+        joints = schema.get("properties", {}).get("joints")
+        assert joints is None or joints["items"] == {"type": "string"}, name
+
+
+def test_what_is_not_finite_is_null(capsys, monkeypatch):
+    monkeypatch.setattr("robot_dynamics.app.bench._median", lambda _: float("nan"))
+    monkeypatch.setitem(SCHEMAS, "bench", {"type": "object"})
+    assert main(["bench", POLAR, "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["call_us"].values()) == {None}
+
+
+def test_the_schema_is_printed_for_people(capsys):
+    assert main(["schema", "torque"]) == 0
+    assert json.loads(capsys.readouterr().out) == output("torque")
