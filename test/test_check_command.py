@@ -35,7 +35,9 @@ def arm(*, scale=1.0, gram=1.0, moments=1.0, **link):
 @pytest.fixture
 def checked(tmp_path, monkeypatch, capsys):
     """check FILE --json on a description: the exit code and what it says, no kernel is built."""
-    monkeypatch.setattr("robot_dynamics.app.report.agreement", lambda _: {})
+    nothing = ("disagreement", "disagreement_by_joint", "backends", "left_out")
+    nobody = {key: {} for key in nothing}
+    monkeypatch.setattr("robot_dynamics.app.report.agreement", lambda _: nobody)
 
     def check(content, *options):
         file = content

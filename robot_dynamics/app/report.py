@@ -204,12 +204,12 @@ def text(result: dict[str, Any]) -> str:
             f"{closed['condition_at_home']:.3g}",
             *_modes(result["assembly_modes"]),
         ]
-    for name, difference in result.get("disagreement", {}).items():
+    for name, difference in result["disagreement"].items():
         by_joint = result["disagreement_by_joint"][name]
         worst = f" at {max(by_joint, key=by_joint.__getitem__)}" if difference else ""
         ran = result["backends"][name].removeprefix("torques: ")
         lines.append(f"{name} ({ran}) agrees to {difference:.1e} of each joint's own scale{worst}")
-    lines += [f"{name} left out: {reason}" for name, reason in result.get("left_out", {}).items()]
+    lines += [f"{name} left out: {reason}" for name, reason in result["left_out"].items()]
     lines += [f"note: {words}" for words in result["notes"]]
     lines += [f"warning: {words}" for words in result["warnings"]]
     lines.append("sound" if result["sound"] else "computable, with warnings")

@@ -82,6 +82,11 @@ _MOTION = thing(
     }
 )
 
+_MODES = several(
+    thing({"home": by_name(NUMBER, "rad or m"), "distance": NUMBER, "condition": MAYBE}),
+    "the ways to put the loops together with the motors where home has them",
+)
+
 _CHECK = thing(
     {
         **ROBOT,
@@ -116,6 +121,7 @@ _CHECK = thing(
         "left_out": by_name(TEXT, "formulation: why"),
     },
     closure=by_name({}, "degrees of freedom, redundant rows, residual and condition at home"),
+    assembly_modes=_MODES,
 )
 
 _SIDES = thing(
@@ -296,6 +302,15 @@ SCHEMAS: Mapping[str, Schema] = {
         }
     ),
     "urdf": thing({**ROBOT, "urdf": told(TEXT, "the file's text")}, files=FILES),
+    "close": thing(
+        {
+            **ROBOT,
+            "home": by_name(NUMBER, "rad or m, of the mode that was asked for"),
+            "moved": by_name(NUMBER, "how far from the home as given"),
+            "assembly_modes": _MODES,
+        },
+        files=FILES,
+    ),
     "completion": thing({"shell": TEXT, "script": TEXT}),
     "schema": {"type": "object"},
 }
