@@ -62,6 +62,16 @@ def exp(x: Scalar) -> Scalar:
     return _function("exp", x)
 
 
+def sqrt(x: Scalar) -> Scalar:
+    """√x."""
+    return _function("sqrt", x)
+
+
+def atan(x: Scalar) -> Scalar:
+    """atan x."""
+    return _function("atan", x)
+
+
 def sign(x: Scalar) -> Scalar:
     """-1, 0 or 1; nan of nan."""
     if isinstance(x, (int, float, np.floating)):

@@ -415,14 +415,12 @@ def test_what_runs_by_default_is_the_cut_tree_projected(backend, sensed):
     """Torques and every matrix, one by one and in a batch, through the façade."""
     robot = closed_robots.shipped("rrr")
     dynamics = rd.InverseDynamics(rd.load(CONFIG / "rrr.yaml"), sensed=sensed, backend=backend)
-    names = dynamics.closed.coordinate_names
-    oracle, k = Oracle(robot, names, 3), len(dynamics.joint_names)
+    active = ClosedChain(rd.load(CONFIG / "rrr.yaml"))
+    oracle, k = Oracle(robot, active.coordinate_names, 3), len(dynamics.joint_names)
     rng = np.random.default_rng(7)
     rows = []
     for _ in range(6):
-        q_r = dynamics.closed.solver.forward(
-            dynamics.closed.home.q_a + rng.uniform(-0.12, 0.12, 3), dynamics.closed.home.q_r
-        )
+        q_r = active.solver.forward(active.home.q_a + rng.uniform(-0.12, 0.12, 3), active.home.q_r)
         qd, qdd = rng.uniform(-1, 1, (2, 3))
         T = oracle.T(q_r)
         qdd_r = oracle.accelerations(q_r, qd, qdd)

@@ -107,10 +107,15 @@ def test_sensed_coordinates_give_the_same_state(case):
     if not chain.mechanism.sensed:
         pytest.skip("this one has no sensors")
     sensed = ClosedChain(chain.mechanism, sensed=True)
-    k = len(sensed.joint_names)
+    k, n = len(sensed.joint_names), len(chain.coordinate_names)
+    # behind the others are those of a platform that stands free
+    assert sensed.coordinate_names[:n] == chain.coordinate_names
     found = sensed.forward(state.q_r[:k], state.qd_r[:k])
-    assert found.q_r == pytest.approx(state.q_r, abs=CLOSED)
-    assert found.qd_r == pytest.approx(state.qd_r, rel=EXACT, abs=EXACT)
+    assert found.q_r[:n] == pytest.approx(state.q_r, abs=CLOSED)
+    assert found.qd_r[:n] == pytest.approx(state.qd_r, rel=EXACT, abs=EXACT)
+    if chain.mechanism.platform is not None:
+        assert found.platform_pose == pytest.approx(state.platform_pose, abs=CLOSED)
+        assert found.v == pytest.approx(state.v, rel=EXACT, abs=EXACT)
 
 
 def test_nothing_is_solved_where_all_passive_joints_are_sensed(tmp_path):

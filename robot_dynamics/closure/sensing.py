@@ -171,6 +171,8 @@ class SensorMonitor:
     @property
     def distrusted(self) -> tuple[str, ...]:
         """The joints whose readings are left out, until they have been consistent for a while."""
+        if not self._distrusted.any():
+            return ()
         return tuple(
             name for name, left_out in zip(self.joint_names, self._distrusted, strict=True)
             if left_out
@@ -190,6 +192,10 @@ class SensorMonitor:
         """
         readings = _vector("q", q, self.joint_names)
         rates = None if qd is None else _vector("qd", qd, self.joint_names)
+        if not self._distrusted.any():
+            verdict = self._at_once(readings, rates)
+            if verdict is not None:
+                return verdict
         there = np.isfinite(readings)
         used = there & ~self._distrusted
         if int(used.sum()) < self._a:
@@ -231,6 +237,33 @@ class SensorMonitor:
             closure_residual=float(self._solver.state(np.concatenate([raw, unknown])).residual),
             consistent=consistent,
             state=best.state,
+        )
+
+    def accelerations(self, verdict: Verdict, qd_a: ArrayLike, qdd_a: ArrayLike) -> Floats:
+        """q̈_s (n_s,), rad/s² or m/s², that go with q̇_a, q̈_a (n_a,) where the mechanism is."""
+        qdd = self._chain.accelerations(verdict.state.q_r, qd_a, qdd_a)
+        return qdd[self._a : self._k]
+
+    def _at_once(self, readings: Floats, rates: Floats | None) -> Verdict | None:
+        """What nearly every verdict is: all readings are there, and agree. None: look closer."""
+        if rates is not None and not np.isfinite(rates).all():
+            return None
+        found = self._chain.monitored(readings)
+        if found is None or not found.left <= self.threshold:
+            return None
+        self._last = found.q_r
+        functions = self._solver.functions
+        return Verdict(
+            q=np.array(readings),
+            qd=np.zeros(self._k) if rates is None else rates,
+            trusted=self.joint_names[self._a :],
+            suspect=None,
+            residual=found.left,
+            closure_residual=found.raw_residual,
+            consistent=True,
+            state=KinematicState(
+                functions, found.q_r, np.zeros(len(found.q_r)), np.asarray(found.residual)
+            ),
         )
 
     def _fitted(self, readings: Floats, used: Mask) -> Fit | None:

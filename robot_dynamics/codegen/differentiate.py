@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..scalar import Array, Scalar, cos, exp, is_zero, sign, sin, tanh
+from ..scalar import Array, Scalar, atan, cos, exp, is_zero, sign, sin, sqrt, tanh
 from .recorder import Operand, Program, record
 
 _FUNCTIONS: dict[str, Callable[[Scalar], Scalar]] = {
@@ -20,6 +20,8 @@ _FUNCTIONS: dict[str, Callable[[Scalar], Scalar]] = {
     "cos": cos,
     "tanh": tanh,
     "exp": exp,
+    "sqrt": sqrt,
+    "atan": atan,
     "sign": sign,
 }
 _OPERATORS: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
@@ -35,6 +37,8 @@ _SLOPES: dict[str, Callable[..., tuple[Scalar, ...]]] = {
     "cos": lambda _, x: (-sin(x),),
     "tanh": lambda y, _: (1.0 - y * y,),
     "exp": lambda y, _: (y,),
+    "sqrt": lambda y, _: (0.5 / y,),
+    "atan": lambda _, x: (1.0 / (1.0 + x * x),),
     "sign": lambda *_: (0.0,),  # but at the jump
     "add": lambda *_: (1.0, 1.0),
     "sub": lambda *_: (1.0, -1.0),

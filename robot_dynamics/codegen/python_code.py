@@ -27,6 +27,8 @@ FORMS = {
     "cos": "cos({})",
     "tanh": "tanh({})",
     "exp": "exp({})",
+    "sqrt": "sqrt({})",
+    "atan": "atan({})",
     "sign": "sign({})",
 }
 
@@ -62,10 +64,7 @@ def compile_text(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """`bind` (over floats, over arrays) from what `source` gave."""
     code = _code(text)
     functions = []
-    for names in (
-        {"sin": _sin, "cos": _cos, "tanh": math.tanh, "exp": exp, "sign": _sign},
-        {"sin": np.sin, "cos": np.cos, "tanh": np.tanh, "exp": np.exp, "sign": np.sign},
-    ):
+    for names in (_OVER_FLOATS, _OVER_ARRAYS):
         space: dict[str, Any] = {"__builtins__": {}, **names}
         exec(code, space)  # noqa: S102  text made from numbers alone
         functions.append(space["bind"])
@@ -99,3 +98,27 @@ def _sin(x: float) -> float:
 
 def _cos(x: float) -> float:
     return math.cos(x) if -math.inf < x < math.inf else math.nan
+
+
+def _sqrt(x: float) -> float:
+    return math.sqrt(x) if x >= 0 else math.nan
+
+
+_OVER_FLOATS = {
+    "sin": _sin,
+    "cos": _cos,
+    "tanh": math.tanh,
+    "exp": exp,
+    "sqrt": _sqrt,
+    "atan": math.atan,
+    "sign": _sign,
+}
+_OVER_ARRAYS = {
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "atan": np.arctan,
+    "sign": np.sign,
+}

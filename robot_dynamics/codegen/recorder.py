@@ -233,6 +233,14 @@ class Recorded:
         """exp, recorded."""
         return self.recorder.unary("exp", self)
 
+    def sqrt(self) -> Any:
+        """sqrt, recorded."""
+        return self.recorder.unary("sqrt", self)
+
+    def atan(self) -> Any:
+        """atan, recorded."""
+        return self.recorder.unary("atan", self)
+
     def sign(self) -> Any:
         """sign (-1, 0 or 1), recorded."""
         return self.recorder.unary("sign", self)

@@ -304,12 +304,13 @@ class InverseDynamics:
     def _tree_of(self, robot: _Robot) -> Tree:
         if not robot.tree:
             tree, o = self._tree, self._options
+            mechanism = _tree(robot)
             try:
-                made = tree.over(robot.mechanism) if tree else None
+                made = tree.over(mechanism) if tree else None
             except Recompile:
                 made = None
             names = ("rotors", "terms", "friction_smoothing", "backend", "threads")
-            robot.tree.append(made or Tree(robot.mechanism, **{name: o[name] for name in names}))
+            robot.tree.append(made or Tree(mechanism, **{name: o[name] for name in names}))
             self._tree = robot.tree[0]
         return robot.tree[0]
 
@@ -365,14 +366,16 @@ class InverseDynamics:
         with self._changing:
             robot = self._robot
             assert self.closed is not None
-            Y = self._regressor_of(robot).projected(self.closed, robot.mechanism, q, qd, qdd)
+            Y = self._regressor_of(robot).projected(self.closed, q, qd, qdd)
             return Y if out is None else put(out, Y)
 
     def _regressor_of(self, robot: _Robot) -> RegressorKernel:
         regressor, o = self._regressor, self._options
-        if regressor is None or not regressor.fits(robot.bare):
+        tree = _tree(robot)
+        if regressor is None or not regressor.fits(tree):
             regressor = self._regressor = RegressorKernel(
-                robot.bare,
+                tree,
+                robot.mechanism,
                 self._rotors,
                 frozenset(o["terms"]),
                 o["friction_smoothing"],
@@ -520,6 +523,11 @@ class InverseDynamics:
     def _compiled(self, mechanism: Mechanism) -> OpenChain | ClosedChain:
         kind = ClosedChain if mechanism.loops else OpenChain
         return kind(mechanism, self.formulation, **self._options)
+
+
+def _tree(robot: _Robot) -> Mechanism:
+    """The tree whose joints a robot's whole state is given by."""
+    return robot.chain.tree if isinstance(robot.chain, ClosedChain) else robot.mechanism
 
 
 def _made(

@@ -23,6 +23,9 @@ class RegressorKernel:
     changes.
 
     Args:
+        mechanism: a tree; loops are left open.
+        described: the mechanism whose parameters are wanted, where the tree has more (see
+            `ClosedChain.tree`).
         rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
 
     Raises:
@@ -32,6 +35,7 @@ class RegressorKernel:
     def __init__(
         self,
         mechanism: Mechanism,
+        described: Mechanism,
         rotors: str,
         terms: frozenset[str],
         friction_smoothing: float,
@@ -54,7 +58,10 @@ class RegressorKernel:
         self.laws, self._rotor_columns = model.laws, model.rotor_columns
         self._names = mechanism.joint_names
         n = len(self._names)
-        p = len(standard_parameters(mechanism, rotors, "friction" in terms))
+        names = tuple(standard_parameters(mechanism, rotors, "friction" in terms))
+        wanted = standard_parameters(described, rotors, "friction" in terms)
+        self._wanted = [names.index(name) for name in wanted]
+        p = len(names)
 
         def equations(q: Array, qd: Array, qdd: Array, p: Array) -> Iterable[Any]:
             return np.ravel(model.matrix(q, qd, qdd, p[:3], p[3:]))
@@ -92,11 +99,9 @@ class RegressorKernel:
             self._last = mechanism, kernel  # at one stroke: another thread may look
         return kernel.call(q, qd, qdd) if out is None else kernel.call(q, qd, qdd, out=out)
 
-    def projected(
-        self, closed: ClosedChain, mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
-    ) -> Floats:
+    def projected(self, closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """Y (…, n_a, p) of a closed chain at its control coordinates (…, k)."""
-        zero = np.zeros(len(closed.joint_names))
+        mechanism, zero = closed.tree, np.zeros(len(closed.joint_names))
         # q̈_r = T q̈ + Ṫ q̇: the second part belongs to the Coriolis terms
         moving = "coriolis" in self._terms
         driven = qdd if "inertia" in self._terms else zero
@@ -111,7 +116,7 @@ class RegressorKernel:
         # τ = Tᵀ τ_tree
         order = [closed.coordinate_names.index(name) for name in self._names]
         T = closed.forward(q, qd).T[..., order, :]
-        return np.swapaxes(T, -1, -2) @ Y
+        return np.asarray(np.swapaxes(T, -1, -2) @ Y[..., self._wanted])
 
 
 def _numbers(mechanism: Mechanism) -> Floats:

@@ -20,7 +20,9 @@ from .parameters import Parameters, exact_number, symbolic_mechanism
 
 Assignments = tuple[tuple[sympy.Symbol, sympy.Expr], ...]
 
-FUNCTIONS = {name: getattr(sympy, name) for name in ("sin", "cos", "tanh", "exp", "sign")}
+FUNCTIONS = {
+    name: getattr(sympy, name) for name in ("sin", "cos", "tanh", "exp", "sqrt", "atan", "sign")
+}
 LONGEST = 12
 """Operations up to which a value that is used once is written where it is used"""
 

@@ -18,7 +18,7 @@ from ..geometry.kinematic_state import KinematicState
 from ..geometry.mobility import LEFT_OUT_TOLERANCE
 from ..geometry.prepared import prepared
 from ..geometry.solver import ClosureSolver
-from .continuation import Continuation
+from .continuation import Continuation, Readings
 from .control_model import ClosedModel
 from .kernels import ModelKernels
 from .subsystems import Subsystems
@@ -122,7 +122,8 @@ class ClosedChain:
 
     def _taken_apart(self, mechanism: Mechanism) -> Subsystems:
         names = ("formulation", "rotors", "terms", "friction_smoothing")
-        return Subsystems.of(mechanism, *(self._choices[name] for name in names))
+        choices = {name: self._choices[name] for name in names}
+        return Subsystems.of(mechanism, free=self._choices["sensed"], **choices)
 
     # --- copies: what was built is built again, or shared where it never changes --------------
 
@@ -156,6 +157,12 @@ class ClosedChain:
     @property
     def mechanism(self) -> Mechanism:
         """The robot as it is now."""
+        return self.subsystems.geometry.described
+
+    @property
+    def tree(self) -> Mechanism:
+        """The robot as it is now, by the joints of `coordinate_names`: with sensors the platform
+        stands free, on joints of its own, and all its legs are alike."""
         return self.subsystems.geometry.mechanism
 
     @property
@@ -228,11 +235,14 @@ class ClosedChain:
     def reset(self, start: KinematicState | None = None) -> None:
         """Solve the next state from start (home if None) on, in every thread.
 
+        Args:
+            start: of this mechanism, with sensors or without.
+
         Raises:
             ClosureError: the loops can't be closed near start.
             InputError: a batch, or not a number.
         """
-        start = start or self.home
+        start = self.home if start is None else self._own(start)
         if start.q_r.shape != self.home.q_r.shape or not np.isfinite(start.q_r).all():
             raise wrong(InputError, "start", start.q_r.shape, "one closed state")
         if not start.residual <= LEFT_OUT_TOLERANCE:
@@ -240,6 +250,19 @@ class ClosedChain:
             q_r = self.solver.forward(start.q_r[: len(self.actuated_names)], start.q_r)
             start = self.solver.state(q_r)
         self._continuation.restart(start)
+
+    def _own(self, start: KinematicState) -> KinematicState:
+        """A state of this mechanism in the coordinates of this model."""
+        names = start.functions.geometry.names
+        if names == self.coordinate_names or start.q_r.shape != (len(names),):
+            return start
+        known = dict(zip(names, start.q_r, strict=True))
+        free = self.model.geometry.free
+        if free and not known.keys() >= set(free.coordinates):
+            known |= dict(zip(free.coordinates, free.at(start.platform_pose), strict=True))
+        if not known.keys() >= set(self.coordinate_names):
+            return start
+        return self.solver.state(np.array([known[name] for name in self.coordinate_names]))
 
     # --- dynamics ---------------------------------------------------------------------------
 
@@ -318,6 +341,14 @@ class ClosedChain:
         # F_ext = Tᵀ J_Cᵀ Q_x
         J_R = self.solver.state(q_r).J_R
         return _finished((_transposed(J_R) @ force[..., None])[..., 0], valid)
+
+    def accelerations(self, q_r: Floats, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+        """q̈_r (…, n_r) of q̇, q̈ (…, k) at a closed configuration (…, n_r)."""
+        return self._kernels["accelerations"](q_r, *self._arrays(qd=qd, qdd=qdd))
+
+    def monitored(self, readings: Floats) -> Readings | None:
+        """See `Continuation.monitored`."""
+        return self._continuation.monitored(readings)
 
     def update(self, mechanism: Mechanism) -> None:
         """Take over gravity, friction and inertias of a mechanism of the same geometry."""

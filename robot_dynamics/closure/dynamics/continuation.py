@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,6 +51,19 @@ class Origin:
     def mode(self) -> float:
         """1 or -1: the sign of the passive Jacobian's determinant."""
         return float(self.memory[-1])
+
+
+class Readings(NamedTuple):
+    """Readings of actuated and sensed joints beside the closed configuration of the motors'."""
+
+    q_r: Floats
+    """(n_r,), closed"""
+    left: float
+    """The largest of |reading - fit|, rad or shares of the mechanism's size"""
+    residual: float
+    """How far the loops are from closed there, m or a cosine"""
+    raw_residual: float
+    """The same at the readings as they are"""
 
 
 class _Here(threading.local):
@@ -103,6 +117,27 @@ class Continuation:
         """τ (n_a,) of one state near the last; None: it is not near, or not one state."""
         out = self._next(q, qd, qdd, self._origin)
         return None if out is None else out[: self._a]
+
+    def monitored(self, readings: Floats) -> Readings | None:
+        """Readings (n_a + n_s,) beside the mechanism where its motors' are; None: that is not near.
+
+        Of a model without sensors.
+        """
+        origin, a, n = self._origin, self._a, self._n
+        out = self.kernels["monitored"].call(readings, self._memory(origin))
+        if not out[a] <= 1.0:
+            return None
+        size, k = self.kernels.model.memory_size, len(readings)
+        memory = out[:size]
+        self._keep(memory, origin)
+        # of so few numbers Python's own is the fastest
+        closed, raw = np.abs(out[size + k :]).reshape(2, -1).tolist()
+        return Readings(
+            memory[a + 1 : a + 1 + n],
+            max(map(abs, out[size : size + k].tolist())),
+            max(closed, default=0.0),
+            max(raw, default=0.0),
+        )
 
     def torques_at(self, q_r: Floats, qd: Floats, qdd: Floats) -> Floats:
         """τ (n_a,) at a closed configuration (n_r,), however near a singularity it is."""
@@ -297,6 +332,11 @@ class Continuation:
         memory, there = self._walked(q, memory)
         if there:
             return memory, 0.0
+        if self.kernels.model.geometry.hinged is not None:
+            # the readings say it all
+            row = self.kernels["closing"](q, self._configuration(memory)[self._k :])
+            if np.isfinite(row).all():
+                return self._memory_at(self._checked(row[3:], origin), origin), np.inf
         found = self._solver.forward(q, self._configuration(memory), most)
         return self._memory_at(self._checked(found, origin), origin), np.inf
 

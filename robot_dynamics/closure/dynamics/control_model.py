@@ -21,6 +21,10 @@ from .subsystems import Subsystems
 
 STEPS = 2
 """Of Newton's method from a good guess: the second is beneath 1e-7, and what is left 1e-14"""
+STEPS_OF_READINGS = 3
+"""Where the sensors say too much: what they disagree by makes convergence linear"""
+REST = 1e-12
+"""rad, or shares of the mechanism's size: what may be left of such steps"""
 FAR_STEPS = 5
 """The same from a guess that is some tenths away"""
 LAST_STEP = 1e-7
@@ -90,18 +94,30 @@ class ClosedModel:
         second a quarter of the first at most, and the last one small.
         """
         k = self.known
+        if not len(u):
+            return array([*q, *u]), 0.0
+        if self.geometry.hinged is not None:
+            return array([*q, *self.geometry.hinged.solved(q, u)]), 0.0
         squares: list[Scalar] = []
-        for _ in range(steps if len(u) else 0):
+        for _ in range(steps):
             q_r = array([*q, *u])
             A = self.jacobian(q_r)[:, k:]
             # A d = -φ, by least squares where the sensors say too much
             d = self.solver(A).solve(-self.residual(q_r))
             u = array(u + self.column_scale[k:] * d)
             squares.append(np.dot(d, d))
-        if not squares:
-            return array([*q, *u]), 0.0
         shrinking = squares[1] / (CONTRACTION**2 * (squares[0] + _ROUNDING))
-        return array([*q, *u]), squares[0] / bound + shrinking + squares[-1] / LAST_STEP**2
+        guard = squares[0] / bound + shrinking + squares[-1] / LAST_STEP**2
+        if self.says_too_much:
+            # what is left is the last step, as much shorter again as it was than the one before
+            last, before = squares[-1], squares[-2]
+            guard = guard + last * last / (REST**2 * (before + _ROUNDING))
+        return array([*q, *u]), guard
+
+    @property
+    def says_too_much(self) -> bool:
+        """Are there more closures than unknowns?"""
+        return len(self.kept) > len(self.geometry.names) - self.known
 
     def closing(self, q: Array, u: Array) -> Array:
         """[guard; nearness; orientation; q_r], from q and a guess u of the other joints.
@@ -147,6 +163,12 @@ class ClosedModel:
         """T_q q̇ (n_r,)."""
         return _Projection(self, q_r).rates(qd)
 
+    def accelerations(self, q_r: Array, qd: Array, qdd: Array) -> Array:
+        """q̈_r = T_q q̈ + Ṫ_q q̇ (n_r,)."""
+        projection = _Projection(self, q_r)
+        rates = projection.rates(qd)
+        return projection.rates(qdd) + projection.bending(rates, rates)
+
     def coriolis_column(self, q_r: Array, qd: Array, w: Array) -> Array:
         """C w (n_a,).
 
@@ -186,12 +208,33 @@ class ClosedModel:
         ahead = T_before @ way
         scaled = array([*way, *ahead]) / self.column_scale
         length = np.dot(scaled, scaled)
-        q_r, guard = self.closed(q, u_before + ahead, STEPS, BEND**2 * length + _ROUNDING)
+        steps = STEPS_OF_READINGS if self.says_too_much else STEPS
+        q_r, guard = self.closed(q, u_before + ahead, steps, BEND**2 * length + _ROUNDING)
         projection = _Projection(self, q_r)
         flip = 2.0 * (1.0 - mode * projection.orientation)
         doubt = length / BOUND**2 + guard + projection.nearness + flip
         tau = projection.torques(qd, qdd)
         return array([*tau, doubt, *q_r, *projection.rest.ravel(), mode])
+
+    def monitored(self, readings: Array, memory: Array) -> Array:
+        """Readings (n_a + n_s,) beside where the motors' say that the others are; no sensors.
+
+        [what `at_once` gives; reading - fit (n_a + n_s,), scaled; all rows of the closure where it
+        is closed, and at the readings]
+
+        The fit is the closed configuration nearest to all readings, to first order.
+        """
+        a, n = self.geometry.actuated, len(self.geometry.names)
+        k = a + self.geometry.sensed
+        still, scale = zeros(a), self.column_scale
+        out = self.at_once(readings[:a], still, still, memory)
+        q_r, T_u = out[a + 1 : a + 1 + n], out[a + 1 + n : -1].reshape(n - a, a)
+        # the least |reading - (q_r + T δq_a)|
+        T = np.vstack([np.eye(a), T_u])[:k] / scale[:k, None]
+        off = (readings - q_r[:k]) / scale[:k]
+        left = off - T @ Orthogonalised(T).solve(off)
+        rows = self.geometry.constraints.residual
+        return array([*out, *left, *rows(q_r), *rows(array([*readings, *q_r[k:]]))])
 
     def memory(self, q_r: Array, T_u: Array, mode: float) -> Array:
         """What `at_once` takes for its first call, from a closed q_r, its T_q and orientation."""

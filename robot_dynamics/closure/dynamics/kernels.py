@@ -65,10 +65,14 @@ class ModelKernels:
         """One of the model's functions, to compile."""
         m = self.model
         a, k, n, memory = m.geometry.actuated, m.known, len(m.geometry.names), m.memory_size
+        readings, rows = a + m.geometry.sensed, len(m.geometry.constraints.rows)
         sizes = {"q": k, "qd": k, "qdd": k, "w": k, "q_r": n, "u": n - k, "memory": memory}
+        sizes["readings"] = readings
         arguments, shape = {
             "at_once": (("q", "qd", "qdd", "memory"), (memory,)),
             "closing": (("q", "u"), (n + 3,)),
+            "monitored": (("readings", "memory"), (memory + readings + 2 * rows,)),
+            "accelerations": (("q_r", "qd", "qdd"), (n,)),
             "torques": (("q_r", "qd", "qdd"), (a,)),
             "gravity": (("q_r",), (a,)),
             "mass_matrix": (("q_r",), (a, k)),

@@ -18,13 +18,17 @@ from .subsystems import Subsystems
 class ParameterVector:
     """A vector: gravity (3,), the platform's moments (10,), its joints' friction, the legs'.
 
-    In the legs the platform's link has no body, so that it needs no numbers there.
+    In the legs the platform's link has no body, so that it needs no numbers there, and neither do
+    the links that let it stand free.
     """
 
     def __init__(self, parts: Subsystems):
         self._parts = parts
         mechanism, tree = parts.geometry.mechanism, parts.legs.mechanism
-        ends = [link for link in tree.links if link.name in platform_links(mechanism)]
+        free = parts.geometry.free
+        # what never has a body
+        bare = {*platform_links(mechanism), *(free.added if free else ())}
+        ends = [link for link in tree.links if link.name in bare]
         self._ends = {link.name: rubbing(link) for link in ends}
         self._legs = Layout(tree, {link.name for link in mechanism.links} - set(self._ends))
         self._before = 13 + sum(map(len, self._ends.values()))
@@ -38,9 +42,19 @@ class ParameterVector:
         joints = [(link.name, link.parent, link.joint.geometry) for link in tree.links]
         target = shape.pose_constraints.loops if shape.pose_constraints else ()
         loops = (shape.constraints.loops, target, shape.constraints.coordinates)
+        free = (shape.constraints.axes, shape.free and shape.free.reference)
         coordinates = (shape.names, shape.actuated, shape.sensed, shape.order)
         choices = (legs.method.name, legs.terms, legs.friction_smoothing, legs.rotors)
-        return (coordinates, tree.base, joints, loops, choices, self._legs.content, self._ends)
+        return (
+            coordinates,
+            tree.base,
+            joints,
+            loops,
+            free,
+            choices,
+            self._legs.content,
+            self._ends,
+        )
 
     def values(self, parts: Subsystems) -> Floats:
         """The vector of a mechanism of the same geometry."""

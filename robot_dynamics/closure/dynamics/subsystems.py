@@ -49,16 +49,18 @@ class Subsystems:
         rotors: str = "full",
         terms: Iterable[str] = TERMS,
         friction_smoothing: Scalar = 0.0,
+        free: bool = False,
     ) -> Subsystems:
-        """Check the choices, cut the platform off the tree.
+        """Check the choices, cut the platform off the tree; `free`: see `LoopGeometry.of`.
 
         Raises:
             InputError: an unknown formulation, rotor model or term.
             DescriptionError: a platform that can't move.
         """
-        body, tree = platform.platform_body(mechanism)
+        geometry = LoopGeometry.of(mechanism, free)
+        body, tree = platform.platform_body(geometry.mechanism)
         legs = Equations.of(tree, formulation, rotors, terms, friction_smoothing)
-        return cls(LoopGeometry.of(mechanism), mechanism.gravity, shaped(legs), body)
+        return cls(geometry, mechanism.gravity, shaped(legs), body)
 
     # --- forces on q_r ---------------------------------------------------------------------
 

@@ -25,6 +25,11 @@ LOCKED: dict[str, tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = {
     "universal": ((X, Y, Z), ((X, Y),)),
     "prismatic": ((X, Y), ((Y, Z), (Z, X), (X, Y))),
     "fixed": ((X, Y, Z), ((Y, Z), (Z, X), (X, Y))),
+    # what each of these leaves free, and nothing else (see `free_platform`)
+    "not revolute": ((), ((X, Y),)),
+    "not universal": ((), ((Y, Z), (Z, X))),
+    "not spherical": ((), ((Y, Z), (Z, X), (X, Y))),
+    "not prismatic": ((Z,), ()),
 }
 
 
@@ -50,6 +55,9 @@ class Constraints:
     loops: tuple[Loop, ...]
     coordinates: tuple[Array, Array]
     """(S, s) with q_tree = S q + s: the order of q is decided here"""
+    axes: Array | None = None
+    """(3, 3): the fixed axes that a point's three places are measured along, in the base frame;
+    None: the predecessor's. Where the loops are closed it makes no difference"""
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -82,47 +90,68 @@ class Constraints:
 
     def _each(
         self,
-        rows_of: Callable[[str, FrameMotion, FrameMotion], list[Array]],
+        rows_of: Callable[[_Closure], list[Array]],
         q: Array,
         qd: Array | None = None,
     ) -> list[Array]:
         pairs = zip(self.loops, self.frames(q, qd), strict=True)
-        return [row for loop, (p, s) in pairs for row in rows_of(loop.type, p, s)]
+        return [
+            row for loop, (p, s) in pairs for row in rows_of(_Closure(loop.type, p, s, self.axes))
+        ]
+
+    def has_fixed_axes(self, loop: Loop) -> bool:
+        """Are this loop's places measured along fixed axes?"""
+        return self.axes is not None and LOCKED[loop.type][0] == (X, Y, Z)
 
     def _stacked(self, rows: list[Array]) -> Array:
         return array(rows).reshape(len(rows), self.coordinates[0].shape[1])
 
 
-def _residual(kind: str, p: FrameMotion, s: FrameMotion) -> list[Array]:
-    places, normals = LOCKED[kind]
-    # e = R_pᵀ (p_s - p_p)
-    offset = p.rotation.T @ (s.point - p.point)
-    return [offset[axis] for axis in places] + [
-        np.dot(p.rotation[:, a], s.rotation[:, b]) for a, b in normals
+class _Closure:
+    """One loop at one q: its two frames, and the axes that places are measured along."""
+
+    def __init__(self, kind: str, p: FrameMotion, s: FrameMotion, axes: Array | None):
+        self.p, self.s = p, s
+        self.places, self.normals = LOCKED[kind]
+        self.is_fixed = axes is not None and self.places == (X, Y, Z)
+        self.axes = axes if axes is not None and self.is_fixed else p.rotation
+
+
+def _residual(closure: _Closure) -> list[Array]:
+    p, s = closure.p, closure.s
+    # e = Aᵀ (p_s - p_p)
+    offset = closure.axes.T @ (s.point - p.point)
+    return [offset[axis] for axis in closure.places] + [
+        np.dot(p.rotation[:, a], s.rotation[:, b]) for a, b in closure.normals
     ]
 
 
-def _jacobian(kind: str, p: FrameMotion, s: FrameMotion) -> list[Array]:
-    places, normals = LOCKED[kind]
-    # ė = R_pᵀ (v_s - v_p + d × ω_p),  d = p_s - p_p
-    offsets = p.rotation.T @ (s.V - p.V + skew(s.point - p.point) @ p.W)
+def _jacobian(closure: _Closure) -> list[Array]:
+    p, s = closure.p, closure.s
+    # ė = R_pᵀ (v_s - v_p + d × ω_p),  d = p_s - p_p; along fixed axes Aᵀ (v_s - v_p)
+    inner = s.V - p.V
+    if not closure.is_fixed:
+        inner = inner + skew(s.point - p.point) @ p.W
+    offsets = closure.axes.T @ inner
     # d(a·b)/dt = (b × a)·(ω_s - ω_p)
     turn = s.W - p.W
-    return [offsets[axis] for axis in places] + [
-        cross(s.rotation[:, b], p.rotation[:, a]) @ turn for a, b in normals
+    return [offsets[axis] for axis in closure.places] + [
+        cross(s.rotation[:, b], p.rotation[:, a]) @ turn for a, b in closure.normals
     ]
 
 
-def _rate(kind: str, p: FrameMotion, s: FrameMotion) -> list[Array]:
-    places, normals = LOCKED[kind]
-    d, d_rate = s.point - p.point, s.velocity - p.velocity
-    # d/dt of R_pᵀ (…), with dR_pᵀ/dt = -R_pᵀ [ω_p]×
-    inner = s.V - p.V + skew(d) @ p.W
-    inner_rate = s.V_rate - p.V_rate + skew(d_rate) @ p.W + skew(d) @ p.W_rate
-    offsets = p.rotation.T @ (inner_rate - skew(p.omega) @ inner)
+def _rate(closure: _Closure) -> list[Array]:
+    p, s = closure.p, closure.s
+    inner_rate = s.V_rate - p.V_rate
+    if not closure.is_fixed:
+        d, d_rate = s.point - p.point, s.velocity - p.velocity
+        # d/dt of R_pᵀ (…), with dR_pᵀ/dt = -R_pᵀ [ω_p]×
+        inner = s.V - p.V + skew(d) @ p.W
+        inner_rate = inner_rate + skew(d_rate) @ p.W + skew(d) @ p.W_rate - skew(p.omega) @ inner
+    offsets = closure.axes.T @ inner_rate
     turn, turn_rate = s.W - p.W, s.W_rate - p.W_rate
-    rows = [offsets[axis] for axis in places]
-    for i, j in normals:
+    rows = [offsets[axis] for axis in closure.places]
+    for i, j in closure.normals:
         a, b = p.rotation[:, i], s.rotation[:, j]
         normal_rate = cross(cross(s.omega, b), a) + cross(b, cross(p.omega, a))
         # d/dt of (b × a)·(W_s - W_p)

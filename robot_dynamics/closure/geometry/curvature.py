@@ -4,19 +4,33 @@ Seen from its predecessor's frame a loop is a serial chain that ends in its succ
 joint k moves that end by z_k × (p - p_k), so that every derivative of the end's place by several
 joints is no longer than the lever |p - p_k| of the outermost of them, and 1 where the outermost
 one slides; it is zero where one further in slides. The cosine of two directions has derivatives of
-at most 1, by turning joints alone.
+at most 1, by turning joints alone. Places along fixed axes are the difference of two such ends,
+each at the end of its own chain from the base.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from ...mechanism import Mechanism
+from ...mechanism import Attachment, Mechanism
 from ...scalar import Array, Floats, array
-from .constraints import LOCKED
+from .constraints import LOCKED, Constraints
 from .functions import Mask, fast
 from .kinematics import TreeMotion
 from .loop_geometry import LoopGeometry
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A serial chain that some rows of a loop depend on."""
+
+    loop: int
+    path: list[int]
+    end: Attachment
+    of_places: bool
+    of_cosines: bool
 
 
 class Curvature:
@@ -27,11 +41,8 @@ class Curvature:
 
     def __init__(self, geometry: LoopGeometry):
         closure, tree = geometry.constraints, geometry.constraints.tree
-        index = tree.index()
-        paths = [
-            _between(tree, index[loop.predecessor.link], index[loop.successor.link])
-            for loop in closure.loops
-        ]
+        chains = [each for i in range(len(closure.loops)) for each in _chains(closure, i)]
+        paths = [chain.path for chain in chains]
         longest = max(map(len, paths), default=0)
         # paths of one length: what is missing is a sliding joint that never moves
         beyond = len(tree.links)
@@ -41,6 +52,11 @@ class Curvature:
         self._turns: Mask = np.array([*(link.joint.turns for link in tree.links), False])[
             self._paths
         ]
+        self._chain_loop = np.array([chain.loop for chain in chains], dtype=np.intp)
+        # rows of cosines, rows of places
+        self._counts = np.array(
+            [[chain.of_cosines for chain in chains], [chain.of_places for chain in chains]]
+        ).reshape(2, len(chains), 1)
         places, loops = [], []
         for i, loop in enumerate(closure.loops):
             rows = [True] * len(LOCKED[loop.type][0]) + [False] * len(LOCKED[loop.type][1])
@@ -48,15 +64,15 @@ class Curvature:
             loops += [i] * len(rows)
         self._is_place: Mask = np.array(places, dtype=bool)
         self._loop = np.array(loops, dtype=np.intp)
-        self._size = beyond
+        self._shape = (2, len(closure.loops), beyond + 1)
         self._levers = fast(
-            lambda q: _squared_levers(geometry, paths, longest, q),
+            lambda q: _squared_levers(geometry, chains, longest, q),
             [len(geometry.names)],
             self._paths.shape,
         )
 
     def levers(self, q: Floats) -> Floats:
-        """|p - p_k| (loops, joints), m, of the joints along each loop at q (n_r,)."""
+        """|p - p_k| (chains, joints), m, of the joints along each chain at q (n_r,)."""
         return np.sqrt(self._levers(q))
 
     def second(self, levers: Floats, d: Floats) -> Floats:
@@ -83,7 +99,7 @@ class Curvature:
         return self._rows(place, cosine)
 
     def longest(self, levers: Floats, d: Floats) -> Floats:
-        """The levers (loops, joints) at their longest in the box of half-widths d."""
+        """The levers (chains, joints) at their longest in the box of half-widths d."""
         d, longest = self._along(d), np.where(self._turns, levers, 1.0)
         growth = np.zeros(len(longest))
         for k in reversed(range(longest.shape[1])):
@@ -96,17 +112,29 @@ class Curvature:
         return np.append(d, 0.0)[self._paths]
 
     def _rows(self, place: Floats, cosine: Floats) -> Floats:
-        """From the joints along each loop to those of the tree, row by row."""
-        every = np.zeros((2, len(place), self._size + 1))
-        loop = np.arange(len(place))[:, None]
-        every[0, loop, self._paths] = cosine
-        every[1, loop, self._paths] = place
+        """From the joints along each chain to those of the tree, row by row."""
+        every = np.zeros(self._shape)
+        for kind, values in enumerate((cosine * self._counts[0], place * self._counts[1])):
+            np.add.at(every[kind], (self._chain_loop[:, None], self._paths), values)
         return np.asarray(every[self._is_place.astype(int), self._loop, :-1])
 
 
 def _beyond(values: Floats) -> Floats:
     """Sums of all that is further out, along each loop."""
     return np.asarray(values[:, ::-1].cumsum(axis=1)[:, ::-1] - values)
+
+
+def _chains(closure: Constraints, i: int) -> list[_Chain]:
+    loop, index = closure.loops[i], closure.tree.index()
+    start, end = index[loop.predecessor.link], index[loop.successor.link]
+    around = _between(closure.tree, start, end)
+    if not closure.has_fixed_axes(loop):
+        return [_Chain(i, around, loop.successor, True, True)]
+    return [
+        _Chain(i, _between(closure.tree, -1, start), loop.predecessor, True, False),
+        _Chain(i, _between(closure.tree, -1, end), loop.successor, True, False),
+        _Chain(i, around, loop.successor, False, True),
+    ]
 
 
 def _between(tree: Mechanism, start: int, end: int) -> list[int]:
@@ -125,14 +153,12 @@ def _between(tree: Mechanism, start: int, end: int) -> list[int]:
     return [i for i in down if i not in common] + [i for i in reversed(up) if i not in common]
 
 
-def _squared_levers(
-    geometry: LoopGeometry, paths: list[list[int]], longest: int, q: Array
-) -> Array:
+def _squared_levers(geometry: LoopGeometry, chains: list[_Chain], longest: int, q: Array) -> Array:
     closure = geometry.constraints
     motion = TreeMotion(closure.tree, closure.coordinates, q)
     rows = []
-    for loop, path in zip(closure.loops, paths, strict=True):
-        end = motion.frame(loop.successor).point
-        arms = [end - motion.p[i] for i in path]
-        rows.append([arm @ arm for arm in arms] + [0.0] * (longest - len(path)))
+    for chain in chains:
+        end = motion.frame(chain.end).point
+        arms = [end - motion.p[i] for i in chain.path]
+        rows.append([arm @ arm for arm in arms] + [0.0] * (longest - len(chain.path)))
     return array(rows)

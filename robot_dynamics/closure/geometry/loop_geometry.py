@@ -1,7 +1,7 @@
 """The geometry of a mechanism with loops: its closures and its platform, without bodies.
 
 Everything is in the paper's generalised coordinates q_r = [q_a; q_s; q_p]: actuated, passive
-and sensed, passive and not sensed.
+and sensed, passive and not sensed; then come those of a platform that stands free.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from ...mechanism import Attachment, Inertial, Loop, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Array
 from .constraints import Constraints
+from .free_platform import FreePlatform, free_platform
+from .hinged_platform import HingedPlatform
 from .kinematics import FrameMotion, TreeMotion
 
 _POSE = "platform pose"
@@ -28,6 +30,7 @@ class LoopGeometry:
     """
 
     mechanism: Mechanism
+    """The one whose joints q_r are; that of the description, but for a free platform"""
     names: tuple[str, ...]
     """The order of q_r: actuated, sensed, other passive joints"""
     actuated: int
@@ -37,15 +40,29 @@ class LoopGeometry:
     """The platform's frame welded to a target in the base frame; None without platform"""
     order: tuple[int, ...]
     """q_r[i] is the mechanism's q[order[i]]"""
+    described: Mechanism
+    """As the description has it"""
+    free: FreePlatform | None
+    """Where the platform stands free, its coordinates are the last of q_r"""
+    hinged: HingedPlatform | None
+    """Where the platform follows from readings in closed form"""
 
     @classmethod
-    def of(cls, mechanism: Mechanism) -> LoopGeometry:
-        """Raises:
-        DescriptionError: a platform that can't move.
+    def of(cls, mechanism: Mechanism, free: bool = False) -> LoopGeometry:
+        """With the platform on its leg, or `free`, joined to all legs alike (19).
+
+        Raises:
+            DescriptionError: a platform that can't move.
         """
+        described, apart = mechanism, None
+        if free:
+            apart = free_platform(mechanism)
+            mechanism = apart.mechanism if apart else mechanism
         independent = mechanism.joint_names
         driven = (*mechanism.actuated_names, *mechanism.sensed)
-        names = driven + tuple(name for name in independent if name not in driven)
+        last = apart.coordinates if apart else ()
+        others = tuple(name for name in independent if name not in (*driven, *last))
+        names = driven + others + last
         order = tuple(independent.index(name) for name in names)
 
         weld: tuple[Loop, ...] = ()
@@ -62,7 +79,8 @@ class LoopGeometry:
             raise wrong(DescriptionError, "platform", mechanism.platform, "a link that moves")
         S, s = bare.coordinates()
         coordinates = (S[:, list(order)], s)
-        closures = Constraints(bare, bare.loops[: len(mechanism.loops)], coordinates)
+        axes = apart.axes if apart else None
+        closures = Constraints(bare, bare.loops[: len(mechanism.loops)], coordinates, axes)
         target = Constraints(bare, bare.loops[-1:], coordinates) if weld else None
         return cls(
             mechanism,
@@ -72,6 +90,9 @@ class LoopGeometry:
             closures,
             target,
             order,
+            described,
+            apart,
+            HingedPlatform.of(closures, apart, others) if apart else None,
         )
 
     def platform_frame(self, q: Array, qd: Array | None = None) -> FrameMotion:

@@ -111,6 +111,8 @@ ONE_BY_ONE(sin)
 ONE_BY_ONE(cos)
 ONE_BY_ONE(tanh)
 ONE_BY_ONE(exp)
+ONE_BY_ONE(sqrt)
+ONE_BY_ONE(atan)
 
 static __attribute__((noinline, unused)) void sincos_far(lanes x, masks near, lanes *s, lanes *c)
 {

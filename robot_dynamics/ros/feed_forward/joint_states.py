@@ -74,20 +74,22 @@ class JointStateReader:
         q, qd = np.frombuffer(message.position)[at], np.frombuffer(velocities)[at]
         if fill is not None:
             qd = fill(columns, q, qd)
-        if self._optional:
-            q, qd = self._with_gaps(q, qd, columns)
-        needed = slice(self._needed)
-        if not (all_finite(q[needed]) and all_finite(qd[needed])):
-            self._refuse_not_finite(q[needed], qd[needed])
+        whole = columns == self.joints and all_finite(q) and all_finite(qd)
+        if not whole:
+            if self._optional:
+                q, qd = self._with_gaps(q, qd, columns)
+            needed = slice(self._needed)
+            if not (all_finite(q[needed]) and all_finite(qd[needed])):
+                self._refuse_not_finite(q[needed], qd[needed])
         # nothing of a message that is refused stays behind
         if not known:
             self._names, self._columns, self._places = list(names), columns, at
-        if self._optional:
-            gaps = np.isnan(q)
-            self.missing = tuple(
-                name for name, gap in zip(self.joints, gaps.tolist(), strict=True) if gap
-            )
+        self.missing = () if whole else self._missing(q)
         return q, qd
+
+    def _missing(self, q: Floats) -> tuple[str, ...]:
+        gaps = np.isnan(q).tolist()
+        return tuple(name for name, gap in zip(self.joints, gaps, strict=True) if gap)
 
     def _find(self, names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
         """Which of `joints` a message has, and where."""

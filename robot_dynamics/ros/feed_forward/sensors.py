@@ -51,10 +51,7 @@ class Sensors:
         a, k = len(qd_a), len(self._monitor.joint_names)
         if self.verdict is None or not (qd_a.any() or qdd_a.any()):
             return np.zeros(k - a)
-        state = self.verdict.state
-        # q̇_r = T q̇_a
-        moving = state.moving(state.T @ qd_a)
-        return moving.accelerations(qdd_a)[a:k]
+        return self._monitor.accelerations(self.verdict, qd_a, qdd_a)
 
     def news(self) -> list[tuple[str, str]]:
         """(event, line) of every change since the last time."""

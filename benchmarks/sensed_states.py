@@ -1,0 +1,125 @@
+"""What sensors on passive joints cost the node, from a state to its torques.
+
+    python benchmarks/sensed_states.py [--json OUT]
+
+Both sides get the same noisy states of a moving robot, `active` without those of the sensors. Times
+are medians of loops of 200 states: the model's call alone; what the node does with a message (its
+controller); and that with the message read from bytes and both of its outputs written to bytes, as
+every node has to. No transport is in them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from timing import arguments, keep
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import robot_dynamics as rd
+from robot_dynamics.ros.feed_forward.controller import FeedForward
+from robot_dynamics.ros.feed_forward.model import Model, Wish
+from robot_dynamics.ros.feed_forward.parameters import Settings
+
+CONFIG = Path(__file__).resolve().parents[1] / "config"
+ROBOTS = ("rrr", "five_bar", "delta", "gough_stewart")
+STATES, LOOPS = 200, 10
+STEP = 0.002
+"""s between states"""
+NOISE, RATE_NOISE = 1e-4, 1e-3
+"""rad and rad/s, or m and m/s"""
+START = 1_000
+
+
+def main() -> None:
+    options = arguments(__doc__, "sensed_states")
+    results: dict[str, Any] = {}
+    print(f"{'us a state':16}" + "".join(f"{x:>28}" for x in ("call", "controller", "with bytes")))
+    for name in ROBOTS:
+        times = {kind: side(name, kind == "sensed") for kind in ("active", "sensed")}
+        results[name] = times
+        cells = []
+        for what in times["active"]:
+            active, sensed = (times[kind][what] for kind in ("active", "sensed"))
+            cells.append(f"{1e6 * active:8.1f} {1e6 * sensed:8.1f} {sensed / active:6.2f} x")
+        print(f"{name:16}" + "".join(f"{cell:>28}" for cell in cells), flush=True)
+    keep(options.json, {"sensed states": results})
+
+
+def side(name: str, sensed: bool) -> dict[str, float]:
+    """Seconds a state of one robot's node."""
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    settings = Settings.of({"sensed": sensed, "max_age": 3600.0, "command_timeout": 3600.0})
+    model = Model(Wish(mechanism, settings))
+    truth = rd.InverseDynamics(mechanism).closed
+    assert truth is not None
+    a, k, rng = len(truth.actuated_names), len(model.read), np.random.default_rng(0)
+    states = []
+    for i in range(STATES):
+        phase = 2 * np.pi * i / STATES + np.arange(a)
+        q = truth.home.q_a + 0.03 * np.sin(phase)
+        qd = 0.03 * 2 * np.pi / (STATES * STEP) * np.cos(phase)
+        state = truth.forward(q, qd)
+        noise = rng.normal(0, 1, (2, k))
+        states.append((state.q_r[:k] + NOISE * noise[0], state.qd_r[:k] + RATE_NOISE * noise[1]))
+    messages = [message(model.read, *state) for state in states]
+    raw = [serialize_message(each) for each in messages]
+    controller = FeedForward(settings, lambda line: print(line, flush=True))
+    controller.adopt(model)
+    command = JointTrajectory(
+        joint_names=list(model.joints), points=[JointTrajectoryPoint(accelerations=[0.5] * a)]
+    )
+    controller.command(command, START * 10**9)
+    still = np.zeros(k)
+    now = START * 10**9
+
+    def tick() -> int:
+        nonlocal now
+        now += int(STEP * 1e9)
+        return now
+
+    def whole(data: bytes) -> None:
+        read = deserialize_message(data, JointState)
+        at = tick()
+        read.header.stamp = Time(sec=at // 10**9, nanosec=at % 10**9)
+        torques = controller.state(read, at)
+        assert torques is not None
+        values = torques.values.tolist()
+        serialize_message(Float64MultiArray(data=values))
+        serialize_message(JointState(name=list(model.outputs), effort=values))
+
+    def controlled(each: JointState) -> None:
+        at = tick()
+        each.header.stamp = Time(sec=at // 10**9, nanosec=at % 10**9)
+        assert controller.state(each, at) is not None
+
+    return {
+        "call": typical(lambda state: model.dynamics(*state, still), states),
+        "controller": typical(controlled, messages),
+        "with bytes": typical(whole, raw),
+    }
+
+
+def typical(function: Any, given: list[Any]) -> float:
+    """The median of loops over all that is given, s each."""
+    times = []
+    for _ in range(LOOPS + 1):
+        start = perf_counter()
+        for each in given:
+            function(each)
+        times.append((perf_counter() - start) / len(given))
+    return float(np.median(times[1:]))
+
+
+def message(names: tuple[str, ...], q: np.ndarray, qd: np.ndarray) -> JointState:
+    return JointState(name=list(names), position=q.tolist(), velocity=qd.tolist())
+
+
+if __name__ == "__main__":
+    main()

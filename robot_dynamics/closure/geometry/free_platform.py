@@ -1,0 +1,289 @@
+"""The platform on no leg, as the paper has it: free in space, all legs joined to it by closures.
+
+A description's tree hangs the platform on one of its legs. Here that leg ends where the others do,
+and the platform is carried by joints of its own, x (paper's coordinates): two slides and a turn in
+the robot's plane, or three of each. So no leg is told from the others, and nothing depends on which
+of them the description lets carry the platform.
+
+The passive joints that carried it stay with their leg as joints that carry nothing: they follow the
+platform's orientation, and have their friction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
+from ...scalar import Array, Floats, array, cross, rotation_to
+
+_EXACT = 1e-9
+"""rad, or m: axes that are parallel, normal or meet but for rounding"""
+
+
+@dataclass(frozen=True, eq=False)
+class FreePlatform:
+    """What was made of a mechanism."""
+
+    mechanism: Mechanism
+    """The platform on `coordinates`, closed to all legs by loops"""
+    axes: Array
+    """(3, 3): the fixed axes that closures are measured along; z is normal to the robot's plane,
+    where it has one"""
+    reference: Pose
+    """Of the platform's link where its coordinates are zero"""
+    coordinates: tuple[str, ...]
+    """Joint names: x, y, turn in a plane; else x, y, z and three turns about axes fixed in turn"""
+    added: frozenset[str]
+    """Links that the description does not have"""
+
+    @property
+    def is_planar(self) -> bool:
+        """Are its coordinates x, y and a turn?"""
+        return len(self.coordinates) == 3
+
+    def at(self, pose: Floats) -> Floats:
+        """The coordinates of the platform's link at a pose (4, 4)."""
+        A = self.axes
+        x, y, z = A.T @ (pose[:3, 3] - self.reference.translation)
+        # the rotation from the reference, along the axes: Rx(α) Ry(β) Rz(γ)
+        R = A.T @ pose[:3, :3] @ self.reference.rotation.T @ A
+        turn = np.arctan2(R[1, 0], R[0, 0])
+        if self.is_planar:
+            return np.array([x, y, turn])
+        alpha = np.arctan2(-R[1, 2], R[2, 2])
+        beta = np.arctan2(R[0, 2], np.hypot(R[0, 0], R[0, 1]))
+        gamma = np.arctan2(-R[0, 1], R[0, 0])
+        return np.array([x, y, z, alpha, beta, gamma])
+
+
+def free_platform(mechanism: Mechanism) -> FreePlatform | None:
+    """The mechanism with its platform on no leg.
+
+    None where there is nothing to free: no platform, or one that is a part of a leg, as it hangs on
+    a joint whose position is read.
+    """
+    if mechanism.platform is None or not set(mechanism.joint_names) <= set(mechanism.home):
+        return None  # what home leaves out is said where it is read
+    top = _carried(mechanism, mechanism.platform)
+    hinge = top.joint
+    if not hinge.moves or not _is_free(mechanism, hinge):
+        return None
+    places = _Places(mechanism)
+    kind, carriers = _joint_of(mechanism, top, places)
+    names = _Names(mechanism)
+    axes, planar = _plane(mechanism, places)
+
+    # the leg ends in a link without a body, which goes along with the platform's orientation
+    frame = places.frame(kind, carriers)
+    ghost = Link(names.link(f"{top.name} of its leg"), top.parent, hinge)
+    leg_end = carriers[-1].parent
+    position = Loop(
+        names.loop(hinge.name),
+        kind,
+        Attachment(leg_end, places.of(leg_end).inverse() @ frame),
+        Attachment(top.name, places.of(top.name).inverse() @ frame),
+    )
+    here = places.of(top.name).inverse() @ frame
+    orientation = Loop(
+        names.loop(f"{hinge.name}'"),
+        f"not {kind}",
+        Attachment(ghost.name, here),
+        Attachment(top.name, here),
+    )
+
+    reference = places.of(mechanism.platform)
+    upright = Pose(axes, reference.translation)
+    carriages, coordinates, parent, origin = [], [], mechanism.base, upright
+    for name, kind_, axis in _carriages(planar):
+        joint = names.joint(f"{mechanism.platform} {name}")
+        coordinates.append(joint)
+        carriage = Joint(joint, kind_, origin=origin, axis=axis)
+        carriages.append(Link(names.link(joint), parent, carriage))
+        parent, origin = carriages[-1].name, Pose()
+    tail = upright.inverse() @ places.of(top.name)
+    last = replace(carriages.pop().joint, tail=tail)
+    carried = replace(top, parent=carriages[-1].name, joint=last)
+
+    links = []
+    for link in mechanism.links:
+        links += [ghost, *carriages, carried] if link is top else [link]
+    free = replace(
+        mechanism,
+        links=tuple(links),
+        loops=(
+            position,
+            *(_from_leg(mechanism, top, loop) for loop in mechanism.loops),
+            orientation,
+        ),
+        home={**mechanism.home, **dict.fromkeys(coordinates, 0.0)},
+    )
+    added = {ghost.name, *(link.name for link in carriages)}
+    return FreePlatform(free, axes, reference, tuple(coordinates), frozenset(added))
+
+
+def _carriages(planar: bool) -> Iterator[tuple[str, str, Array]]:
+    X, Y, Z = np.eye(3)
+    slides = [("x", X), ("y", Y)] if planar else [("x", X), ("y", Y), ("z", Z)]
+    turns = [("turn", Z)] if planar else [("turn x", X), ("turn y", Y), ("turn z", Z)]
+    for name, axis in slides:
+        yield name, "prismatic", axis
+    for name, axis in turns:
+        yield name, "continuous", axis
+
+
+def _carried(mechanism: Mechanism, name: str) -> Link:
+    """The link with the moving joint that carries this one."""
+    link = mechanism.link(name)
+    while not link.joint.moves and link.parent != mechanism.base:
+        link = mechanism.link(link.parent)
+    return link
+
+
+def _is_free(mechanism: Mechanism, joint: Joint) -> bool:
+    """Is it passive, without a sensor, and geared to nothing?"""
+    read = (*mechanism.actuated_names, *mechanism.sensed)
+    couplings = [link.joint.coupling for link in mechanism.links if link.joint.coupling]
+    followed = [each.ratios for each in couplings]
+    followed += [rotor.ratios for rotor in mechanism.rotors]
+    followed += [armature.ratios for armature in mechanism.armatures]
+    masters = [name for ratios in followed for name, _ in ratios]
+    return joint.coupling is None and joint.name not in (*read, *masters)
+
+
+def _joint_of(mechanism: Mechanism, top: Link, places: _Places) -> tuple[str, list[Link]]:
+    """(type of the joint that the last passive ones make together, their links from the platform).
+
+    Links between them must be without a body and carry nothing else.
+    """
+    carriers = [top]
+    while len(carriers) < 3 and carriers[-1].parent != mechanism.base:
+        before = mechanism.link(carriers[-1].parent)
+        children = [link for link in mechanism.links if link.parent == before.name]
+        ends = [end.link for loop in mechanism.loops for end in (loop.predecessor, loop.successor)]
+        holds = {*ends, *(rotor.mount for rotor in mechanism.rotors), mechanism.platform}
+        bare = before.inertial.is_nothing and len(children) == 1 and before.name not in holds
+        if not (bare and before.joint.turns and _is_free(mechanism, before.joint)):
+            break
+        carriers.append(before)
+    if not top.joint.turns:
+        return "prismatic", carriers[:1]
+    axes = [places.axis(link) for link in carriers]
+    if len(carriers) == 3 and _meet(axes):
+        crossed = [np.linalg.norm(np.cross(axes[i][1], axes[i + 1][1])) for i in (0, 1)]
+        if min(crossed) > 0.1:
+            return "spherical", carriers
+    if len(carriers) >= 2 and _meet(axes[:2]) and abs(axes[0][1] @ axes[1][1]) < _EXACT:
+        return "universal", carriers[:2]
+    return "revolute", carriers[:1]
+
+
+def _meet(axes: list[tuple[Floats, Floats]]) -> bool:
+    """Do lines (point, direction) go through one point?"""
+    c = _common_point(axes)
+    return all(np.linalg.norm(np.cross(z, c - p)) < _EXACT for p, z in axes)
+
+
+def _common_point(axes: list[tuple[Floats, Floats]]) -> Floats:
+    """The point nearest to lines (point, direction)."""
+    across = [np.eye(3) - np.outer(z, z) for _, z in axes]
+    right = sum(A @ p for A, (p, _) in zip(across, axes, strict=True))
+    near = np.mean([p for p, _ in axes], axis=0)
+    # of several the one nearest to where the joints are
+    return np.asarray(near + np.linalg.pinv(sum(across)) @ (right - sum(across) @ near))
+
+
+class _Places:
+    """Where links and axes are at home."""
+
+    def __init__(self, mechanism: Mechanism):
+        self._mechanism = mechanism
+        S, s = mechanism.coordinates()
+        q = S @ array([float(mechanism.home[name]) for name in mechanism.joint_names]) + s
+        position = dict(zip(mechanism.tree_names, q, strict=True))
+        self._poses = {mechanism.base: Pose()}
+        self._origins: dict[str, Pose] = {}
+        for link in mechanism.links:
+            joint, parent = link.joint, self._poses[link.parent]
+            self._origins[link.name] = parent @ joint.origin
+            self._poses[link.name] = parent @ joint.pose(position.get(joint.name, 0.0))
+
+    def of(self, link: str) -> Pose:
+        """The link's frame."""
+        return self._poses[link]
+
+    def axis(self, link: Link) -> tuple[Floats, Floats]:
+        """(a point on it, the direction) of the joint that carries the link."""
+        origin = self._origins[link.name]
+        return origin.translation, origin.rotation @ link.joint.axis
+
+    def frame(self, kind: str, carriers: list[Link]) -> Pose:
+        """The frame of a loop of this type in the place of these joints, from the platform on."""
+        axes = [self.axis(link) for link in carriers]
+        point, z = axes[0]
+        if kind == "universal":
+            # about the leg's x, then about the platform's y
+            x, y = axes[1][1], axes[0][1]
+            return Pose(np.column_stack([x, y, cross(x, y)]), _common_point(axes))
+        if kind == "spherical":
+            return Pose(np.eye(3), _common_point(axes))
+        return Pose(rotation_to(z), point)
+
+
+def _plane(mechanism: Mechanism, places: _Places) -> tuple[Floats, bool]:
+    """(axes (3, 3), do all joints turn about the third of them)."""
+    axes = [places.axis(link)[1] for link in mechanism.moving]
+    for loop in mechanism.loops:
+        end = loop.predecessor
+        axes.append((places.of(end.link) @ end.pose).rotation[:, 2])
+    turning = all(link.joint.turns for link in mechanism.moving)
+    hinges = all(loop.type == "revolute" for loop in mechanism.loops)
+    normal = axes[0] * np.sign(axes[0][int(np.argmax(abs(axes[0])))])
+    parallel = all(np.linalg.norm(np.cross(normal, z)) < _EXACT for z in axes)
+    if turning and hinges and parallel:
+        return rotation_to(normal), True
+    return np.eye(3), False
+
+
+def _from_leg(mechanism: Mechanism, top: Link, loop: Loop) -> Loop:
+    """The loop with the leg as its predecessor and the platform as its successor."""
+    if top.name not in mechanism.path(loop.predecessor.link):
+        return loop
+    if top.name in mechanism.path(loop.successor.link):
+        return loop
+    flip = Pose()
+    if loop.type == "universal":
+        # x of the one and y of the other change places
+        flip = Pose(array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]]))
+
+    def turned(end: Attachment) -> Attachment:
+        return Attachment(end.link, end.pose @ flip)
+
+    return replace(loop, predecessor=turned(loop.successor), successor=turned(loop.predecessor))
+
+
+class _Names:
+    """Names that the description has not used."""
+
+    def __init__(self, mechanism: Mechanism):
+        self._links = set(mechanism.index())
+        self._joints = {link.joint.name for link in mechanism.links}
+        self._loops = {loop.name for loop in mechanism.loops}
+
+    def link(self, name: str) -> str:
+        return _new(name, self._links)
+
+    def joint(self, name: str) -> str:
+        return _new(name, self._joints)
+
+    def loop(self, name: str) -> str:
+        return _new(name, self._loops)
+
+
+def _new(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "'"
+    taken.add(name)
+    return name

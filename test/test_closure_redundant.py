@@ -1,0 +1,291 @@
+"""The model with sensors on passive joints is the paper's (39): of all legs, by least squares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import closed_robots
+import numpy as np
+import pytest
+import sympy
+from closed_robots import ClosedChain
+from robots import CONFIG, relative
+
+import robot_dynamics as rd
+from robot_dynamics.closure.geometry.free_platform import free_platform
+from robot_dynamics.mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
+from robot_dynamics.symbolic.closed_chain import derive
+
+SAME = 1e-10
+OFF = 0.05
+"""rad (or m): by how much readings miss"""
+PLANE = [0, 1, 5]
+
+
+def state_of(chains: list, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(q, q̇, q̈) of the control coordinates, whose readings don't fit together."""
+    rng = np.random.default_rng(seed)
+    active = ClosedChain(chains[0].mechanism)
+    closed = active.forward(active.home.q_a + rng.uniform(-0.04, 0.04, len(active.home.q_a)))
+    k = len(chains[0].joint_names)
+    turns = [chains[0].mechanism.joint(name).turns for name in chains[0].joint_names]
+    off = rng.uniform(-OFF, OFF, k) * np.where(turns, 1.0, 0.1)
+    return closed.q_r[:k] + off, rng.uniform(-1, 1, k), rng.uniform(-3, 3, k)
+
+
+def assert_same_model(chains: list, seed: int) -> None:
+    """All that there is of the model is the same for all of them, at readings that don't agree."""
+    q, qd, qdd = state_of(chains, seed)
+    wrench = np.random.default_rng(seed).uniform(-5, 5, 6)
+    first, *others = chains
+    assert first.forward(q).residual > OFF / 100
+    for chain in others:
+        assert chain.joint_names == first.joint_names
+        for name, given in (
+            ("torques", (q, qd, qdd)),
+            ("mass_matrix", (q,)),
+            ("coriolis_matrix", (q, qd)),
+            ("gravity", (q,)),
+            ("external_force", (q, wrench)),
+        ):
+            found, expected = (getattr(each, name)(*given) for each in (chain, first))
+            assert relative(found, expected) < SAME, name
+        # for good: from another state, and in a batch
+        assert relative(chain(q[None], qd, qdd)[0], first(q, qd, qdd)) < SAME
+        places = [each.forward(q).platform_pose for each in (chain, first)]
+        assert relative(*places) < SAME
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_does_not_matter_which_leg_of_the_3rrr_carries_the_platform(seed, tmp_path):
+    robots = (closed_robots.random_rrr(seed, leg, rotors=True) for leg in range(3))
+    chains = [ClosedChain(closed_robots.load(robot, tmp_path), sensed=True) for robot in robots]
+    assert_same_model(chains, seed)
+
+
+def on_another_leg(mechanism: Mechanism, name: str) -> Mechanism:
+    """The platform hung on the leg of a loop, by joints that do what the loop does; where it hung
+    before is a loop."""
+    chain = ClosedChain(mechanism)
+    home = dict(zip(chain.coordinate_names, chain.home.q_r.tolist(), strict=True))
+    dynamics = rd.InverseDynamics(mechanism, backend="python")
+
+    def place(end: Attachment) -> Pose:
+        T = dynamics.pose(chain.home.q_a, end.link) if end.link != "base" else np.eye(4)
+        return Pose(T[:3, :3], T[:3, 3]) @ end.pose
+
+    (loop,) = (each for each in mechanism.loops if each.name == name)
+    leg, at_platform = loop.predecessor, loop.successor
+    assert at_platform.link == mechanism.platform
+    freed = free_platform(mechanism).mechanism
+    carriers = {
+        link.name for link in mechanism.links if freed.link(link.name).parent != link.parent
+    }
+    path = mechanism.path(mechanism.platform)
+    where = freed.loops[0]
+    carriers |= set(path[: path.index(where.predecessor.link)])
+    pose = place(Attachment(mechanism.platform)).inverse() @ place(where.successor)
+    old = Loop("old", loop.type, where.predecessor, Attachment(mechanism.platform, pose))
+
+    X, Y, Z = np.eye(3)
+    R = place(leg).rotation.T @ place(at_platform).rotation
+    if loop.type == "universal":  # Rx(a) Ry(b)
+        turns = [(X, np.arctan2(R[2, 1], R[1, 1])), (Y, np.arctan2(R[0, 2], R[0, 0]))]
+        rest = Pose()
+    else:  # any three axes that cross
+        turns, rest = [(X, 0.0), (Y, 0.0), (Z, 0.0)], Pose(R)
+    links = [link for link in mechanism.links if link.name not in carriers]
+    parent, origin = leg.link, leg.pose
+    for k, (axis, angle) in enumerate(turns):
+        joint = Joint(f"turn{k}", "revolute", origin=origin, axis=axis)
+        links.append(Link(f"wrist{k}", parent, joint))
+        parent, origin = f"wrist{k}", Pose()
+        home[f"turn{k}"] = float(angle)
+    fixed = Joint("platform", "fixed", origin=rest @ at_platform.pose.inverse())
+    links.append(replace(mechanism.link("platform"), parent=parent, joint=fixed))
+    loops = tuple(old if each is loop else each for each in mechanism.loops)
+    names = {link.joint.name for link in links}
+    home = {joint: angle for joint, angle in home.items() if joint in names}
+    return replace(mechanism, links=tuple(links), loops=loops, home=home)
+
+
+@pytest.mark.parametrize(("name", "loop"), [("gough_stewart", "S4"), ("delta", "U3")])
+def test_it_does_not_matter_which_leg_carries_a_platform_in_space(name, loop):
+    """Wrists of several joints, and closures of places and directions."""
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    other = on_another_leg(mechanism, loop)
+    # it is the same robot
+    active = [ClosedChain(each) for each in (mechanism, other)]
+    q = active[0].home.q_a + 0.03
+    qd, qdd = np.random.default_rng(0).uniform(-1, 1, (2, len(q)))
+    assert relative(active[1](q, qd, qdd), active[0](q, qd, qdd)) < SAME
+    assert_same_model([ClosedChain(each, sensed=True) for each in (mechanism, other)], 0)
+
+
+def test_rd_derive_gives_the_same_model():
+    mechanism = rd.load(CONFIG / "rrr.yaml")
+    chain, model = ClosedChain(mechanism, sensed=True), derive(mechanism)
+    q, qd, qdd = state_of([chain], 0)
+    state = chain.forward(q, qd)
+    pose = state.platform_pose
+    x = [*pose[:2, 3], np.arctan2(pose[1, 0], pose[0, 0])]
+    known = {
+        **model.parameters,
+        **dict(zip((*model.q_a, *model.q_s), q, strict=True)),
+        **dict(zip(model.x, x, strict=True)),
+        **dict(zip(model.qd, qd, strict=True)),
+        **dict(zip(model.xd, state.v[PLANE], strict=True)),
+    }
+    paper = model.sensed()
+    matrices = sympy.lambdify(list(known), list(paper.values()), modules="numpy", cse=True)
+    D, C, G, F = matrices(*map(float, known.values()))
+    assert state.residual > OFF / 100
+    assert relative(chain.mass_matrix(q), D) < SAME
+    assert relative(chain.coriolis_matrix(q, qd), C) < SAME
+    assert relative(chain.gravity(q), G[:, 0]) < SAME
+    assert relative(chain(q, qd, qdd), D @ qdd + C @ qd + G[:, 0]) < SAME
+    wrench = np.array([3.0, -2.0, 0, 0, 0, 0.7])
+    assert relative(chain.external_force(q, wrench), F @ wrench[PLANE]) < SAME
+
+
+def transcribed(chain, q, P, theta):
+    """(T (6, 3), J_C (3, 6), J_x (6, 3), Γ (6,)) of the 3RRR by hand, by (19).
+
+    Any of them may be complex, for derivatives by a complex step.
+    """
+    A = np.array([chain.mechanism.link(f"proximal{i}").joint.origin.translation for i in (1, 2, 3)])
+    L = l = 0.2
+    q_a, q_p = q[:3], q[3:]
+    # the platform's hinges C_i: d_i at θ_z + φ_i, seen from P
+    corners = 0.1 * np.exp(1j * np.array([np.pi, -np.pi / 3, np.pi / 3]))
+    c, s = np.cos(theta), np.sin(theta)
+    to_hinge = np.column_stack([c * corners.real - s * corners.imag,
+                                s * corners.real + c * corners.imag])  # fmt: skip
+    J_x, J_q = np.zeros((6, 3), dtype=complex), np.zeros((6, 6), dtype=complex)
+    gamma = np.zeros(6, dtype=complex)
+    for i in range(3):
+        proximal = L * np.array([np.cos(q_a[i]), np.sin(q_a[i])])
+        distal = l * np.array([np.cos(q_a[i] + q_p[i]), np.sin(q_a[i] + q_p[i])])
+        turn = np.array([[0, -1], [1, 0]])
+        rows = slice(2 * i, 2 * i + 2)
+        # Γ_i = OP + PC_i - OA_i - A_iB_i - B_iC_i
+        gamma[rows] = P + to_hinge[i] - A[i, :2] - proximal - distal
+        J_x[rows] = np.column_stack([np.eye(2), turn @ to_hinge[i]])
+        J_q[rows, i] = -turn @ (proximal + distal)
+        J_q[rows, 3 + i] = -turn @ distal
+    J_C = -np.linalg.solve(J_x.T @ J_x, J_x.T @ J_q)
+    K = -np.linalg.solve(J_q, J_x)
+    T = K @ np.linalg.inv(K[:3])
+    return T, J_C, J_x, gamma
+
+
+def legs_by_hand(q, qd):
+    """(D_q, C_q q̇, G_q) of (33), mended, by the complex step where derivatives are wanted."""
+    L, m_L, l_cL, I_L, m_s = 0.2, 1.0, 0.1, 0.0034, 0.1
+    m_l, l_cl, I_l, I_s, g = 0.6, 0.1, 0.002, 0.0, 9.81
+
+    def lagrangian(q, qd):
+        q_a, q_p, qd_a, qd_p = q[:3], q[3:], qd[:3], qd[3:]
+        cos = np.cos(q_p)
+        first = m_L * l_cL**2 + m_l * (L**2 + l_cl**2 + 2 * L * l_cl * cos) + m_s * L**2
+        kinetic = (first + I_L + I_l + I_s) * qd_a**2 / 2
+        kinetic = kinetic + (m_l * (l_cl**2 + L * l_cl * cos) + I_l) * qd_a * qd_p
+        kinetic = kinetic + (m_l * l_cl**2 + I_l) * qd_p**2 / 2
+        potential = (m_L * l_cL + m_s * L + m_l * L) * g * np.sin(q_a)
+        potential = potential + m_l * l_cl * g * np.sin(q_a + q_p)
+        return np.sum(kinetic - potential)
+
+    step, units = 1e-30, np.eye(6)
+
+    def momentum(q):
+        # it is linear in q̇: exact
+        D = np.array([[lagrangian(q, a + b) - lagrangian(q, a) - lagrangian(q, b)
+                       + lagrangian(q, 0 * a) for a in units] for b in units])  # fmt: skip
+        return D
+
+    D = momentum(q)
+    slope = np.array([lagrangian(q + 1j * step * e, qd).imag / step for e in units])
+    still = np.array([lagrangian(q + 1j * step * e, 0 * qd).imag / step for e in units])
+    D_rate = momentum(q + 1j * step * qd).imag / step
+    return D.real, D_rate @ qd - (slope - still), -still
+
+
+def test_it_is_a_transcription_of_39_with_its_errata_mended():
+    chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"), sensed=True)
+    for seed in range(3):
+        q, qd, qdd = state_of([chain], seed)
+        state = chain.forward(q, qd)
+        pose = state.platform_pose
+        P, theta = pose[:2, 3], np.arctan2(pose[1, 0], pose[0, 0])
+        T, J_C, J_x, gamma = transcribed(chain, q, P, theta)
+        # the platform is where Γ is least, though it is not zero
+        assert np.abs(gamma).max() > OFF / 100
+        assert np.abs(J_x.T @ gamma).max() < 1e-12
+        xd, step = (J_C @ qd).real, 1e-30
+        assert relative(state.v[PLANE], xd) < SAME
+        J_rate = transcribed(
+            chain, q + 1j * step * qd, P + 1j * step * xd[:2], theta + 1j * step * xd[2]
+        )[1].imag / step  # fmt: skip
+        D_q, C_qd, G_q = legs_by_hand(q, qd)
+        D_x, G_x = np.diag([1.3, 1.3, 0.0045]), np.array([0, 1.3 * 9.81, 0])
+        T, J = T.real, J_C.real
+        D = T.T @ (D_q + J.T @ D_x @ J)
+        bias = T.T @ (C_qd + J.T @ D_x @ J_rate @ qd)
+        G = T.T @ (G_q + J.T @ G_x)
+        assert relative(chain.mass_matrix(q), D) < SAME
+        assert relative(chain.coriolis_matrix(q, qd) @ qd, bias) < SAME
+        assert relative(chain.gravity(q), G) < SAME
+        assert relative(chain(q, qd, qdd), D @ qdd + bias + G) < SAME
+
+
+def test_nothing_is_solved_for_the_3rrr():
+    """T_q is the identity for the legs' joints; the platform is a closed form of them."""
+    chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"), sensed=True)
+    q, *_ = state_of([chain], 1)
+    state = chain.forward(q)
+    assert np.array_equal(state.q_r[:6], q)
+    assert np.array_equal(state.T_q[:6], np.eye(6))
+    assert chain.model.geometry.hinged is not None
+    # from anywhere, at once
+    far = chain.home.q_r[:6] + 0.4
+    q_r, guard = chain.model.closed(far, np.zeros(4), 0, 1.0)
+    assert guard == 0.0
+    gradient = chain.model.jacobian(q_r)[:, 6:].T @ chain.model.residual(q_r)
+    assert np.abs(gradient).max() < 1e-12
+
+
+def test_a_hinge_that_the_platform_hung_on_keeps_its_friction(tmp_path):
+    robot = closed_robots.random_rrr(3)
+    next(x for x in robot["links"] if x["name"] == "hub")["friction"] = {
+        "viscous": 0.8,
+        "coulomb": 0.3,
+    }
+    mechanism = closed_robots.load(robot, tmp_path)
+    active, sensed = ClosedChain(mechanism), ClosedChain(mechanism, sensed=True)
+    bare = replace(mechanism, links=tuple(
+        replace(x, joint=x.joint.geometry) if x.name == "hub" else x for x in mechanism.links
+    ))  # fmt: skip
+    q, qd = active.home.q_a + 0.02, np.array([0.5, -0.3, 0.8])
+    state = active.forward(q, qd)
+    given = state.q_r[:6], state.qd_r[:6], state.accelerations(np.zeros(3))[:6]
+    expected = active(q, qd, np.zeros(3))
+    assert relative(sensed(*given), expected) < SAME
+    assert relative(ClosedChain(bare, sensed=True)(*given), expected) > 1e-3
+
+
+def test_poses_jacobians_energies_and_the_regressor_are_of_the_same_model():
+    """Through the façade, at readings that don't fit together."""
+    mechanism = rd.load(CONFIG / "rrr.yaml")
+    dynamics = rd.InverseDynamics(mechanism, sensed=True, backend="python")
+    chain = dynamics.closed
+    q, qd, qdd = state_of([chain], 2)
+    state = chain.forward(q, qd)
+    assert relative(dynamics.pose(q, "load"), state.platform_pose) < SAME
+    assert relative(dynamics.jacobian(q, "load") @ qd, state.v) < SAME
+    wrench = np.array([2.0, -1.0, 0.5, 0.1, 0.2, -0.7])
+    pushed = dynamics(q, qd, qdd) - dynamics(q, qd, qdd, wrenches={"platform": wrench})
+    assert relative(pushed, chain.external_force(q, wrench)) < 1e-9  # a difference of torques
+    Y = dynamics.regressor(q, qd, qdd)
+    assert relative(Y @ dynamics.parameters, dynamics(q, qd, qdd)) < SAME
+    active = rd.InverseDynamics(mechanism, backend="python")
+    assert dynamics.parameter_names == active.parameter_names
