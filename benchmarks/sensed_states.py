@@ -3,7 +3,7 @@
     python benchmarks/sensed_states.py [--json OUT]
 
 Both sides get the same noisy states of a moving robot, `active` without those of the sensors. Times
-are medians of loops of 200 states: the model's call alone; what the node does with a message (its
+are the processor's, medians of loops of 200 states: the model's call alone; what the node does with a message (its
 controller); and that with the message read from bytes and both of its outputs written to bytes, as
 every node has to. No transport is in them.
 """
@@ -11,7 +11,7 @@ every node has to. No transport is in them.
 from __future__ import annotations
 
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -110,10 +110,10 @@ def typical(function: Any, given: list[Any]) -> float:
     """The median of loops over all that is given, s each."""
     times = []
     for _ in range(LOOPS + 1):
-        start = perf_counter()
+        start = process_time()
         for each in given:
             function(each)
-        times.append((perf_counter() - start) / len(given))
+        times.append((process_time() - start) / len(given))
     return float(np.median(times[1:]))
 
 
