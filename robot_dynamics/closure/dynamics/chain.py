@@ -99,7 +99,9 @@ class ClosedChain:
         parts = self._taken_apart(mechanism)
         self.sensed = sensed
         self.condition_limit = condition_limit
-        self.solver = solver
+        # with sensors that of the same mechanism with its platform on no leg
+        is_its = (solver.geometry.free is None) == (parts.geometry.free is None)
+        self.solver = solver if is_its else ClosureSolver(parts.geometry)
         found = self.solver.mobility
         kept = list(found.kept)
         model = ClosedModel(
