@@ -3,9 +3,9 @@
     python benchmarks/sensed_states.py [--json OUT]
 
 Both sides get the same noisy states of a moving robot, `active` without those of the sensors. Times
-are the processor's, medians of loops of 200 states: the model's call alone; what the node does with a message (its
-controller); and that with the message read from bytes and both of its outputs written to bytes, as
-every node has to. No transport is in them.
+are the processor's, medians of loops of 200 states: the model's call alone; what the node does with
+a message (its controller); and that with the message read from bytes and both of its outputs
+written to bytes, as every node has to. No transport is in them.
 """
 
 from __future__ import annotations
