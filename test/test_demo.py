@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -404,6 +405,43 @@ def test_in_lock_step_only_the_torques_of_the_state_that_was_told_move_the_robot
         talk.until(lambda: told(2 * period), "the third state")
         np.testing.assert_allclose(states[-1].velocity, 0.0, atol=1e-12)
         assert talk.stop() == 0
+
+
+@pytest.mark.usefixtures("ros")
+def test_a_motion_that_begins_before_its_torques_can_have_come_does_not_count(tmp_path):
+    """They are used a period after the state that they answer: the first ones come too late."""
+    from sensor_msgs.msg import JointState
+    from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+    record = tmp_path / "record.csv"
+    with conversation(command_wait=60.0, delay=1, record=str(record)) as talk:
+        answers = talk.node.create_publisher(JointState, "/simulated_robot/stamped_commands", 10)
+        states: list[JointState] = []
+
+        def answer(state: JointState) -> None:
+            message = JointState(name=list(state.name), effort=[0.0] * len(state.name))
+            message.header = state.header
+            answers.publish(message)
+            states.append(state)
+
+        talk.node.create_subscription(JointState, "joint_states", answer, 10)
+        motion = talk.node.create_publisher(JointTrajectory, "/simulated_robot/joint_trajectory", 1)
+        talk.until(motion.get_subscription_count, "a listener")
+        talk.until(answers.get_subscription_count, "another one")
+        talk.until(lambda: states, "states")
+        points = [
+            JointTrajectoryPoint(positions=[0.01 * k] * 3, velocities=[0.0] * 3) for k in (0, 1)
+        ]
+        points[1].time_from_start.sec = 5
+        motion.publish(JointTrajectory(joint_names=["d1", "d2", "d3"], points=points))
+
+        def rows() -> list[dict[str, str]]:
+            with record.open(newline="") as file:
+                return [row for row in csv.DictReader(file) if row["moving"] == "1"]
+
+        talk.until(lambda: len(rows()) > 5, "periods of the motion")
+        assert talk.stop() == 0
+        assert [row["missed"] for row in rows()[:5]] == ["1"] * 5
 
 
 def test_the_manual_has_the_simulated_robots_parameters():

@@ -83,7 +83,9 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             ahead = CLOCK_PERIOD if self.get_parameter("use_sim_time").value else 0
             self._pace = Pace(self._period, lambda: clock.now().nanoseconds, ahead)
         self._asked: int | None = None  # when, on the wall, torques were asked for
-        self._missed = 0
+        self._delay: int = values["delay"]
+        self._answered = 0  # states in a row
+        self._missed = 0  # periods of the motion without the torques that belong to them
         self._release = 0
 
         self._states = self.create_publisher(JointState, "joint_states", 10)
@@ -164,7 +166,9 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         if self._stands and self._record is not None:
             self._record.close()
         if self._missed:
-            self.get_logger().warning(f"{self._missed} states got no torques in time")
+            self.get_logger().warning(
+                f"{self._missed} periods of the motion had no torques of their own"
+            )
 
     @property
     def _now(self) -> int:
@@ -181,8 +185,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             for _ in range(due):
                 self._begin()
         elif monotonic_ns() - self._asked >= self._wait:
-            self._missed += self._moving
-            self._finish()
+            self._finish(answered=False)
 
     def _on_skip(self, nanoseconds: int) -> None:
         """The clock was set, or the machine did not keep up."""
@@ -205,7 +208,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             return
         efforts = dict(zip(message.name, message.effort, strict=False))
         if self._take([efforts.get(name, np.nan) for name in self._robot.joints], "effort"):
-            self._finish()
+            self._finish(answered=True)
             self._begin()
 
     def _take(self, values: Sequence[float], topic: str) -> bool:
@@ -260,12 +263,15 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         if self._wait and not self._braked:
             self._asked = monotonic_ns()
         else:
-            self._finish()
+            self._finish(answered=False)
 
-    def _finish(self) -> None:
-        """The period's torques have come, or are overdue."""
+    def _finish(self, *, answered: bool) -> None:
+        """A period is over: its torques have come, were not asked for, or are overdue."""
         self._asked = None
         moving = self._moving
+        self._answered = self._answered + 1 if answered else 0
+        # what is used now answers the state `delay` periods ago
+        self._missed += bool(self._wait and moving and self._answered <= self._delay)
         if moving:
             desired = self._desired.at(self._now)
             assert desired.q is not None
@@ -326,8 +332,8 @@ def _rest(points: Sequence[JointTrajectoryPoint]) -> int:
 
 
 class Record:
-    """time, brakes off (0 or 1), states so far that got no torques in time, when the motion was to
-    begin, q and qd of every joint, feedback and efforts of the actuated ones."""
+    """time, brakes off (0 or 1), periods so far without torques of their own, when the motion was
+    to begin, q and qd of every joint, feedback and efforts of the actuated ones."""
 
     def __init__(self, path: Path, robot: TrackedRobot):
         self._file: TextIO = path.open(

@@ -46,7 +46,7 @@ class Track:
 
 def progress(path: Path) -> tuple[float | None, int]:
     """By a record that is being written: how long the robot has moved (s; None: not yet), and how
-    many of its states were not answered in time."""
+    many periods of its motion had no torques of their own."""
     if not path.exists():
         return None, 0
     with path.open() as file:
@@ -83,7 +83,7 @@ def read(path: Path, label: str, subject: Subject) -> Track:
     q = columns("q")
     problem = ""
     if missed:
-        problem = f"{missed} states got no torques in time"
+        problem = f"{missed} periods of the motion had no torques of their own"
     elif not abs(time[0]) < 1e-6:  # whole periods
         problem = f"the robot heard of the motion {time[0]:.3f} s after it had begun"
     return Track(
