@@ -86,11 +86,6 @@ def test_too_few_motors_are_named_under_actuated(robot, tmp_path):
     )
 
 
-def test_too_many_motors_are_named_over_actuated(robot, tmp_path):
-    robot["actuated"] = ["qa0", "qa1", "qa2", "qc"]
-    assert "over-actuated: 4 motors on 3 degrees of freedom" in message(robot, tmp_path)
-
-
 def test_no_list_of_motors_means_every_joint(robot, tmp_path):
     del robot["actuated"]
     robot["sensed"] = []

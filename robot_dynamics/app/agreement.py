@@ -14,7 +14,7 @@ from ..formulations import FORMULATIONS
 from ..formulations.equations import TERMS, Equations
 from ..mechanism import Mechanism
 from ..scalar import Floats
-from .compare import LARGEST_LAGRANGE_EULER
+from .compare import LARGEST_LAGRANGE_EULER, coordinates
 
 STATES = 5
 """Random states (by seed) at which torques are compared"""
@@ -69,7 +69,7 @@ def _reference(mechanism: Mechanism) -> tuple[tuple[Floats, Floats, Floats], Flo
     """(q, qd, qdd) (k, n) of the joints that are given, tau (k, m) and each joint's scale (m,)."""
     tree = replace(mechanism, loops=(), actuated=(), platform=None)
     rng = np.random.default_rng(0)
-    n = len(mechanism.actuated_names if mechanism.loops else mechanism.joint_names)
+    n = len(coordinates(mechanism))
     q, qd, qdd = rng.uniform(-1, 1, (3, STATES, n))
     over_tree, T = (q, qd, qdd), np.broadcast_to(np.eye(n), (STATES, n, n))
     if mechanism.loops:
@@ -79,7 +79,7 @@ def _reference(mechanism: Mechanism) -> tuple[tuple[Floats, Floats, Floats], Flo
         over_tree = tree_state(closed, q, qd, qdd, names)
         # τ = Tᵀ τ_tree
         order = [closed.coordinate_names.index(name) for name in names]
-        T = closed.forward(q, qd).T[:, order]
+        T = closed.on_motors(closed.forward(q, qd))[:, order]
     else:
         names = tree.joint_names
         T = T[..., [names.index(name) for name in mechanism.actuated_names]]

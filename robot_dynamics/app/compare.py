@@ -132,5 +132,5 @@ def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floa
 
 
 def coordinates(mechanism: Mechanism) -> tuple[str, ...]:
-    """The joints whose motion is given: all of an open chain, the actuated ones of a closed."""
-    return mechanism.actuated_names if mechanism.loops else mechanism.joint_names
+    """The joints whose motion is given: all of an open chain, the driving ones of a closed."""
+    return mechanism.driving_names if mechanism.loops else mechanism.joint_names

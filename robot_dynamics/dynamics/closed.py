@@ -25,6 +25,10 @@ def forward(closed: ClosedChain, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) ->
     rest = closed.torques(q, qd, np.zeros(len(closed.joint_names)))
     left = np.asarray(_fitting(torques, rest) - rest)
     D = closed.mass_matrix(q)
+    if len(closed.actuated_names) > len(closed.joint_names):
+        # Aᵀ τ = Q: motors that work against each other move nothing
+        A_T = np.swapaxes(closed.motor_rates(closed.forward(q)), -1, -2)
+        left, D = (A_T @ left[..., None])[..., 0], A_T @ D
     return np.asarray(np.linalg.solve(D, left[..., None])[..., 0])
 
 
@@ -43,7 +47,7 @@ class OfTree:
         order = [closed.coordinate_names.index(name) for name in names]
         self._tree = tree
         self.T = (state.T_q if closed.sensed else state.T)[..., order, :]
-        self._T_motors = state.T[..., order, :]
+        self._on_motors = closed.on_motors(state)[..., order, :]
         self.q, self.qd = state.q_r[..., order], state.qd_r[..., order]
 
     def kinetic_energy(self) -> Floats:
@@ -65,4 +69,4 @@ class OfTree:
     def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
         """Tᵀ Jᵀ w (…, n_a)"""
         tau = self._tree.wrench_torques(self.q, link, wrench)
-        return np.asarray((np.swapaxes(self._T_motors, -1, -2) @ tau[..., None])[..., 0])
+        return np.asarray((np.swapaxes(self._on_motors, -1, -2) @ tau[..., None])[..., 0])

@@ -115,7 +115,7 @@ class RegressorKernel:
             Y[..., self._rotor_columns] = self.matrix(mechanism, *state)[..., self._rotor_columns]
         # τ = Tᵀ τ_tree
         order = [closed.coordinate_names.index(name) for name in self._names]
-        T = closed.forward(q, qd).T[..., order, :]
+        T = closed.on_motors(closed.forward(q, qd))[..., order, :]
         return np.asarray(np.swapaxes(T, -1, -2) @ Y[..., self._wanted])
 
 

@@ -364,6 +364,8 @@ class Mechanism(_Kept):
     loops: tuple[Loop, ...] = ()
     actuated: tuple[str, ...] = ()
     """Joints with a motor; empty: every independent joint"""
+    driving: tuple[str, ...] = ()
+    """Where there are more motors than degrees of freedom: those whose positions are q"""
     sensed: tuple[str, ...] = ()
     platform: str | None = None
     home: Mapping[str, float] = field(default_factory=dict)
@@ -396,6 +398,11 @@ class Mechanism(_Kept):
     def actuated_names(self) -> tuple[str, ...]:
         """The joints with a motor: the order of the torques."""
         return self.actuated or self.joint_names
+
+    @property
+    def driving_names(self) -> tuple[str, ...]:
+        """The motors whose positions are q of a robot with loops: as many as it needs."""
+        return self.driving or self.actuated_names
 
     def link(self, name: str) -> Link:
         """The link of this name.

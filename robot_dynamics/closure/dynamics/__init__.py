@@ -8,5 +8,6 @@
 | parameter_vector.py| parameters of the kernels: gravity, friction, bodies                     |
 | kernels.py         | the model compiled                                                       |
 | continuation.py    | one state after another: what a call leaves for the next                 |
+| sharing.py         | more motors than degrees of freedom                                      |
 | chain.py           | `ClosedChain`: all of it over floats                                     |
 """

@@ -21,6 +21,7 @@ from ..geometry.solver import ClosureSolver
 from .continuation import Continuation, Readings
 from .control_model import ClosedModel
 from .kernels import ModelKernels
+from .sharing import Sharing
 from .subsystems import Subsystems
 
 CONDITION_LIMIT = 1e3
@@ -119,7 +120,13 @@ class ClosedChain:
         names = parts.geometry.names
         self.coordinate_names: tuple[str, ...] = names
         """The order of q_r: actuated, sensed, other passive joints"""
-        self.actuated_names: tuple[str, ...] = names[: parts.geometry.actuated]
+        self._sharing = Sharing.of(mechanism)
+        self.driving_names: tuple[str, ...] = names[: parts.geometry.actuated]
+        """The order of q_a: all motors, or, of more than are needed, those that q is of"""
+        self.actuated_names: tuple[str, ...] = (
+            mechanism.actuated_names if self._sharing else self.driving_names
+        )
+        """The order of the torques"""
         self.joint_names: tuple[str, ...] = names[: model.known]
 
     def _taken_apart(self, mechanism: Mechanism) -> Subsystems:
@@ -249,7 +256,7 @@ class ClosedChain:
             raise wrong(InputError, "start", start.q_r.shape, "one closed state")
         if not start.residual <= LEFT_OUT_TOLERANCE:
             # as readings may leave it: the loops closed where the motors are
-            q_r = self.solver.forward(start.q_r[: len(self.actuated_names)], start.q_r)
+            q_r = self.solver.forward(start.q_r[: len(self.driving_names)], start.q_r)
             start = self.solver.state(q_r)
         self._continuation.restart(start)
 
@@ -291,13 +298,36 @@ class ClosedChain:
             # one state, near the one before: what nearly every call is
             tau = self._continuation.torques(q, qd, qdd)
             if tau is not None:
-                return tau
+                return tau if self._sharing is None else self._shared(self._sound(q)[0], tau)
         return self._carefully(q, qd, qdd, wrench)
+
+    def motor_rates(self, state: KinematicState) -> Floats:
+        """A (…, n_m, n_a): q̇ of all motors is A q̇_a."""
+        rows = [self.coordinate_names.index(name) for name in self.actuated_names]
+        return state.T[..., rows, :]
+
+    def on_motors(self, state: KinematicState) -> Floats:
+        """(…, n_r, n_m): τ = on_motorsᵀ τ_r, T where every motor drives."""
+        # τ = S Tᵀ τ_r
+        return state.T if self._sharing is None else state.T @ _transposed(self._shares(state))
+
+    def _shares(self, state: KinematicState) -> Floats:
+        assert self._sharing is not None
+        return self._sharing.matrix(self.motor_rates(state))
+
+    def _shared(self, q_r: Floats, values: Floats) -> Floats:
+        """Rows (…, n_a) or (…, n_a, k) of the driving motors, as those of all motors."""
+        if self._sharing is None:
+            return values
+        S = self._shares(self.solver.state(q_r))
+        if values.ndim == S.ndim:
+            return np.asarray(S @ values)
+        return np.asarray((S @ values[..., None])[..., 0])
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
         """D (…, n_a, k) at q (…, k)."""
         q_r, valid = self._sound(q)
-        return _finished(self._kernels["mass_matrix"].call(q_r), valid)
+        return _finished(self._shared(q_r, self._kernels["mass_matrix"].call(q_r)), valid)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """C (…, n_a, k) at q, qd (…, k).
@@ -307,22 +337,29 @@ class ClosedChain:
         q, qd = self._arrays(q=q, qd=qd)
         q_r, valid = self._sound(q)
         if self._k * len(self.coordinate_names) <= STRAIGHT_LINE:
-            return _finished(self._kernels["coriolis_matrix"].call(q_r, qd), valid)
+            matrix = self._kernels["coriolis_matrix"].call(q_r, qd)
+            return _finished(self._shared(q_r, matrix), valid)
         columns = self._kernels["coriolis_column"](
             q_r[..., None, :], qd[..., None, :], np.eye(self._k)
         )
-        return _finished(np.ascontiguousarray(_transposed(columns)), valid)
+        matrix = np.ascontiguousarray(_transposed(columns))
+        return _finished(self._shared(q_r, matrix), valid)
 
     def gravity(self, q: ArrayLike) -> Floats:
         """G (…, n_a) at q (…, k)."""
         q_r, valid = self._sound(q)
-        return _finished(self._kernels["gravity"].call(q_r), valid)
+        return _finished(self._shared(q_r, self._kernels["gravity"].call(q_r)), valid)
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n_a, k) at q, qd, qdd (…, k), loops closed throughout.
 
         With `sensed`, exact where the sensors agree with the motors.
         """
+        if self._sharing is not None:
+            raise wrong(
+                InputError, "derivatives", f"{len(self.actuated_names)} motors that share the work",
+                "as many motors as degrees of freedom",
+            )  # fmt: skip
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         q_r, valid = self._sound(q)
         states = (x[..., None, :] for x in (q_r, qd, qdd))
@@ -342,7 +379,8 @@ class ClosedChain:
             raise wrong(InputError, "wrench", shapes, "batches that fit") from None
         # F_ext = Tᵀ J_Cᵀ Q_x
         J_R = self.solver.state(q_r).J_R
-        return _finished((_transposed(J_R) @ force[..., None])[..., 0], valid)
+        pushed = (_transposed(J_R) @ force[..., None])[..., 0]
+        return _finished(self._shared(q_r, pushed), valid)
 
     def accelerations(self, q_r: Floats, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """q̈_r (…, n_r) of q̇, q̈ (…, k) at a closed configuration (…, n_r)."""
@@ -370,6 +408,7 @@ class ClosedChain:
             tau = self._continuation.torques_at(q_r, qd, qdd)
         else:
             tau = self._kernels["torques"](q_r, qd, qdd)
+        tau = self._shared(q_r, tau)
         if wrench is not None:
             tau = tau - self.external_force(q, wrench)
         return _finished(tau, valid)

@@ -59,7 +59,7 @@ class LoopGeometry:
             apart = free_platform(mechanism)
             mechanism = apart.mechanism if apart else mechanism
         independent = mechanism.joint_names
-        driven = (*mechanism.actuated_names, *mechanism.sensed)
+        driven = (*mechanism.driving_names, *mechanism.sensed)
         last = apart.coordinates if apart else ()
         others = tuple(name for name in independent if name not in (*driven, *last))
         names = driven + others + last
@@ -85,7 +85,7 @@ class LoopGeometry:
         return cls(
             mechanism,
             names,
-            len(mechanism.actuated_names),
+            len(mechanism.driving_names),
             len(mechanism.sensed),
             closures,
             target,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import ClosureError, DescriptionError
+from ...mechanism import Mechanism
 from ...scalar import Floats
 from .closing import WELDED, Closing
 from .constraints import Row
@@ -129,6 +130,8 @@ def explore(
         harmless, loose = spins(geometry, home, motions, column_scale, size)
         if harmless:
             raise loose_spins(geometry, harmless, home)
+    if geometry.mechanism.actuated and geometry.actuated > n - rank and not loose:
+        raise _shared(geometry, home, [scaled(q) for q in places], rank)
     _check_actuation(geometry, n - rank, told(loose, size))
     kept = _independent(passive, n - geometry.actuated)
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
@@ -280,6 +283,27 @@ def _amount(row: Row, value: float) -> str:
     return f"{value:.4g} m" if row.is_length else f"{value:.4g} (the cosine of a right angle)"
 
 
+def _shared(geometry: LoopGeometry, home: Floats, jacobians: list[Floats], rank: int) -> Mendable:
+    """More motors than degrees of freedom: they share the work."""
+    motors, freedom = geometry.names[: geometry.actuated], len(home) - rank
+    # how each motor moves with the mechanism's free motions
+    parts = [np.linalg.svd(J)[2][rank:].T[: len(motors)] for J in jacobians if _rank(J) == rank]
+    driving = tuple(motors[i] for i in _independent(parts, freedom))
+    limits = effort_limits(geometry.mechanism, motors)
+    weights = (
+        "by their effort limits"
+        if limits is not None
+        else "equally (not every motor has an effort limit)"
+    )
+    return Mendable(
+        f"actuated: {len(motors)} motors on {freedom} degrees of freedom: q is that of "
+        f"{', '.join(driving)}; {', '.join(motors)} share the work by torques of least norm, "
+        f"weighted {weights}",
+        home=dict(zip(geometry.names, map(float, home), strict=True)),
+        driving=driving,
+    )
+
+
 def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
     """Check that as many motors as there are degrees of freedom hold the mechanism."""
     motors = geometry.names[: geometry.actuated]
@@ -306,6 +330,13 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
         value=list(motors),
         expected=f"{freedom} joints",
     )
+
+
+def effort_limits(mechanism: Mechanism, motors: tuple[str, ...]) -> tuple[float, ...] | None:
+    """(m,), N·m or N; None where one of them is not known."""
+    found = [mechanism.joint(name).limits for name in motors]
+    efforts = tuple(each.effort for each in found if each is not None and each.effort is not None)
+    return efforts if len(efforts) == len(motors) else None
 
 
 def _check_regular(geometry: LoopGeometry, ranks: list[int], passive_ranks: list[int]) -> None:

@@ -75,6 +75,13 @@ class Model:
             sensed=settings.sensed,
             condition_limit=settings.condition_limit,
         )
+        if len(self.dynamics.actuated_names) > len(self.dynamics.joint_names):
+            raise wrong(
+                InputError,
+                "description",
+                f"motors {listed(self.dynamics.actuated_names)} that share the work",
+                f"as many motors as degrees of freedom, {len(self.dynamics.joint_names)}",
+            )
         for link, payload in wish.payloads.items():
             self.dynamics.set_payload(link, payload)
         names, locked = self.dynamics.joint_names, settings.locked
