@@ -11,7 +11,8 @@ import pytest
 from robots import CONFIG
 
 import robot_dynamics as rd
-from robot_dynamics.mechanism import Armature, Coupling
+from robot_dynamics.mechanism import Armature, Attachment, Coupling, Joint, Link, Pose
+from robot_dynamics.mechanism.transform import lumped
 
 PARTS = {
     type(part).__name__: part
@@ -54,3 +55,59 @@ def test_the_parts_are_all_there():
     assert {"Mechanism", "Link", "Joint", "Pose", "Inertial", "Rotor", "Loop", "Attachment"} <= set(
         PARTS
     )
+
+
+def padded(mechanism: rd.Mechanism, rng: np.random.Generator) -> rd.Mechanism:
+    """The same robot: half of each body, and all that is tied to it, on a link fixed to it."""
+    links, tip = [], {mechanism.base: (mechanism.base, Pose())}
+    for link in mechanism.links:
+        pose = Pose.from_xyz_rpy(rng.normal(size=3), rng.normal(size=3))
+        fixed = Joint(f"{link.name}_fixed", "fixed", origin=pose)
+        body = link.inertial
+        half = dataclasses.replace(body, mass=body.mass / 2, inertia=body.inertia / 2)
+        parent, back = tip[link.parent]
+        joint = dataclasses.replace(link.joint, origin=back @ link.joint.origin)
+        links.append(dataclasses.replace(link, parent=parent, joint=joint, inertial=half))
+        links.append(Link(f"{link.name}_tip", link.name, fixed, half.seen_from(pose.inverse())))
+        tip[link.name] = (f"{link.name}_tip", pose.inverse())
+
+    def moved(attachment: Attachment) -> Attachment:
+        name, back = tip[attachment.link]
+        return Attachment(name, back @ attachment.pose)
+
+    return dataclasses.replace(
+        mechanism,
+        links=tuple(links),
+        rotors=tuple(
+            dataclasses.replace(
+                each, mount=tip[each.mount][0], origin=tip[each.mount][1] @ each.origin
+            )
+            for each in mechanism.rotors
+        ),
+        loops=tuple(
+            dataclasses.replace(
+                each, predecessor=moved(each.predecessor), successor=moved(each.successor)
+            )
+            for each in mechanism.loops
+        ),
+        platform=tip[mechanism.platform][0] if mechanism.platform else None,
+    )
+
+
+@pytest.mark.parametrize("name", ["three_axis", "five_bar", "rrr"])
+def test_what_hangs_on_a_fixed_link_hangs_on_the_one_that_carries_it(name):
+    mechanism, rng = rd.load(CONFIG / f"{name}.yaml"), np.random.default_rng(0)
+    same = padded(mechanism, rng)
+    found, expected = (rd.InverseDynamics(each, backend="python") for each in (same, mechanism))
+    n = len(expected.joint_names)
+    home = np.array([mechanism.home.get(joint, 0.0) for joint in expected.joint_names])
+    for _ in range(3):
+        states = home + 0.02 * rng.normal(size=n), rng.normal(size=n), rng.normal(size=n)
+        np.testing.assert_allclose(found(*states), expected(*states), rtol=1e-9, atol=1e-9)
+    whole = lumped(same)
+    assert whole.platform == lumped(mechanism).platform
+    for link, before in zip(whole.links, lumped(mechanism).links, strict=True):
+        assert (link.name, link.parent) == (before.name, before.parent)
+        for what in ("mass", "center_of_mass", "inertia"):
+            value = getattr(link.inertial, what)
+            np.testing.assert_allclose(value, getattr(before.inertial, what), atol=1e-9)
