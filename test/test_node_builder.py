@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import signal
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -23,9 +25,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text
-from robot_dynamics.errors import DescriptionError, InputError
+from robot_dynamics.errors import DescriptionError, InputError, RobotDynamicsError
 from robot_dynamics.mechanism import Inertial, Pose, Rotor
+from robot_dynamics.ros.feed_forward import builder as builders
 from robot_dynamics.ros.feed_forward import payload as payloads
+from robot_dynamics.ros.feed_forward import process
 from robot_dynamics.ros.feed_forward.builder import MOST_WAITING, Builder, Outcome
 from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
@@ -442,7 +446,7 @@ def test_the_newest_description_is_the_one_however_many_came_and_the_same_again_
 
 
 def test_a_payload_is_of_the_robot_that_is_there_when_its_turn_comes():
-    with pytest.raises(RefusedError, match="no robot description"):
+    with pytest.raises(RefusedError, match="there is no robot yet"):
         Host().carry("link0", 1.0)
     host = adopted()
     with pytest.raises(RefusedError, match="link2"):
@@ -614,6 +618,90 @@ def test_what_makes_no_robot_is_told_by_the_process_as_it_would_be_here():
     assert all("inertia" in each for each in said)
 
 
+@pytest.mark.parametrize("more", [0, 2])
+def test_so_many_words_of_a_build_are_passed_on_and_that_there_are_more_once(more):
+    count = process.MOST_WORDS + more
+    odd = arm(joints=[f"j{k}" for k in range(count)]).replace('ixx="0.1"', 'ixx="9"')
+    said, priorities = [], set()
+
+    def tell(text: str) -> None:
+        said.append(text)
+        priorities.add(os.getpriority(os.PRIO_PROCESS, build.pid))
+
+    with BuildProcess() as build, pytest.raises(InputError, match="expected one of"):
+        build.mechanism(draft(odd, joints=["x"]), tell)
+    assert len({word for word in said if "inertia" in word}) == process.MOST_WORDS
+    assert said[process.MOST_WORDS :] == ["and more of the kind"] * bool(more)
+    assert not any("\n" in word for word in said)
+    # behind whoever asked for it
+    own = os.getpriority(os.PRIO_PROCESS, os.getpid())
+    assert priorities == {min(own + process.NICENESS, 19)}
+
+
+def test_an_interpreter_that_does_not_start_is_told_by_its_exit_code(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with BuildProcess() as build, pytest.raises(BuildError, match=r"\(exit code 1\)"):
+        build.mechanism(draft(SIX_AXIS), print)
+
+
+def test_every_error_of_ours_reaches_the_other_side_with_its_words_and_its_name():
+    class OddError(RobotDynamicsError):
+        def __init__(self, one: int, two: int):
+            super().__init__(f"{one} and {two}", name="odd", value=two)
+
+    plain = InputError("three", name="x", value=lambda: 3, expected="four")
+    for error, kind in ((plain, InputError), (OddError(1, 2), RobotDynamicsError)):
+        words = str(error)
+        found = pickle.loads(pickle.dumps(process._portable(error)))
+        assert type(found) is kind
+        assert (str(found), found.name, found.value) == (words, error.name, None)
+
+
+def test_a_process_is_started_for_what_has_to_be_compiled_and_for_nothing_else():
+    started = []
+
+    class Counted(InProcess):
+        def __init__(self):
+            started.append(self)
+
+    host = Host(Counted)
+    for change, more in (
+        (lambda: host.builder.describe(TEXTS["two"]), 1),
+        (lambda: host.builder.set({"max_age": 0.5}), 0),
+        (lambda: host.builder.set({"locked_joints": ["elbow:0.5"]}), 0),
+        (lambda: host.carry("link1", 1.0), 0),
+        (lambda: host.builder.set({"formulation": "lagrange_euler"}), 1),
+        (lambda: host.builder.set({"terms": ["gravity", "inertia"]}), 1),
+        (lambda: host.builder.set({"terms": ["inertia", "gravity"]}), 0),
+        (lambda: host.builder.set({"friction_smoothing": 0.1}), 1),
+    ):
+        before = len(started)
+        change()
+        assert all(each.error is None for each in host.settle())
+        assert len(started) - before == more
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_interpreter_switches_often_while_a_model_is_made_and_as_before_afterwards(
+    fails, monkeypatch
+):
+    before, seen = sys.getswitchinterval(), []
+
+    def made(wish: Wish) -> Model:
+        seen.append(sys.getswitchinterval())
+        if fails:
+            raise InputError("not this one", name="x")
+        return Model(wish)
+
+    monkeypatch.setattr(builders, "Model", made)
+    host = Host()
+    host.builder.describe(TEXTS["two"])
+    host.settle()
+    assert seen == pytest.approx([builders.SWITCH_INTERVAL])
+    assert sys.getswitchinterval() == before
+    assert (host.model is None) == fails
+
+
 def test_a_build_that_dies_hangs_or_is_not_wanted_is_told_and_nothing_is_left():
     for number, patience, words in (
         (signal.SIGKILL, 60.0, "signal 9"),
@@ -645,7 +733,6 @@ def test_a_build_stops_when_it_is_not_wanted_any_more():
 
 def test_a_build_ends_with_the_process_that_wanted_it():
     import subprocess
-    import sys
 
     script = (
         "import os, signal, sys, threading\n"

@@ -86,6 +86,7 @@ class FeedForward:
         self._accelerations: Derivative | None = None
         self.residual = Residual() if self.settings.residual else None
         self.residual_at: int | None = None
+        self._derived: Derivative | None = None
         self._q = self._qd = np.zeros(0)
         self._message: Any = None
         self._last_q: Floats | None = None
