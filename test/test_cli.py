@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -272,7 +273,10 @@ def test_compare_prints_the_rotor_models_and_draws(tmp_path, capsys):
     assert max(max(row) for row in result["disagreement"].values()) < 1e-12
     # the reflected rotors miss something, no rotors at all miss more
     assert 1e-6 < max(result["model_error"]["reflected"]) < max(result["model_error"]["none"])
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert result["files"]["torques"] == str(picture)
+    for drawn in result["files"].values():
+        assert Path(drawn).read_bytes().startswith(b"\x89PNG")
+    assert set(result["gears"]["errors"]) == {"as described", "balanced"}
 
 
 def test_the_default_motion_of_a_closed_chain_stays_in_its_workspace():

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..identification.excitation import Excitement
     from .compare import Comparison
     from .demo.record import Track
+    from .gears import GearErrors
 
 BLACK = "#1a1a1a"
 GREY = "#8a8a8a"
@@ -197,6 +198,35 @@ def comparison(path: Path, title: str, compared: Comparison) -> Path:
     axes[0, 0].set_ylabel("torque [N·m] or force [N]")
     axes[1, 0].set_ylabel("off by [% of the largest]")
     drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return save(drawing, path)
+
+
+@style()
+def gears(path: Path, title: str, found: GearErrors) -> Path:
+    """What reflected rotors miss against the gear ratio, log–log: a line a speed, a panel for
+    rotors as described and for balanced ones."""
+    from .gears import RATIOS, WORTH
+
+    kinds = len(found.errors)
+    drawing, axes = figure(1, kinds, width=4.6 * kinds + 0.8, height=4.2, sharex=True, sharey=True)
+    drawing.suptitle(title)
+    largest = max(float(rows.max()) for rows in found.errors.values())
+    for panel, (name, rows) in zip(axes[0], found.errors.items(), strict=True):
+        panel.set_title(f"rotors {name}")
+        panel.axhline(100 * WORTH, color=GREY, lw=0.8, ls="--")
+        for k, (rate, row) in enumerate(zip(found.rates, rows, strict=True)):
+            # what is rounding has no place on a logarithmic axis
+            shown = np.where(row > 1e-12, 100 * row, np.nan)
+            panel.loglog(RATIOS, shown, color=COLOURS[k], label=f"{rate:.3g} rad/s")
+        panel.set_xlabel("gear ratio |Γ|")
+        panel.set_xticks([1, 2, 5, 10, 20, 50, 100, 200], [1, 2, 5, 10, 20, 50, 100, 200])
+        panel.minorticks_off()
+    axes[0, 0].set_ylim(1e-4, max(200 * largest, 2.0))
+    axes[0, 0].set_ylabel("error of reflected rotors\n[% of the largest torque]")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    drawing.legend(
+        handles, labels, loc="outside lower center", ncols=len(labels), title="largest joint rate"
+    )
     return save(drawing, path)
 
 

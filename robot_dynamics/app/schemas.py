@@ -209,6 +209,19 @@ _EXCITE = thing(
     }
 )
 
+_GEARS = thing(
+    {
+        "ratios": several(NUMBER, "|Γ| of every rotor"),
+        "rates": several(NUMBER, "rad/s, the largest of a joint, by speed of the motion"),
+        "errors": by_name(
+            several(several(NUMBER)), "rotors: by rate and ratio, the error over the largest torque"
+        ),
+        "worth_from": by_name(
+            several(MAYBE), "rotors: by rate, the ratio from which the full model is worth having"
+        ),
+    }
+)
+
 _RUN = thing(
     {
         "label": TEXT,
@@ -234,7 +247,8 @@ _DEMO = thing(
         "runs": several(_RUN),
         "bounds": several(thing({"case": TEXT, "age": told(NUMBER, "s"), "ratio": MAYBE})),
         "picture": TEXT,
-    }
+    },
+    gears=_GEARS,
 )
 
 SCHEMAS: Mapping[str, Schema] = {
@@ -259,6 +273,8 @@ SCHEMAS: Mapping[str, Schema] = {
             "share_of_motion": told(NUMBER, "of the default motion, so that loops close"),
             "disagreement": told(SHARES, "formulations beside Newton–Euler, one a torque"),
             "model_error": told(SHARES, "rotor models beside the full one, one a torque"),
+            "gears": {"anyOf": [{"type": "null"}, _GEARS]},
+            "files": FILES,
         }
     ),
     "demo": _DEMO,

@@ -53,6 +53,7 @@ def command(
 ) -> Result:
     """One motion by every formulation and rotor model."""
     from ...description import load
+    from .. import gears as by_gear
     from ..compare import compare, constant_acceleration, coordinates, table, within_reach
 
     mechanism = load(file)
@@ -77,11 +78,19 @@ def command(
     text = table(compared)
     if share < 1:
         text += f"\nnote: {share:g} of the default motion: the whole leaves the workspace"
+    geared = by_gear.gear_errors(mechanism, *motion)
+    if geared:
+        text = "\n".join([text, *by_gear.text(geared)])
+    drawn = {}
     if picture:
-        from ..plots import comparison
+        from ..plots import comparison, gears
 
-        path = comparison(Path(picture), mechanism.name, compared)
-        text += f"\npicture: {path}"
+        place = Path(picture)
+        drawn["torques"] = str(comparison(place, mechanism.name, compared))
+        if geared:
+            place = place.with_name(f"{place.stem}_gears{place.suffix}")
+            drawn["gears"] = str(gears(place, mechanism.name, geared))
+        text = "\n".join([text, *(f"picture: {path}" for path in drawn.values())])
     return {
         "robot": mechanism.name,
         "joints": list(names),
@@ -89,5 +98,7 @@ def command(
         "share_of_motion": share,
         "disagreement": {name: row.tolist() for name, row in compared.disagreement().items()},
         "model_error": {name: row.tolist() for name, row in compared.model_error().items()},
+        "gears": by_gear.numbers(geared) if geared else None,
+        "files": drawn,
         "text": text,
     }

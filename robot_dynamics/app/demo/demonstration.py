@@ -19,7 +19,7 @@ from ...errors import BackendError, InputError, choices, wrong
 from .bounds import bounds
 from .processes import Processes
 from .record import Track, progress, read
-from .report import numbers, picture, text
+from .report import gear_table, numbers, picture, text
 from .robots import ROBOTS, Run
 from .subject import Subject
 
@@ -62,9 +62,14 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
             rows = bounds(subject)
         show("picture")
         drawn = picture(robot, subject, tracks, folder)
+        geared = gear_table(subject, folder / f"{robot}_demo_gears.png") if demo.geared else None
         show.end()
     result = {"robot": robot, **numbers(subject, tracks), "bounds": rows, "picture": str(drawn)}
-    return result if quiet else {**result, "text": text(result)}
+    words = text(result)
+    if geared:
+        result |= geared[0]
+        words = "\n".join([words, *geared[1]])
+    return result if quiet else {**result, "text": words}
 
 
 def _sound_run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Track:

@@ -11,6 +11,9 @@ import numpy as np
 from .record import Track
 from .subject import Subject
 
+GEARED_STATES = 400
+"""along the motion, at which torques are compared by gear ratio"""
+
 
 def picture(robot: str, subject: Subject, tracks: Sequence[Track], folder: Path) -> Path:
     """Draw the runs; where the picture is."""
@@ -60,6 +63,19 @@ def numbers(subject: Subject, tracks: Sequence[Track]) -> dict[str, Any]:
             for track in tracks
         ],
     }
+
+
+def gear_table(subject: Subject, path: Path) -> tuple[dict[str, Any], list[str]] | None:
+    """({"gears"}, lines): what reflected rotors miss on the demo's way, by gear ratio; drawn."""
+    from .. import gears, plots
+
+    motion = subject.demo.motion
+    time = np.linspace(0.0, motion.duration, GEARED_STATES)
+    found = gears.gear_errors(subject.mechanism, *motion(time))
+    if found is None:
+        return None
+    drawn = plots.gears(path, f"{subject.mechanism.name}: the demo's way", found)
+    return {"gears": gears.numbers(found)}, ["", *gears.text(found), f"picture: {drawn}"]
 
 
 def _platform(track: Track, alone: Track) -> dict[str, float] | None:

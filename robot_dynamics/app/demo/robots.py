@@ -76,6 +76,8 @@ class Demo:
     """Is it also measured what bounds the error?"""
     identified: bool = False
     """Is the robot another one than described, and are the models to compare made on the way?"""
+    geared: bool = False
+    """Is it also measured what reflected rotors miss by gear ratio?"""
     notes: tuple[str, ...] = ()
     """What else is to be said above the table"""
 
@@ -127,6 +129,7 @@ ROBOTS: dict[str, Demo] = {
         bandwidth=12.0,
         timestep=5e-5,
         bounded=False,
+        geared=True,
     ),
     "rrr": Demo(
         "3RRR closed by MuJoCo: models with and without the sensors on its passive joints",
