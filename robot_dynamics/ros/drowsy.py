@@ -1,8 +1,8 @@
-"""Topics that are silent most of the time, and cost nothing then.
+"""Topics and services that are silent most of the time, and cost nothing then.
 
-rclpy's executor goes through all that a node listens to for every message that comes. Subscriptions
-of this group are asleep: the node looks after them when it likes (`poll`). One that has something
-is awake, and heard at once, until nothing has come for a while.
+rclpy's executor goes through all that a node listens to for every message that comes. What is in
+this group is asleep: the node looks after it when it likes (`poll`). What has heard something is
+awake, and hears at once, until nothing has come for a while.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
@@ -19,7 +20,7 @@ AWAKE = 10.0
 
 
 class Drowsy(CallbackGroup):  # type: ignore[misc]
-    """A callback group of subscriptions, for an executor with one thread.
+    """A callback group of subscriptions and services, for an executor with one thread.
 
     Args:
         steady: s, of a clock that never jumps.
@@ -53,7 +54,23 @@ class Drowsy(CallbackGroup):  # type: ignore[misc]
                 self._awake.pop(entity, None)
                 self._hear(entity)
 
-    def _hear(self, subscription: Any) -> None:
+    def _hear(self, entity: Any) -> None:
+        if hasattr(entity, "srv_type"):
+            self._answer(entity)
+        else:
+            self._take(entity)
+
+    def _answer(self, service: Any) -> None:
+        kind = service.srv_type
+        with service.handle:
+            request, header = service.handle.service_take_request(kind.Request)
+        if header is not None:
+            self._awake[service] = self._steady()
+            response = service.callback(request, kind.Response())
+            with suppress(RuntimeError):  # who asked is gone
+                service.send_response(response, header)
+
+    def _take(self, subscription: Any) -> None:
         with subscription.handle:
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
         if taken is not None:

@@ -20,7 +20,6 @@ from rclpy.clock import Clock, ClockChange, ClockType, JumpThreshold, TimeJump
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.exceptions import ParameterException
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -30,7 +29,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ..description import load
 from ..errors import InputError, RobotDynamicsError, listed, one_line, shown, wrong
-from .drowsy import Drowsy
 from .feed_forward import payload
 from .feed_forward.builder import Builder, Outcome
 from .feed_forward.controller import FeedForward, Torques
@@ -40,6 +38,7 @@ from .feed_forward.parameters import AT_ONCE, BY_NAME, PARAMETERS, Settings
 from .feed_forward.parameters import Parameter as Row
 from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND
+from .managed import Managed
 from .parameter_requests import SERVICES, Answer, ParameterRequests, refused
 from .trajectory_effort import TrajectoryEffort
 
@@ -61,10 +60,10 @@ NEWEST = QoSProfile(depth=1)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-class FeedForwardNode(Node):  # type: ignore[misc]
+class FeedForwardNode(Managed):
     """Topics, parameters and timers around `FeedForward`.
 
-    A plain node, not a lifecycle one: it holds no hardware, and it is silent until commanded.
+    A managed node: configured it has its robot, active it publishes torques.
 
     Raises:
         RobotDynamicsError: a parameter or the description is wrong.
@@ -74,6 +73,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
     def __init__(self) -> None:
         self._requests = ParameterRequests()
         super().__init__("feed_forward")
+        self._heard = ""
         self._clock = self.get_clock()
         warnings.showwarning = lambda message, *_: self._warn(message)
         settings = self._declare()
@@ -81,9 +81,6 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         self._builder = Builder(settings, self._warn)
         self._committing = False
         self._commands, self._effort = Float64MultiArray(), JointState()
-        if settings.description:
-            # nothing runs yet that this could hold
-            self._adopt(Model(Wish(load(settings.description), settings)))
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._take_parameters)
 
@@ -101,17 +98,11 @@ class FeedForwardNode(Node):  # type: ignore[misc]
             **quiet_in,
         )
         self.create_subscription(JointTrajectory, "~/command", self._on_command, 10, **overridable)
-        self._drowsy = Drowsy()
-        seldom = {"callback_group": self._drowsy, **quiet_in}
+        seldom = {"callback_group": self.drowsy, **quiet_in}
         self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10, **seldom)
         if not settings.description:
             self.create_subscription(
                 String, "robot_description", self._on_description, LATCHED, **seldom
-            )
-            topic = self.resolve_topic_name("robot_description")
-            self.get_logger().info(
-                f"waiting for a robot: URDF text on {topic} (robot_state_publisher has it), or set "
-                "the parameter description"
             )
         self._listen_to_controllers(settings)
         self._commands_out = self.create_publisher(
@@ -141,15 +132,49 @@ class FeedForwardNode(Node):  # type: ignore[misc]
             ),
             post_callback=self._on_jump,
         )
+        if settings.autostart:
+            self.autostart()
+
+    # Its life
+
+    def configure(self) -> None:
+        """Take the robot of the parameter, or wait for one on the topic."""
+        settings = self._builder.settings
+        if settings.description:
+            # nothing goes out that this could hold
+            self._adopt(Model(Wish(load(settings.description), settings)))
+        elif self._heard:
+            self._builder.describe(self._heard)
+        else:
+            topic = self.resolve_topic_name("robot_description")
+            self.get_logger().info(
+                f"waiting for a robot: URDF text on {topic} (robot_state_publisher has it), or set "
+                "the parameter description"
+            )
+
+    def activate(self) -> None:
+        """From now on states and commands make torques; a robot with loops is near its home."""
+        if self.controller.model is not None:
+            self.controller.model.start_anew()
+
+    def deactivate(self) -> None:
+        """The torques at rest, and silence; the command is forgotten."""
+        self._publish(self.controller.retire(self._now()))
+
+    def cleanup(self) -> None:
+        """There is no robot any more."""
+        self._builder.clear()
+        self.controller.release()
 
     def _listen_to_controllers(self, settings: Settings) -> None:
         """What goes through to a controller, and what comes from one."""
 
         def fill(message: Any) -> None:
+            self._check_active()
             self.controller.fill(message, self._now())
 
         refuse = self.controller.refuse
-        TrajectoryEffort(self, fill, refuse, self._drowsy)
+        TrajectoryEffort(self, fill, refuse, self.drowsy)
         self._goals, action = None, settings.follow_joint_trajectory
         if find_spec("control_msgs") is None:
             if action:
@@ -157,7 +182,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
             return
         from . import control_commands
 
-        control_commands.subscribe(self, self._on_command, self._drowsy)
+        control_commands.subscribe(self, self._on_command, self.drowsy)
         if action:
             from .follow_joint_trajectory import GoalForwarding
 
@@ -166,6 +191,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
         """As of every node; but setters of parameters are answered once the change counts."""
         if srv_type not in SERVICES:
+            options.setdefault("callback_group", self.drowsy)
             return super().create_service(srv_type, srv_name, callback, **options)
         options["callback_group"] = self._requests.asleep
         service = super().create_service(srv_type, srv_name, callback, **options)
@@ -241,6 +267,9 @@ class FeedForwardNode(Node):  # type: ignore[misc]
     # The robot
 
     def _on_description(self, message: String) -> None:
+        self._heard = message.data
+        if self.state not in ("inactive", "active"):
+            return
         try:
             self._builder.describe(message.data)
         except RobotDynamicsError as error:
@@ -309,6 +338,8 @@ class FeedForwardNode(Node):  # type: ignore[misc]
     # Torques
 
     def _on_state(self, message: JointState) -> None:
+        if not self.is_active:
+            return
         torques = self.controller.state(message, self._clock.now().nanoseconds)
         if torques is not None:
             self._publish(torques)
@@ -327,14 +358,25 @@ class FeedForwardNode(Node):  # type: ignore[misc]
         publisher.publish(message)
 
     def _on_command(self, message: JointTrajectory) -> None:
+        try:
+            self._check_active()
+        except RefusedError as error:
+            self.controller.refuse("command", error)
+            return
         self.controller.command(message, self._now())
 
+    def _check_active(self) -> None:
+        if not self.is_active:
+            raise RefusedError("not active", f"the node is {self.state}, not active")
+
     def _on_tick(self) -> None:
-        self._publish(self.controller.tick(self._now()))
+        if self.is_active:
+            self._publish(self.controller.tick(self._now()))
 
     def _on_watch(self) -> None:
-        self._publish(self.controller.watch(self._now()))
-        self._drowsy.poll()
+        if self.is_active:
+            self._publish(self.controller.watch(self._now()))
+        self.drowsy.poll()
         if self._goals is not None:
             self._goals.watch()
         for parameters, answer in self._requests.taken():
@@ -390,6 +432,7 @@ class FeedForwardNode(Node):  # type: ignore[misc]
             now.nanoseconds,
             self._diagnosed,
             description_refused=self._builder.refused_description,
+            state=self.state,
         )
         status = DiagnosticStatus(
             level=bytes([report.level]),

@@ -202,6 +202,11 @@ class Builder:
         if self._work is not None:
             self._work.join(patience)
 
+    def clear(self) -> None:
+        """Forget all descriptions and changes that are not in force yet."""
+        self.close()
+        self._newest, self._refused = "", False
+
     def close(self) -> None:
         """Stop what is being built, and wait until it has stopped."""
         self._waiting.clear()

@@ -313,6 +313,20 @@ class FeedForward:
             self.refuse("torques", error)
             return None
 
+    def retire(self, now: int) -> Torques | None:
+        """The last torques; the command is forgotten, nothing follows until there is a new one."""
+        output = self.farewell(now)
+        self._motion = self._pending = None
+        self.phase = "waiting"
+        return output
+
+    def release(self) -> None:
+        """There is no robot any more, and no state of it."""
+        self.model = self._motion = self._pending = None
+        self.phase, self._at_rest = "waiting", True
+        self._state_stamps, self._command_stamps = Stamps(), Stamps()
+        self._forget_state()
+
     def clock_jumped_back(self, now: int) -> Torques | None:
         """A simulator was reset."""
         return self._clock_broke("jumped back", now)

@@ -18,6 +18,9 @@ OK, WARN, ERROR = range(3)
 MOST_KINDS = 3
 """Kinds of complaints that the message names; the values have all of them"""
 
+ELSEWHERE = "if the robot was moved meanwhile, deactivate and activate the node"
+"""What to do about a robot with loops that cannot be followed from where it was seen last"""
+
 NEAR = 0.1
 """Share of the limit of the condition number from which on it is worth a warning"""
 
@@ -46,6 +49,7 @@ class Diagnosis:
         steady: float,
         *,
         description_refused: bool = False,
+        state: str = "active",
     ) -> Report:
         """The state of things.
 
@@ -54,6 +58,7 @@ class Diagnosis:
             now: the clock, ns.
             steady: s, of a clock that never jumps.
             description_refused: the newest description made no robot.
+            state: of the managed node.
         """
         counts = (controller.states, controller.commands, controller.outputs)
         elapsed = max(steady - self._at, 1e-9)
@@ -65,6 +70,7 @@ class Diagnosis:
         self._before, self._at, self._complaints = counts, steady, tally.all
 
         values = {
+            "state": state,
             "phase": controller.phase,
             "state rate (Hz)": f"{rates[0]:.1f}",
             "command rate (Hz)": f"{rates[1]:.1f}",
@@ -93,7 +99,9 @@ class Diagnosis:
                 "building a new model": "yes" if busy else "no",
             }
         values |= readings(controller, now)
-        level, message = self._verdict(controller, rates, new, now)
+        level, message = OK, f"{state}: no torques until it is activated"
+        if state == "active":
+            level, message = self._verdict(controller, rates, new, now)
         if description_refused:
             values["newest description"] = "refused"
             told = "the newest robot description was refused"
@@ -117,6 +125,8 @@ class Diagnosis:
         silent = over and action == "stop"
         if phase != "waiting" and rates[2] == 0 and controller.settings.measured and not silent:
             why = "no joint_states come" if rates[0] == 0 and not new else controller.tally.newest
+            if new["torques: closure"]:
+                why += "; " + ELSEWHERE
             return ERROR, f"no torques for {_age(controller.output_at, now)} s: {why}"
         if new:
             which = ", ".join(f"{key} ({count})" for key, count in new.most_common(MOST_KINDS))

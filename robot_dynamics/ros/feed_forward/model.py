@@ -122,6 +122,13 @@ class Model:
             self.sensors = previous.sensors
             self.sensors.tolerance = self.wish.settings.sensor_tolerance
 
+    def start_anew(self) -> None:
+        """A robot with loops is on the assembly mode of its home, wherever it was seen last."""
+        if self.dynamics.closed is not None:
+            self.dynamics.closed.reset()
+        if self.sensors is not None:
+            self.sensors.reset()
+
     def _warm_up(self) -> None:
         """Build all that is built with the first call, and see that there are torques at home."""
         closed = self.dynamics.closed

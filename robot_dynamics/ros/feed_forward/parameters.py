@@ -93,6 +93,14 @@ PARAMETERS = (
         read_only=True,
     ),
     Parameter(
+        "autostart",
+        "bool",
+        True,
+        "",
+        "configure and activate by itself; false: a lifecycle manager does",
+        read_only=True,
+    ),
+    Parameter(
         "formulation",
         "string",
         "newton_euler",
@@ -383,6 +391,7 @@ class Settings:
     """The values of the parameters, checked."""
 
     description: str
+    autostart: bool
     formulation: str
     rotors: str
     terms: tuple[str, ...]

@@ -37,6 +37,11 @@ class Sensors:
         """The joints whose readings are left out."""
         return self._monitor.distrusted
 
+    def reset(self) -> None:
+        """Trust all of them again, near home."""
+        self._monitor.reset()
+        self.verdict = None
+
     def believed(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
         """q, qd with solved values where a reading is missing (NaN) or not trusted.
 

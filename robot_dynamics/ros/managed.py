@@ -1,0 +1,116 @@
+"""A managed (lifecycle) node that starts by itself, unless somebody else is to.
+
+    unconfigured ──configure──→ inactive ──activate──→ active
+                 ←──cleanup───           ←─deactivate─
+
+Its services are drowsy: they cost nothing while nobody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
+
+from ..errors import RobotDynamicsError, one_line
+from .drowsy import Drowsy
+
+
+class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
+    """A node with four steps, to be overridden; a step that raises an error has not been taken.
+
+    Attributes:
+        is_active: is it to do its work?
+    """
+
+    def __init__(self, name: str):
+        self.is_active = False
+        self.drowsy = Drowsy()
+        self._fault: Exception | None = None
+        self._alone = False
+        Node.__init__(self, name)
+        LifecycleNodeMixin.__init__(self, callback_group=self.drowsy)
+
+    def configure(self) -> None:
+        """Make everything ready."""
+
+    def activate(self) -> None:
+        """Begin."""
+
+    def deactivate(self) -> None:
+        """End, and leave all ready."""
+
+    def cleanup(self) -> None:
+        """Let go of what `configure` has made."""
+
+    def autostart(self) -> None:
+        """Configure and activate.
+
+        Raises:
+            Exception: what a step has raised.
+        """
+        self._alone = True
+        for trigger in (self.trigger_configure, self.trigger_activate):
+            if trigger() != TransitionCallbackReturn.SUCCESS:
+                raise self._fault or RuntimeError("the node could not be started")
+        self._alone = False
+
+    @property
+    def state(self) -> str:
+        """unconfigured, inactive, active or finalized"""
+        return str(self._state_machine.current_state[1])
+
+    # What ROS calls
+
+    def on_configure(self, _state: LifecycleState) -> Any:
+        """Of the state machine."""
+        return self._step(self.configure)
+
+    def on_activate(self, _state: LifecycleState) -> Any:
+        """Of the state machine."""
+        self.is_active = True
+        found = self._step(self.activate)
+        self.is_active = found == TransitionCallbackReturn.SUCCESS
+        return found
+
+    def on_deactivate(self, _state: LifecycleState) -> Any:
+        """Of the state machine."""
+        return self._step(self._end)
+
+    def on_cleanup(self, _state: LifecycleState) -> Any:
+        """Of the state machine."""
+        return self._step(self.cleanup)
+
+    def on_shutdown(self, _state: LifecycleState) -> Any:
+        """Of the state machine, from any state."""
+        return self._step(self._end if self.is_active else self.cleanup)
+
+    def on_error(self, _state: LifecycleState) -> Any:
+        """Of the state machine: back to the beginning."""
+        self.is_active = False
+        return self._step(self.cleanup)
+
+    def _end(self) -> None:
+        try:
+            self.deactivate()
+        finally:
+            self.is_active = False
+
+    def _step(self, step: Callable[[], None]) -> Any:
+        try:
+            step()
+        except RobotDynamicsError as error:
+            self._tell(error, str(error))
+            return TransitionCallbackReturn.FAILURE
+        except Exception as error:
+            # rclpy makes it an error and says nothing
+            self._tell(error, f"{type(error).__name__}: {error}")
+            raise
+        return TransitionCallbackReturn.SUCCESS
+
+    def _tell(self, error: Exception, words: str) -> None:
+        self._fault = error
+        if not self._alone:  # else it is raised
+            self.get_logger().error(f"{self.state}: {one_line(words)}")

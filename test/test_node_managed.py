@@ -1,0 +1,158 @@
+"""The node as a managed one: states and transitions over DDS, as a lifecycle manager sees them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
+
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from node_bench import Bench, point
+from node_process import ROOT, Partner
+from robots import CONFIG
+from std_msgs.msg import String
+
+import robot_dynamics as rd
+from robot_dynamics.ros.feed_forward.diagnostics import ERROR, Diagnosis
+
+POLAR = str(ROOT / "config/polar.yaml")
+AT = {"theta1": (0.3, 0.2), "d2": (0.7, 0.1)}
+WANTED = {"theta1": 2.0, "d2": 1.0}
+STEPS = {
+    "configure": Transition.TRANSITION_CONFIGURE,
+    "activate": Transition.TRANSITION_ACTIVATE,
+    "deactivate": Transition.TRANSITION_DEACTIVATE,
+    "cleanup": Transition.TRANSITION_CLEANUP,
+}
+
+
+def take(partner: Partner, step: str) -> bool:
+    request = ChangeState.Request(transition=Transition(id=STEPS[step]))
+    return partner._call(ChangeState, "change_state", request).success
+
+
+def state(partner: Partner) -> str:
+    return partner._call(GetState, "get_state", GetState.Request()).current_state.label
+
+
+def asked(partner: Partner) -> None:
+    partner.accelerate(WANTED)
+    partner.state(AT)
+
+
+def is_silent(partner: Partner) -> bool:
+    """Do states and commands make no torques? The diagnostics come a second later."""
+    partner.commands.clear()
+    before = len(partner.diagnostics)
+    partner.until(
+        lambda: len(partner.diagnostics) > before + 1,
+        "diagnostics",
+        meanwhile=lambda: asked(partner),
+    )
+    return not partner.commands
+
+
+def torques(partner: Partner) -> list[float]:
+    partner.commands.clear()
+    expected = rd.InverseDynamics(rd.load(POLAR))([0.3, 0.7], [0.2, 0.1], [2.0, 1.0])
+    partner.until(
+        lambda: any(np.allclose(each, expected) for each in partner.commands),
+        "torques",
+        meanwhile=lambda: asked(partner),
+    )
+    return expected.tolist()
+
+
+def test_a_manager_takes_it_through_its_states_and_only_an_active_one_has_torques():
+    with Partner(description=POLAR, autostart=False, max_age=20.0, command_timeout=0.0) as partner:
+        assert state(partner) == "unconfigured"
+        assert is_silent(partner)
+        assert take(partner, "configure")
+        assert state(partner) == "inactive"
+        assert is_silent(partner)
+        assert partner.counts()["state"] == "inactive"
+        assert take(partner, "activate")
+        torques(partner)
+        # the torques at rest, of a robot that turns about a vertical axis, once
+        assert take(partner, "deactivate")
+        partner.until(lambda: np.allclose(partner.commands[-1], 0.0), "the last torques")
+        assert is_silent(partner)
+        assert take(partner, "activate")
+        partner.commands.clear()
+        for _ in range(20):
+            partner.state(AT)
+            partner.spin(0.01)
+        assert not partner.commands, "the command before counts no more"
+        torques(partner)
+        assert take(partner, "deactivate")
+        assert take(partner, "cleanup")
+        assert state(partner) == "unconfigured"
+        assert not take(partner, "activate")
+        assert take(partner, "configure")
+        assert take(partner, "activate")
+        torques(partner)
+        assert partner.stop() == 0
+
+
+def test_a_step_that_fails_says_why_and_may_be_taken_again(tmp_path):
+    file = tmp_path / "robot.yaml"
+    file.write_text("robot: [")
+    with Partner(description=str(file), autostart=False, max_age=20.0) as partner:
+        assert not take(partner, "configure")
+        assert state(partner) == "unconfigured"
+        partner.until(lambda: "robot.yaml" in partner.log, "the reason")
+        assert "Traceback" not in partner.log
+        file.write_text((ROOT / "config/polar.yaml").read_text())
+        assert take(partner, "configure")
+        assert take(partner, "activate")
+        torques(partner)
+
+
+def test_a_robot_from_the_topic_waits_for_its_configuration():
+    urdf = """<robot name="slide"><link name="world"/><link name="cart"><inertial><mass value="3"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="x" type="prismatic"><parent link="world"/><child link="cart"/><axis xyz="1 0 0"/>
+      <limit lower="-1" upper="1" effort="0" velocity="0"/></joint></robot>"""
+    with Partner(autostart=False, max_age=20.0) as partner:
+        partner.description_out.publish(String(data=urdf))
+        assert is_silent(partner)
+        assert "robot" not in partner.counts()
+        for _ in range(2):
+            assert take(partner, "configure")
+            assert take(partner, "activate")
+
+            def ask():
+                partner.accelerate({"x": 2.0})
+                partner.state({"x": (0.1, 0.0)})
+
+            partner.commands.clear()
+            partner.until(lambda: [6.0] in partner.commands, "torques", meanwhile=ask)
+            assert take(partner, "deactivate")
+            assert take(partner, "cleanup")
+
+
+def test_activated_again_a_robot_with_loops_is_solved_from_home():
+    bench = Bench(str(CONFIG / "rrr.yaml"))
+    dynamics = bench.controller.model.dynamics
+    names, home = dynamics.actuated_names, dynamics.closed.home.q_r
+    bench.command(0.0, point(qdd=np.zeros(3)), names=names)
+    bench.state(0.0, home[:3] + 0.05, np.zeros(3), names=names)
+    assert not np.allclose(dynamics.closed.last.q_r, home)
+    bench.controller.retire(0)
+    assert bench.state(0.1, home[:3], np.zeros(3), names=names) is None
+    bench.controller.model.start_anew()
+    np.testing.assert_allclose(dynamics.closed.last.q_r, home)
+
+
+def test_what_cannot_be_followed_is_told_with_what_to_do():
+    bench = Bench(str(CONFIG / "rrr.yaml"))
+    dynamics, diagnosis = bench.controller.model.dynamics, Diagnosis(0.0)
+    home, elsewhere = dynamics.closed.home.q_r[:3], [9.0, 3.0, -4.0]
+    for k, q in enumerate((home, elsewhere, elsewhere)):
+        bench.command(0.1 * k, point(qdd=np.zeros(3)), names=dynamics.actuated_names)
+        bench.state(0.1 * k, q, np.zeros(3), names=dynamics.actuated_names)
+        report = diagnosis.report(bench.controller, False, 0, 1.0 + k)
+    assert report.level == ERROR
+    assert "deactivate and activate" in report.message
