@@ -7,9 +7,15 @@ its pytest plugin does not know pytest 9.
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,6 +26,8 @@ pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 from node_process import ENVIRONMENT, domain_of_ones_own
 
 TEST = Path(__file__).parent
+PATIENCE = 120.0
+"""s until a test gives up: far beyond what a loaded machine needs"""
 FILES = sorted(path.name for path in (TEST / "launch_tests").glob("*.py"))
 
 needs_launch = pytest.mark.skipif(
@@ -53,6 +61,58 @@ def test_what_is_launched_does_what_is_promised(file):
     path = str(TEST / "launch_tests" / file)
     result = run(sys.executable, "-m", "launch_testing.launch_test", path, seconds=1700)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@contextmanager
+def launching(*arguments: str) -> Iterator[tuple[subprocess.Popen, Callable[[str, int], str]]]:
+    """(`ros2 launch`, a function that waits until a word was printed so often: all that was)"""
+    ros2 = shutil.which("ros2")
+    if ros2 is None:
+        pytest.skip("SKIPPED LOUDLY: ros2 is not on the PATH")
+    with domain_of_ones_own() as domain, tempfile.TemporaryFile() as out:
+        process = subprocess.Popen(
+            [ros2, "launch", "robot_dynamics", *arguments],
+            env={**ENVIRONMENT, "ROS_DOMAIN_ID": str(domain)},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+
+        def until(word: str, count: int) -> str:
+            deadline = time.monotonic() + PATIENCE
+            while True:
+                told = os.pread(out.fileno(), 10**6, 0).decode(errors="replace")
+                if told.count(word) >= count:
+                    return told
+                ended = process.poll() is not None
+                assert not ended, f"it ended before {word!r}; there was {told}"
+                assert time.monotonic() < deadline, f"waited for {word!r}; there was {told}"
+                time.sleep(0.1)
+
+        try:
+            yield process, until
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                process.wait(PATIENCE)
+
+
+STARTED = re.compile(r"\[feed_forward-1\]: process started with pid \[(\d+)\]")
+
+
+@needs_launch
+def test_a_node_that_is_killed_ends_the_launch_or_is_started_again():
+    with launching("polar.launch.py") as (launch, until):
+        told = until("torques for theta1, d2", 1)
+        os.kill(int(STARTED.findall(told)[-1]), signal.SIGKILL)
+        assert launch.wait(PATIENCE) == 1
+        assert "feed_forward-1 ended with exit code -9" in until("", 1)
+    with launching("polar.launch.py", "respawn:=true") as (launch, until):
+        told = until("torques for theta1, d2", 1)
+        os.kill(int(STARTED.findall(told)[-1]), signal.SIGKILL)
+        told = until("torques for theta1, d2", 2)
+        assert len(set(STARTED.findall(told))) == 2
+        launch.send_signal(signal.SIGINT)
+        assert launch.wait(PATIENCE) == 0
 
 
 @needs_launch

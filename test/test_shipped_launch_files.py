@@ -15,6 +15,7 @@ pytest.importorskip(
 
 from launch import LaunchContext
 from launch.actions import DeclareLaunchArgument
+from launch_ros.actions import Node
 
 import robot_dynamics as rd
 
@@ -55,3 +56,29 @@ def test_the_six_axis_arm_is_launched_by_its_urdf():
 
 def test_any_other_robot_is_launched_by_its_description():
     assert arguments("robot")["description"] == ""
+
+
+def started(robot: str, **chosen: str) -> list[Node]:
+    """The nodes that a launch file starts with these arguments."""
+    from robot_dynamics.ros.launching import _nodes
+
+    context = LaunchContext()
+    context.launch_configurations.update(arguments(robot) | chosen)
+    return _nodes(context)
+
+
+@pytest.mark.parametrize("robot", [*ROBOTS, "six_axis"])
+def test_rviz_shows_any_shipped_robot_on_its_base(robot):
+    packages = [node.node_package for node in started(robot, sim="true", rviz="true")]
+    assert packages == ["robot_dynamics"] * 2 + ["robot_state_publisher", "rviz2"]
+    assert len(started(robot)) == 1
+
+
+def test_a_robot_on_the_topic_is_shown_by_rviz_alone():
+    packages = [node.node_package for node in started("robot", rviz="true")]
+    assert packages == ["robot_dynamics", "rviz2"]
+
+
+def test_a_file_of_parameters_that_is_not_there_starts_nothing():
+    with pytest.raises(RuntimeError, match=r"params_file: nowhere\.yaml: no such file"):
+        started("polar", params_file="nowhere.yaml")

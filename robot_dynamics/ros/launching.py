@@ -5,6 +5,7 @@ For launch files only: needs ROS's `launch`.
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
 from ..description import load
+from ..description.fields import DescriptionWarning
 from ..description.urdf_writer import urdf
 
 PARAMETERS = PathJoinSubstitution(
@@ -162,8 +164,11 @@ def _seen(description: str, use_sim_time: dict[str, bool], common: dict[str, Any
     """RViz, and what it needs of a robot that is not on the topic already."""
     publishers, frame = [], []
     if description:
-        robot = load(description)
-        text = ParameterValue(urdf(robot), value_type=str)
+        with warnings.catch_warnings():
+            # what URDF has no words for is not seen in a picture either
+            warnings.simplefilter("ignore", DescriptionWarning)
+            robot = load(description)
+            text = ParameterValue(urdf(robot), value_type=str)
         publishers = [
             Node(
                 package="robot_state_publisher",
