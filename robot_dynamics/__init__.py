@@ -22,13 +22,14 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .description import load
-    from .dynamics import InverseDynamics, base_parameters
+    from .dynamics import BaseMotion, InverseDynamics, base_parameters
     from .identification import identify
     from .mechanism import Inertial, Mechanism
     from .symbolic import derive, from_energies
 
 _LAZY = {
     "load": "description",
+    "BaseMotion": "dynamics",
     "InverseDynamics": "dynamics",
     "Inertial": "mechanism",
     "identify": "identification",
@@ -41,6 +42,7 @@ _LAZY = {
 
 __all__ = [
     "BackendError",
+    "BaseMotion",
     "ClosureError",
     "DescriptionError",
     "Inertial",

@@ -18,8 +18,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import DescriptionError, wrong
-from ..mechanism import Friction, Inertial, Joint, Limits, Link, Pose
+from ..mechanism import Friction, Inertial, Joint, Limits, Link, Mechanism, Pose
 from ..scalar import Array, is_zero
+from .fields import unknown
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "universal": ("rx", "ry"),
@@ -107,3 +108,31 @@ def split(
             )
         )
     return made
+
+
+def moved_from_outside(mechanism: Mechanism, joint: str, where: str) -> Mechanism:
+    """The robot that a floating joint carries, on a base of its own: something else moves that.
+
+    Raises:
+        DescriptionError: no such joint, or one that does not carry all of the robot.
+    """
+    parts = [f"{joint}_{part}" for part in PARTS["floating"]]
+    carried = {link.joint.name: link for link in mechanism.links}
+    floating = [
+        name.removesuffix("_x")
+        for name in carried
+        if all(f"{name.removesuffix('_x')}_{part}" in carried for part in PARTS["floating"])
+    ]
+    if any(name not in carried for name in parts):
+        raise unknown(f"{where}: base_motion: floating joint", joint, floating)
+    gone = [carried[name] for name in parts]
+    base = gone[-1].name
+    rest = tuple(link for link in mechanism.links if link not in gone)
+    # what holds the joint, however many links that are fixed to the ground, moves nothing
+    kept = tuple(link for link in rest if base in mechanism.path(link.name))
+    if beside := [link.joint.name for link in rest if link not in kept and link.joint.moves]:
+        expected = f"a joint that carries all of the robot ({beside[0]} is not on it)"
+        raise wrong(DescriptionError, f"{where}: base_motion", joint, expected)
+    names = {base, *(link.name for link in kept)}
+    rotors = tuple(rotor for rotor in mechanism.rotors if rotor.mount in names)
+    return replace(mechanism, links=kept, base=base, rotors=rotors)

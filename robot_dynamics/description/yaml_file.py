@@ -25,7 +25,7 @@ from ..mechanism.transform import with_locked_joints
 from ..scalar import array, exact, rotation_x, rotation_z
 from . import urdf
 from .check import Origins, position, things
-from .compound import PARTS, left_out, parts_of, split
+from .compound import PARTS, left_out, moved_from_outside, parts_of, split
 from .fields import (
     friction,
     inertial,
@@ -45,7 +45,8 @@ from .order import parents_first
 from .yaml_text import plain
 
 COMMON_KEYS = (
-    "robot", "gravity", "rotors", "loops", "actuated", "sensed", "platform", "home", "locked"
+    "robot", "gravity", "rotors", "loops", "actuated", "sensed", "platform", "home", "locked",
+    "base_motion",
 )  # fmt: skip
 TREE_KEYS = (*COMMON_KEYS, "dh_convention", "links", "symbols")
 URDF_KEYS = (*COMMON_KEYS, "urdf", "joints", "friction", "inertials")
@@ -276,6 +277,9 @@ def _extras(
     mechanism: Mechanism, entries: Mapping[str, Any], where: str, strict: bool
 ) -> Mechanism:
     """What both kinds of file may say beside the bodies."""
+    if entries.get("base_motion") is not None:
+        joint = text(entries["base_motion"], f"{where}: base_motion")
+        mechanism = moved_from_outside(mechanism, joint, where)
     changes: dict[str, Any] = {
         key: tuple(
             text(name, f"{where}: {key}") for name in sequence(entries.get(key), f"{where}: {key}")

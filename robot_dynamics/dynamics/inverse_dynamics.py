@@ -24,6 +24,7 @@ from ..mechanism.transform import with_payload
 from ..scalar import Array, Floats
 from . import closed as closed_robots
 from . import inputs
+from .base_motion import BaseMotion, MovingBase
 from .closed import OfTree
 from .motors import MotorSide, MotorTorques, motors, tree_state
 from .open_chain import OpenChain
@@ -45,6 +46,8 @@ class _Robot:
     torques: Callable[..., Floats]
     tree: list[Tree] = field(default_factory=list)
     """Everything beside the torques, built on first use"""
+    moving: list[MovingBase] = field(default_factory=list)
+    """The same robot on a base that moves, built on first use"""
 
 
 class InverseDynamics:
@@ -169,11 +172,15 @@ class InverseDynamics:
         qdd: ArrayLike,
         *,
         wrenches: Mapping[str, ArrayLike] | None = None,
+        base_motion: BaseMotion | None = None,
         out: Floats | None = None,
     ) -> Floats:
         """Torques (…, n) at q, qd, qdd (…, n).
 
         Args:
+            base_motion: how the base moves, where something else moves it; gravity follows. The
+                first call with one compiles. `terms` then have to have inertia, coriolis and, with
+                rotors, rotors.
             wrenches: what acts on links from outside, by the link's name, (6,) or (…, 6): the force
                 (N) and the moment about the origin of the link's frame (N·m), on base axes. A push
                 that helps makes the torques smaller: tau = … - Σ Jᵀ w.
@@ -186,6 +193,12 @@ class InverseDynamics:
             ClosureError: of a closed robot, a state that can't be closed or is too near a
                 singularity.
         """
+        if base_motion is not None:
+            tau = self._moving_base().torques(q, qd, qdd, base_motion)
+            if wrenches:
+                # what they take of the torques depends on where the links are alone
+                tau = tau + self(q, qd, qdd, wrenches=wrenches) - self(q, qd, qdd)
+            return tau if out is None else put(out, tau)
         if wrenches is None:
             robot = self._robot
             if out is None:
@@ -300,6 +313,13 @@ class InverseDynamics:
             with self._changing:
                 result = self._opened(q).jacobian(link)
         return result if out is None else put(out, result)
+
+    def _moving_base(self) -> MovingBase:
+        robot = self._robot
+        if not robot.moving:
+            terms = self._options["terms"]
+            robot.moving.append(MovingBase(robot.mechanism, self._compiled, terms))
+        return robot.moving[0]
 
     def _tree_of(self, robot: _Robot) -> Tree:
         if not robot.tree:
