@@ -29,6 +29,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from ..description import load
 from ..errors import InputError, RobotDynamicsError, listed, one_line, shown, wrong
+from .controller_order import ControllerOrder
 from .feed_forward import payload
 from .feed_forward.builder import Builder, Outcome
 from .feed_forward.controller import FeedForward, Torques
@@ -108,6 +109,7 @@ class FeedForwardNode(Managed):
         self._commands_out = self.create_publisher(
             Float64MultiArray, "~/commands", NEWEST, **overridable, **quiet_out
         )
+        self._order = ControllerOrder(self, self._commands_out.topic_name)
         self._effort_out = self.create_publisher(
             JointState, "~/effort", NEWEST, **overridable, **quiet_out
         )
@@ -379,6 +381,11 @@ class FeedForwardNode(Managed):
         self.drowsy.poll()
         if self._goals is not None:
             self._goals.watch()
+        model = self.controller.model
+        if model is not None and self._builder.settings.check_controller:
+            # motors have names of their own
+            is_joints = model.wish.settings.side == "joint"
+            self._order.watch(model.outputs if is_joints else ())
         for parameters, answer in self._requests.taken():
             self._on_request(parameters, answer)
         while (outcome := self._builder.poll(self.controller.model)) is not None:
@@ -395,6 +402,9 @@ class FeedForwardNode(Managed):
 
     def _publish(self, torques: Torques | None) -> None:
         if torques is None:
+            return
+        if self._order.problem:
+            self.controller.refuse("torques", RefusedError("controller", self._order.problem))
             return
         self._windows[0][:] = self._windows[1][:] = torques.values
         self._commands_out.publish(self._commands)
@@ -433,6 +443,7 @@ class FeedForwardNode(Managed):
             self._diagnosed,
             description_refused=self._builder.refused_description,
             state=self.state,
+            blocked=self._order.problem,
         )
         status = DiagnosticStatus(
             level=bytes([report.level]),

@@ -50,6 +50,7 @@ class Diagnosis:
         *,
         description_refused: bool = False,
         state: str = "active",
+        blocked: str = "",
     ) -> Report:
         """The state of things.
 
@@ -59,6 +60,7 @@ class Diagnosis:
             steady: s, of a clock that never jumps.
             description_refused: the newest description made no robot.
             state: of the managed node.
+            blocked: why no torques go to the controller; empty: they do.
         """
         counts = (controller.states, controller.commands, controller.outputs)
         elapsed = max(steady - self._at, 1e-9)
@@ -102,6 +104,8 @@ class Diagnosis:
         level, message = OK, f"{state}: no torques until it is activated"
         if state == "active":
             level, message = self._verdict(controller, rates, new, now)
+            if blocked:
+                level, message = ERROR, f"no torques: {blocked}"
         if description_refused:
             values["newest description"] = "refused"
             told = "the newest robot description was refused"

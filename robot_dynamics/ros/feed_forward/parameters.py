@@ -370,6 +370,15 @@ PARAMETERS = (
         at_once=True,
     ),
     Parameter(
+        "check_controller",
+        "bool",
+        True,
+        "",
+        "no torques go to a controller whose parameters name other joints, another order, or "
+        "another interface than effort",
+        read_only=True,
+    ),
+    Parameter(
         "follow_joint_trajectory",
         "string",
         "",
@@ -422,6 +431,7 @@ class Settings:
     residual: bool
     residual_filter: float
     residual_threshold: float
+    check_controller: bool
     follow_joint_trajectory: str
 
     @classmethod

@@ -1,0 +1,81 @@
+"""Torques have no names on their way to a controller: its parameters have to fit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
+
+import rclpy
+from node_process import ROOT, Partner
+from rclpy.parameter import Parameter
+from std_msgs.msg import Float64MultiArray
+
+import robot_dynamics as rd
+
+POLAR = str(ROOT / "config/polar.yaml")
+AT = {"theta1": (0.3, 0.2), "d2": (0.7, 0.1)}
+REMAP = ("-r", "~/commands:=/arm/effort_controller/commands")
+
+
+@pytest.fixture(scope="module")
+def controlled():
+    """The node, and what runs as its controller."""
+    values = {"description": POLAR, "max_age": 20.0, "command_timeout": 0.0}
+    partner = Partner(arguments=REMAP, **values)
+    node = rclpy.create_node("effort_controller", namespace="arm", context=partner.node.context)
+    node.declare_parameter("joints", ["d2", "theta1"])
+    node.declare_parameter("interface_name", "effort")
+    node.create_subscription(
+        Float64MultiArray, "~/commands", lambda m: partner.commands.append(list(m.data)), 10
+    )
+    partner._executor.add_node(node)
+    partner.controller = node
+    partner._meet = lambda: partner.until(
+        lambda: (
+            partner.states_out.get_subscription_count()
+            and node.count_publishers("/arm/effort_controller/commands")
+            and partner.node.count_publishers("/diagnostics")
+        ),
+        "the node's topics",
+    )
+    with partner:
+        yield partner
+        partner._executor.remove_node(node)
+        node.destroy_node()
+
+
+def ask(partner: Partner) -> None:
+    partner.accelerate({"theta1": 2.0, "d2": 1.0})
+    partner.state(AT)
+
+
+def test_another_interface_or_order_is_refused_with_both_and_the_right_one_is_served(controlled):
+    node = controlled.controller
+
+    def told(words: str) -> None:
+        found = lambda: words in controlled.log  # noqa: E731
+        controlled.until(found, words, meanwhile=lambda: ask(controlled))
+
+    told("/arm/effort_controller has other order: d2, theta1 there, theta1, d2 here")
+    node.set_parameters([Parameter("joints", value=["theta1", "wrist"])])
+    told("/arm/effort_controller has other joints: theta1, wrist there, theta1, d2 here")
+    joints = Parameter("joints", value=["theta1", "d2"])
+    node.set_parameters([joints, Parameter("interface_name", value="position")])
+    told("/arm/effort_controller takes 'position', not torques")
+    controlled.commands.clear()
+    for _ in range(10):
+        ask(controlled)
+        controlled.spin()
+    assert not controlled.commands
+    controlled.until(
+        lambda: controlled.diagnostics[-1].status[0].level == b"\x02", "an error in the diagnostics"
+    )
+    node.set_parameters([Parameter("interface_name", value="effort")])
+    expected = rd.InverseDynamics(rd.load(POLAR))([0.3, 0.7], [0.2, 0.1], [2.0, 1.0])
+    controlled.until(
+        lambda: any(np.allclose(each, expected) for each in controlled.commands),
+        "torques for a controller that fits",
+        meanwhile=lambda: ask(controlled),
+    )
