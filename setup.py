@@ -62,7 +62,7 @@ setup(
     version="0.1.0",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
     ext_modules=extensions(),
-    package_data={NAME: ["py.typed", "codegen/c/*"]},
+    package_data={NAME: ["py.typed", "codegen/c/*", "description/*.json"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (SHARE, ["package.xml"]),
@@ -76,6 +76,7 @@ setup(
     python_requires=">=3.10",
     install_requires=[
         "click>=8.0",  # the command line
+        "jsonschema>=3.2",  # every mistake in a description at once
         "numpy>=1.21",  # arrays
         "sympy>=1.9",  # equations in symbols
         "pyyaml>=5.4",  # descriptions
@@ -95,7 +96,7 @@ setup(
             "pytest-timeout>=2",
             "hypothesis>=6",  # inputs that nobody thought of
             "cosmic-ray>=8.3",  # would the tests notice a mutation?
-            "jsonschema>=4.18",  # descriptions and outputs against their schemas
+            "jsonschema>=4.18",  # outputs against their schemas
             "pytest-cov>=5",  # which tests run a line
             *IDENTIFY,
             *FLEET,

@@ -197,7 +197,7 @@ def test_yaml_that_is_more_than_plain_values_is_refused(text, words):
 def test_the_pure_parser_reads_and_refuses_the_same(monkeypatch):
     import yaml
 
-    monkeypatch.setattr(yaml_text, "_PARSER", yaml.SafeLoader)
+    monkeypatch.setattr(yaml_text, "PARSER", yaml.SafeLoader)
     assert plain("{a: [1, no, &x 2., *x], b: 'c'}", "f") == {"a": [1, "no", 2.0, 2.0], "b": "c"}
     for text in ("[" * 3000, 'a: "\\ud800"', "a: !!int x", "a: [1", "a: \x07"):
         refused(lambda text: plain(text, "f"), text, "f: ")

@@ -10,6 +10,10 @@ import numpy as np
 from ..closure import assembly_modes, prepared
 from ..description import load
 from ..description.check import body, nearest_possible
+from ..description.files import find, read_text
+from ..description.lines import of_path as line_of
+from ..description.schema import mistakes
+from ..description.yaml_text import plain
 from ..errors import DescriptionError, listed
 from ..mechanism import Inertial, Limits, Link, Mechanism
 from .agreement import agreement
@@ -39,7 +43,10 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        mechanism = load(source, strict=strict)
+        try:
+            mechanism = load(source, strict=strict)
+        except DescriptionError as error:
+            raise with_other_mistakes(error, source) from None
     complaints = [str(each.message) for each in caught]
     mended: list[str] = []
     if mechanism.loops:
@@ -88,6 +95,22 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
         result["assembly_modes"] = listing(assembly_modes(mechanism))
         result["degrees_of_freedom"] = result["closure"]["degrees_of_freedom"]
     return mechanism, result
+
+
+def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionError:
+    """The same error, and at which lines the schema refuses what else is in a YAML."""
+    if not source.lower().endswith((".yaml", ".yml")):
+        return error
+    try:
+        text = read_text(find(source))
+        others = mistakes(plain(text, source))
+    except DescriptionError:  # no file, or no YAML: that is said
+        return error
+    told = [f"line {line_of(path, text)}: {words}" for path, words in others]
+    told = [each for each in told if f"({each.split(':')[0]})" not in str(error)]
+    if not told:
+        return error
+    return DescriptionError(f"{error}; {listed(told)}", name=error.name, value=error.value)
 
 
 def closure(mechanism: Mechanism) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 from ..errors import DescriptionError, wrong
 from ..mechanism import Mechanism
@@ -11,6 +12,11 @@ from . import urdf, yaml_file
 from .check import Origins, check
 from .fields import tolerate
 from .files import find, shortened
+from .lines import located
+
+BLANKS = "\ufeff \t\r\n"
+TEXT = "the URDF text"
+"""What messages call a description that is no file"""
 
 
 def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
@@ -33,25 +39,32 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
     if not isinstance(source, (str, os.PathLike)):
         raise wrong(DescriptionError, "description", source, "a path or the text of a URDF")
     reference = os.fspath(source)
-    # an XML declaration may only stand at the very start
-    text = reference.lstrip("\ufeff \t\r\n")
-    if text.startswith("<"):
-        where = "the URDF text"
-        return _finished(urdf.parse(text, where, strict=strict), where, strict)
-    path = find(reference)
-    match path.suffix.lower():
-        case ".yaml" | ".yml":
-            mechanism, origins = yaml_file.read(path, strict=strict)
-            return _finished(mechanism, path.name, strict, origins)
-        case ".urdf" | ".xml" | ".xacro":
-            return _finished(urdf.read(path, strict=strict), path.name, strict)
-        case suffix:
-            raise wrong(
-                DescriptionError,
-                f"{path.name}: the file's ending",
-                suffix,
-                ".yaml, .urdf or .xacro",
-            )
+    if reference.lstrip(BLANKS).startswith("<"):
+        return _loaded(reference, strict)
+    return _loaded(find(reference), strict)
+
+
+def _loaded(source: str | Path, strict: bool) -> Mechanism:
+    """Of a path or a URDF's text; errors name the line where it can be told."""
+    try:
+        if isinstance(source, str):
+            return _finished(urdf.parse(source, TEXT, strict=strict), TEXT, strict, source)
+        match source.suffix.lower():
+            case ".yaml" | ".yml":
+                mechanism, origins = yaml_file.read(source, strict=strict)
+                return _finished(mechanism, source.name, strict, source, origins)
+            case ".urdf" | ".xml" | ".xacro":
+                mechanism = urdf.read(source, strict=strict)
+                return _finished(mechanism, source.name, strict, source)
+            case suffix:
+                raise wrong(
+                    DescriptionError,
+                    f"{source.name}: the file's ending",
+                    suffix,
+                    ".yaml, .urdf or .xacro",
+                )
+    except DescriptionError as error:
+        raise located(error, source) from None
 
 
 def load_urdf_text(text: str) -> Mechanism:
@@ -66,20 +79,21 @@ def load_urdf_text(text: str) -> Mechanism:
     Warns:
         DescriptionWarning: as `load`.
     """
-    where = "the URDF text"
     if not isinstance(text, str):
-        raise wrong(DescriptionError, where, type(text).__name__, "text")
-    # an XML declaration may only stand at the very start
-    text = text.lstrip("\ufeff \t\r\n")
-    if not text.startswith("<"):
-        raise wrong(DescriptionError, where, shortened(text), "XML: it begins with <")
-    return _finished(urdf.parse(text, where), where, strict=False)
+        raise wrong(DescriptionError, TEXT, type(text).__name__, "text")
+    if not text.lstrip(BLANKS).startswith("<"):
+        raise wrong(DescriptionError, TEXT, shortened(text.lstrip(BLANKS)), "XML: it begins with <")
+    return _loaded(text, strict=False)
 
 
 def _finished(
-    mechanism: Mechanism, where: str, strict: bool, origins: Origins | None = None
+    mechanism: Mechanism,
+    where: str,
+    strict: bool,
+    source: str | Path,
+    origins: Origins | None = None,
 ) -> Mechanism:
     """Refuse what cannot be computed with; refuse or report what is unphysical."""
     for complaint in check(mechanism, where, origins or {}):
-        tolerate(complaint, strict)
+        tolerate(located(complaint, source), strict)
     return replace(mechanism, source=where)

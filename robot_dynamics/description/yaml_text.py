@@ -33,7 +33,7 @@ _WORDS = {
     **{sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in (".inf", ".Inf")},
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
 }
-_PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+PARSER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def plain(text: str, where: str) -> Any:
@@ -44,7 +44,7 @@ def plain(text: str, where: str) -> Any:
     """
     builder = _Builder(where)
     try:
-        for event in yaml.parse(text, Loader=_PARSER):
+        for event in yaml.parse(text, Loader=PARSER):
             builder.take(event)
     except yaml.YAMLError as error:
         words, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)

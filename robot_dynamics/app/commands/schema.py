@@ -9,10 +9,25 @@ import click
 from ..command import Command, Result
 from ..schemas import SCHEMAS, output
 
+DESCRIPTION = "description"
 
-@click.command("schema", cls=Command, examples=["schema torque", "schema check --json"])
-@click.argument("what", type=click.Choice(list(SCHEMAS)))
+
+@click.command("schema", cls=Command, examples=["schema description", "schema torque --json"])
+@click.argument("what", type=click.Choice([DESCRIPTION, *SCHEMAS]))
 def command(what: str) -> Result:
-    """The JSON Schema of what a command prints with --json."""
-    schema = output(what)
+    r"""A JSON Schema: of a description, or of what a command prints with --json.
+
+    An editor with YAML's language server checks and completes a robot.yaml that begins with
+
+    \b
+    # yaml-language-server: $schema=robot.schema.json
+
+    where robot.schema.json is what `robot_dynamics schema description` printed.
+    """
+    if what == DESCRIPTION:
+        from ...description.schema import schema as of_descriptions
+
+        schema = of_descriptions()
+    else:
+        schema = output(what)
     return {**schema, "text": json.dumps(schema, indent=2, ensure_ascii=False)}

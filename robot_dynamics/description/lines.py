@@ -1,0 +1,165 @@
+"""At which line of its file the thing stands that an error speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..errors import DescriptionError, RobotDynamicsError
+from .files import find, read_text
+from .xml_text import parsed
+from .yaml_text import PARSER, plain
+
+Token = tuple[str, str]
+"""("link" | "joint" | "rotor" | "loop" | "transmission", its name), ("key", …) or ("place", "3")"""
+
+_TOKEN = re.compile(
+    r"(?P<kind>link|joint|rotor|loop|transmission) '(?P<name>[^']*)'"
+    r"|(?P<key>[A-Za-z_]\w*)|\[(?P<place>\d+)\]"
+)
+
+
+def located(error: DescriptionError, source: str | Path) -> DescriptionError:
+    """The same error with its line, where it can be told; the source is a path or a URDF's text."""
+    if re.search(r"\bline \d", str(error)):
+        return error
+    try:
+        line = _line(error, source)
+    except (RobotDynamicsError, OSError, yaml.YAMLError, RecursionError):
+        line = None  # what can't be read again has no lines
+    if line is None:
+        return error
+    words = f"{error} (line {line})"
+    return type(error)(words, name=error.name, value=error.value, expected=error.expected)
+
+
+def _line(error: DescriptionError, source: str | Path) -> int | None:
+    where, colon, words = str(error).partition(": ")
+    if not colon:
+        return None
+    if isinstance(source, str):
+        return _xml_line(source, where, words)
+    file = source
+    if where != source.name and source.suffix.lower() in (".yaml", ".yml"):
+        content = plain(read_text(source), source.name)
+        beside = content.get("urdf") if isinstance(content, dict) else None
+        file = find(beside, beside=source.parent) if isinstance(beside, str) else source
+    if where != file.name or file.suffix.lower() == ".xacro":  # its lines are not the expanded ones
+        return None
+    text = read_text(file)
+    if file.suffix.lower() in (".yaml", ".yml"):
+        return yaml_line(text, _tokens(words), error.value)
+    return _xml_line(text, where, words)
+
+
+@lru_cache(maxsize=1)  # a hundred complaints about one file
+def _composed(text: str) -> Any:
+    return yaml.compose(text, Loader=PARSER)
+
+
+@lru_cache(maxsize=1)
+def _tree(text: str, where: str) -> Any:
+    return parsed(text, where)
+
+
+def _tokens(words: str) -> list[Token]:
+    found = []
+    for match in _TOKEN.finditer(words.split(": found")[0]):
+        if match["kind"]:
+            found.append((match["kind"], match["name"]))
+        else:
+            found.append(("key", match["key"]) if match["key"] else ("place", match["place"]))
+    return found
+
+
+def yaml_line(text: str, tokens: Sequence[Token], value: object = None) -> int | None:
+    """Of what the tokens lead to, as far as they do; of the key `value` there, if there is one."""
+    root = node = _composed(text)
+    line = None
+    for token in tokens:
+        found = _step(root, node, token)
+        if found is not None:
+            node, line = found
+        elif line is not None:
+            break
+    if isinstance(value, str) and (found := _entry(node, value)):
+        line = found[1]
+    return line
+
+
+def _step(root: Any, node: Any, token: Token) -> tuple[Any, int] | None:
+    kind, name = token
+    if kind == "key":
+        # of a link `upper`, an expression is said to be at upper.mass
+        link = _named(root, "links", name, "name") or _named(root, "links", name, "joint", "name")
+        return _entry(node, name) or (link if node is root else None)
+    if kind == "place":
+        items = node.value if isinstance(node, yaml.SequenceNode) else []
+        return _at(items[int(name)]) if int(name) < len(items) else None
+    if kind == "link":
+        return _named(root, "links", name, "name") or _entry(_inner(root, "inertials"), name)
+    if kind == "loop":
+        return _named(root, "loops", name, "name")
+    own = _entry(_inner(root, "rotors" if kind == "rotor" else "friction"), name)
+    carrier = _named(root, "links", name, "joint", "name")
+    return own or (_entry(carrier[0], kind) if carrier else None)
+
+
+def _entry(node: Any, key: str) -> tuple[Any, int] | None:
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    for name, value in node.value:
+        if name.value == key:
+            return value, name.start_mark.line + 1
+    return None
+
+
+def _inner(node: Any, *keys: str) -> Any:
+    for key in keys:
+        found = _entry(node, key)
+        node = found[0] if found else None
+    return node
+
+
+def _named(root: Any, owner: str, name: str, *keys: str) -> tuple[Any, int] | None:
+    """The entry of a list that has this name, there."""
+    items = _inner(root, owner)
+    for item in items.value if isinstance(items, yaml.SequenceNode) else []:
+        said = _inner(item, *keys)
+        if said is not None and said.value == name:
+            return _at(item)
+    return None
+
+
+def _at(node: Any) -> tuple[Any, int]:
+    return node, node.start_mark.line + 1
+
+
+def _xml_line(text: str, where: str, words: str) -> int | None:
+    root = _tree(text, where)
+    node = line = None
+    for kind, name in _tokens(words):
+        if kind == "key" and node is not None:
+            inner = next(node.iter(name), None)
+            if inner is None:
+                break
+            node, line = inner, inner.sourceline
+        elif kind in ("link", "joint", "transmission"):
+            node = next((each for each in root.iter(kind) if each.get("name") == name), None)
+            line = node.sourceline if node is not None else line
+    # blanks before the first tag were not parsed
+    before = text[: len(text) - len(text.lstrip("\ufeff \t\r\n"))].count("\n")
+    return line + before if line is not None else None
+
+
+def of_path(path: Sequence[str | int], text: str) -> int | None:
+    """Of a place in a YAML: keys and numbers."""
+    tokens: list[Token] = [
+        ("place", str(step)) if isinstance(step, int) else ("key", step) for step in path
+    ]
+    return yaml_line(text, tokens)

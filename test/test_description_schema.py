@@ -1,0 +1,198 @@
+"""The schema of descriptions agrees with what reads them, and errors name the line."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import pytest
+import yaml
+from robots import CONFIG, random_dh, random_urdf
+
+import robot_dynamics as rd
+from robot_dynamics.app.cli import main
+from robot_dynamics.description.schema import FILE, mistakes, text
+from robot_dynamics.description.yaml_text import plain
+
+jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+SHIPPED = [f for f in sorted(CONFIG.glob("*.yaml")) if f.name != "feed_forward.yaml"]
+
+WHOLE = """
+robot: whole
+gravity: [0, 0, -g]
+dh_convention: modified
+symbols: {m1: 2.0, g: 9.81}
+links:
+  - name: upper
+    parent: base
+    origin: {xyz: [0, 0, 0.1], rpy: 0 0 pi/2}
+    joint:
+      {name: q1, type: revolute, limits: {lower: -pi, upper: 3*pi/4, velocity: .inf, effort: 9}}
+    theta: pi/2
+    a: 0.4
+    mass: 2*m1
+    center_of_mass: [0.1, 0, 0]
+    inertia: {ixx: 0.1, iyy: 0.1, izz: 0.1}
+    friction: {viscous: 1e-1, coulomb: 2, offset: -1, stribeck: {torque: 1, rate: 0.1}}
+    rotor: {gear_ratio: -50, inertia: {izz: 1e-4}}
+  - name: hand
+    joint: {name: wrist, type: spherical, axes: xyz, limits: {rx: {lower: -1, upper: 1}}}
+    friction: {ry: {viscous: 0.1}}
+    mass: 1
+    rotor:
+  - {name: flange, joint: {type: fixed}}
+rotors:
+  both: {mount: base, origin: {}, gear_ratio: {q1: 50, wrist_rx: -5}, mass: 0.3}
+locked: {wrist_rz: 0.1}
+loops:
+actuated: []
+platform: null
+"""
+
+
+def beside(tmp_path):
+    (tmp_path / "robot.urdf").write_text(random_urdf(2))
+    mechanism = rd.load(tmp_path / "robot.urdf")
+    joint, link = mechanism.joint_names[0], mechanism.links[0].name
+    return f"""
+urdf: robot.urdf
+joints: {{{mechanism.joint_names[1]}: {{type: universal, axes: zy}}}}
+friction: {{{joint}: {{coulomb: 1}}}}
+inertials: {{{link}: {{mass: 1, inertia: {{ixx: 1, iyy: 1, izz: 1}}}}}}
+rotors: {{{joint}: {{gear_ratio: 10}}}}
+"""
+
+
+def taken(content, tmp_path):
+    """Does `rd.load` take it?"""
+    file = tmp_path / "robot.yaml"
+    file.write_text(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            rd.load(file)
+        except rd.DescriptionError:
+            return False
+    return True
+
+
+def test_the_shipped_file_is_what_the_code_makes():
+    assert FILE.read_text(encoding="utf-8") == text(), "python -m robot_dynamics.description.schema"
+    jsonschema.Draft7Validator.check_schema(json.loads(text()))
+
+
+def test_what_is_read_is_valid(tmp_path):
+    """Every key and form that the pages show, the shipped robots, and random ones."""
+    texts = [WHOLE, beside(tmp_path), "robot: empty", *(f.read_text() for f in SHIPPED)]
+    texts += [yaml.safe_dump(random_dh(seed, rotors=True)) for seed in range(3)]
+    for content in texts:
+        assert taken(content, tmp_path)
+        assert mistakes(plain(content, "robot.yaml")) == []
+
+
+WRONG = [
+    ("robot: whole", "robto: whole", "robto"),
+    ("dh_convention: modified", "dh_convention: modifed", "dh_convention"),
+    ("[0, 0, -g]", "[0, 0]", "gravity"),
+    ("type: revolute", "type: revolut", "type"),
+    ("lower: -pi,", "lowr: -pi,", "lowr"),
+    ("axes: xyz", "axes: abc", "axes"),
+    ("coulomb: 2", "columb: 2", "columb"),
+    ("{ry: {viscous", "{r: {viscous", "r"),
+    ("ixx: 0.1", "Ixx: 0.1", "Ixx"),
+    ("    mass: 1\n", "    mass: [1]\n", "mass"),
+    ("gear_ratio: -50", "ratio: -50", "ratio"),
+    ("- name: hand", "- nam: hand", "nam"),
+    ("locked: {wrist_rz: 0.1}", "locked: {wrist_rz: far}", "wrist_rz"),
+    ("actuated: []", "actuated: q1", "actuated"),
+    ("loops:\n", "loops: [{type: revolute}]\n", "loops"),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "at"), WRONG, ids=[each[1] for each in WRONG])
+def test_mistakes_are_seen_by_the_schema_and_by_the_reader(right, wrong, at, tmp_path):
+    content = WHOLE.replace(right, wrong, 1)
+    assert content != WHOLE
+    assert not taken(content, tmp_path)
+    found = mistakes(plain(content, "robot.yaml"))
+    assert found
+    assert any(at in path for path, _ in found)
+
+
+LINES = [
+    ("a: 0.4", "a: far", "a: far"),
+    ("type: revolute", "type: revolut", "type: revolut"),
+    ("mass: 2*m1", "mass: -2.0", "mass: -2.0"),
+    ("stribeck: {torque: 1,", "stribeck: {torqu: 1,", "torqu"),
+    ("mount: base", "mount: nowhere", "both:"),
+    ("lower: -pi,", "lowr: -pi,", "lowr"),
+    ("parent: base", "parent: nobody", "name: upper"),
+    ("locked: {wrist_rz: 0.1}", "locked: {wrist_rz: far}", "locked"),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "there"), LINES, ids=[each[1] for each in LINES])
+def test_errors_name_the_line(right, wrong, there, tmp_path):
+    content = WHOLE.replace(right, wrong, 1)
+    line = 1 + next(k for k, each in enumerate(content.splitlines()) if there in each)
+    (tmp_path / "robot.yaml").write_text(content)
+    with pytest.raises(rd.DescriptionError, match=rf"^robot\.yaml: .*\(line {line}\)$"):
+        rd.load(tmp_path / "robot.yaml")
+
+
+URDF = """
+<robot name="r">
+  <link name="a"/>
+  <link name="b">
+    <inertial>
+      <mass value="1"/>
+      <inertia ixx="1" iyy="1" izz="9" ixy="0" ixz="0" iyz="0"/>
+    </inertial>
+  </link>
+  <joint name="j" type="revolute">
+    <parent link="a"/>
+    <child link="b"/>
+  </joint>
+</robot>
+"""
+
+
+def test_errors_of_a_urdf_name_its_line_also_from_a_yaml_beside_it_and_in_a_text(tmp_path):
+    file = tmp_path / "r.urdf"
+    (tmp_path / "extras.yaml").write_text("\n\nurdf: r.urdf\ngravity: [0, 0, 0]\n")
+    for wrong, line in ((URDF.replace('"1"/>', '"-1"/>', 1), 6), (URDF, 7)):
+        file.write_text(wrong)
+        for source in (file, tmp_path / "extras.yaml"):
+            with pytest.raises(rd.DescriptionError, match=rf"^r\.urdf: link 'b'.*\(line {line}\)$"):
+                rd.load(source, strict=True)
+        with pytest.raises(rd.DescriptionError, match=rf"^the URDF text: .*\(line {line}\)$"):
+            rd.load(wrong, strict=True)
+    file.write_text(URDF.replace('<child link="b"/>', '<child link="c"/>'))
+    with pytest.raises(rd.DescriptionError, match=r"joint 'j': child.*\(line 12\)$"):
+        rd.load(file)
+
+
+def test_warnings_name_the_line(tmp_path):
+    (tmp_path / "r.urdf").write_text(URDF)
+    with pytest.warns(UserWarning, match=r"triangle inequality.*\(line 7\)$"):
+        rd.load(tmp_path / "r.urdf")
+
+
+def test_check_tells_the_lines_of_all_mistakes_in_one(tmp_path, capsys):
+    content = WHOLE.replace("coulomb: 2", "columb: 2").replace("axes: xyz", "axes: abc")
+    (tmp_path / "robot.yaml").write_text(content)
+    assert main(["check", str(tmp_path / "robot.yaml")]) == 1
+    err = capsys.readouterr().err
+    lines = content.splitlines()
+    first, second = (
+        1 + next(k for k, each in enumerate(lines) if words in each) for words in ("columb", "abc")
+    )
+    assert err.count("\n") == 1
+    assert "unknown key 'columb', expected" in err
+    assert f"(line {first})" in err
+    assert f"line {second}: found 'abc'" in err
+
+
+def test_the_schema_is_printed_for_editors(capsys):
+    assert main(["schema", "description"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(FILE.read_text())
