@@ -232,6 +232,13 @@ def test_without_a_largest_age_feedback_is_never_lost():
     assert bench.watch(1e6) is None
 
 
+def test_without_a_largest_age_a_command_waits_for_states_as_long_as_it_takes():
+    bench = Bench(max_age=0.0, command_timeout=0.0)
+    bench.accelerate(0.0, 3.0)
+    assert bench.state(1e4, 0.4) is not None
+    assert not bench.rejected()
+
+
 def test_what_came_and_went_is_counted_one_by_one():
     bench = Bench()
     bench.accelerate(0.0, 3.0)
