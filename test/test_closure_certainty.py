@@ -17,6 +17,7 @@ import robot_dynamics as rd
 from robot_dynamics.closure import ClosedChain
 from robot_dynamics.closure.dynamics import control_model
 from robot_dynamics.closure.dynamics.control_model import ClosedModel
+from robot_dynamics.closure.dynamics.kernels import ModelKernels
 from robot_dynamics.closure.geometry.position import BOUND, CONTRACTION
 
 ROBOTS = [("five_bar", False), ("rrr", False), ("rrr", True), ("delta", False),
@@ -32,6 +33,12 @@ def loaded(name: str, sensed: bool) -> tuple[ClosedModel, np.ndarray]:
 
 @pytest.fixture(params=ROBOTS, ids=lambda param: f"{param[0]}{'_sensed' * param[1]}")
 def robot(request):
+    return loaded(*request.param)
+
+
+@pytest.fixture(params=[each for each in ROBOTS if not each[1]], ids=lambda param: param[0])
+def solved(request):
+    """One that is closed by Newton's method: with sensors all of its hinged legs are known."""
     return loaded(*request.param)
 
 
@@ -123,8 +130,8 @@ def test_a_way_as_long_as_the_bound_is_not_certain(robot):
     assert certain  # it is the bound that was met
 
 
-def test_a_prediction_that_is_off_by_more_than_a_share_of_the_way_is_not_certain(robot):
-    model, home = robot
+def test_a_prediction_that_is_off_by_more_than_a_share_of_the_way_is_not_certain(solved):
+    model, home = solved
     k, scale, rng = model.known, model.column_scale, np.random.default_rng(1)
     T = rates(model, home)
     for size in (1e-5, 1e-4):
@@ -149,8 +156,8 @@ def test_a_state_beyond_the_condition_limit_is_not_certain(robot):
             assert (called(strict, q_r[:k], q_r)[0] <= 1) == certain
 
 
-def test_a_guess_is_certain_where_newtons_steps_shrink_from_a_bounded_first_one(robot):
-    model, home = robot
+def test_a_guess_is_certain_where_newtons_steps_shrink_from_a_bounded_first_one(solved):
+    model, home = solved
     k, rng = model.known, np.random.default_rng(2)
     for size in np.geomspace(1e-5, 1.5, 16):
         d = rng.normal(size=len(home) - k)
@@ -171,3 +178,41 @@ def test_a_guess_is_certain_where_newtons_steps_shrink_from_a_bounded_first_one(
         if guard <= 1:
             np.testing.assert_allclose(found, newton(model, q_r), atol=1e-12)
             assert sign == mode(model, np.array(found))
+
+
+@pytest.mark.parametrize(("name", "sensed"), [("five_bar", False), ("rrr", True)])
+def test_kernels_are_the_models_functions_whatever_gravity_and_friction_are(name, sensed):
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    chain = ClosedChain(mechanism, sensed=sensed, backend="python")
+    rng, home = np.random.default_rng(3), chain.home.q_r
+    for gravity in (mechanism.gravity, np.array([1.0, -2.0, 3.0])):
+        other = replace(mechanism, gravity=gravity)
+        chain.update(other)
+        kernels = chain._kernels
+        model = ClosedChain(other, sensed=sensed, backend="python").model
+        k = model.known
+        q = home[:k] + 0.01 * ways(model, home, 1)[0]
+        q_r = newton(model, np.concatenate([q, home[k:]]))
+        states = {"q": q, "u": home[k:], "q_r": q_r}
+        states |= {name: rng.normal(size=k) for name in ("qd", "qdd", "w")}
+        states["memory"] = model.memory(home, rates(model, home), mode(model, home))
+        for what in ("at_once", "closing", "torques", "gravity", "mass_matrix", "coriolis_matrix",
+                     "coriolis_column", "accelerations"):  # fmt: skip
+            function = kernels.function(what)
+            arguments = [states[each] for each in function.arguments]
+            expected = np.asarray(getattr(model, what)(*arguments), dtype=float)
+            found = kernels[what](*arguments)
+            assert found.shape == function.shape
+            np.testing.assert_allclose(found.ravel(), expected.ravel(), rtol=1e-9, atol=1e-9)
+
+
+def test_the_quick_kernel_takes_single_states_and_leaves_the_rest_to_others(robot):
+    model, home = robot
+    kernels = ModelKernels(model, "python", None)
+    k = model.known
+    q, still = home[:k], np.zeros(k)
+    memory = model.memory(home, rates(model, home), mode(model, home))
+    expected = kernels.at_once(q, still, still, memory)
+    np.testing.assert_array_equal(kernels.at_once(q.tolist(), still, still, memory), expected)
+    for wrong in (q[1:], q[None], np.full(k, "x"), q + 0j):
+        assert kernels.at_once(wrong, still, still, memory) is None
