@@ -191,6 +191,38 @@ def test_a_fault_of_its_own_comes_after_the_last_word_in_one_line_with_code_1():
         assert "Traceback" not in partner.log
 
 
+HANGING = """
+import sys, time
+from robot_dynamics.ros.executable import run
+def load():
+    from robot_dynamics.ros.feed_forward_node import FeedForwardNode
+    class Hanging(FeedForwardNode):
+        def _on_payload(self, message):
+            time.sleep(8.0)
+    return Hanging
+sys.exit(run("feed_forward", load, None, lambda node: node.farewell()))
+"""
+
+
+def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume():
+    with cartesian(program=(sys.executable, "-c", HANGING), max_age=1.0) as partner:
+        set_in_motion(partner)
+        from geometry_msgs.msg import InertiaStamped
+
+        partner.payload_out.publish(InertiaStamped())
+        rest_follows(partner)
+        assert "the node's loop hung" not in partner.log, "the loop itself says so, afterwards"
+        partner.until(
+            lambda: "the node's loop hung" in partner.log,
+            "a line about it",
+            meanwhile=lambda: partner.state(JOINTS),
+        )
+        partner.until(
+            lambda: partner.counts().get("phase") == "interrupted", "the end of the command"
+        )
+        set_in_motion(partner)
+
+
 @pytest.mark.parametrize("way", ["closed", "broken", "never there"])
 def test_nobody_who_listens_is_no_reason_to_leave_without_the_last_word(way, tmp_path):
     fault = tmp_path / "fault.py"

@@ -42,9 +42,13 @@ from .feed_forward.stamps import SECOND
 from .managed import Managed
 from .parameter_requests import SERVICES, Answer, ParameterRequests, refused
 from .trajectory_effort import TrajectoryEffort
+from .watchdog import Watchdog
 
 WATCH_PERIOD = 0.1
 """s between two looks at what no message reports: lost feedback, finished models, signals"""
+
+LEAST_PATIENCE = 1.0
+"""s that the loop may hang, where max_age is less"""
 
 DIAGNOSTICS_PERIOD = 0.95
 """s, of the watch's timer: once a second"""
@@ -136,6 +140,7 @@ class FeedForwardNode(Managed):
         )
         if settings.autostart:
             self.autostart()
+        self._watchdog = Watchdog(self._patience, self._bark)
 
     # Its life
 
@@ -202,6 +207,8 @@ class FeedForwardNode(Managed):
 
     def destroy_node(self) -> None:
         """Ends a running build first."""
+        if hasattr(self, "_watchdog"):
+            self._watchdog.close()
         if hasattr(self, "_builder"):
             self._builder.close()
         if goals := getattr(self, "_goals", None):
@@ -375,7 +382,20 @@ class FeedForwardNode(Managed):
         if self.is_active:
             self._publish(self.controller.tick(self._now()))
 
+    def _patience(self) -> float:
+        """s that the loop may hang."""
+        limit = self.controller.settings.max_age
+        return max(limit, LEAST_PATIENCE) if limit and self.is_active else 0.0
+
+    def _bark(self) -> None:
+        """The loop hangs; another thread says the last words for it."""
+        torques = self.controller.last_words()
+        if torques is not None and not self._order.problem:
+            self._commands_out.publish(Float64MultiArray(data=torques.tolist()))
+
     def _on_watch(self) -> None:
+        if self._watchdog.beat():
+            self._publish(self.controller.came_back(self._now()))
         if self.is_active:
             self._publish(self.controller.watch(self._now()))
         self.drowsy.poll()

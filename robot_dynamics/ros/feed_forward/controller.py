@@ -313,6 +313,29 @@ class FeedForward:
             self.refuse("torques", error)
             return None
 
+    def last_words(self) -> Floats | None:
+        """Torques (m,) as in a farewell, for another thread while this one hangs; None: there are
+        none to say."""
+        model, q = self.model, self._last_q
+        if self._at_rest or model is None:
+            return None
+        if self.settings.on_timeout == "stop" or q is None:
+            return np.zeros(len(model.outputs))
+        still = np.zeros((1, len(q)))
+        torques = model.along(q[None], still, still[:, : len(model.joints)])[0]
+        return np.clip(torques, -model.limits, model.limits) if all_finite(torques) else None
+
+    def came_back(self, now: int) -> Torques | None:
+        """The loop hung, and the last words were said for it."""
+        self._note(
+            "torques",
+            "loop hung",
+            "the node's loop hung: the torques at rest went out, and the command is over; send a "
+            "new one",
+            anew=True,
+        )
+        return self._stopped(now)
+
     def retire(self, now: int) -> Torques | None:
         """The last torques; the command is forgotten, nothing follows until there is a new one."""
         output = self.farewell(now)

@@ -284,8 +284,8 @@ class Model:
     def along(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
         """Torques (s, m) of `outputs` at s states of a motion; NaN where there is no such state.
 
-        For joints' torques, and without sensors. Where the robot is (the way that a closed one has
-        gone) does not change.
+        Where the robot is (the way that a closed one has gone) does not change, and any thread may
+        call it. Joints that are sensed have no accelerations.
 
         Raises:
             RobotDynamicsError: see `InverseDynamics`.
@@ -293,6 +293,8 @@ class Model:
         states = np.tile(self._q, (len(q), 1)), *np.zeros((2, len(q), len(self._q)))
         states[0][:, self._read], states[1][:, self._read] = q, qd
         states[2][:, self._driven] = qdd
+        if self.wish.settings.side != "joint":
+            return self._torques(*states)
         torques: Floats = self.dynamics(*states)[:, self._out]
         return torques
 

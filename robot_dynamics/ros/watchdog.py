@@ -1,0 +1,50 @@
+"""A thread that notices when a node's loop hangs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+LOOK = 0.1
+"""s between two looks"""
+IN_A_ROW = 2
+"""Looks that have to find it hanging: a process that was stopped as a whole goes on first"""
+
+
+class Watchdog:
+    """Calls `bark`, once, when `beat` has not been called for a while; looks on from a thread.
+
+    Args:
+        patience: gives the s that may pass between two beats; 0: for good.
+        bark: is called by the thread.
+    """
+
+    def __init__(self, patience: Callable[[], float], bark: Callable[[], None]):
+        self._patience, self._bark = patience, bark
+        self._beat = time.monotonic()
+        self._barked = False
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
+        self._thread.start()
+
+    def beat(self) -> bool:
+        """The loop is alive; has it been taken for hanging since the last time?"""
+        self._beat = time.monotonic()
+        barked, self._barked = self._barked, False
+        return barked
+
+    def close(self) -> None:
+        """Look no more."""
+        self._end.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        late = 0
+        while not self._end.wait(LOOK):
+            patience = self._patience()
+            hangs = 0 < patience < time.monotonic() - self._beat
+            late = late + 1 if hangs else 0
+            if late == IN_A_ROW:
+                self._barked = True
+                self._bark()
