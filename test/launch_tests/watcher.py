@@ -34,6 +34,9 @@ PATIENCE = 120.0
 
 SECOND = 1_000_000_000
 
+LEAD = 2 * SECOND
+"""ns from a command to the begin of its motion: time to hear of it"""
+
 
 def nanoseconds(stamp: Time) -> int:
     return stamp.sec * SECOND + stamp.nanosec
@@ -69,6 +72,7 @@ class Watcher:
         self.node = rclpy.create_node("watcher", context=self._context)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self.node)
+        self.heard = 0
         self.states: dict[int, JointState] = {}
         self.efforts: dict[int, JointState] = {}
         self.commands: list[list[float]] = []
@@ -98,9 +102,12 @@ class Watcher:
         self.node.destroy_node()
         rclpy.shutdown(context=self._context)
 
-    @staticmethod
-    def _keep(messages: dict[int, JointState]) -> Callable[[JointState], None]:
-        return lambda message: messages.update({nanoseconds(message.header.stamp): message})
+    def _keep(self, messages: dict[int, JointState]) -> Callable[[JointState], None]:
+        def keep(message: JointState) -> None:
+            self.heard += 1
+            messages[nanoseconds(message.header.stamp)] = message
+
+        return keep
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
@@ -127,8 +134,9 @@ class Watcher:
         return [parameter_value_to_python(value) for value in answer.result().values]
 
     def home(self, joints: list[str]) -> np.ndarray:
-        """Where these joints stand, once both who follow a command listen."""
+        """Where these joints stand, once both who follow a command are there."""
         self.until(lambda: self.states, "joint states")
+        self.until(lambda: 0 in dict(self.diagnoses), "a node that is well")
         self.until(lambda: self.trajectory.get_subscription_count() >= 2, "both that follow")
         return of(self.states[max(self.states)], joints, "position")
 
@@ -141,9 +149,18 @@ class Watcher:
 
         self.until(near, f"{joints} at {there}")
 
+    def _catch_up(self) -> None:
+        """Take in what waits, so that the newest state is of now."""
+        for _ in range(10_000):
+            heard = self.heard
+            self._executor.spin_once(timeout_sec=0.0)
+            if self.heard == heard:
+                return
+
     def swing(self, joints: list[str], home: np.ndarray, away: np.ndarray, seconds: int) -> int:
         """Command a cubic from rest at home to rest away from there; ns, when it begins."""
-        start = max(self.states) + SECOND // 2
+        self._catch_up()
+        start = max(self.states) + LEAD
         points = [
             JointTrajectoryPoint(
                 positions=(home + part * away).tolist(),
