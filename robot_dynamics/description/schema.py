@@ -213,6 +213,9 @@ def schema() -> Schema:
         "home": _by_name(_number("rad or m"), "a configuration in which the loops are closed"),
         "locked": _by_name(_number("rad or m"), "joints held fixed at this position"),
     }
+    common["base_motion"] = _said(
+        {"type": ["string", "null"]}, "the floating joint that something else moves"
+    )
     assert set(common) == set(COMMON_KEYS)
     several = {"enum": [*PARTS, "fixed"]}
     retyped = _object(("type", "axes"), {"type": several, "axes": axes}, type="object")
