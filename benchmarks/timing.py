@@ -80,12 +80,17 @@ def machine() -> dict[str, Any]:
 
 def arguments(description: str | None, name: str) -> argparse.Namespace:
     """--json and --picture, where the results go."""
-    parser = argparse.ArgumentParser(
+    return parser(description, name).parse_args()
+
+
+def parser(description: str | None, name: str) -> argparse.ArgumentParser:
+    """The same, to which more may be added."""
+    made = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--json", type=Path, help=f"write the numbers, e.g. {name}.json")
-    parser.add_argument("--picture", type=Path, help=f"draw them, e.g. {name}.png")
-    return parser.parse_args()
+    made.add_argument("--json", type=Path, help=f"write the numbers, e.g. {name}.json")
+    made.add_argument("--picture", type=Path, help=f"draw them, e.g. {name}.png")
+    return made
 
 
 def keep(path: Path | None, results: dict[str, Any]) -> None:

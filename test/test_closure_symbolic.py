@@ -59,7 +59,8 @@ def test_the_closure_is_closed_and_its_jacobians_are_its_slopes(rrr):
 
 
 def test_the_legs_are_those_of_the_papers_energy(rrr):
-    """(33) with its misprints mended: m_s at B_i, both gravity terms of one sign."""
+    """(33) with its misprints mended: l_cL, no L_i² alone, m_s at B_i, both gravity terms of one
+    sign; the sensor's own inertia counts."""
     _, model = rrr
     g = sympy.Symbol("g", real=True)
     lagrangian = 0
@@ -76,18 +77,19 @@ def test_the_legs_are_those_of_the_papers_energy(rrr):
                 ("m_s", "m", 1),
                 ("m_l", "m", 2),
                 ("I_L", "I_zz", 0),
+                ("I_s", "I_zz", 1),
                 ("I_l", "I_zz", 2),
                 ("c_L", "c_x", 0),
                 ("c_l", "c_x", 2),
             )
         }
         L, l, m_L, m_s, m_l = (symbol[name] for name in ("L", "l", "m_L", "m_s", "m_l"))
-        I_L, I_l = symbol["I_L"], symbol["I_l"]
+        I_L, I_s, I_l = symbol["I_L"], symbol["I_s"], symbol["I_l"]
         # the paper's distances from the joints, the description's from the links' ends
         l_cL, l_cl = L + symbol["c_L"], l + symbol["c_l"]
         lagrangian += (
             (m_L * l_cL**2 + m_l * (L**2 + l_cl**2 + 2 * L * l_cl * sympy.cos(q_p)) + m_s * L**2
-             + I_L + I_l) * qd_a**2 / 2
+             + I_L + I_s + I_l) * qd_a**2 / 2
             + (m_l * (l_cl**2 + L * l_cl * sympy.cos(q_p)) + I_l) * qd_a * qd_p
             + (m_l * l_cl**2 + I_l) * qd_p**2 / 2
             - (m_L * l_cL + m_s * L + m_l * L) * g * sympy.sin(q_a)

@@ -13,6 +13,7 @@ platform, subsystems and control_model. They run in q_r = [q_a; q_s; q_p], of wh
 """
 
 from .dynamics.chain import CONDITION_LIMIT, ClosedChain
+from .dynamics.constraint_forces import ConstraintForces
 from .dynamics.subsystems import Subsystems
 from .geometry.assembly import AssemblyMode, assembly_modes
 from .geometry.kinematic_state import KinematicState
@@ -27,6 +28,7 @@ __all__ = [
     "AssemblyMode",
     "ClosedChain",
     "ClosureSolver",
+    "ConstraintForces",
     "Fit",
     "KinematicState",
     "LoopGeometry",

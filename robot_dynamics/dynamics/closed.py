@@ -6,11 +6,15 @@ J T, and a wrench on a link makes the torques Tᵀ Jᵀ w.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..closure import ClosedChain
+from ..closure import ClosedChain, ConstraintForces
+from ..closure.dynamics.platform import platform_links
 from ..errors import InputError, wrong
+from ..mechanism import Mechanism
 from ..scalar import Floats
 from .tree import Tree
 
@@ -36,6 +40,35 @@ def _fitting(tau: Floats, rest: Floats) -> Floats:
     if tau.ndim == 0 or tau.shape[-1] != rest.shape[-1]:
         raise wrong(InputError, "tau", tau.shape, f"shape (…, {rest.shape[-1]})")
     return tau
+
+
+def constraint_forces(
+    closed: ClosedChain,
+    tree_of: Callable[[Mechanism], Tree],
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    wrenches: Mapping[str, Floats],
+) -> ConstraintForces:
+    """See `InverseDynamics.constraint_forces`."""
+    if not wrenches:
+        return closed.constraint_forces(q, qd, qdd)
+
+    def pushes(mechanism: Mechanism, q_tree: Floats) -> tuple[Floats, Floats]:
+        tree = tree_of(mechanism)
+        tau, at_P = np.zeros(1), np.zeros(6)
+        on_platform = platform_links(mechanism)
+        for link, wrench in wrenches.items():
+            tau = tau + tree.wrench_torques(q_tree, link, wrench)
+            if link in on_platform:
+                P = tree.pose(q_tree, str(mechanism.platform))[..., :3, 3]
+                arm = tree.pose(q_tree, link)[..., :3, 3] - P
+                moment = wrench[..., 3:] + np.cross(arm, wrench[..., :3])
+                force = np.broadcast_to(wrench[..., :3], moment.shape)
+                at_P = at_P + np.concatenate([force, moment], axis=-1)
+        return tau, at_P
+
+    return closed.constraint_forces(q, qd, qdd, pushes)
 
 
 class OfTree:

@@ -13,7 +13,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..closure import CONDITION_LIMIT, ClosedChain
+from ..closure import CONDITION_LIMIT, ClosedChain, ConstraintForces
 from ..codegen.kernel import checked_threads, put
 from ..errors import InputError, choices, wrong
 from ..formulations.equations import TERMS
@@ -122,6 +122,7 @@ class InverseDynamics:
         self._motors: MotorSide | None = None
         self._regressor: RegressorKernel | None = None
         self._tree: Tree | None = None
+        self._freed: Tree | None = None
         if isinstance(chain, ClosedChain):
             # home closed, joints held that do no work
             mechanism = chain.mechanism
@@ -218,6 +219,31 @@ class InverseDynamics:
                 for link, wrench in acting.items():
                     tau = tau - opened.wrench_torques(link, wrench)
         return tau if out is None else put(out, tau)
+
+    def constraint_forces(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+    ) -> ConstraintForces:
+        """What holds a robot with loops together at q, qd, qdd (…, n), of the chosen terms: the
+        multipliers λ, the wrench [force; moment] in each loop's joint (…, 6), and that between the
+        platform and its legs.
+
+        Args:
+            wrenches: as in a call.
+
+        Raises:
+            InputError: a wrong shape, an unknown link, or a robot without loops.
+            ClosureError: as in a call.
+        """
+        acting = {k: inputs.wrench(k, each) for k, each in (wrenches or {}).items()}
+        with self._changing:
+            if self.closed is None:
+                raise wrong(InputError, "constraint_forces", "no loops", "a robot with loops")
+            return closed_robots.constraint_forces(self.closed, self._tree_with, q, qd, qdd, acting)
 
     def forward(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, out: Floats | None = None
@@ -323,16 +349,25 @@ class InverseDynamics:
 
     def _tree_of(self, robot: _Robot) -> Tree:
         if not robot.tree:
-            tree, o = self._tree, self._options
+            tree = self._tree
             mechanism = _tree(robot)
             try:
                 made = tree.over(mechanism) if tree else None
             except Recompile:
                 made = None
-            names = ("rotors", "terms", "friction_smoothing", "backend", "threads")
-            robot.tree.append(made or Tree(mechanism, **{name: o[name] for name in names}))
+            robot.tree.append(made or self._new_tree(mechanism))
             self._tree = robot.tree[0]
         return robot.tree[0]
+
+    def _tree_with(self, mechanism: Mechanism) -> Tree:
+        """The tree of a closed robot with its platform on no leg; the caller holds `_changing`."""
+        if self._freed is None:
+            self._freed = self._new_tree(mechanism)
+        return self._freed
+
+    def _new_tree(self, mechanism: Mechanism) -> Tree:
+        names = ("rotors", "terms", "friction_smoothing", "backend", "threads")
+        return Tree(mechanism, **{name: self._options[name] for name in names})
 
     def _opened(self, q: ArrayLike, qd: ArrayLike | None = None) -> OfTree:
         """A closed robot's tree at a state; the caller holds `_changing`."""

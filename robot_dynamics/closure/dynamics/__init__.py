@@ -9,5 +9,6 @@
 | kernels.py         | the model compiled                                                       |
 | continuation.py    | one state after another: what a call leaves for the next                 |
 | sharing.py         | more motors than degrees of freedom                                      |
+| constraint_forces.py | the multipliers (36), (38), and what the closures hold                 |
 | chain.py           | `ClosedChain`: all of it over floats                                     |
 """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from ..geometry.kinematic_state import KinematicState
 from ..geometry.mobility import LEFT_OUT_TOLERANCE
 from ..geometry.prepared import prepared
 from ..geometry.solver import ClosureSolver
+from .constraint_forces import ConstraintForces, LoopForces
 from .continuation import Continuation, Readings
 from .control_model import ClosedModel
 from .kernels import ModelKernels
@@ -49,6 +51,8 @@ class ClosedChain:
         formulation, rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`;
             the formulation is that of the legs.
         sensed: take q = [q_a, q_s] instead of q_a.
+        free_platform: let the platform stand on no leg, joined to all of them by closures; it
+            always does with `sensed`. Without, no torque depends on it.
         condition_limit: of the passive Jacobian; beyond it a state is refused.
 
     Raises:
@@ -67,6 +71,7 @@ class ClosedChain:
         terms: Iterable[str] = TERMS,
         friction_smoothing: float = 0.0,
         sensed: bool = False,
+        free_platform: bool = False,
         condition_limit: float = CONDITION_LIMIT,
         backend: str = "auto",
         threads: int | None = None,
@@ -80,6 +85,7 @@ class ClosedChain:
             "terms": terms,
             "friction_smoothing": friction_smoothing,
             "sensed": sensed,
+            "free_platform": sensed or free_platform,
             "condition_limit": condition_limit,
             "backend": backend,
             "threads": threads,
@@ -99,6 +105,7 @@ class ClosedChain:
             )
         parts = self._taken_apart(mechanism)
         self.sensed = sensed
+        self._freed: ClosedChain | None = None
         self.condition_limit = condition_limit
         # with sensors that of the same mechanism with its platform on no leg
         is_its = (solver.geometry.free is None) == (parts.geometry.free is None)
@@ -132,7 +139,7 @@ class ClosedChain:
     def _taken_apart(self, mechanism: Mechanism) -> Subsystems:
         names = ("formulation", "rotors", "terms", "friction_smoothing")
         choices = {name: self._choices[name] for name in names}
-        return Subsystems.of(mechanism, free=self._choices["sensed"], **choices)
+        return Subsystems.of(mechanism, free=self._choices["free_platform"], **choices)
 
     # --- copies: what was built is built again, or shared where it never changes --------------
 
@@ -263,15 +270,16 @@ class ClosedChain:
     def _own(self, start: KinematicState) -> KinematicState:
         """A state of this mechanism in the coordinates of this model."""
         names = start.functions.geometry.names
-        if names == self.coordinate_names or start.q_r.shape != (len(names),):
+        if names == self.coordinate_names or start.q_r.shape[-1:] != (len(names),):
             return start
-        known = dict(zip(names, start.q_r, strict=True))
+        known = dict(zip(names, np.moveaxis(start.q_r, -1, 0), strict=True))
         free = self.model.geometry.free
         if free and not known.keys() >= set(free.coordinates):
-            known |= dict(zip(free.coordinates, free.at(start.platform_pose), strict=True))
+            places = np.moveaxis(free.at(start.platform_pose), -1, 0)
+            known |= dict(zip(free.coordinates, places, strict=True))
         if not known.keys() >= set(self.coordinate_names):
             return start
-        return self.solver.state(np.array([known[name] for name in self.coordinate_names]))
+        return self.solver.state(np.stack([known[name] for name in self.coordinate_names], axis=-1))
 
     # --- dynamics ---------------------------------------------------------------------------
 
@@ -389,6 +397,55 @@ class ClosedChain:
     def monitored(self, readings: Floats) -> Readings | None:
         """See `Continuation.monitored`."""
         return self._continuation.monitored(readings)
+
+    def constraint_forces(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        pushes: Callable[[Mechanism, Floats], tuple[Floats, Floats]] | None = None,
+    ) -> ConstraintForces:
+        """The multipliers of (36) and (38) at q, qd, qdd (…, k), and their forces.
+
+        Args:
+            pushes: from the tree (see `tree`) and its q (…, n), in the order of its joints, what
+                wrenches from outside do: (Σ Jᵀ w (…, n), the wrench at P (…, 6) of those on the
+                platform).
+
+        Raises:
+            ClosureError: a state that can't be closed or is too near a singularity.
+            InputError: a wrong shape.
+        """
+        q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
+        self._sound(q)
+        with_all = self._with_all_closures()
+        state = with_all._own(self.forward(q, qd))
+        out = with_all._kernels["generalised_forces"](state.q_r, qd, qdd)
+        n, geometry = len(with_all.coordinate_names), with_all.model.geometry
+        tau_r, f_c = out[..., :n], -out[..., n:]
+        if pushes is not None:
+            names = with_all.tree.joint_names
+            order = [with_all.coordinate_names.index(name) for name in names]
+            back = [names.index(name) for name in with_all.coordinate_names]
+            outside, on_platform = pushes(with_all.tree, state.q_r[..., order])
+            tau_r = tau_r - outside[..., back]
+            f_c = f_c + on_platform if f_c.shape[-1] else f_c
+        return with_all._loop_forces(state, tau_r, f_c if geometry.free else None)
+
+    @cached_property
+    def _loop_forces(self) -> LoopForces:
+        return LoopForces(self.model.geometry)
+
+    def _with_all_closures(self) -> ClosedChain:
+        """The same robot with its platform on no leg: all of its joints are closures."""
+        if self._choices["free_platform"]:
+            return self
+        if self._freed is None:
+            choices = {**self._choices, "free_platform": True}
+            self._freed = ClosedChain(self.mechanism, **choices)
+        elif self._freed.mechanism is not self.mechanism:
+            self._freed.update(self.mechanism)
+        return self._freed
 
     def update(self, mechanism: Mechanism) -> None:
         """Take over gravity, friction and inertias of a mechanism of the same geometry."""

@@ -332,7 +332,7 @@ class Continuation:
         memory, there = self._walked(q, memory)
         if there:
             return memory, 0.0
-        if self.kernels.model.geometry.hinged is not None:
+        if self.kernels.model.hinged is not None:
             # the readings say it all
             row = self.kernels["closing"](q, self._configuration(memory)[self._k :])
             if np.isfinite(row).all():

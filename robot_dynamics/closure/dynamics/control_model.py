@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...scalar import Array, Scalar, array, zeros
+from ..geometry.hinged_platform import HingedPlatform
 from ..geometry.linear import Eliminated, Orthogonalised, Pivots
 from ..geometry.loop_geometry import LoopGeometry
 from ..geometry.position import BOUND, CONTRACTION
@@ -96,8 +97,8 @@ class ClosedModel:
         k = self.known
         if not len(u):
             return array([*q, *u]), 0.0
-        if self.geometry.hinged is not None:
-            return array([*q, *self.geometry.hinged.solved(q, u)]), 0.0
+        if self.hinged is not None:
+            return array([*q, *self.hinged.solved(q, u)]), 0.0
         squares: list[Scalar] = []
         for _ in range(steps):
             q_r = array([*q, *u])
@@ -113,6 +114,11 @@ class ClosedModel:
             last, before = squares[-1], squares[-2]
             guard = guard + last * last / (REST**2 * (before + _ROUNDING))
         return array([*q, *u]), guard
+
+    @property
+    def hinged(self) -> HingedPlatform | None:
+        """Where the readings say it all, and nothing is solved."""
+        return self.geometry.hinged if self.sensed else None
 
     @property
     def says_too_much(self) -> bool:
@@ -139,6 +145,16 @@ class ClosedModel:
     def torques(self, q_r: Array, qd: Array, qdd: Array) -> Array:
         """τ (n_a,) of the chosen terms."""
         return _Projection(self, q_r).torques(qd, qdd)
+
+    def generalised_forces(self, q_r: Array, qd: Array, qdd: Array) -> Array:
+        """[τ_r (n_r,); D_x a + C_x v + G_x (6,), if there is a platform] of the chosen terms."""
+        projection = _Projection(self, q_r)
+        rates = projection.rates(qd)
+        moving = (q_r, rates, projection.rates(qdd), projection.bending(rates, rates))
+        wrench = (
+            () if self.geometry.pose_constraints is None else self.parts.platform_wrench(*moving)
+        )
+        return array([*self.parts.torques(*moving), *wrench])
 
     def gravity(self, q_r: Array) -> Array:
         """G (n_a,)."""

@@ -68,12 +68,14 @@ class ModelKernels:
         readings, rows = a + m.geometry.sensed, len(m.geometry.constraints.rows)
         sizes = {"q": k, "qd": k, "qdd": k, "w": k, "q_r": n, "u": n - k, "memory": memory}
         sizes["readings"] = readings
+        platform = 0 if m.geometry.pose_constraints is None else 6
         arguments, shape = {
             "at_once": (("q", "qd", "qdd", "memory"), (memory,)),
             "closing": (("q", "u"), (n + 3,)),
             "monitored": (("readings", "memory"), (memory + readings + 2 * rows,)),
             "accelerations": (("q_r", "qd", "qdd"), (n,)),
             "torques": (("q_r", "qd", "qdd"), (a,)),
+            "generalised_forces": (("q_r", "qd", "qdd"), (n + platform,)),
             "gravity": (("q_r",), (a,)),
             "mass_matrix": (("q_r",), (a, k)),
             "coriolis_matrix": (("q_r", "qd"), (a, k)),

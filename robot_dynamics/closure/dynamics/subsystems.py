@@ -23,6 +23,7 @@ from ...formulations.layout import shaped
 from ...mechanism import Inertial, Mechanism
 from ...mechanism.base_parameters import Moments
 from ...scalar import Array, Scalar, array, zeros
+from ..geometry.kinematics import FrameMotion
 from ..geometry.loop_geometry import LoopGeometry
 from . import platform
 
@@ -74,12 +75,7 @@ class Subsystems:
         if self.geometry.pose_constraints is None:
             return tau
         frame = self.geometry.platform_frame(q, qd)
-        # a = J_C q̈_r + J̇_C q̇_r
-        linear = frame.V @ array(qdd) + frame.V_rate @ array(qd)
-        angular = frame.W @ array(qdd) + frame.W_rate @ array(qd)
-        wrench = platform.motion_wrench(
-            self.body, frame.rotation, frame.omega, array([*linear, *angular])
-        )
+        wrench = self._platform_motion(frame, qd, qdd)
         # J_Cᵀ (D_x a + C_x v)
         return tau + frame.V.T @ wrench[:3] + frame.W.T @ wrench[3:]
 
@@ -102,20 +98,50 @@ class Subsystems:
         qdd_free is what the joints accelerate by at q̈_a = 0, Ṫ q̇_a: it belongs to the Coriolis
         terms, as q̇_r does.
         """
-        terms, still = self.legs.terms, zeros(len(qdd))
-        moving = "coriolis" in terms
-        acceleration = array(qdd) if "inertia" in terms else still
-        if moving:
-            acceleration = acceleration + array(qdd_free)
+        terms = self.legs.terms
         # all of the rotors' motion is one term
         tau = self._legs(self.legs.of_rotors, q, qd, array(qdd) + array(qdd_free))
-        if moving or "inertia" in terms:
-            tau = tau + self._of_links(q, qd if moving else still, acceleration)
+        if "coriolis" in terms or "inertia" in terms:
+            tau = tau + self._of_links(q, *self._moving(qd, qdd, qdd_free))
         if "gravity" in terms:
             tau = tau + self.gravity(q)
         if "friction" in terms:
             tau = tau + self.friction(qd)
         return tau
+
+    def platform_wrench(self, q: Array, qd: Array, qdd: Array, qdd_free: Array) -> Array:
+        """D_x a + C_x v + G_x (6,) of the chosen terms, arguments as in `torques`; with a platform.
+
+        It is what legs and surroundings do to the platform: -f_c + Q_x.
+        """
+        terms, wrench = self.legs.terms, zeros(6)
+        qd, qdd = self._moving(qd, qdd, qdd_free)
+        frame = self.geometry.platform_frame(q, qd)
+        if "coriolis" in terms or "inertia" in terms:
+            wrench = self._platform_motion(frame, qd, qdd)
+        if "gravity" in terms:
+            wrench = wrench + platform.gravity_wrench(
+                self.body, frame.rotation, self.gravity_vector
+            )
+        return wrench
+
+    def _moving(self, qd: Array, qdd: Array, qdd_free: Array) -> tuple[Array, Array]:
+        """(q̇_r, q̈_r) of the chosen terms of the links."""
+        terms, still = self.legs.terms, zeros(len(qdd))
+        moving = "coriolis" in terms
+        acceleration = array(qdd) if "inertia" in terms else still
+        if moving:
+            acceleration = acceleration + array(qdd_free)
+        return (qd if moving else still), acceleration
+
+    def _platform_motion(self, frame: FrameMotion, qd: Array, qdd: Array) -> Array:
+        """D_x a + C_x v (6,)"""
+        # a = J_C q̈_r + J̇_C q̇_r
+        linear = frame.V @ array(qdd) + frame.V_rate @ array(qd)
+        angular = frame.W @ array(qdd) + frame.W_rate @ array(qd)
+        return platform.motion_wrench(
+            self.body, frame.rotation, frame.omega, array([*linear, *angular])
+        )
 
     def _legs(self, function: Callable[..., Array], *vectors: Array) -> Array:
         """A function of the tree in the mechanism's order, in the order of q_r."""

@@ -45,18 +45,21 @@ class FreePlatform:
         return len(self.coordinates) == 3
 
     def at(self, pose: Floats) -> Floats:
-        """The coordinates of the platform's link at a pose (4, 4)."""
+        """The coordinates (…, 3 or 6) of the platform's link at poses (…, 4, 4)."""
         A = self.axes
-        x, y, z = A.T @ (pose[:3, 3] - self.reference.translation)
+        place = (pose[..., :3, 3] - self.reference.translation) @ A
         # the rotation from the reference, along the axes: Rx(α) Ry(β) Rz(γ)
-        R = A.T @ pose[:3, :3] @ self.reference.rotation.T @ A
-        turn = np.arctan2(R[1, 0], R[0, 0])
+        R = A.T @ pose[..., :3, :3] @ self.reference.rotation.T @ A
         if self.is_planar:
-            return np.array([x, y, turn])
-        alpha = np.arctan2(-R[1, 2], R[2, 2])
-        beta = np.arctan2(R[0, 2], np.hypot(R[0, 0], R[0, 1]))
-        gamma = np.arctan2(-R[0, 1], R[0, 0])
-        return np.array([x, y, z, alpha, beta, gamma])
+            turns = [np.arctan2(R[..., 1, 0], R[..., 0, 0])]
+        else:
+            turns = [
+                np.arctan2(-R[..., 1, 2], R[..., 2, 2]),
+                np.arctan2(R[..., 0, 2], np.hypot(R[..., 0, 0], R[..., 0, 1])),
+                np.arctan2(-R[..., 0, 1], R[..., 0, 0]),
+            ]
+        slides = place[..., : len(self.coordinates) - len(turns)]
+        return np.concatenate([slides, np.stack(turns, axis=-1)], axis=-1)
 
 
 def free_platform(mechanism: Mechanism) -> FreePlatform | None:

@@ -114,6 +114,8 @@ def explore(
             expected="a configuration in which all loops are closed",
         )
 
+    # measured where it is closed: how home was rounded makes no difference
+    row_scale, column_scale = _scales(geometry, rows, jacobian(home))
     places = [home, *_neighbours(home, error, scaled, column_scale)]
     ranks = [_rank(scaled(q)) for q in places]
     n, rank = len(home), max(ranks)

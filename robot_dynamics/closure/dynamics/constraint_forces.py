@@ -1,0 +1,95 @@
+"""What holds a closed mechanism together: the multipliers of (36) and (38), and their forces.
+
+    τ_r = [τ; 0] + J_φᵀ λ,   J_φ = ∂φ/∂q_r
+
+The passive joints have no motors: λ = J_passive⁻ᵀ τ_passive. A row of places along a is a force
+λ a on the successor, one of directions a · b = 0 a moment λ b × a; the predecessor takes the
+opposite. Redundant rows share what they hold in a way that no rigid model knows: those that are
+left out hold nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...scalar import Array, Floats, array, cross, zeros
+from ..geometry.constraints import LOCKED
+from ..geometry.functions import fast
+from ..geometry.kinematic_state import KinematicState
+from ..geometry.loop_geometry import LoopGeometry
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintForces:
+    """Of one state, or of a batch (…)."""
+
+    platform: Floats | None
+    """f_c (…, 6): [force, N; moment about P, N·m] that the platform exerts on its legs, on base
+    axes; None: no platform stands between legs"""
+    loops: Mapping[str, Floats]
+    """(…, 6) by the loop's name: [force, N; moment about its point, N·m] that its predecessor
+    exerts on its successor, on base axes. The joint that the platform hangs on in the description
+    is a loop as well, by the joint's name; its successor is the platform"""
+    multipliers: Floats
+    """λ (…, m): N, and N·m a sine of the angle, of `rows`"""
+    rows: tuple[str, ...]
+    """Which row of which loop each multiplier belongs to"""
+
+
+class LoopForces:
+    """From the forces τ_r (…, n_r) at the coordinates to those in the closures."""
+
+    def __init__(self, geometry: LoopGeometry):
+        self._geometry = geometry
+        count = len(geometry.constraints.rows)
+        self._directions = fast(
+            lambda q: _directions(geometry, q), [len(geometry.names)], (count, 6)
+        )
+
+    def __call__(
+        self, state: KinematicState, tau_r: Floats, f_c: Floats | None
+    ) -> ConstraintForces:
+        """At a state, of the forces that it takes."""
+        geometry, functions = self._geometry, state.functions
+        J = state.J[..., functions.actuated :]
+        # J_passiveᵀ λ = τ_passive, with rows as they are scaled
+        right = tau_r[..., functions.actuated :, None]
+        scaled = np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0]
+        multipliers = scaled * functions.kept_scale
+        wrenches = multipliers[..., None] * self._directions(state.q_r)[..., functions.kept, :]
+        rows = geometry.constraints.rows
+        kept = [rows[i] for i in functions.kept]
+        found = {
+            loop.name: np.sum(
+                wrenches[..., [k for k, row in enumerate(kept) if row.loop == loop.name], :],
+                axis=-2,
+            )
+            for loop in geometry.constraints.loops
+        }
+        if geometry.free is not None:
+            # what goes along with the platform's orientation is a part of the same joint
+            own, along = geometry.constraints.loops[0].name, geometry.constraints.loops[-1].name
+            found[own] = found[own] + found.pop(along)
+        described = {loop.name: loop for loop in geometry.described.loops}
+        for loop in geometry.mechanism.loops:
+            if (
+                loop.name in described
+                and loop.successor.link != described[loop.name].successor.link
+            ):
+                found[loop.name] = -found[loop.name]
+        return ConstraintForces(f_c, found, multipliers, tuple(map(str, kept)))
+
+
+def _directions(geometry: LoopGeometry, q: Array) -> Array:
+    """(m, 6): the wrench on the successor of each row's multiplier 1."""
+    constraints, rows = geometry.constraints, []
+    for loop, (p, s) in zip(constraints.loops, constraints.frames(q), strict=True):
+        places, normals = LOCKED[loop.type]
+        fixed = constraints.axes if constraints.has_fixed_axes(loop) else None
+        axes = p.rotation if fixed is None else fixed
+        rows += [[*axes[:, axis], *zeros(3)] for axis in places]
+        rows += [[*zeros(3), *cross(s.rotation[:, b], p.rotation[:, a])] for a, b in normals]
+    return array(rows).reshape(len(rows), 6)
