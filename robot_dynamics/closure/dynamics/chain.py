@@ -414,8 +414,14 @@ class ClosedChain:
 
         Raises:
             ClosureError: a state that can't be closed or is too near a singularity.
-            InputError: a wrong shape.
+            InputError: a wrong shape, or more motors than degrees of freedom.
         """
+        if self._sharing is not None:
+            raise wrong(
+                InputError, "constraint_forces",
+                f"{len(self.actuated_names)} motors that share the work",
+                "as many motors as degrees of freedom",
+            )  # fmt: skip
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         self._sound(q)
         with_all = self._with_all_closures()
