@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from robots import (
 )
 
 import robot_dynamics as rd
+from robot_dynamics.mechanism import Joint, Pose
 from robot_dynamics.mechanism.base_parameters import FARTHEST, sparse_frames
 from robot_dynamics.mechanism.transform import standard_form
 
@@ -208,6 +210,21 @@ TILTED = "".join(
         "</robot>",
     ]
 )
+
+
+@pytest.mark.parametrize("unit", [2.0**-10, 2.0**10])
+def test_frames_are_chosen_alike_whatever_the_unit_of_length(unit):
+    def in_units(joint: Joint) -> Joint:
+        return replace(joint, origin=Pose(joint.origin.rotation, unit * joint.origin.translation))
+
+    for seed in range(10):
+        tree = standard_form(rd.load(rounded_urdf(seed, joints=8)))
+        links = tuple(replace(link, joint=in_units(link.joint)) for link in tree.links)
+        moved, other = sparse_frames(tree), sparse_frames(replace(tree, links=links))
+        for one, same in zip(moved.links, other.links, strict=True):
+            expected, found = in_units(one.joint).origin, same.joint.origin
+            np.testing.assert_array_equal(found.translation, expected.translation)
+            np.testing.assert_array_equal(found.rotation, expected.rotation)
 
 
 def test_frames_stay_within_reach_and_tilts_of_a_urdfs_rounding_stay_in_them():
