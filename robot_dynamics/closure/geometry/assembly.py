@@ -9,7 +9,7 @@ import numpy as np
 
 from ...mechanism import Attachment, Mechanism
 from ...scalar import Floats
-from .closing import TRIES, Closing
+from .closing import Closing
 from .functions import fast
 from .kinematics import TreeMotion
 from .prepared import mended
@@ -19,9 +19,6 @@ SAME = 1e-5
 """m and cosines: links that are no farther apart are in one place"""
 SINGULAR = 1e6
 """Condition number from which on a configuration is no assembly mode"""
-FEW_TRIES = 8
-MANY_JOINTS = 30
-"""Joints above which a search takes long, and is tried but a few times"""
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,8 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
 
     Args:
         mechanism: with loops. Joints that `home` leaves out begin at 0.
-        tries: how many poses of the passive joints the search begins at.
+        tries: how many poses of the passive joints the search begins at; None: 40, or 8 for more
+            than 30 joints.
 
     Raises:
         DescriptionError, ClosureError: home can't be closed, or the motors don't hold it.
@@ -51,8 +49,6 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
     for complaint in complaints:
         rest |= complaint.home
     geometry, n = solver.geometry, len(solver.geometry.names)
-    if tries is None:
-        tries = TRIES if n <= MANY_JOINTS else FEW_TRIES
     home = solver.mobility.home
     closing = _closing(solver)
     found = [home, *closing.from_anywhere(home, np.arange(n) >= geometry.actuated, tries)]

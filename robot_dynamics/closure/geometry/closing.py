@@ -24,6 +24,9 @@ LONGEST = 0.5
 MOST_STEPS = 200
 TRIES = 40
 """Other poses of the passive joints to begin at, where the given one does not lead to a closure"""
+FEW_TRIES = 8
+MANY_JOINTS = 30
+"""Joints above which a try takes long, and few are made"""
 CLOSED = 1e-8
 """rad, or shares of the size: where the method has arrived; it goes on down to rounding"""
 ROUNDING = 1e-15
@@ -96,8 +99,10 @@ class Closing:
                 damping *= 4
         return q if np.max(abs(e), initial=0.0) <= CLOSED else None
 
-    def from_anywhere(self, q: Floats, free: Mask, tries: int = TRIES) -> list[Floats]:
+    def from_anywhere(self, q: Floats, free: Mask, tries: int | None = None) -> list[Floats]:
         """Closures (n_r,) found from seeded poses of the free joints, the nearest to q first."""
+        if tries is None:
+            tries = TRIES if len(q) <= MANY_JOINTS else FEW_TRIES
         generator = np.random.default_rng(0)
         found: list[Floats] = []
         for attempt in range(tries):
