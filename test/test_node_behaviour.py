@@ -113,6 +113,13 @@ def test_commanded_feedback_reads_the_joints_besides_from_joint_states():
     close(found, (10.0 * 0.5**2 + 5.0 * 0.7**2) * 2.0 + 2 * 5.0 * 0.7 * 0.1 * 0.2)
 
 
+def test_gravity_is_what_the_parameter_says_on_a_base_that_is_tilted():
+    bench = Bench(gravity=[G, 0.0, 0.0])
+    bench.accelerate(0.0, 0.0)
+    # gravity along x: V = m g l sin q
+    close(bench.state(0.1, 0.4, 0.0), MASS * G * ARM * math.cos(0.4))
+
+
 def test_terms_left_out_are_not_in_the_torque():
     bench = Bench(terms=["inertia", "coriolis", "friction", "rotors"])
     bench.accelerate(0.0, 3.0)

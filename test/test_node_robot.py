@@ -281,6 +281,22 @@ def test_a_wrong_parameter_before_the_description_is_mended_without_the_descript
         torques_become(partner, 3.0 * (2.0 + G))
 
 
+def test_a_locked_description_stays_and_gravity_is_a_parameter():
+    with Partner(lock_description=True, command_timeout=0.0, max_age=20.0) as partner:
+        partner.description_out.publish(String(data=lift()))
+        torques_become(partner, 3.0 * (2.0 + G))
+        partner.description_out.publish(String(data=lift(mass=4.0)))
+        partner.until(
+            lambda: "rejected: description: locked" in partner.counts(), "a refusal of another one"
+        )
+        torques_become(partner, 3.0 * (2.0 + G))
+        assert partner.set_parameters(gravity=[0.0, 0.0, -1.6]).successful
+        torques_become(partner, 3.0 * (2.0 + 1.6))
+        assert "three numbers" in partner.set_parameters(gravity=[1.0]).reason
+        assert partner.set_parameters(gravity=[]).successful
+        torques_become(partner, 3.0 * (2.0 + G))
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_node_ends_while_it_builds_and_leaves_no_process_behind(number):
     with Partner() as partner:

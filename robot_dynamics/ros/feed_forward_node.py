@@ -78,7 +78,7 @@ class FeedForwardNode(Managed):
     def __init__(self) -> None:
         self._requests = ParameterRequests()
         super().__init__("feed_forward")
-        self._heard = ""
+        self._heard, self._had_a_robot = "", False
         self._clock = self.get_clock()
         warnings.showwarning = lambda message, *_: self._warn(message)
         settings = self._declare()
@@ -276,6 +276,11 @@ class FeedForwardNode(Managed):
     # The robot
 
     def _on_description(self, message: String) -> None:
+        locked = self._builder.settings.lock_description and self._had_a_robot
+        if locked and message.data != self._heard:
+            told = RefusedError("locked", "the robot stays, as lock_description says")
+            self.controller.refuse("description", told)
+            return
         self._heard = message.data
         if self.state not in ("inactive", "active"):
             return
@@ -332,6 +337,7 @@ class FeedForwardNode(Managed):
         if old is not None and not old.has_the_joints_of(model):
             self._publish(self.controller.farewell(self._now()))
         self.controller.adopt(model)
+        self._had_a_robot = True
         if old is None:
             # what is there by now stays: the collector need not look at it between two states
             gc.freeze()

@@ -82,6 +82,8 @@ class Model:
                 f"motors {listed(self.dynamics.actuated_names)} that share the work",
                 f"as many motors as degrees of freedom, {len(self.dynamics.joint_names)}",
             )
+        if settings.gravity:
+            self.dynamics.gravity_vector = settings.gravity
         for link, payload in wish.payloads.items():
             self.dynamics.set_payload(link, payload)
         names, locked = self.dynamics.joint_names, settings.locked

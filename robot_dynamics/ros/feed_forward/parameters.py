@@ -93,6 +93,24 @@ PARAMETERS = (
         read_only=True,
     ),
     Parameter(
+        "lock_description",
+        "bool",
+        False,
+        "",
+        "the first robot from `robot_description` stays: other texts are refused",
+        read_only=True,
+    ),
+    Parameter(
+        "gravity",
+        "double_array",
+        (),
+        "m/s²",
+        "gravity's x, y and z in the base's axes, as of a base that is mounted on a wall; not set: "
+        "the description's",
+        minimum=-1000.0,
+        maximum=1000.0,
+    ),
+    Parameter(
         "autostart",
         "bool",
         True,
@@ -400,6 +418,8 @@ class Settings:
     """The values of the parameters, checked."""
 
     description: str
+    lock_description: bool
+    gravity: tuple[float, ...]
     autostart: bool
     formulation: str
     rotors: str
@@ -450,6 +470,8 @@ class Settings:
             }
         )
         _ = settings.locked
+        if settings.gravity and len(settings.gravity) != 3:
+            raise wrong(InputError, "gravity", list(settings.gravity), "three numbers: x, y and z")
         return settings
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
