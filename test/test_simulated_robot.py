@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -101,6 +102,18 @@ def test_without_a_clock_of_its_own_a_robot_is_stamped_by_the_walls():
         assert abs(time.time() - robot.times[-1] / SECOND) < 30
         assert {b - a for a, b in zip(robot.times, robot.times[1:], strict=False)} >= {PERIOD}
         assert robot.stop() == 0
+
+
+@pytest.mark.parametrize("program", ["node", "simulated_robot", "trajectory_source"])
+def test_signals_are_handled_before_anything_heavy_is_imported(program):
+    """Else one that comes meanwhile leaves a traceback."""
+    code = (
+        f"import sys, robot_dynamics.ros.{program};"
+        "heavy = {'rclpy', 'mujoco', 'numpy', 'yaml', 'lxml'} & set(sys.modules);"
+        "assert not heavy, heavy"
+    )
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
 
 
 def test_on_the_topic_it_finds_its_robot_and_on_the_clock_of_another_its_time():

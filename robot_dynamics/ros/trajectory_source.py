@@ -1,147 +1,23 @@
-"""The executable `trajectory_source`: asks once for a smooth motion, as a planner would.
-
-It publishes one JointTrajectory on `joint_trajectory` as soon as joint states come and as many
-subscribers are there as `subscribers` says; it rests for `lead` seconds from the newest state on.
-The motion is a swing of each joint, or that of a `file` (a JointTrajectory as YAML, as
-`robot_dynamics excite` writes it). To where a file's motion begins the robot is first moved from
-where it is, slower than the motion itself.
-"""
+"""The executable `trajectory_source`: its entry point, light to import."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import numpy as np
-import rclpy
-from builtin_interfaces.msg import Duration, Time
-from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
-from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-
-from ..description.motion_file import read_motion
-from ..errors import InputError, wrong
-from ..motion.swing import Motion
-from ..motion.trajectory import Trajectory, Waypoints
-from ..scalar import Floats
 from .executable import run
-from .feed_forward.refusal import RefusedError
-from .feed_forward.stamps import SECOND, stamped
-
-PERIOD = 0.05
-"""s between two looks whether all are there"""
-
-APPROACH = 0.3
-"""Of the motion's own largest rates, on the way to its beginning; rad/s or m/s where it has none"""
 
 
-class TrajectorySource(Node):  # type: ignore[misc]
-    """Publishes the motion of its parameters, once."""
+def _load() -> Callable[[], Any]:
+    from .trajectory_source_node import TrajectorySource
 
-    def __init__(self) -> None:
-        super().__init__("trajectory_source")
-        self._motion, self._joints = self._declared()
-        self._spacing = self.declare_parameter("spacing", 0.01).value
-        self._lead = round(self.declare_parameter("lead", 0.2).value * SECOND)
-        self._subscribers = self.declare_parameter("subscribers", 1).value
-        self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
-        self._newest: int | None = None
-        self._position: dict[str, float] = {}
-        self._states = self.create_subscription(JointState, "joint_states", self._on_state, 10)
-        # by the wall: simulated time may wait for the motion
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._timer = self.create_timer(PERIOD, self._on_timer, clock=steady)
-        self._said = False
-
-    def _declared(self) -> tuple[Motion | Waypoints, list[str]]:
-        """(the motion, its joints)"""
-        names, numbers = rclpy.Parameter.Type.STRING_ARRAY, rclpy.Parameter.Type.DOUBLE_ARRAY
-        declare = self.declare_parameter
-        joints = list(declare("joints", names).value or ())
-        swing = {key: declare(key, numbers).value or () for key in ("start", "swing", "cycles")}
-        duration, file = declare("duration", 4.0).value, declare("file", "").value
-        if file:
-            known, waypoints = read_motion(file)
-            if any(swing.values()) or (joints and set(joints) != set(known)):
-                raise InputError(
-                    f"file: {file} says which joints move ({', '.join(known)}) and how; leave "
-                    "joints, start, swing and cycles out",
-                    name="file",
-                )
-            return waypoints, list(known)
-        motion = Motion(**swing, duration=duration)
-        if not joints or len(joints) != len(motion.start):
-            raise wrong(InputError, "joints", joints, "a name for each number of `start`")
-        return motion, joints
-
-    def _on_state(self, state: JointState) -> None:
-        with suppress(RefusedError):
-            self._newest = stamped(state.header)
-            self._position |= dict(zip(state.name, state.position, strict=False))
-
-    def _on_timer(self) -> None:
-        ready = self._publisher.get_subscription_count() >= self._subscribers
-        if self._said or self._newest is None or not ready:
-            return
-        if isinstance(self._motion, Waypoints) and not set(self._joints) <= set(self._position):
-            return  # not every joint has been heard of
-        message = JointTrajectory(joint_names=self._joints)
-        stamp = self._newest
-        message.header.stamp = Time(sec=stamp // SECOND, nanosec=stamp % SECOND)
-        if isinstance(self._motion, Waypoints):
-            message.points += self._waypoints(self._motion)
-        else:
-            message.points += self._swing(self._motion)
-        self._publisher.publish(message)
-        self._said = True
-        self.destroy_subscription(self._states)
-        last = message.points[-1].time_from_start
-        self.get_logger().info(f"a motion of {last.sec + last.nanosec / SECOND:g} s is on its way")
-
-    def _swing(self, motion: Motion) -> Iterator[JointTrajectoryPoint]:
-        count = max(2, round(motion.duration / self._spacing) + 1)
-        # at rest from the stamp on: who hears of it late finds a motion that has begun
-        if self._lead:
-            yield _point(motion(0.0), 0)
-        for time in np.linspace(0.0, motion.duration, count):
-            yield _point(motion(time), self._lead + round(time * SECOND))
-
-    def _waypoints(self, motion: Waypoints) -> Iterator[JointTrajectoryPoint]:
-        """The way to the first of them, then all of them."""
-        here = np.array([self._position[joint] for joint in self._joints])
-        rest = np.zeros_like(here)
-        yield _point((here, rest, rest), 0)
-        # 15/8 Δ / T is a quintic's largest rate from rest to rest
-        peak = Trajectory(motion).peak_rates
-        away = np.abs(motion.q[0] - here)
-        needed = 1.875 * away / np.where(peak > 0, APPROACH * peak, APPROACH)
-        if (begin := self._lead + round(float(needed.max()) * SECOND)) > self._lead:
-            yield _point((here, rest, rest), self._lead)
-        for k, time in enumerate(motion.times - motion.times[0]):
-            after = begin + round(float(time) * SECOND)
-            if after:
-                carried = motion.carries[k]
-                yield _point((motion.q[k], motion.qd[k], motion.qdd[k]), after, carried)
-
-
-def _point(
-    state: tuple[Floats, Floats, Floats], after: int, carries: int = 3
-) -> JointTrajectoryPoint:
-    """A state, or the first of its derivatives, to be passed `after` ns from the stamp."""
-    q, qd, qdd = state
-    return JointTrajectoryPoint(
-        positions=q.tolist(),
-        velocities=qd.tolist() if carries > 1 else [],
-        accelerations=qdd.tolist() if carries > 2 else [],
-        time_from_start=Duration(sec=after // SECOND, nanosec=after % SECOND),
-    )
+    return TrajectorySource
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until it is told to stop; returns the exit code."""
-    return run("trajectory_source", lambda: TrajectorySource, arguments)
+    return run("trajectory_source", _load, arguments)
 
 
 if __name__ == "__main__":

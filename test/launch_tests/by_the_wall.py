@@ -10,7 +10,15 @@ from pathlib import Path
 import launch_testing
 import numpy as np
 import pytest
-from launch_tests.watcher import SECOND, Watcher, check_output, launched, of, ready
+from launch_tests.watcher import (
+    SECOND,
+    Watcher,
+    check_output,
+    launched,
+    of,
+    patient_parameters,
+    ready,
+)
 from std_msgs.msg import String
 
 import robot_dynamics as rd
@@ -20,7 +28,8 @@ SIX_AXIS = Path(__file__).resolve().parents[2] / "urdf" / "six_axis.urdf"
 
 @pytest.mark.launch_test
 def generate_test_description():
-    return ready(launched("robot", sim="true", use_sim_time="false", controller="arm"))
+    more = {"controller": "arm", "params_file": patient_parameters()}
+    return ready(launched("robot", sim="true", use_sim_time="false", **more))
 
 
 class TestWhileItRuns(unittest.TestCase):

@@ -8,7 +8,7 @@ from pathlib import Path
 import launch_testing
 import numpy as np
 import pytest
-from launch_tests.watcher import Watcher, check_output, launched, of, ready
+from launch_tests.watcher import Watcher, check_output, launched, of, patient_parameters, ready
 
 import robot_dynamics as rd
 
@@ -26,7 +26,7 @@ ROUNDING = 1e-7
 @pytest.mark.launch_test
 @launch_testing.parametrize("robot", ROBOTS)
 def generate_test_description(robot):
-    return ready(launched(robot, sim="true", log_level="warn"))
+    return ready(launched(robot, sim="true", log_level="warn", params_file=patient_parameters()))
 
 
 class TestWhileItRuns(unittest.TestCase):

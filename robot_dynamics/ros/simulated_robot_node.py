@@ -1,0 +1,353 @@
+"""The node `simulated_robot`: a robot in MuJoCo in place of a ros2_control robot.
+
+| | name | type | what |
+|---|---|---|---|
+| in | `~/commands` | std_msgs/Float64MultiArray | joint torques in the order of `joints`, added to those of the PD loop |
+| in | `~/joint_trajectory` | trajectory_msgs/JointTrajectory | what the PD loop follows |
+| in | `robot_description` | std_msgs/String, transient local | the robot, when the parameter `description` is empty |
+| out | `joint_states` | sensor_msgs/JointState | all joints, once a period, stamped in the robot's time |
+| out | `/clock` | rosgraph_msgs/Clock | simulated time, when asked |
+
+Two ways to run:
+- in real time (default): a period of the simulation takes as long in wall time; the newest
+  torques that have come are used.
+- in lock step (`command_wait` > 0): once the motion has begun, a period is over when the torques
+  that answer its state have come. The result does not depend on the load of the machine.
+
+Its time begins at zero where it is its own: it publishes /clock, runs in lock step, or at another
+`real_time_factor` than 1. Else it follows its node's clock: the wall's, or with `use_sim_time`
+the /clock of another robot, pauses included.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic_ns
+from typing import Any, TextIO
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Time
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from ..description import load, load_urdf_text
+from ..dynamics import InverseDynamics
+from ..errors import InputError, RobotDynamicsError, choices, one_line, wrong
+from ..mechanism import Mechanism
+from ..scalar import Floats
+from ..simulation.tracking import Sample, TrackedRobot, pd_gains
+from .feed_forward.motion import Desired, Motion, Setpoint, no_accelerations
+from .feed_forward.motion import read as read_motion
+from .feed_forward.parameters import Parameter
+from .feed_forward.stamps import SECOND, nanoseconds
+from .pace import Pace
+from .simulated_robot_parameters import PARAMETERS
+
+CLOCK_PERIOD = SECOND // 100
+"""ns between two messages on /clock"""
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class SimulatedRobot(Node):  # type: ignore[misc]
+    """Steps a TrackedRobot by a wall timer, or by the torques that come.
+
+    Raises:
+        RobotDynamicsError: an invalid parameter or description.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("simulated_robot")
+        values = self._values = {each.name: self._declare(each) for each in PARAMETERS}
+        self._robot: TrackedRobot
+        self._stands = False
+        self._period = round(SECOND / values["update_rate"])
+        self._wait = round(values["command_wait"] * SECOND)  # 0: real time; else lock step
+        self._braked: bool = values["brakes"]
+        factor = values["real_time_factor"]
+        if values["publish_clock"] or self._wait or factor != 1.0:
+            self._pace = Pace(self._period)
+        else:
+            clock = self.get_clock()
+            ahead = CLOCK_PERIOD if self.get_parameter("use_sim_time").value else 0
+            self._pace = Pace(self._period, lambda: clock.now().nanoseconds, ahead)
+        self._asked: int | None = None  # when, on the wall, torques were asked for
+        self._delay: int = values["delay"]
+        self._answered = 0  # states in a row
+        self._missed = 0  # periods of the motion without the torques that belong to them
+        self._release = 0
+
+        self._states = self.create_publisher(JointState, "joint_states", 10)
+        self._ticker = (
+            self.create_publisher(ClockMessage, "/clock", 10) if values["publish_clock"] else None
+        )
+        if values["description"]:
+            self._stand(load(values["description"]))
+        else:
+            self.create_subscription(String, "robot_description", self._on_description, LATCHED)
+            self.get_logger().info("waits for the robot on the topic robot_description")
+        self.create_timer(
+            self._period / SECOND / factor if factor > 0 else 0.0,
+            self._on_timer,
+            # the wall's own, whatever time the node is on
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
+
+    def _on_description(self, message: String) -> None:
+        if self._stands:
+            return  # the robot that stands there stays
+        try:
+            self._stand(load_urdf_text(message.data))
+        except RobotDynamicsError as error:
+            self.get_logger().error(f"robot_description: {one_line(error)}; not used")
+
+    def _stand(self, mechanism: Mechanism) -> None:
+        """The robot stands at its start."""
+        values = self._values
+        p_gains, d_gains = values["p_gains"], values["d_gains"]
+        if values["bandwidth"] > 0:
+            p_gains, d_gains = self._gains(mechanism, values)
+        robot = TrackedRobot(
+            mechanism,
+            joints=values["joints"],
+            period=self._period / SECOND,
+            timestep=values["timestep"],
+            p_gains=p_gains,
+            d_gains=d_gains,
+            delay=values["delay"],
+            start=values["start"] or None,
+        )
+        self._periodic = np.array([mechanism.joint(j).type == "continuous" for j in robot.joints])
+        self._efforts = np.zeros(len(robot.joints))
+        self._record = Record(Path(values["record"]), robot) if values["record"] else None
+        self._robot = robot
+        self._stay()
+        self._stands = True
+        if self._wait:
+            self.create_subscription(JointState, "~/stamped_commands", self._on_answer, 10)
+        else:
+            self.create_subscription(Float64MultiArray, "~/commands", self._on_commands, 10)
+        self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 10)
+        joints = one_line(", ".join(robot.joints))
+        self.get_logger().info(f"{one_line(mechanism.name)}: takes torques for {joints}")
+
+    def _stay(self) -> None:
+        """Nothing is wanted but to stay here."""
+        q = self._state()[0]
+        self._desired: Motion = Setpoint(Desired(q, np.zeros(len(q)), np.zeros(len(q))), 0)
+
+    @staticmethod
+    def _gains(mechanism: Mechanism, values: dict[str, Any]) -> tuple[list[float], list[float]]:
+        """Kp, Kd of `joints` from the bandwidth, at the start."""
+        start = TrackedRobot(mechanism, start=values["start"] or None).simulation
+        dynamics = InverseDynamics(mechanism)
+        q = [start.q[start.joint_names.index(name)] for name in dynamics.joint_names]
+        names = dynamics.actuated_names
+        p, d = (dict(zip(names, each.tolist(), strict=True)) for each in
+                pd_gains(dynamics, q, values["bandwidth"]))  # fmt: skip
+        joints = values["joints"] or names
+        if unknown := [name for name in joints if name not in names]:
+            raise wrong(InputError, "joints", unknown[0], choices(names))
+        return [p[name] for name in joints], [d[name] for name in joints]
+
+    def close(self) -> None:
+        """Close the record."""
+        if self._stands and self._record is not None:
+            self._record.close()
+        if self._missed:
+            self.get_logger().warning(
+                f"{self._missed} periods of the motion had no torques of their own"
+            )
+
+    @property
+    def _now(self) -> int:
+        """The robot's time, ns."""
+        return self._pace.now
+
+    def _on_timer(self) -> None:
+        if not self._stands:
+            return
+        if self._asked is None:
+            due, skipped = self._pace.due()
+            if skipped:
+                self._on_skip(skipped)
+            for _ in range(due):
+                self._begin()
+        elif monotonic_ns() - self._asked >= self._wait:
+            self._finish(answered=False)
+
+    def _on_skip(self, nanoseconds: int) -> None:
+        """The clock was set, or the machine did not keep up."""
+        stays = not 0 < nanoseconds < SECOND
+        if stays:  # what was wanted belongs to another time
+            self._stay()
+        self.get_logger().warning(
+            f"the clock that it follows is {nanoseconds / SECOND:+.3f} s away: no time passes for "
+            f"the robot{', and its motion is over' if stays else ''}",
+            throttle_duration_sec=5.0,
+        )
+
+    def _on_commands(self, message: Float64MultiArray) -> None:
+        """In real time: the newest torques that came are used."""
+        self._take(message.data, "~/commands")
+
+    def _on_answer(self, message: JointState) -> None:
+        """In lock step: the torques that belong to the last state, and no others."""
+        if self._asked is None or nanoseconds(message.header.stamp) != self._now:
+            return
+        efforts = dict(zip(message.name, message.effort, strict=False))
+        if self._take([efforts.get(name, np.nan) for name in self._robot.joints], "effort"):
+            self._finish(answered=True)
+            self._begin()
+
+    def _take(self, values: Sequence[float], topic: str) -> bool:
+        efforts = np.array(values, dtype=float)
+        if efforts.shape != self._efforts.shape or not np.all(np.isfinite(efforts)):
+            self.get_logger().warning(
+                f"{topic}: found {list(values)}, expected {len(self._efforts)} finite "
+                "numbers; not used",
+                throttle_duration_sec=5.0,
+            )
+            return False
+        self._efforts = efforts
+        return True
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        try:
+            motion = read_motion(
+                message,
+                self._robot.joints,
+                self._periodic,
+                now=self._now,
+                whole_state=True,
+                missing=no_accelerations(self._robot.joints),
+            ).begun(self._now, *self._state())
+        except RobotDynamicsError as error:
+            self.get_logger().warning(f"~/joint_trajectory: {error}; not used")
+            return
+        self._desired = motion
+        if self._braked:
+            begin = nanoseconds(message.header.stamp) or self._now
+            self._release = begin + _rest(message.points)
+            self._braked = False
+
+    def _begin(self) -> None:
+        """A period begins: publish the state."""
+        if self._ticker is not None and self._now % CLOCK_PERIOD < self._period:
+            self._ticker.publish(ClockMessage(clock=self._stamp()))
+            if self.count_publishers("/clock") > 1:
+                self.get_logger().error(
+                    "another node publishes /clock as well, and the two contradict each other: set "
+                    "publish_clock to false for all but one",
+                    throttle_duration_sec=5.0,
+                )
+        simulation = self._robot.simulation
+        message = JointState(name=list(simulation.joint_names))
+        message.header.stamp = self._stamp()
+        message.position = simulation.q.tolist()
+        message.velocity = simulation.qd.tolist()
+        self._states.publish(message)
+        # asked from the trajectory's arrival on: whoever has it too late has the rest before the
+        # motion to get it
+        if self._wait and not self._braked:
+            self._asked = monotonic_ns()
+        else:
+            self._finish(answered=False)
+
+    def _finish(self, *, answered: bool) -> None:
+        """A period is over: its torques have come, were not asked for, or are overdue."""
+        self._asked = None
+        moving = self._moving
+        self._answered = self._answered + 1 if answered else 0
+        # what is used now answers the state `delay` periods ago
+        self._missed += bool(self._wait and moving and self._answered <= self._delay)
+        if moving:
+            desired = self._desired.at(self._now)
+            assert desired.q is not None
+            assert desired.qd is not None
+            sample = self._robot.advance((desired.q, desired.qd), self._efforts)
+        else:
+            sample = self._robot.wait(self._efforts)
+        if self._record is not None:
+            self._record.write(sample, moving, self._missed, self._release / SECOND)
+        self._pace.tick()
+
+    @property
+    def _moving(self) -> bool:
+        return not self._braked and self._now >= self._release
+
+    def _state(self) -> tuple[Floats, Floats]:
+        """q, qd of `joints`."""
+        simulation = self._robot.simulation
+        places = [simulation.joint_names.index(name) for name in self._robot.joints]
+        return simulation.q[places], simulation.qd[places]
+
+    def _stamp(self) -> Time:
+        return Time(sec=self._now // SECOND, nanosec=self._now % SECOND)
+
+    def _declare(self, parameter: Parameter) -> Any:
+        descriptor = ParameterDescriptor(description=parameter.meaning, read_only=True)
+        default = parameter.default
+        if parameter.type == "double" and parameter.range:
+            descriptor.floating_point_range = [
+                FloatingPointRange(from_value=parameter.minimum, to_value=parameter.maximum)
+            ]
+        if parameter.type == "integer":
+            descriptor.integer_range = [
+                IntegerRange(from_value=int(parameter.minimum), to_value=int(parameter.maximum))
+            ]
+        if isinstance(default, tuple):
+            default = list(default) or TYPES[parameter.type]
+        value = self.declare_parameter(parameter.name, default, descriptor).value
+        if parameter.type.endswith("array"):
+            return tuple(value or ())
+        return value
+
+
+TYPES = {
+    "string_array": rclpy.Parameter.Type.STRING_ARRAY,
+    "double_array": rclpy.Parameter.Type.DOUBLE_ARRAY,
+}
+
+
+def _rest(points: Sequence[JointTrajectoryPoint]) -> int:
+    """ns for which a trajectory stays where it begins; a single point is wanted at once."""
+    end = 0
+    for point in points[1:]:
+        if point.positions != points[0].positions:
+            break
+        end = nanoseconds(point.time_from_start)
+    return end
+
+
+class Record:
+    """time, brakes off (0 or 1), periods so far without torques of their own, when the motion was
+    to begin, q and qd of every joint, feedback and efforts of the actuated ones."""
+
+    def __init__(self, path: Path, robot: TrackedRobot):
+        self._file: TextIO = path.open(
+            "w", newline="", buffering=1
+        )  # who reads along sees whole lines
+        self._csv = csv.writer(self._file)
+        joints, actuated = robot.simulation.joint_names, robot.joints
+        groups = (("q", joints), ("qd", joints), ("feedback", actuated), ("efforts", actuated))
+        header = [f"{group} {name}" for group, names in groups for name in names]
+        self._csv.writerow(["time", "moving", "missed", "begin", *header])
+
+    def write(self, sample: Sample, moving: bool, missed: int, begin: float) -> None:
+        """Adds one line of CSV."""
+        numbers = np.concatenate([sample.q, sample.qd, sample.feedback, sample.efforts])
+        self._csv.writerow([sample.time, int(moving), missed, begin, *numbers.tolist()])
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
