@@ -570,6 +570,24 @@ def test_limits_of_a_joint_follow_it_in_whatever_order_and_are_infinite_where_no
     )
 
 
+def test_models_fit_each_other_where_they_have_the_same_joints_in_the_same_order():
+    def model(text: str, **values) -> Model:
+        return Model(Wish(load_urdf_text(TEXTS[text]), Settings.of(values)))
+
+    two = model("two")
+    for other, fits in (
+        (model("heavy"), True),
+        (model("three"), False),
+        (model("two", joints=["elbow", "shoulder"]), False),
+        (model("two", joints=["elbow"]), False),
+        (model("two", joints=["shoulder"], locked_joints=["elbow:0.1"]), False),
+    ):
+        assert two.has_the_joints_of(other) == other.has_the_joints_of(two) == fits
+    # the same joints are moved, but one of them is not read
+    locked = model("two", joints=["shoulder"], locked_joints=["elbow:0.1"])
+    assert not locked.has_the_joints_of(model("two", joints=["shoulder"]))
+
+
 # The process of a build
 
 
