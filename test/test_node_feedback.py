@@ -103,7 +103,7 @@ def test_gains_and_limits_that_do_not_fit_are_refused(robot, values, words):
 def test_torques_come_on_from_zero_in_the_time_of_the_ramp():
     bench = Bench(ramp_time=2.0)
     bench.accelerate(0.0, 0.0)
-    for now, share in ((0.5, 0.0), (1.0, 0.25), (1.5, 0.5), (2.5, 1.0), (9.0, 1.0)):
+    for now, share in ((0.5, 0.0), (1.0, 0.25), (1.5, 0.5), (2.5, 1.0), (3.5, 1.0), (9.0, 1.0)):
         bench.accelerate(now, 0.0)
         close(bench.state(now, math.pi / 2), share * AT_90)
 
