@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import closed_robots
@@ -126,6 +127,31 @@ def test_a_singular_home_is_named(tmp_path):
     text = message(robot, tmp_path)
     assert text.startswith("home: it is singular")
     assert "choose another home" in text
+
+
+def test_rows_that_are_redundant_at_home_alone_are_named(tmp_path):
+    """A rhombus folded flat may unfold in two ways: there, and there alone, x says nothing; out of
+    the plane no row says anything anywhere, and none of them is named."""
+    arm = {"a": 0.3, "mass": 1.0}
+    robot = {
+        "robot": "rhombus",
+        "links": [
+            {"name": "a", "joint": closed_robots.revolute("a"), **arm},
+            {"name": "b", "joint": closed_robots.revolute("b"), **arm},
+            {"name": "c", "parent": "base", "origin": {"xyz": [0.3, 0, 0]},
+             "joint": closed_robots.revolute("c"), **arm},
+        ],
+        "loops": [
+            {"name": "pin", "type": "revolute",
+             "predecessor": {"link": "b"}, "successor": {"link": "c"}}
+        ],
+        "actuated": ["a"],
+        "home": {"a": 0.0, "b": 0.0, "c": 0.0},
+    }  # fmt: skip
+    text = message(robot, tmp_path)
+    assert text.startswith("home: it is singular")
+    named = re.search(r"beside it; (.*) redundant there, but not beside it", text)[1]
+    assert named in ("pin: x", "pin: y")
 
 
 def stretched_four_bar() -> dict:

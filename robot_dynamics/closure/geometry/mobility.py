@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import ClosureError, DescriptionError
+from ...errors import ClosureError, DescriptionError, listed
 from ...mechanism import Mechanism
 from ...scalar import Floats
 from .closing import WELDED, Closing
@@ -124,7 +124,7 @@ def explore(
         (float(1 / x) for x, row in zip(row_scale, rows, strict=True) if row.is_length), 1.0
     )
     passive_ranks = [_rank(J) for J in passive]
-    _check_regular(geometry, ranks, passive_ranks)
+    _check_regular(geometry, passive_ranks, [scaled(q) for q in places], ranks)
     loose: list[Spin] = []
     if passive_ranks[0] < n - geometry.actuated:
         alike = [J for J, r in zip(passive, passive_ranks, strict=True) if r == passive_ranks[0]]
@@ -341,15 +341,35 @@ def effort_limits(mechanism: Mechanism, motors: tuple[str, ...]) -> tuple[float,
     return efforts if len(efforts) == len(motors) else None
 
 
-def _check_regular(geometry: LoopGeometry, ranks: list[int], passive_ranks: list[int]) -> None:
+def _check_regular(
+    geometry: LoopGeometry, passive_ranks: list[int], jacobians: list[Floats], ranks: list[int]
+) -> None:
     """Raises ClosureError where home is singular: something moves there that is held beside it."""
     lacking = max(passive_ranks) - passive_ranks[0]
-    if lacking or ranks[0] < max(ranks):
-        n_passive = len(geometry.names) - geometry.actuated
-        raise ClosureError(
-            f"home: it is singular: {max(lacking, 1)} of the passive joints' motions are not held "
-            "by the motors there, though they are beside it; choose another home",
-            name="home",
-            value=passive_ranks[0],
-            expected=f"a passive Jacobian of rank {n_passive}",
-        )
+    if not lacking and ranks[0] == max(ranks):
+        return
+    n_passive = len(geometry.names) - geometry.actuated
+    rows = geometry.constraints.rows
+    here = _redundant_here_alone(jacobians, ranks)
+    said = f"; {listed(rows[i] for i in here)} redundant there, but not beside it" if here else ""
+    raise ClosureError(
+        f"home: it is singular: {max(lacking, 1)} of the passive joints' motions are not held "
+        f"by the motors there, though they are beside it{said}; choose another home",
+        name="home",
+        value=passive_ranks[0],
+        expected=f"a passive Jacobian of rank {n_passive}",
+    )
+
+
+def _redundant_here_alone(jacobians: list[Floats], ranks: list[int]) -> tuple[int, ...]:
+    """The rows that say nothing new at home, the first place, but do so beside it."""
+    most = max(ranks)
+    if ranks[0] == most:
+        return ()
+    beside = jacobians[ranks.index(most)].copy()
+    # what the rows say that are independent at home is said beside it, too
+    for i in _independent(jacobians[:1], ranks[0]):
+        direction = beside[i] / np.linalg.norm(beside[i])
+        beside -= np.outer(beside @ direction, direction)
+        beside[i] = 0.0
+    return _independent([beside], most - ranks[0])
