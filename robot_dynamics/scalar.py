@@ -8,7 +8,7 @@ and `@` are the same for all three; the few functions that NumPy does not hand t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,15 @@ from numpy.typing import NDArray
 Scalar = Any  # float, sympy.Expr or a recorder's scalar
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+
+Note = Callable[[str, int, Array], Array]
+"""(quantity, place of its body, value) as a recursion computes them; it goes on with the result"""
+
+
+def unnoticed(quantity: str, body: int, value: Array) -> Array:  # noqa: ARG001
+    """Nobody looks on."""
+    return value
+
 
 _ROUNDING = 1e-15
 """Below this an entry of a rotation matrix is the rounding of an exact 0 or ±1."""

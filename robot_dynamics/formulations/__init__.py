@@ -18,11 +18,14 @@ from . import gibbs_appell, lagrange_euler, murphy, newton_euler
 
 @dataclass(frozen=True)
 class Formulation:
-    """A formulation by name: its form of a mechanism, and torques (n,) of q, qd, qdd (n,)."""
+    """A formulation by name: its form of a mechanism, and torques (n,) of q, qd, qdd (n,).
+
+    `torques` takes one argument more, which may be left out: see `scalar.Note`.
+    """
 
     name: str
     prepare: Callable[[Mechanism], Mechanism]
-    torques: Callable[[Mechanism, Array, Array, Array], Array]
+    torques: Callable[..., Array]
 
 
 FORMULATIONS = {

@@ -28,7 +28,7 @@ import numpy as np
 from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
 from ..mechanism.transform import ROTOR_MODELS, with_rotor_model, without_bodies
-from ..scalar import Array, Scalar, array, sign, tanh, zeros
+from ..scalar import Array, Note, Scalar, array, sign, tanh, unnoticed, zeros
 from . import Formulation, formulation
 
 TERMS = ("inertia", "coriolis", "gravity", "friction", "rotors")
@@ -73,8 +73,8 @@ class Equations:
         alone = replace(alone, gravity=zeros(3))
         return cls(links, method, chosen, friction_smoothing, alone)
 
-    def torques(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """tau (n,): the chosen terms."""
+    def torques(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
+        """tau (n,): the chosen terms. `note` looks on, at links and rotors where they are one."""
         terms, still = self.terms, zeros(len(self.mechanism.joint_names))
         gravity = "gravity" in terms
         tau = self._rigid(
@@ -83,15 +83,16 @@ class Equations:
             qd if "coriolis" in terms else still,
             qdd if "inertia" in terms else still,
             gravity=gravity,
+            note=note,
         )
         if self.rotors is not None:
             spin = (qd, qdd) if "rotors" in terms else (still, still)
             tau = tau + self._rigid(self.rotors, q, *spin, gravity=gravity)
         return tau + self.friction(qd) if "friction" in terms else tau
 
-    def of_links(self, q: Array, qd: Array, qdd: Array) -> Array:
+    def of_links(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
         """D qdd + C qd (n,) of the links, and of the rotors where they are not apart."""
-        return self._rigid(self.mechanism, q, qd, qdd, gravity=False)
+        return self._rigid(self.mechanism, q, qd, qdd, gravity=False, note=note)
 
     def of_rotors(self, q: Array, qd: Array, qdd: Array) -> Array:
         """D qdd + C qd (n,) of the rotors that are apart, where `terms` has them."""
@@ -99,9 +100,9 @@ class Equations:
             return zeros(len(self.mechanism.joint_names))
         return self._rigid(self.rotors, q, qd, qdd, gravity=False)
 
-    def motion(self, q: Array, qd: Array, qdd: Array) -> Array:
+    def motion(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
         """D qdd + C qd (n,) of the links, and of the rotors where `terms` has them."""
-        return self.of_links(q, qd, qdd) + self.of_rotors(q, qd, qdd)
+        return self.of_links(q, qd, qdd, note) + self.of_rotors(q, qd, qdd)
 
     def mass_matrix(self, q: Array) -> Array:
         """D (n, n), column by column: the torques of unit accelerations alone."""
@@ -144,7 +145,16 @@ class Equations:
             forces.append(law.torque(rate, direction))
         return S.T @ array(forces)
 
-    def _rigid(self, tree: Mechanism, q: Array, qd: Array, qdd: Array, *, gravity: bool) -> Array:
+    def _rigid(
+        self,
+        tree: Mechanism,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        *,
+        gravity: bool,
+        note: Note = unnoticed,
+    ) -> Array:
         """Inertia, Coriolis and gravity of a tree and its rotors, on the independent joints."""
         tree = replace(tree, gravity=self.mechanism.gravity if gravity else zeros(3))
         # q_tree = S q + s,  tau = Sᵀ tau_tree
@@ -152,7 +162,7 @@ class Equations:
         if not len(S):
             return zeros(0)
         q, qd, qdd = array(q), array(qd), array(qdd)
-        tau = list(S.T @ self.method.torques(tree, S @ q + s, S @ qd, S @ qdd))
+        tau = list(S.T @ self.method.torques(tree, S @ q + s, S @ qd, S @ qdd, note))
         names = tree.joint_names
         for armature in tree.armatures:
             driven = [(names.index(name), ratio) for name, ratio in armature.ratios]

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..mechanism import Inertial, Mechanism, Pose
 from ..mechanism.transform import standard_form
-from ..scalar import Array, Scalar, array, cross, rotation_z, zeros
+from ..scalar import Array, Note, Scalar, array, cross, rotation_z, unnoticed, zeros
 
 Z = array([0.0, 0.0, 1.0])
 
@@ -27,7 +27,7 @@ def prepare(mechanism: Mechanism) -> Mechanism:
     return standard_form(mechanism)
 
 
-def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
+def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
     """Torques (n_tree,) of the tree coordinates (N·m, N), friction and loops apart."""
     links = mechanism.links
     index = mechanism.index()
@@ -67,6 +67,8 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
             omega[i] = carried
             alpha[i] = Rt @ alpha[p]
             a[i] = a_origin + z_acceleration + 2 * cross(carried, z_rate)
+        omega[i], alpha[i] = note("omega", i, omega[i]), note("alpha", i, alpha[i])
+        a[i] = note("a", i, a[i])
 
     omega_r, alpha_r, a_r = [], [], []
     for r, rotor in enumerate(rotors):
@@ -78,13 +80,20 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
         alpha_r.append(Rt @ alpha[k] + spin_rate + cross(carried, spin))
         arm = rotor.origin.translation
         a_r.append(Rt @ (a[k] + cross(alpha[k], arm) + cross(omega[k], cross(omega[k], arm))))
+        omega_r[r], alpha_r[r] = note("omega_r", r, omega_r[r]), note("alpha_r", r, alpha_r[r])
+        a_r[r] = note("a_r", r, a_r[r])
 
     # Step 3: the factors of the partial derivatives, η = m (a_G - g) and μ = I α + ω × I ω
     eta, mu = _factors([link.inertial for link in links], omega, alpha, a)
     eta_r, mu_r = _factors([rotor.inertial for rotor in rotors], omega_r, alpha_r, a_r)
+    eta, mu = (
+        [note(name, i, x) for i, x in enumerate(v)] for name, v in (("eta", eta), ("mu", mu))
+    )
+    eta_r = [note("eta_r", r, x) for r, x in enumerate(eta_r)]
+    mu_r = [note("mu_r", r, x) for r, x in enumerate(mu_r)]
 
     # Step 4: the links' part: sums over each subtree, tips to base
-    tau = _gathered(mechanism, parents, poses, eta, mu)
+    tau = _gathered(mechanism, parents, poses, eta, mu, note)
 
     # Step 5: the rotors' part. They move with their mounts …
     eta_mount, mu_mount = [zeros(3) for _ in links], [zeros(3) for _ in links]
@@ -129,6 +138,7 @@ def _gathered(
     poses: Sequence[Pose],
     eta: Iterable[Array],
     mu: Iterable[Array],
+    note: Note = unnoticed,
 ) -> list[Scalar]:
     """Σ over each joint's subtree of η·∂a/∂q̈_j + μ·∂α/∂q̈_j.
 
@@ -137,6 +147,7 @@ def _gathered(
     eta, mu = list(eta), list(mu)
     tau: list[Scalar] = [0.0] * len(parents)
     for i in reversed(range(len(parents))):
+        eta[i], mu[i] = note("f", i, eta[i]), note("n", i, mu[i])
         tau[i] = mu[i][2] if mechanism.links[i].joint.turns else eta[i][2]
         p = parents[i]
         if p >= 0:

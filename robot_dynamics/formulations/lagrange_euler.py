@@ -13,7 +13,7 @@ import numpy as np
 
 from ..mechanism import Inertial, Joint, Mechanism, Pose
 from ..mechanism.transform import lumped, rotors_as_links
-from ..scalar import Array, array, skew, zeros
+from ..scalar import Array, Note, array, skew, unnoticed, zeros
 
 
 def prepare(mechanism: Mechanism) -> Mechanism:
@@ -25,7 +25,13 @@ def prepare(mechanism: Mechanism) -> Mechanism:
     return replace(tree, links=links)
 
 
-def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
+def torques(
+    mechanism: Mechanism,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    note: Note = unnoticed,  # noqa: ARG001  `steps` has all of it
+) -> Array:
     """Torques (n_tree,) of the tree coordinates (N·m, N), friction and loops apart."""
     return steps(mechanism, q).torques(qd, qdd)
 

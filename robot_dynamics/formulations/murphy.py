@@ -12,7 +12,7 @@ import numpy as np
 
 from ..mechanism import Inertial, Mechanism
 from ..mechanism.transform import standard_form
-from ..scalar import Array, Scalar, array, cross, rotation_z, zeros
+from ..scalar import Array, Note, Scalar, array, cross, rotation_z, unnoticed, zeros
 
 
 def prepare(mechanism: Mechanism) -> Mechanism:
@@ -20,7 +20,7 @@ def prepare(mechanism: Mechanism) -> Mechanism:
     return standard_form(mechanism)
 
 
-def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
+def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
     """Torques (n_tree,) of the tree coordinates (N·m, N), friction and loops apart."""
     index = mechanism.index()
     n = len(mechanism.links)
@@ -45,11 +45,18 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
             a[i] = (
                 _acceleration(a[p], w[p], alpha[p], arm) + z * qdd[i] + 2 * cross(w[p], z) * qd[i]
             )
+        R[i] = note("R", i, R[i])
+        w[i], alpha[i], a[i] = (
+            note("omega", i, w[i]),
+            note("alpha", i, alpha[i]),
+            note("a", i, a[i]),
+        )
         force[i], moment[i] = _wrench(mechanism, link.inertial, R[i], w[i], alpha[i], a[i])
+        force[i], moment[i] = note("F", i, force[i]), note("N", i, moment[i])
 
     tau: list[Scalar] = [0.0] * n
     joint_index = {link.joint.name: i for i, link in enumerate(mechanism.links)}
-    for rotor in mechanism.rotors:
+    for r, rotor in enumerate(mechanism.rotors):
         k = index[rotor.mount]
         driven = [(joint_index[name], ratio) for name, ratio in rotor.ratios]
         R_m = R[k] @ rotor.origin.rotation
@@ -63,7 +70,10 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
         w_r = w[k] + z * rate
         alpha_r = alpha[k] + z * rate_dot + cross(w[k], z) * rate
         a_r = _acceleration(a[k], w[k], alpha[k], arm)
+        w_r, alpha_r = note("omega_r", r, w_r), note("alpha_r", r, alpha_r)
+        a_r = note("a_r", r, a_r)
         f_r, n_r = _wrench(mechanism, rotor.inertial, R_m, w_r, alpha_r, a_r)
+        f_r, n_r = note("F_r", r, f_r), note("N_r", r, n_r)
         force[k] = force[k] + f_r
         moment[k] = moment[k] + n_r + cross(arm, f_r)
         for j, ratio in driven:
@@ -72,6 +82,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
     for i in reversed(range(n)):
         link = mechanism.links[i]
         z = R[i][:, 2]
+        force[i], moment[i] = note("f", i, force[i]), note("n", i, moment[i])
         tau[i] = tau[i] + np.dot(z, moment[i] if link.joint.turns else force[i])
         p = index[link.parent]
         force[p] = force[p] + force[i]

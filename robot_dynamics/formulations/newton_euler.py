@@ -11,7 +11,20 @@ import math
 
 from ..mechanism import Mechanism
 from ..mechanism.transform import rotors_as_links, standard_form
-from ..scalar import Array, Scalar, array, cos, cross, exact, rotation_z, sin, skew, zeros
+from ..scalar import (
+    Array,
+    Note,
+    Scalar,
+    array,
+    cos,
+    cross,
+    exact,
+    rotation_z,
+    sin,
+    skew,
+    unnoticed,
+    zeros,
+)
 
 
 def prepare(mechanism: Mechanism) -> Mechanism:
@@ -19,7 +32,7 @@ def prepare(mechanism: Mechanism) -> Mechanism:
     return standard_form(rotors_as_links(mechanism))
 
 
-def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
+def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
     """Torques (n_tree,) of the tree coordinates (N·m, N), friction and loops apart."""
     index = mechanism.index()
     # the base accelerates upwards instead of everything being pulled down
@@ -45,19 +58,21 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array) -> Array:
             # a_i += z q̈ + 2 ω_i × z q̇
             a = a + array([2.0 * w[1] * qd[i], -2.0 * w[0] * qd[i], qdd[i]])
 
-        U = acceleration_matrix(w, alpha)
+        w, alpha, a = note("omega", i, w), note("alpha", i, alpha), note("a", i, a)
+        U = note("U", i, acceleration_matrix(w, alpha))
         m, h, I = body.mass, body.first_moment, body.inertia_about_origin
         # F = m a + U h,   N = I ω̇ + ω × I ω + h × a
         force = m * a + U @ h
         moment = _gyration(I, w, alpha, U) + cross(h, a)
 
+        force, moment = note("F", i, force), note("N", i, moment)
         motion[i] = (w, alpha, U, a)
         frames.append((turn, p))
         wrenches.append((force, moment))
 
     tau: list[Scalar] = []
     for i, link in reversed(list(enumerate(mechanism.links))):
-        force, moment = wrenches[i]
+        force, moment = note("f", i, wrenches[i][0]), note("n", i, wrenches[i][1])
         tau.append(moment[2] if link.joint.turns else force[2])
         parent = index[link.parent]
         if parent < 0:

@@ -1,7 +1,15 @@
 """The equations of motion in symbols: from a mechanism, or from energies."""
 
 from .derive import derive
-from .energies import from_energies
+from .energies import derive_energies, from_energies
+from .kinematics import LinkKinematics, kinematics
 from .model import SymbolicModel
 
-__all__ = ["SymbolicModel", "derive", "from_energies"]
+__all__ = [
+    "LinkKinematics",
+    "SymbolicModel",
+    "derive",
+    "derive_energies",
+    "from_energies",
+    "kinematics",
+]

@@ -16,6 +16,7 @@ from ..mechanism import Mechanism
 from ..scalar import Array, array
 from .document import Section
 from .lettered import Lettered, Symbols
+from .listed import Assignments, listed
 from .model import SymbolicModel
 from .parameters import Parameters, plain_names, symbolic_mechanism
 from .polynomial import BITS, Polynomial, TooManyTerms
@@ -24,6 +25,7 @@ from .simplify import matrix, rational
 from .steps import dh_table
 from .steps import lagrange_euler as lagrange_euler_steps
 from .straight_line import inlined, straight_line
+from .sweeps import sweeps
 from .tidy import tidied
 
 PARAMETERS = ("symbols", "numbers")
@@ -97,10 +99,27 @@ def derive(
             )
         except TooManyTerms:
             progress("too long for whole expressions: taking intermediates")
-            known.values.clear()
-    listed, parts = straight_line(mechanism, state, known, formulation, rotors, chosen)
+
+    def derivation() -> list[Section]:
+        frames = dh_table(mechanism, q, known)
+        if formulation == "lagrange_euler":
+            return [frames, _too_many(len(mechanism.moving))]
+        model = Lettered(mechanism, state, known, formulation, rotors, chosen)
+        return [frames, *sweeps(model, formulation, names, model.writer.short)]
+
+    assignments: Assignments = ()
     if intermediates is False:
-        listed, parts = (), inlined(listed, parts)
+        found, parts = straight_line(mechanism, state, known, formulation, rotors, chosen)
+        parts = inlined(found, parts)
+    else:
+        recursion = formulation
+        if formulation == "lagrange_euler":
+            recursion = "newton_euler"
+            notes += ("too long by Lagrange–Euler's matrices: listed by Newton–Euler's recursion",)
+        assignments, parts = listed(mechanism, state, known, recursion, rotors, chosen, progress)
+        friction = _friction(mechanism, known, recursion, qd) if "friction" in chosen else [0] * n
+        parts["friction"] = sympy.Matrix(n, 1, friction)
+        parts["torques"] += parts["friction"]
     return SymbolicModel(
         mechanism.name,
         names,
@@ -108,9 +127,11 @@ def derive(
         qd,
         qdd,
         parameters=known.values,
-        intermediates=listed,
+        intermediates=assignments,
         notes=notes,
         terms=chosen,
+        described=known.values,
+        derivation=derivation,
         **parts,
     )
 
@@ -166,8 +187,10 @@ def _whole(
 
     def derivation() -> list[Section]:
         frames = dh_table(mechanism, q, known)
+        if formulation != "lagrange_euler":
+            return [frames, *sweeps(model, formulation, names, write)]
         if steps is None:
-            return [frames]
+            return [frames, _too_many(bodies)]
         local = [(parent, _matrix(pose, write)) for parent, pose in model.local(book)]
         return list(lagrange_euler_steps(steps, local, qd, torque_matrix, frames))
 
@@ -186,8 +209,17 @@ def _whole(
         steps=steps,
         notes=notes,
         terms=chosen,
+        described=known.values,
         derivation=derivation,
     )
+
+
+def _too_many(bodies: int) -> Section:
+    words = (
+        f"U_ij and U_ijk of {bodies} bodies would fill books: shown up to {LARGEST_STEPS} bodies; "
+        "the recursions (newton_euler, gibbs_appell, murphy) are shown of any number"
+    )
+    return Section("L-E 2 to L-E 10", words=words)
 
 
 def _matrix(values: Array, write: Any) -> Array:

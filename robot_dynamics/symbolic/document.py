@@ -169,7 +169,7 @@ class Document:
         if not whole:
             return joined
         return (
-            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
             f"<title>{said(self.title)}</title></head>\n<body>\n{joined}\n</body></html>\n"
         )
 
@@ -214,8 +214,13 @@ def _text_equation(equation: Equation, names: Names) -> Iterator[str]:
         yield f"  {name} = {names.text(value)}"
         return
     cells = [[names.text(value[i, j]) for j in range(value.cols)] for i in range(value.rows)]
+    if value.cols == 1:  # a vector, on one line
+        line = f"  {name} = ({', '.join(row[0] for row in cells)})"
+        if len(line) <= WIDEST:
+            yield line
+            return
     widths = [max(len(row[j]) for row in cells) for j in range(value.cols)]
-    if len(name) + sum(widths) + 2 * len(widths) + 9 <= WIDEST:
+    if value.cols > 1 and len(name) + sum(widths) + 2 * len(widths) + 9 <= WIDEST:
         middle = (value.rows - 1) // 2
         for i, row in enumerate(cells):
             head = f"  {name} = " if i == middle else " " * (len(name) + 5)

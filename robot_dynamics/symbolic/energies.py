@@ -5,15 +5,27 @@ d/dt ∂L/∂q̇ - ∂L/∂q = τ,   L = K - P
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import sympy
 
-from ..errors import InputError, wrong
-from .derive import christoffel
+from ..description.expression import evaluate, letters
+from ..description.fields import number, sequence, text
+from ..description.files import find, read_text
+from ..description.yaml_text import plain
+from ..errors import DescriptionError, InputError, wrong
+from ..mechanism import Mechanism
+from .derive import christoffel, derive
+from .document import Equation, Formula, Section
 from .model import SymbolicModel
-from .simplify import matrix
+from .simplify import matrix, simplified
+
+KEYS = ("robot", "coordinates", "kinetic", "potential", "symbols")
+MOST = 20
+"""Coordinates that a file of energies may have"""
 
 
 def from_energies(
@@ -26,6 +38,8 @@ def from_energies(
     simplify: bool = True,
 ) -> SymbolicModel:
     """The equations of motion of a system whose energies are given in symbols.
+
+    `model.document(steps=True)` shows every derivative.
 
     Args:
         kinetic: K(q, qd), J, a quadratic form in the rates.
@@ -73,7 +87,7 @@ def from_energies(
         for x, v in zip(q_, qd_, strict=True)
     ]
     D = matrix(D, simplify)
-    return SymbolicModel(
+    model = SymbolicModel(
         title,
         tuple(names),
         q_,
@@ -85,6 +99,214 @@ def from_energies(
         sympy.zeros(len(q_), 1),
         matrix(torques, simplify),
     )
+    return replace(model, derivation=lambda: derivatives(model, K, P))
+
+
+def derive_energies(
+    mechanism: Mechanism,
+    *,
+    parameters: str = "symbols",
+    rotors: str = "full",
+    progress: Callable[[str], None] = lambda _: None,
+) -> SymbolicModel:
+    """The equations of motion of an open chain by way of its K and P.
+
+    K = ½ q̇ᵀ D q̇ with the D of the chain, P such that ∂P/∂q = g, zero at q = 0. Friction is no
+    energy: it is left out.
+
+    Raises:
+        InputError: the mechanism has loops, or too many bodies for expressions in one piece.
+    """
+    if mechanism.loops:
+        raise InputError(
+            f"energies: {mechanism.name!r} has loops; expected an open chain (their equations: "
+            "another formulation)",
+            name="energies",
+        )
+    terms = ("inertia", "coriolis", "gravity", "rotors")
+    model: SymbolicModel = derive(
+        mechanism, "newton_euler", parameters=parameters, rotors=rotors, terms=terms,
+        progress=progress,
+    )  # fmt: skip
+    if model.intermediates:
+        raise InputError(
+            f"energies: {mechanism.name!r} has too many bodies for energies in one piece; "
+            "expected a smaller robot or another formulation",
+            name="energies",
+        )
+    rates = sympy.Matrix(model.qd)
+    n = len(rates)
+    # K = ½ Σ d_ij q̇_i q̇_j
+    K = sympy.Add(
+        *(model.D[i, i] * rates[i] ** 2 / 2 for i in range(n)),
+        *(model.D[i, j] * rates[i] * rates[j] for i in range(n) for j in range(i)),
+    )
+    P = _potential(model.g, model.q)
+    return replace(model, derivation=lambda: derivatives(model, K, P))
+
+
+def _potential(gradient: sympy.Matrix, q: Sequence[sympy.Symbol]) -> sympy.Expr:
+    """P with this gradient, zero at q = 0: ∫ g_1 dq_1 at q_2 = … = 0, + ∫ g_2 dq_2 at q_3 = …"""
+    P = sympy.S.Zero
+    for i, x in enumerate(q):
+        along = sympy.expand(gradient[i]).subs(dict.fromkeys(q[i + 1 :], 0))
+        integral = sympy.integrate(along, x)
+        P += integral - integral.subs(x, 0)
+    return simplified(P)
+
+
+def derivatives(model: SymbolicModel, K: sympy.Expr, P: sympy.Expr) -> list[Section]:
+    """K, P, L and every derivative of Euler–Lagrange."""
+    L = K - P
+    sections = [
+        Section("Kinetic energy", equations=[Equation(Formula("K", r"\mathcal{K}"), K)]),
+        Section(
+            "Potential energy", equations=[Equation(Formula("P", r"\mathcal{P}"), P)], zeros=True
+        ),
+        Section(
+            "Lagrangian",
+            Formula("L = K - P", r"\mathcal{L} = \mathcal{K} - \mathcal{P}"),
+            [Equation(Formula("L", r"\mathcal{L}"), L)],
+            zeros=True,
+        ),
+    ]
+    coordinates = list(zip(model.q, model.qd, model.qdd, strict=True))
+    momenta = [simplified(L.diff(v)) for _, v, _ in coordinates]
+    names = [(str(x), _tex(model, x), _tex(model, v)) for x, v, _ in coordinates]
+    moved = [
+        simplified(
+            sum(
+                momentum.diff(other_v) * a + momentum.diff(other) * other_v
+                for other, other_v, a in coordinates
+            )
+        )
+        for momentum in momenta
+    ]
+    slopes = [simplified(L.diff(x)) for x, _, _ in coordinates]
+
+    def equations(text: str, tex: str, values: Sequence[sympy.Expr]) -> list[Equation]:
+        return [
+            Equation(Formula(text.format(x), tex.replace("Q", x_tex).replace("V", v_tex)), value)
+            for (x, x_tex, v_tex), value in zip(names, values, strict=True)
+        ]
+
+    L_tex = r"\mathcal{L}"
+    sections += [
+        Section(
+            "Momenta",
+            Formula("dL/dqd_i", rf"\partial {L_tex} / \partial \dot{{q}}_i"),
+            equations("dL/d{}_d", rf"\frac{{\partial {L_tex}}}{{\partial V}}", momenta),
+            zeros=True,
+        ),
+        Section(
+            "Their rates",
+            Formula(
+                "d/dt = sum of qdd_j d/dqd_j + qd_j d/dq_j",
+                r"\frac{\mathrm{d}}{\mathrm{d}t} = \sum_j \ddot{q}_j "
+                r"\frac{\partial}{\partial \dot{q}_j} + \dot{q}_j \frac{\partial}{\partial q_j}",
+            ),
+            equations(
+                "d/dt dL/d{}_d",
+                rf"\frac{{\mathrm{{d}}}}{{\mathrm{{d}}t}} \frac{{\partial {L_tex}}}{{\partial V}}",
+                moved,
+            ),
+            zeros=True,
+        ),
+        Section(
+            "Slopes",
+            Formula("dL/dq_i", rf"\partial {L_tex} / \partial q_i"),
+            equations("dL/d{}", rf"\frac{{\partial {L_tex}}}{{\partial Q}}", slopes),
+            zeros=True,
+        ),
+        Section(
+            "Euler–Lagrange",
+            Formula(
+                "tau_i = d/dt dL/dqd_i - dL/dq_i",
+                rf"\tau_i = \frac{{\mathrm{{d}}}}{{\mathrm{{d}}t}} \frac{{\partial {L_tex}}}"
+                rf"{{\partial \dot{{q}}_i}} - \frac{{\partial {L_tex}}}{{\partial q_i}}",
+            ),
+            [
+                Equation(Formula(f"tau_{i}", rf"\tau_{{{i}}}"), torque)
+                for i, torque in enumerate(model.torques, start=1)
+            ],
+            zeros=True,
+        ),
+    ]
+    return sections
+
+
+def _tex(model: SymbolicModel, symbol: sympy.Symbol) -> str:
+    from .show import names_of
+
+    return names_of(model).symbol(str(symbol))
+
+
+def is_energies(path: str) -> bool:
+    """Is this a YAML file of energies, rather than a robot's?"""
+    if not path.endswith((".yaml", ".yml")):
+        return False
+    try:
+        file = find(path)
+        content = plain(read_text(file), file.name)
+    except DescriptionError:
+        return False  # who loads it says what is wrong
+    return isinstance(content, dict) and "kinetic" in content
+
+
+def from_file(path: str | Path, *, simplify: bool = True) -> SymbolicModel:
+    """The model of a YAML file: `coordinates` (names), `kinetic` and `potential` (expressions, J).
+
+    Rates are written q1_d. `symbols` may give values to parameters. Expressions are parsed, never
+    run: see `description.expression`.
+
+    Raises:
+        DescriptionError: naming the file, the key and the value.
+        InputError: see `from_energies`.
+    """
+    file = find(str(path))
+    where = file.name
+    content = plain(read_text(file), where)
+    if not isinstance(content, Mapping):
+        raise wrong(
+            DescriptionError, where, content, "a mapping with coordinates, kinetic, potential"
+        )
+    for key in content:
+        if key not in KEYS:
+            raise wrong(DescriptionError, where, key, "one of " + ", ".join(KEYS))
+    names = [
+        text(name, f"{where}: coordinates")
+        for name in sequence(content.get("coordinates"), f"{where}: coordinates")
+    ]
+    plain_names = all(letters(name) == (name,) for name in names)
+    if not names or len(set(names)) < len(names) or len(names) > MOST or not plain_names:
+        raise wrong(
+            DescriptionError, f"{where}: coordinates", names, f"1 to {MOST} names, each once"
+        )
+    energies = []
+    for key in ("kinetic", "potential"):
+        value = content.get(key, 0)
+        written = str(value) if isinstance(value, (int, float, str)) else None
+        if written is None or isinstance(value, bool):
+            raise wrong(DescriptionError, f"{where}: {key}", value, "an expression")
+        known = {name: sympy.Symbol(name, real=True) for name in letters(written)}
+        energies.append(sympy.nsimplify(evaluate(written, known, sympy.pi), rational=True))
+    q, qd = ([sympy.Symbol(name + ending, real=True) for name in names] for ending in ("", "_d"))
+    model = from_energies(
+        energies[0],
+        energies[1],
+        q,
+        qd,
+        title=str(content.get("robot", file.stem)),
+        simplify=simplify,
+    )
+    given = content.get("symbols") or {}
+    if not isinstance(given, Mapping):
+        raise wrong(DescriptionError, f"{where}: symbols", given, "a mapping of names to numbers")
+    values = {
+        sympy.Symbol(str(name), real=True): number(value, f"{where}: symbols.{name}")
+        for name, value in given.items()
+    }
+    return replace(model, parameters=values)
 
 
 def _name(coordinate: Any, i: int) -> str:

@@ -49,6 +49,8 @@ class SymbolicModel:
     """What was taken for what: rounded angles"""
     terms: frozenset[str] = frozenset(TERMS)
     """What the torques consist of"""
+    described: Mapping[sympy.Symbol, float] = field(default_factory=dict, repr=False)
+    """`parameters`, and those that the torques do not depend on: steps may have them"""
     derivation: Callable[[], list[Section]] = field(default=list, repr=False)
     """Makes the sections of `sections`"""
 

@@ -31,6 +31,15 @@ _WORDS = {
     "²": r"\ensuremath{^2}", "·": r"\ensuremath{\cdot}",
 }  # fmt: skip
 
+AXES = "xyz"
+
+
+def entry_names(quantity: str, body: int, shape: tuple[int, ...]) -> list[str]:
+    """omega_x2 …: the names of a vector's or matrix's entries, bodies from 1."""
+    if len(shape) == 1:
+        return [f"{quantity}_{axis}{body + 1}" for axis in AXES]
+    return [f"{quantity}_{row}{column}{body + 1}" for row in AXES for column in AXES]
+
 
 class Names:
     """The names of one model's letters.

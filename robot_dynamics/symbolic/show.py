@@ -12,6 +12,8 @@ from .names import Names
 
 MOTION = {"inertia", "rotors"}
 TURNING = {"coriolis", "rotors"}
+PRODUCT = "C_"
+"""How intermediates begin that only C stands on"""
 
 
 def names_of(model: Any) -> Names:
@@ -27,8 +29,11 @@ def document(model: Any, steps: Sequence[Section] = ()) -> Document:
             Section(
                 "Intermediates",
                 equations=[
-                    Equation(letter(model, symbol), value) for symbol, value in model.intermediates
+                    Equation(letter(model, symbol), value)
+                    for symbol, value in model.intermediates
+                    if not str(symbol).startswith(PRODUCT)
                 ],
+                words="D2_… are those of D's second column: at qdd = (0, 1, 0, …) alone",
             )
         )
     torques = zip(model.joint_names, model.torques, strict=True)
@@ -47,7 +52,16 @@ def document(model: Any, steps: Sequence[Section] = ()) -> Document:
             for title, name, values in parts(model)
         ),
     ]
-    return Document(model.title, sections, names_of(model), model.parameters, model.notes)
+    shown: set[sympy.Basic] = set(model.parameters)
+    for section in steps:
+        for equation in section.equations:
+            shown |= sympy.sympify(equation.value).free_symbols
+    parameters = {
+        symbol: value
+        for symbol, value in {**model.described, **model.parameters}.items()
+        if symbol in shown
+    }
+    return Document(model.title, sections, names_of(model), parameters, model.notes)
 
 
 def _is_nothing(values: sympy.Matrix) -> bool:
@@ -62,6 +76,8 @@ def letter(model: Any, symbol: sympy.Symbol) -> Formula:
 def _law(model: Any) -> tuple[str, str]:
     """tau = D qdd + C qd + g + friction: those that there are."""
     found = [name for _, name, _ in parts(model)]
+    if model.intermediates and model.terms & TURNING:
+        found = ["D", "C", *(name for name in found if name != "D")]
     text = {"D": "D qdd", "C": "C qd", "g": "g", "F": "F"}
     tex = {"D": r"D \ddot{q}", "C": r"C \dot{q}", "g": "g", "F": "F"}
     return (
@@ -75,7 +91,8 @@ def parts(model: Any) -> list[tuple[str, str, sympy.Matrix]]:
     found = []
     if model.terms & MOTION:
         found.append(("Inertia matrix D", "D", model.D))
-    if model.terms & TURNING:
+    # among intermediates the torques have C qd in them, and C itself would be for no one to read
+    if model.terms & TURNING and not model.intermediates:
         found.append(("Coriolis matrix C", "C", model.C))
     if "gravity" in model.terms:
         found.append(("Gravity g", "g", model.g))
@@ -95,7 +112,8 @@ def entries(name: str, values: sympy.Matrix) -> Iterator[Equation]:
             if values[i, j] != 0:
                 text = f"{name}[{i + 1}]" + ("" if single else f"[{j + 1}]")
                 below = f"{i + 1}" if single else f"{i + 1},{j + 1}"
-                yield Equation(Formula(text, f"{name}_{{{below}}}"), values[i, j])
+                tex = f"{{{name}}}" if "_" in name else name
+                yield Equation(Formula(text, f"{tex}_{{{below}}}"), values[i, j])
 
 
 def symbol_matrix(name: str, value: Any) -> Equation:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
-from ..command import Command, Result
-from ..options import model
+from ...errors import InputError
+from ...formulations import FORMULATIONS
+from ...formulations.equations import TERMS
+from ...mechanism.transform import ROTOR_MODELS
+from ..command import Command, Result, Several
+from ..options import description
+from ..progress import Progress
+
+FORMATS = ("text", "latex", "markdown", "html")
+ENERGIES = "energies"
 
 
 @click.command(
@@ -17,12 +26,35 @@ from ..options import model
     examples=[
         "derive config/polar.yaml",
         "derive config/polar.yaml --steps",
-        "derive config/cartesian.yaml --latex --parameters numbers",
+        "derive config/three_axis.yaml --formulation gibbs_appell --steps --format markdown",
+        "derive config/cartesian.yaml --document --out cartesian.tex",
+        "derive config/cartesian.yaml --formulation energies --steps",
     ],
 )
-@model("lagrange_euler")
-@click.option("--latex", is_flag=True, help="As LaTeX.")
-@click.option("--steps", is_flag=True, help="Every step of Lagrange–Euler.")
+@description
+@click.option(
+    "--formulation",
+    type=click.Choice([*FORMULATIONS, ENERGIES]),
+    default="lagrange_euler",
+    show_default=True,
+    help="energies: Euler–Lagrange from K and P, of a robot or as a file gives them.",
+)
+@click.option("--rotors", type=click.Choice(ROTOR_MODELS), default="full", show_default=True)
+@click.option(
+    "--terms",
+    cls=Several,
+    type=click.Choice(TERMS),
+    default=TERMS,
+    metavar="TERM...",
+    help=f"Some of {', '.join(TERMS)} (default: all).",
+)
+@click.option("--steps", is_flag=True, help="Every step: definition, formula, value.")
+@click.option("--format", "style", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--latex", is_flag=True, help="The same as --format latex.")
+@click.option(
+    "--document", is_flag=True, help="A whole LaTeX file, with the parameters and their values."
+)
+@click.option("--out", metavar="FILE", help="Write there instead of printing.")
 @click.option(
     "--parameters",
     type=click.Choice(["symbols", "numbers"]),
@@ -36,36 +68,76 @@ def command(
     formulation: str,
     rotors: str,
     terms: Sequence[str],
-    latex: bool,
     steps: bool,
+    style: str,
+    latex: bool,
+    document: bool,
+    out: str | None,
     parameters: str,
     no_simplify: bool,
 ) -> Result:
-    """The equations of motion in symbols."""
+    """The equations of motion in symbols.
+
+    FILE is a robot; with --formulation energies also a YAML of `coordinates`, `kinetic` and
+    `potential` (J), such as `coordinates: [q1]`, `kinetic: m1*q1_d**2/2`, `potential: m1*g*q1`.
+    """
     from ...description import load
     from ...symbolic import derive
+    from ...symbolic.energies import derive_energies, from_file, is_energies
 
-    found = derive(
-        load(file),
-        formulation,
-        parameters=parameters,
-        rotors=rotors,
-        terms=terms,
-        simplify=not no_simplify,
-        progress=_progress,
-    )
-    document = found.document(steps=steps)
-    text = document.latex() if latex else document.text()
+    progress = Progress()
+    if is_energies(file):
+        if formulation not in (ENERGIES, "lagrange_euler"):
+            raise InputError(
+                f"{file} has energies and no robot: expected --formulation {ENERGIES}, "
+                f"found {formulation}"
+            )
+        found: Any = from_file(file, simplify=not no_simplify)
+    elif formulation == ENERGIES:
+        found = derive_energies(load(file), parameters=parameters, rotors=rotors, progress=progress)
+    else:
+        found = derive(
+            load(file),
+            formulation,
+            parameters=parameters,
+            rotors=rotors,
+            terms=terms,
+            simplify=not no_simplify,
+            progress=progress,
+        )
+    progress("writing")
+    printed = found.document(steps=steps)
+    if document:
+        text = printed.latex(whole=True)
+    else:
+        text = getattr(printed, "latex" if latex else style)()
+    if out is not None:
+        try:
+            Path(out).write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"--out {out}: {error.strerror or error}", name="out") from None
+        text = f"written: {out}"
+    return {**_as_json(found), "text": text}
+
+
+def _as_json(found: Any) -> Result:
+    """The schema of `derive --json`: expressions are text in SymPy's syntax."""
+
+    def entries(name: str) -> list[list[str]] | None:
+        values = getattr(found, name, None)
+        if values is None:
+            return None
+        return [[str(x) for x in values.row(i)] for i in range(values.rows)]
+
+    gravity = getattr(found, "g", None)
     return {
         "joints": list(found.joint_names),
         "torques": [str(entry) for entry in found.torques],
+        "D": entries("D"),
+        "C": entries("C"),
+        "g": None if gravity is None else [str(x) for x in gravity],
         "intermediates": {str(symbol): str(value) for symbol, value in found.intermediates},
         "latex": found.latex(),
         "parameters": {str(symbol): value for symbol, value in found.parameters.items()},
-        "text": text,
+        "notes": list(getattr(found, "notes", ())),
     }
-
-
-def _progress(words: str) -> None:
-    if sys.stderr.isatty():
-        print(f"… {words}", file=sys.stderr)

@@ -1,0 +1,125 @@
+"""Where a link of an open chain is, and how it moves, in symbols."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import sympy
+
+from ..errors import InputError, choices, wrong
+from ..formulations import kinematics as equations
+from ..mechanism import Mechanism
+from ..mechanism.transform import without_bodies
+from .derive import PARAMETERS
+from .document import Document, Equation, Formula, Section
+from .lettered import Lettered, Symbols
+from .names import Names
+from .parameters import Parameters, plain_names
+from .tidy import tidied
+
+PLACE = sympy.symbols("x y z", real=True)
+"""A place of the link's origin in the base frame, m: what `LinkKinematics.inverse` takes"""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkKinematics:
+    """The pose and the Jacobian of a link's frame in the base frame."""
+
+    title: str
+    q: Symbols
+    pose: sympy.Matrix
+    """(4, 4): [n s a d; 0 0 0 1]"""
+    jacobian: sympy.Matrix
+    """(6, n): [ṗ; ω] = J q̇, of the origin of the link's frame, on base axes"""
+    parameters: dict[sympy.Symbol, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> sympy.Matrix:
+        """(3, 1): the link's x axis."""
+        return self.pose[:3, 0]
+
+    @property
+    def s(self) -> sympy.Matrix:
+        """(3, 1): the link's y axis."""
+        return self.pose[:3, 1]
+
+    @property
+    def a(self) -> sympy.Matrix:
+        """(3, 1): the link's z axis."""
+        return self.pose[:3, 2]
+
+    @property
+    def d(self) -> sympy.Matrix:
+        """(3, 1): the link's origin, m."""
+        return self.pose[:3, 3]
+
+    def inverse(self) -> dict[sympy.Symbol, sympy.Expr]:
+        """The joints at which the link's origin is at (x, y, z), of a robot that slides alone.
+
+        Raises:
+            InputError: its place is not linear in the joints, or does not determine them.
+        """
+        slope = self.d.jacobian(list(self.q))
+        if slope.has(*self.q) or slope.shape != (3, 3) or slope.det() == 0:
+            raise InputError(
+                f"inverse: the place of {self.title} is no invertible linear function of "
+                f"{', '.join(map(str, self.q))}; expected three joints that slide",
+                name="inverse",
+            )
+        start = self.d.subs(dict.fromkeys(self.q, 0))
+        solution = slope.inv() * (sympy.Matrix(PLACE) - start)
+        return dict(zip(self.q, map(sympy.simplify, solution), strict=True))
+
+    def document(self) -> Document:
+        """n, s, a, d, the pose and the Jacobian."""
+        names = Names(self.q, (), self.parameters)
+        vectors = [Equation(Formula(x, x), getattr(self, x)) for x in "nsad"]
+        sections = [
+            Section(
+                "Pose",
+                Formula("T = [n s a d; 0 0 0 1]", r"T = [n\ s\ a\ d;\ 0\ 0\ 0\ 1]"),
+                [Equation(Formula("T", "T"), self.pose), *vectors],
+            ),
+            Section(
+                "Jacobian",
+                Formula("[pd; omega] = J qd", r"[\dot{p};\ \omega] = J \dot{q}"),
+                [Equation(Formula("J", "J"), self.jacobian)],
+            ),
+        ]
+        return Document(self.title, sections, names, self.parameters, self.notes)
+
+    def _repr_latex_(self) -> str:
+        """For Jupyter."""
+        names = Names(self.q, (), self.parameters)
+        names.short = False
+        return f"$$T = {names.latex(self.pose)}$$"
+
+
+def kinematics(mechanism: Mechanism, link: str, *, parameters: str = "symbols") -> LinkKinematics:
+    """The pose and the Jacobian of a link; `InverseDynamics.pose` and `.jacobian` are the numbers.
+
+    Loops are left open: q are all joints of the tree.
+
+    Raises:
+        InputError: there is no such link, or no such kind of parameters.
+    """
+    if parameters not in PARAMETERS:
+        raise wrong(InputError, "parameters", parameters, choices(PARAMETERS))
+    mechanism.link(link)
+    tidy, notes = tidied(mechanism)
+    plain = plain_names(tidy.joint_names, "q")
+    q: Symbols = tuple(sympy.Symbol(name, real=True) for name in plain)
+    known = Parameters.of(tidy, parameters == "symbols", plain)
+    model = Lettered(without_bodies(tidy), (q, (), ()), known, "newton_euler", "none", ())
+    write = model.writer.short
+
+    def matrix(values: Any) -> sympy.Matrix:
+        return sympy.Matrix(*values.shape, [write(x) for x in values.flat])
+
+    pose = matrix(equations.pose(model.mechanism, link, model.q))
+    jacobian = matrix(equations.jacobian(model.mechanism, link, model.q))
+    used = pose.free_symbols | jacobian.free_symbols
+    values = {symbol: value for symbol, value in known.values.items() if symbol in used}
+    return LinkKinematics(f"{mechanism.name}: {link}", q, pose, jacobian, values, notes)

@@ -1,0 +1,134 @@
+"""Equations too long for one expression: a list of intermediates, named by what they are.
+
+The recursion runs over polynomials, and what each of its quantities is goes on under its name:
+alpha_x3 is the x of link 3's angular acceleration. The columns of D have theirs (D2_alpha_x3, at
+q̈ = e_2 alone).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..mechanism import Mechanism
+from ..scalar import Array, array
+from .lettered import Lettered, Symbols
+from .names import entry_names
+from .parameters import Parameters
+from .polynomial import Polynomial
+from .show import PRODUCT
+from .straight_line import straight_line
+from .sweeps import WRITTEN_OUT
+
+Assignments = tuple[tuple[sympy.Symbol, sympy.Expr], ...]
+
+
+class Naming:
+    """A `scalar.Note` that collects assignments."""
+
+    def __init__(self, model: Lettered, prefix: str, write: Callable[[Any], sympy.Expr]):
+        self.model, self.prefix, self.write = model, prefix, write
+        self.assignments: list[tuple[sympy.Symbol, sympy.Expr]] = []
+
+    def __call__(self, quantity: str, body: int, value: Array) -> Array:
+        """Each long entry under its name."""
+        names = entry_names(quantity, body, np.shape(value))
+        kept = [self._kept(name, x) for name, x in zip(names, np.ravel(value), strict=True)]
+        return array(kept).reshape(np.shape(value))
+
+    def _kept(self, name: str, value: Any) -> Any:
+        if not isinstance(value, Polynomial) or len(value.terms) <= WRITTEN_OUT:
+            return value
+        taken = {symbol for symbol, _ in self.assignments}
+        symbol = sympy.Symbol(self.prefix + name, real=True)
+        while symbol in taken:
+            symbol = sympy.Symbol(f"{symbol}_", real=True)
+        self.assignments.append((symbol, self.write(value)))
+        return self.model.ring.letter("parameter", symbol)
+
+
+def listed(
+    mechanism: Mechanism,
+    state: tuple[Symbols, Symbols, Symbols],
+    known: Parameters,
+    formulation: str,
+    rotors: str,
+    terms: frozenset[str],
+    progress: Callable[[str], None],
+) -> tuple[Assignments, dict[str, sympy.Matrix]]:
+    """(intermediates, {torques, D, C, g}) of a recursion, in the symbols of states and `known`.
+
+    Raises:
+        TooManyTerms: even so.
+    """
+    model = Lettered(mechanism, state, known, formulation, rotors, terms)
+    n, still = len(model.q), np.zeros(len(model.q))
+    assignments: list[tuple[sympy.Symbol, sympy.Expr]] = []
+    short, plain = model.writer.short, model.writer.plain
+
+    def total(run: Callable[[Any, Naming], Array], prefix: str, write: Any) -> list[sympy.Expr]:
+        progress(f"recursion {prefix.rstrip('_') or 'of the torques'}")
+        sums = np.zeros(n, dtype=object) + sympy.S.Zero
+        for k, equations in enumerate(model.equations, 1):
+            naming = Naming(model, f"b{k}_{prefix}" if k > 1 else prefix, write)
+            values = run(equations, naming)
+            assignments.extend(naming.assignments)
+            sums = sums + np.array([write(x) for x in values], dtype=object)
+        return list(sums)
+
+    q, qd, qdd = model.q, model.qd, model.qdd
+    torques = total(lambda each, note: each.torques(q, qd, qdd, note), "", short)
+    D = sympy.zeros(n, n)
+    for j, unit in enumerate(np.eye(n)):
+
+        def column(each: Any, note: Naming, unit: Array = unit) -> Array:
+            return array(each.motion(q, still, unit, note))
+
+        D[:, j] = sympy.Matrix(total(column, f"D{j + 1}_", plain))
+    progress("Coriolis matrix")
+    products, C = _coriolis(mechanism, state, known, formulation, rotors, terms)
+    weight = [0.0] * n
+    if "gravity" in terms:
+        g = total(lambda each, _: each.gravity(q), "g_", plain)
+    else:
+        g = [sympy.sympify(x) for x in weight]
+    parts = {
+        "torques": sympy.Matrix(torques),
+        "D": D,
+        "g": sympy.Matrix(g),
+    }
+    return (*_needed(assignments, parts.values()), *products), {**parts, "C": C}
+
+
+def _coriolis(
+    mechanism: Mechanism,
+    state: tuple[Symbols, Symbols, Symbols],
+    known: Parameters,
+    formulation: str,
+    rotors: str,
+    terms: frozenset[str],
+) -> tuple[Assignments, sympy.Matrix]:
+    """C and the products it stands on, C_0 …: they are many, and have no names."""
+    found, parts = straight_line(mechanism, state, known, formulation, rotors, terms)
+    needed = _needed(list(found), [parts["C"]])
+    renamed = {
+        symbol: sympy.Symbol(f"{PRODUCT}{i}", real=True) for i, (symbol, _) in enumerate(needed)
+    }
+    products = tuple((renamed[symbol], value.xreplace(renamed)) for symbol, value in needed)
+    return products, parts["C"].xreplace(renamed)
+
+
+def _needed(
+    assignments: list[tuple[sympy.Symbol, sympy.Expr]], matrices: Iterable[sympy.Matrix]
+) -> Assignments:
+    """Those that the matrices stand on."""
+    wanted = set().union(*(values.free_symbols for values in matrices))
+    kept = []
+    for symbol, expression in reversed(assignments):
+        if symbol in wanted:
+            kept.append((symbol, expression))
+            wanted |= expression.free_symbols
+    return tuple(reversed(kept))

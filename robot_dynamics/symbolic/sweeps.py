@@ -1,0 +1,165 @@
+"""The recursions step by step: what each sweep computes, in the names of what it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from ..scalar import Array, array
+from .document import Equation, Formula, Section
+from .lettered import Lettered
+from .names import entry_names
+from .polynomial import Polynomial, Ring
+
+WRITTEN_OUT = 2
+"""Terms up to which an entry is carried on as it is; a longer one goes on under its name"""
+
+LINK = r"\omega_i = R_i^T \omega_p + \dot{q}_i z"
+SWEEPS = {
+    "newton_euler": (
+        ("Outward: motions, in link frames", ("omega", "alpha", "a"),
+         "omega_i = R_i^T omega_p + z qd_i;  "
+         "alpha_i = R_i^T alpha_p + z qdd_i + R_i^T omega_p x z qd_i;  "
+         "a_i = R_i^T (a_p + alpha_p x p_i + omega_p x (omega_p x p_i)), a_0 = -g0; "
+         "sliding: a_i += z qdd_i + 2 omega_i x z qd_i",
+         r"\omega_i = R_i^T \omega_p + z \dot{q}_i, \quad \alpha_i = R_i^T \alpha_p + z \ddot{q}_i "
+         r"+ R_i^T \omega_p \times z \dot{q}_i, \quad "
+         r"a_i = R_i^T (a_p + \alpha_p \times p_i + \omega_p \times (\omega_p \times p_i))"),
+        ("Each link: force and moment about its frame's origin", ("U", "F", "N"),
+         "U_i = [alpha_i]x + [omega_i]x^2;  F_i = m_i a_i + U_i m_i c_i;  "
+         "N_i = I_i alpha_i + omega_i x I_i omega_i + m_i c_i x a_i",
+         r"U_i = [\alpha_i]_\times + [\omega_i]_\times^2, \quad F_i = m_i a_i + U_i m_i c_i, \quad "
+         r"N_i = I_i \alpha_i + \omega_i \times I_i \omega_i + m_i c_i \times a_i"),
+        ("Inward: forces and moments through the joints", ("f", "n"),
+         "f_i = F_i + sum R_j f_j;  n_i = N_i + sum (R_j n_j + p_j x R_j f_j)",
+         r"f_i = F_i + \sum_j R_j f_j, \quad n_i = N_i + \sum_j (R_j n_j + p_j \times R_j f_j)"),
+    ),
+    "gibbs_appell": (
+        ("Steps 1 and 2: motions of the links, in link frames", ("omega", "alpha", "a"),
+         "omega_i = R_i^T omega_p + z qd_i;  "
+         "alpha_i = R_i^T alpha_p + z qdd_i + R_i^T omega_p x z qd_i;  "
+         "a_i = R_i^T (a_p + alpha_p x p_i + omega_p x (omega_p x p_i)), a_0 = -g0",
+         r"\omega_i = R_i^T \omega_p + z \dot{q}_i, \quad \alpha_i = R_i^T \alpha_p + z \ddot{q}_i "
+         r"+ R_i^T \omega_p \times z \dot{q}_i, \quad "
+         r"a_i = R_i^T (a_p + \alpha_p \times p_i + \omega_p \times (\omega_p \times p_i))"),
+        ("Step 2: motions of the rotors", ("omega_r", "alpha_r", "a_r"),
+         "omega_r = R_r^T omega_k + Gamma_i qd_i z;  "
+         "alpha_r = R_r^T alpha_k + Gamma_i qdd_i z + R_r^T omega_k x Gamma_i qd_i z",
+         r"\omega_r = R_r^T \omega_k + \Gamma_i \dot{q}_i z, \quad \alpha_r = R_r^T \alpha_k + "
+         r"\Gamma_i \ddot{q}_i z + R_r^T \omega_k \times \Gamma_i \dot{q}_i z"),
+        ("Step 3: factors of the partial derivatives", ("eta", "mu", "eta_r", "mu_r"),
+         "eta = m (a_G - g);  mu = I alpha + omega x I omega + c x eta",
+         r"\eta = m (a_G - g), \quad \mu = I \alpha + \omega \times I \omega + c \times \eta"),
+        ("Steps 4 and 5: sums over what each joint carries, of links and of rotors", ("f", "n"),
+         "f_i = eta_i + sum R_j f_j;  n_i = mu_i + sum (R_j n_j + p_j x R_j f_j);  "
+         "tau_j = n_j . z (turning), f_j . z (sliding), + Gamma_j mu_r . z",
+         r"f_i = \eta_i + \sum_j R_j f_j, \quad "
+         r"n_i = \mu_i + \sum_j (R_j n_j + p_j \times R_j f_j)"),
+    ),
+    "murphy": (
+        ("Outward: motions of the links, on base axes", ("R", "omega", "alpha", "a"),
+         "z_i = R_i z;  omega_i = omega_p + z_i qd_i;  "
+         "alpha_i = alpha_p + z_i qdd_i + omega_p x z_i qd_i;  "
+         "a_i = a_p + alpha_p x r_i + omega_p x (omega_p x r_i)",
+         r"\omega_i = \omega_p + z_i \dot{q}_i, \quad \alpha_i = \alpha_p + z_i \ddot{q}_i + "
+         r"\omega_p \times z_i \dot{q}_i, \quad "
+         r"a_i = a_p + \alpha_p \times r_i + \omega_p \times (\omega_p \times r_i)"),
+        ("Links: rates of momentum", ("F", "N"),
+         "F_i = m_i (a_G - g);  N_i = I_i alpha_i + omega_i x I_i omega_i + c_i x F_i",
+         r"F_i = m_i (a_G - g), \quad "
+         r"N_i = I_i \alpha_i + \omega_i \times I_i \omega_i + c_i \times F_i"),
+        ("Rotors: motions and wrenches on their mounts",
+         ("omega_r", "alpha_r", "a_r", "F_r", "N_r"),
+         "omega_r = omega_k + Gamma_i qd_i z_r;  "
+         "alpha_r = alpha_k + Gamma_i qdd_i z_r + omega_k x Gamma_i qd_i z_r",
+         r"\omega_r = \omega_k + \Gamma_i \dot{q}_i z_r, \quad \alpha_r = \alpha_k + "
+         r"\Gamma_i \ddot{q}_i z_r + \omega_k \times \Gamma_i \dot{q}_i z_r"),
+        ("Inward: wrenches through the joints", ("f", "n"),
+         "f_i = F_i + sum f_j;  n_i = N_i + sum (n_j + r_j x f_j), rotors' with their mounts'",
+         r"f_i = F_i + \sum_j f_j, \quad n_i = N_i + \sum_j (n_j + r_j \times f_j)"),
+    ),
+}  # fmt: skip
+
+TEX = {
+    "omega": r"\omega", "alpha": r"\alpha", "eta": r"\eta", "mu": r"\mu",
+    "omega_r": r"\omega^r", "alpha_r": r"\alpha^r", "a_r": "a^r", "eta_r": r"\eta^r",
+    "mu_r": r"\mu^r", "F_r": "F^r", "N_r": "N^r",
+}  # fmt: skip
+
+
+class Notes:
+    """Looks on at a recursion over polynomials: keeps values, and gives letters for long ones."""
+
+    def __init__(self, ring: Ring, write: Callable[[Any], sympy.Expr]):
+        self.ring = ring
+        self.write = write
+        self.seen: list[tuple[str, int, sympy.Matrix]] = []
+
+    def __call__(self, quantity: str, body: int, value: Array) -> Array:
+        """A `scalar.Note`."""
+        entries = np.asarray(value, dtype=object)
+        written = [self.write(x) for x in entries.flat]
+        shape = entries.shape if entries.ndim == 2 else (len(entries), 1)
+        self.seen.append((quantity, body, sympy.Matrix(*shape, written)))
+        names = entry_names(quantity, body, entries.shape)
+        kept = [
+            self.ring.letter("parameter", sympy.Symbol(name, real=True))
+            if isinstance(x, Polynomial) and len(x.terms) > WRITTEN_OUT
+            else x
+            for name, x in zip(names, entries.flat, strict=True)
+        ]
+        return array(kept).reshape(entries.shape)
+
+
+def sweeps(
+    model: Lettered, formulation: str, names: Sequence[str], write: Callable[[Any], sympy.Expr]
+) -> list[Section]:
+    """Each sweep of the formulation, then the torques in the names of what the sweeps gave."""
+    sections = []
+    several = len(model.equations) > 1
+    for k, equations in enumerate(model.equations, 1):
+        notes = Notes(model.ring, write)
+        torques = equations.torques(model.q, model.qd, model.qdd, notes)
+        part = f" (bodies {k} of {len(model.equations)})" if several else ""
+        for title, quantities, text, tex in SWEEPS[formulation]:
+            shown = [
+                Equation(_name(quantity, body, count), value)
+                for quantity, body, value, count in _numbered(notes.seen)
+                if quantity in quantities
+            ]
+            if shown:
+                sections.append(Section(title + part, Formula(text, tex), shown, zeros=True))
+        sections.append(
+            Section(
+                "Torques of the sweeps" + part,
+                Formula("tau_i = z . n_i (turning), z . f_i (sliding)",
+                        r"\tau_i = z \cdot n_i \text{ (turning)}, \quad "
+                        r"z \cdot f_i \text{ (sliding)}"),
+                [
+                    Equation(Formula(f"tau[{name}]", rf"\tau_{{{i}}}"), write(torque))
+                    for i, (name, torque) in enumerate(zip(names, torques, strict=True), 1)
+                ],
+                zeros=True,
+            )
+        )  # fmt: skip
+    return sections
+
+
+def _numbered(seen: list[tuple[str, int, Any]]) -> list[tuple[str, int, Any, int]]:
+    """With how often this quantity of this body came before."""
+    count: dict[tuple[str, int], int] = {}
+    found = []
+    for quantity, body, value in seen:
+        found.append((quantity, body, value, count.get((quantity, body), 0)))
+        count[quantity, body] = found[-1][3] + 1
+    return found
+
+
+def _name(quantity: str, body: int, count: int) -> Formula:
+    dashes = "'" * count
+    tex = TEX.get(quantity, quantity)
+    above = dashes
+    return Formula(f"{quantity}_{body + 1}{dashes}", f"{tex}_{{{body + 1}}}{above}")
