@@ -137,6 +137,7 @@ def test_the_nearest_possible_body_is_possible_and_no_other_is_nearer(seed):
             second(right.inertia) + rng.choice([1e-3, 1.0]) * (B := rng.normal(size=(3, 3))) @ B.T
         )
         assert np.linalg.norm(other - second(wrong.inertia)) >= distance
+    assert not nearest_possible(Inertial(0.0, inertia=np.eye(3))).inertia.any()
     possible = nearest_possible(right)
     np.testing.assert_allclose(possible.inertia, right.inertia, atol=1e-12)
 

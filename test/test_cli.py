@@ -198,6 +198,11 @@ def test_several_values_follow_an_option_in_every_way_people_write_them(capsys, 
     assert capsys.readouterr().out == expected
 
 
+def test_an_option_of_one_value_leaves_what_follows_to_the_arguments(capsys):
+    assert main(["torque", "--formulation", "murphy", POLAR, "--json", *STATE]) == 0
+    assert json.loads(capsys.readouterr().out)["formulation"] == "murphy"
+
+
 def test_an_option_without_its_value_does_not_take_the_next_options_name(capsys):
     with pytest.raises(SystemExit) as stop:
         main(["export", POLAR, "--out", "--json"])

@@ -49,7 +49,7 @@ def test_a_command_prints_what_its_schema_says_and_nothing_more_or_less(
     found = json.loads(capsys.readouterr().out)
     schema = output(arguments[0])
     jsonschema.validate(found, schema)
-    if arguments[0] in ("derive", "schema"):
+    if arguments[0] == "schema":
         return
     for change in ({"another": 1}, *({key: ...} for key in SCHEMAS[arguments[0]]["required"])):
         wrong = copy.deepcopy(found) | change

@@ -251,19 +251,23 @@ _DEMO = thing(
     gears=_GEARS,
 )
 
+_MATRIX: Schema = {"anyOf": [{"type": "null"}, several(several(TEXT), "row by row")]}
+
 SCHEMAS: Mapping[str, Schema] = {
     "torque": _TORQUE,
-    "derive": {
-        "type": "object",
-        "properties": {
+    "derive": thing(
+        {
             **JOINTS,
-            "torques": several(TEXT, "an expression each"),
-            "intermediates": by_name(TEXT, "symbol: expression, in the order of their use"),
+            "torques": several(TEXT, "expressions in SymPy's syntax, as those that follow"),
+            "intermediates": by_name(TEXT, "symbol: expression, in an order to compute them in"),
             "latex": TEXT,
-            "parameters": by_name({}, "symbol: the description's value"),
+            "parameters": by_name(MAYBE, "symbol: the description's value"),
         },
-        "required": ["joints", "torques", "latex", "parameters"],
-    },
+        D=_MATRIX,
+        C=_MATRIX,
+        g={"anyOf": [{"type": "null"}, several(TEXT)]},
+        **NOTES,
+    ),
     "check": _CHECK,
     "compare": thing(
         {
