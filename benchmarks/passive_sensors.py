@@ -1,6 +1,6 @@
 """What sensors on the passive joints of a 3RRR buy: errors of torque and of the platform.
 
-    python benchmarks/passive_sensors.py [--robots 200] [--json OUT] [--picture OUT]
+    python benchmarks/passive_sensors.py [--robots 200] [--fastest 3] [--json OUT] [--picture OUT]
 
 True robots, all different, move along smooth paths, away from singularities; a model of each, wrong
 in some way, computes from what the encoders say. Its torques are compared with those of the true
@@ -51,12 +51,10 @@ NOISE, RATE_NOISE = 1e-3, 1e-2
 """rad and rad/s, standard deviations of every encoder and of the rates made from it"""
 OFFSET = 5e-3
 """rad, standard deviation of what is wrong with an encoder's zero"""
-DRAWS = 8
+DRAWS = 16
 """Robots that are drawn for each that is taken"""
 POSES, SPEED = 24, 3.0
 """A path's states, and its frequency, rad/s"""
-FASTEST = 3.0
-"""rad a rad of a motor's, by which passive joints may turn: beyond, a singularity is near"""
 MODELS = ("active", "sensed", "fitted", "printed")
 TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
 
@@ -359,9 +357,15 @@ def solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 def main() -> None:
     options = parser(__doc__, "passive sensors")
     options.add_argument("--robots", type=int, default=200, help="how many, at least 4")
+    options.add_argument(
+        "--fastest",
+        type=float,
+        default=3.0,
+        help="rad a rad of a motor's, by which legs may turn: beyond, a singularity is near",
+    )
     given = options.parse_args()
     check()
-    results = measured(given.robots)
+    results = measured(given.robots, given.fastest)
     show(results, given.robots)
     keep(given.json, {"passive sensors": results, "robots": given.robots})
     if given.picture:
@@ -407,10 +411,10 @@ def conditions() -> Iterator[tuple[str, tuple[str, ...], float, float, float]]:
         yield name, KINDS["all of these"], share, 1.0, 1.0
 
 
-def measured(count: int) -> dict[str, Any]:
+def measured(count: int, fastest: float) -> dict[str, Any]:
     """{condition: {model: {torque, platform: [quartile, median, quartile]}}}."""
     rng = np.random.default_rng(0)
-    true, X, Xd, Xdd = drawn(count, rng)
+    true, X, Xd, Xdd = drawn(count, fastest, rng)
     robots = true.along()
     q = robots.inverse(X)
     qd, qdd = robots.of_platform(q, X, Xd, Xdd)
@@ -443,9 +447,9 @@ def quartiles(errors: np.ndarray) -> list[float]:
     return np.percentile(errors, (25, 50, 75), method="nearest").tolist()
 
 
-def drawn(count: int, rng: np.random.Generator) -> tuple[Robots, np.ndarray, ...]:
+def drawn(count: int, fastest: float, rng: np.random.Generator) -> tuple[Robots, np.ndarray, ...]:
     """(true robots, X, Ẋ, Ẍ (count, POSES, 3)) whose passive joints turn with their motors, by no
-    more than FASTEST."""
+    more than `fastest`."""
     # the shipped robot with every number changed by some per cent
     true = Robots.nominal().over(DRAWS * count).changed(KINDS["all of these"], 0.05, rng)
     t = np.linspace(0, 2 * np.pi, POSES, endpoint=False)[:, None]
@@ -458,7 +462,7 @@ def drawn(count: int, rng: np.random.Generator) -> tuple[Robots, np.ndarray, ...
     q = robots.inverse(X)
     reached = np.isfinite(q).all(axis=(1, 2))
     T = robots.T(np.where(reached[:, None, None], q, 1.0), X)
-    sound = np.flatnonzero(reached & (np.abs(T).max(axis=(1, 2, 3)) <= FASTEST))[:count]
+    sound = np.flatnonzero(reached & (np.abs(T).max(axis=(1, 2, 3)) <= fastest))[:count]
     if len(sound) < count:
         sys.exit(f"{len(sound)} of {count} robots stay away from singularities")
     values = {x.name: getattr(true, x.name)[sound] for x in fields(true)}
@@ -511,15 +515,18 @@ def draw(results: dict[str, Any], path: Path) -> None:
     shown = [name for name in results if " 1 %" in name or name.startswith("encoder")]
     with style():
         drawing, axes = figure(1, 2, width=9.0, height=3.6)
-        for axis, what, unit, scale in (
-            (axes[0, 0], "torque", "% of the torque", 100.0),
-            (axes[0, 1], "platform", "mm", 1e3),
+        for axis, what, unit, scale, limits in (
+            (axes[0, 0], "torque", "% of the torque", 100.0, (1e-3, 30.0)),
+            (axes[0, 1], "platform", "mm", 1e3, (0.05, 20.0)),
         ):
             for k, model in enumerate(MODELS[:3]):
                 low, middle, high = (
                     scale * np.array([results[name][model][what][i] for name in shown])
                     for i in range(3)
                 )
+                # what is infinite goes on beyond the picture, and what is nothing is not in it
+                high = np.minimum(high, 10 * limits[1])
+                middle = np.where(middle < limits[0] / 10, np.nan, middle)
                 places = np.arange(len(shown)) + 0.22 * (k - 1)
                 axis.errorbar(
                     middle, places, xerr=[middle - low, high - middle], fmt="o", markersize=4,
@@ -528,8 +535,9 @@ def draw(results: dict[str, Any], path: Path) -> None:
             axis.set_yticks(range(len(shown)), shown if what == "torque" else [""] * len(shown))
             axis.invert_yaxis()
             axis.set_xscale("log")
+            axis.set_xlim(*limits)
             axis.set_xlabel(f"{what} error ({unit}), median and quartiles")
-        axes[0, 1].legend()
+        axes[0, 1].legend(loc="center")
         drawing.suptitle("3RRR: what sensors on the passive joints buy", x=0.01, ha="left")
         save(drawing, path)
 

@@ -6,6 +6,7 @@ that fits the readings best; what is left over says whether they belong together
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -165,13 +166,14 @@ class SensorMonitor:
     def reset(self) -> None:
         """Trust all of them again."""
         self._distrusted: Mask = np.zeros(self._k, dtype=bool)
+        self._all_trusted = True
         self._sane = np.zeros(self._k, dtype=int)
         self._last = self._solver.home.q_r
 
     @property
     def distrusted(self) -> tuple[str, ...]:
         """The joints whose readings are left out, until they have been consistent for a while."""
-        if not self._distrusted.any():
+        if self._all_trusted:
             return ()
         return tuple(
             name for name, left_out in zip(self.joint_names, self._distrusted, strict=True)
@@ -192,7 +194,7 @@ class SensorMonitor:
         """
         readings = _vector("q", q, self.joint_names)
         rates = None if qd is None else _vector("qd", qd, self.joint_names)
-        if not self._distrusted.any():
+        if self._all_trusted:
             verdict = self._at_once(readings, rates)
             if verdict is not None:
                 return verdict
@@ -213,16 +215,17 @@ class SensorMonitor:
             culprit, best = self._culprit(readings, used)
             if culprit is None:
                 # it can't be told which: believe the motors
-                self._distrusted[self._a :] = True
+                self._distrusted[self._a :], self._all_trusted = True, False
                 used = there & (np.arange(self._k) < self._a)
                 best = fit(self._solver, readings, self._last, used)
             else:
                 suspect = self.joint_names[culprit]
-                self._distrusted[culprit] = True
+                self._distrusted[culprit], self._all_trusted = True, False
                 used[culprit] = False
             self._sane[self._distrusted] = 0
         assert best is not None
         self._recover(best.left)
+        self._all_trusted = not self._distrusted.any()
         self._last = best.state.q_r
         sound = there & ~self._distrusted
         trusted = [name for name, ok in zip(self.joint_names, sound, strict=True) if ok]
@@ -246,7 +249,7 @@ class SensorMonitor:
 
     def _at_once(self, readings: Floats, rates: Floats | None) -> Verdict | None:
         """What nearly every verdict is: all readings are there, and agree. None: look closer."""
-        if rates is not None and not np.isfinite(rates).all():
+        if rates is not None and not math.isfinite(sum(rates.tolist())):
             return None
         found = self._chain.monitored(readings)
         if found is None or not found.left <= self.threshold:

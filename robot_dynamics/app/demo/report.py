@@ -62,7 +62,28 @@ def numbers(subject: Subject, tracks: Sequence[Track]) -> dict[str, Any]:
             }
             for track in tracks
         ],
+        "against": _against(demo.against, tracks),
     }
+
+
+def _against(ends: tuple[str, str] | None, tracks: Sequence[Track]) -> dict[str, Any] | None:
+    """By what factor the RMS errors of the second of each pair differ from the first's: the
+    geometric mean over the joints, and the platform's."""
+    if ends is None:
+        return None
+    named = {track.label: track for track in tracks}
+    pairs = [
+        (named[label], named[label.removesuffix(ends[0]) + ends[1]])
+        for label in named
+        if label.endswith(ends[0]) and label.removesuffix(ends[0]) + ends[1] in named
+    ]
+    joints = [float(np.exp(np.mean(np.log(b.rms / a.rms)))) for a, b in pairs]
+    platform = [
+        float(np.sqrt(np.mean(b.platform_error**2) / np.mean(a.platform_error**2)))
+        for a, b in pairs
+        if a.platform_error is not None and b.platform_error is not None
+    ]
+    return {"first": ends[0], "second": ends[1], "joints": joints, "platform": platform}
 
 
 def gear_table(subject: Subject, path: Path) -> tuple[dict[str, Any], list[str]] | None:
@@ -106,6 +127,19 @@ def text(result: dict[str, Any]) -> str:
                 f"{'' if k else name:12} {run['label']:{width}} {error['rms']:10.3e} {unit:>3} "
                 f"{ratios[0]:>7} {error['peak']:10.3e} {unit:>3} {ratios[1]:>7}"
             )
+    if result["against"]:
+        pairs = result["against"]
+        lines += ["", f"RMS errors {pairs['second']} in those of {pairs['first']}, draw by draw:"]
+        lines += [
+            f"  {what:9}" + "".join(f"{x:7.2f}" for x in pairs[what])
+            for what in ("joints", "platform")
+            if pairs[what]
+        ]
+        better = sum(x < 1 for x in pairs["platform"])
+        lines.append(
+            f"  better in {better} of {len(pairs['platform'])}: what is true of one wrong robot "
+            "need not be of the next; benchmarks/passive_sensors.py has 200"
+        )
     if result["bounds"]:
         lines += ["", "What bounds it: the worst joint's RMS error, in one process without ROS"]
         widest = max(len(row["case"]) for row in result["bounds"])

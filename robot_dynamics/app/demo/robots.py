@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from math import pi
 from typing import Any
 
+import numpy as np
+
 from ...motion.swing import Motion
 
 SHARE = "package://robot_dynamics"
@@ -33,15 +35,24 @@ GRAVITY = Run("PD + gravity", {"terms": ["gravity"]})
 FRICTION = Run("PD + feed-forward", {"feedback": "commanded"})
 """Coulomb friction by the commanded rate: the sign of a measured one chatters at rest"""
 
-WRONG = {
-    "proximal1": 1.01,
-    "distal1": 1.01,
-    "proximal2": 1.01,
-    "distal2": 0.99,
-    "proximal3": 0.99,
-    "distal3": 0.99,
-}
-"""Links 1 % longer or shorter, by tosses of a coin: numpy.random.default_rng(0)"""
+DRAWS = 3
+"""Of wrong robots: one alone would say nothing about the next"""
+
+
+def wrong_lengths(draw: int) -> dict[str, float]:
+    """The legs' links 1 % longer or shorter, by tosses of a coin."""
+    tosses = np.random.default_rng(draw).choice([0.99, 1.01], 6).tolist()
+    links = [f"{kind}{leg}" for leg in (1, 2, 3) for kind in ("proximal", "distal")]
+    return dict(zip(links, tosses, strict=True))
+
+
+def _wrong_runs() -> tuple[Run, ...]:
+    return tuple(
+        Run(f"lengths 1 % wrong, draw {draw + 1}, {what}", how, wrong_lengths(draw))
+        for draw in range(DRAWS)
+        for what, how in (("actuated alone", {}), ("with sensors", {"sensed": True}))
+    )
+
 
 AHEAD: dict[str, Any] = {"feedback": "commanded", "lookahead": 0.003}
 """Torques of the desired state 3 ms from now: at 500 Hz and a delay of one period they are held
@@ -78,6 +89,8 @@ class Demo:
     """Is the robot another one than described, and are the models to compare made on the way?"""
     geared: bool = False
     """Is it also measured what reflected rotors miss by gear ratio?"""
+    against: tuple[str, str] | None = None
+    """How labels of runs end that make pairs: the second's errors are told in the first's"""
     notes: tuple[str, ...] = ()
     """What else is to be said above the table"""
 
@@ -145,10 +158,10 @@ ROBOTS: dict[str, Demo] = {
             GRAVITY,
             Run("actuated joints alone", {}),
             Run("with passive sensors", {"sensed": True}),
-            Run("actuated alone, lengths 1 % wrong", {}, WRONG),
-            Run("with sensors, lengths 1 % wrong", {"sensed": True}, WRONG),
+            *_wrong_runs(),
         ),
         bounded=False,
+        against=("actuated alone", "with sensors"),
     ),
     "five_bar": Demo(
         "Five-bar with geared motors, closed by MuJoCo: with and without feed-forward torques",

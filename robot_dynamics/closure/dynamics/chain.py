@@ -392,7 +392,7 @@ class ClosedChain:
 
     def accelerations(self, q_r: Floats, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """q̈_r (…, n_r) of q̇, q̈ (…, k) at a closed configuration (…, n_r)."""
-        return self._kernels["accelerations"](q_r, *self._arrays(qd=qd, qdd=qdd))
+        return self._kernels["accelerations"].call(q_r, qd, qdd)
 
     def monitored(self, readings: Floats) -> Readings | None:
         """See `Continuation.monitored`."""

@@ -54,7 +54,7 @@ class Sensors:
     def accelerations(self, qd_a: Floats, qdd_a: Floats) -> Floats:
         """q̈_s (n_s,) of the sensed joints that go with q̇_a, q̈_a (n_a,), where the robot is."""
         a, k = len(qd_a), len(self._monitor.joint_names)
-        if self.verdict is None or not (qd_a.any() or qdd_a.any()):
+        if self.verdict is None:
             return np.zeros(k - a)
         return self._monitor.accelerations(self.verdict, qd_a, qdd_a)
 
