@@ -230,6 +230,17 @@ def test_diagnostics_grow_worse_with_what_happens_and_better_again():
     assert (found.level, found.message) == (ERROR, "no robot: waiting for robot_description")
 
 
+@pytest.mark.parametrize("state", ["unconfigured", "inactive", "finalized"])
+def test_a_node_that_is_not_active_is_not_reproached_for_its_silence(state):
+    bench, diagnosis = Bench(ARM, command_timeout=0.0), Diagnosis(0.0)
+    bench.accelerate(0.0, 1.0)
+    for _ in range(2):
+        bench.state(0.0)
+        found = report(bench, diagnosis, 9.0, 9.0, state=state, blocked="nobody is there")
+        assert (found.level, found.values["state"]) == (OK, state)
+        assert found.message == f"{state}: no torques until it is activated"
+
+
 def test_diagnostics_tell_of_a_description_that_was_refused_beside_what_else_there_is():
     bench, diagnosis = Bench(ARM, command_timeout=0.0), Diagnosis(0.0)
     told = "the newest robot description was refused"
