@@ -83,7 +83,9 @@ def test_a_pace_follows_its_clock_through_haste_delay_pauses_and_resets():
     for _ in range(50):
         assert go_on() == 0
     assert pace.now == clock + 5 * PERIOD, "a clock that stands still stops it"
-    clock += BEHIND
+    clock -= BEHIND - PERIOD
+    assert pace.due() == (0, 0), "it waits for a clock that was set back a little"
+    clock += 2 * BEHIND - PERIOD
     for _ in range(BEHIND // PERIOD):
         assert go_on() == 0
     assert pace.now == clock + 5 * PERIOD, "it catches up"
@@ -138,6 +140,17 @@ def test_on_the_topic_it_finds_its_robot_and_on_the_clock_of_another_its_time():
         robot.until(lambda: robot.times[-1] >= now, "that it has caught up")
         robot.spin(0.5)
         assert robot.times[-1] <= now + SECOND // 50
+        # a motion belongs to the time that it was commanded in
+        names = robot.states[-1].name
+        point = JointTrajectoryPoint(positions=[0.5] * 6, time_from_start=Duration(sec=5))
+        robot.trajectory.publish(JointTrajectory(joint_names=names, points=[point]))
+        robot.until(lambda: robot.states[-1].position[0] > 0.15, "motion", meanwhile=tick)
+        now -= 60 * SECOND
+        robot.until(lambda: "its motion is over" in robot.log, "its end", meanwhile=tick)
+        stays = robot.states[-1].position[0]
+        end = now + 2 * SECOND
+        robot.until(lambda: end < robot.times[-1] < end + 30 * SECOND, "2 s more", meanwhile=tick)
+        assert abs(robot.states[-1].position[0] - stays) < 0.05
         assert robot.stop() == 0
 
 
