@@ -187,14 +187,13 @@ class SimulatedRobot(Node):  # type: ignore[misc]
 
     def _on_skip(self, nanoseconds: int) -> None:
         """The clock was set, or the machine did not keep up."""
-        stays = not 0 < nanoseconds < SECOND
-        if stays:  # what was wanted belongs to another time
-            self._stay()
-        self.get_logger().warning(
-            f"the clock that it follows is {nanoseconds / SECOND:+.3f} s away: no time passes for "
-            f"the robot{', and its motion is over' if stays else ''}",
-            throttle_duration_sec=5.0,
-        )
+        away = f"the clock that it follows is {nanoseconds / SECOND:+.3f} s away: no time passes"
+        if 0 < nanoseconds < SECOND:
+            self.get_logger().warning(f"{away} for the robot", throttle_duration_sec=5.0)
+            return
+        # what was wanted belongs to another time
+        self._stay()
+        self.get_logger().warning(f"{away} for the robot, and its motion is over")
 
     def _on_commands(self, message: Float64MultiArray) -> None:
         """In real time: the newest torques that came are used."""
