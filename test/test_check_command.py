@@ -91,9 +91,10 @@ def test_joints_in_one_place_need_no_body_between_them_and_others_do(checked):
     """A wrist's links may weigh nothing; one that reaches somewhere may not."""
     wrist = {"name": "w", "joint": {"name": "q3", "type": "revolute"}}
     hand = {"name": "h", "joint": {"name": "q4", "type": "revolute"}, "mass": 0.1}
-    for reach, sound in ((0.0, True), (0.1, False)):
+    back = hand | {"origin": {"xyz": [-0.1, 0, 0]}}
+    for reach, last, sound in ((0.0, hand, True), (0.1, hand, False), (0.1, back, True)):
         content = arm()
-        content["links"] += [wrist | {"a": reach}, hand]
+        content["links"] += [wrist | {"a": reach}, last]
         _, found = checked(content, "--json")
         assert found["sound"] == sound, found["warnings"]
 

@@ -140,6 +140,12 @@ def test_errors_name_the_line(right, wrong, there, tmp_path):
         rd.load(tmp_path / "robot.yaml")
 
 
+def test_the_line_is_that_of_the_key(tmp_path):
+    (tmp_path / "robot.yaml").write_text("robot: r\nlinks:\n  3\n")
+    with pytest.raises(rd.DescriptionError, match=r"links: found 3, expected a list \(line 2\)$"):
+        rd.load(tmp_path / "robot.yaml")
+
+
 URDF = """
 <robot name="r">
   <link name="a"/>

@@ -64,6 +64,7 @@ def test_balanced_rotors_are_balanced_and_weigh_and_spin_as_before():
         assert after.inertial.mass == before.inertial.mass
         assert after.inertial.inertia[2, 2] == before.inertial.inertia[2, 2]
         assert after.ratios == before.ratios
+        assert np.trace(after.inertial.inertia) == pytest.approx(np.trace(before.inertial.inertia))
 
 
 def test_the_full_model_is_worth_having_from_the_last_crossing_on():

@@ -85,8 +85,6 @@ def yaml_line(text: str, tokens: Sequence[Token], value: object = None) -> int |
         found = _step(root, node, token)
         if found is not None:
             node, line = found
-        elif line is not None:
-            break
     if isinstance(value, str) and (found := _entry(node, value)):
         line = found[1]
     return line
