@@ -33,6 +33,8 @@ from .short import Writer
 from .simplify import rational
 from .straight_line import written
 
+LETTER = {"closure": "phi", "torques": "tau"}
+"""What entries of these matrices are called; others as the matrix is"""
 PLANE = (0, 1, 5)
 """Of [ṗ; ω]: what a planar platform has"""
 
@@ -316,7 +318,13 @@ def _listed_model(
         "torques": model.torques(q, qd, qdd),
     }
     flat = [entry for part in parts.values() for entry in np.ravel(part)]
-    assignments, outputs = written(recorder.program(flat), symbols)
+    # entries that others stand on go on under their names: T_31, D_12 …
+    entries = [
+        f"{LETTER.get(name, name)}_" + "_".join(str(k + 1) for k in place)
+        for name, part in parts.items()
+        for place in np.ndindex(np.shape(part))
+    ]
+    assignments, outputs = written(recorder.program(flat), symbols, entries)
     matrices = {}
     for name, part in parts.items():
         shape = part.shape if part.ndim == 2 else (len(part), 1)

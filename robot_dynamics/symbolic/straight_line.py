@@ -7,6 +7,7 @@ written as SymPy expressions. A value that is used once is put where it is used.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,20 @@ def inlined(assignments: Assignments, parts: dict[str, sympy.Matrix]) -> dict[st
     return {name: values.xreplace(known) for name, values in parts.items()}
 
 
-def written(program: Program, inputs: list[Any]) -> tuple[Assignments, list[sympy.Expr]]:
-    """The program's instructions as assignments, and its outputs."""
+def written(
+    program: Program, inputs: list[Any], names: Sequence[str] = ()
+) -> tuple[Assignments, list[sympy.Expr]]:
+    """The program's instructions as assignments, and its outputs.
+
+    names: of the outputs; a value that is one is assigned under its name. Others that are met
+    several times are v0, v1 …
+    """
+    taken = {str(symbol) for symbol in inputs}
+    called = {
+        place: name
+        for place, name in zip(program.outputs, names, strict=False)
+        if type(place) is int and name not in taken  # a float is a constant
+    }
     uses = Counter(
         operand
         for operands in (*(each[1:] for each in program.instructions), program.outputs)
@@ -102,7 +115,8 @@ def written(program: Program, inputs: list[Any]) -> tuple[Assignments, list[symp
             continue
         expression = _expression(operation, [value(operand) for operand in operands])
         if uses[place] > 1 or expression.count_ops() > LONGEST:
-            symbol = sympy.Symbol(f"v{len(assignments)}", real=True)
+            name = called.get(place, f"v{len(assignments)}")
+            symbol = sympy.Symbol(name, real=True)
             assignments.append((symbol, expression))
             expression = symbol
         values.append(expression)
