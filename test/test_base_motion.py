@@ -123,6 +123,15 @@ def test_what_is_no_motion_is_refused(options, words):
         BaseMotion(**options)
 
 
+def test_without_the_term_gravity_a_moving_base_has_none():
+    mechanism = rd.load(CONFIG / "polar.yaml")
+    terms = ("inertia", "coriolis", "rotors")
+    dynamics = rd.InverseDynamics(mechanism, terms=terms, backend="python")
+    state = np.random.default_rng(8).uniform(0.2, 1, (3, len(dynamics.joint_names)))
+    found = dynamics(*state, base_motion=BaseMotion())
+    assert found == pytest.approx(dynamics(*state), abs=1e-12)
+
+
 def test_terms_without_motion_are_refused_on_a_moving_base():
     dynamics = rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), terms="gravity", backend="python")
     n = len(dynamics.joint_names)

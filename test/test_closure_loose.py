@@ -10,6 +10,7 @@ import pytest
 from closed_robots import Oracle, load, revolute
 
 import robot_dynamics as rd
+from robot_dynamics.closure import assembly_modes
 from robot_dynamics.errors import ClosureWarning, DescriptionError
 
 QUARTER = np.pi / 2
@@ -160,7 +161,13 @@ def test_a_pose_is_closed_from_anywhere_the_same_way_each_time(tmp_path):
         assert chain.home.residual < 1e-11
         assert chain.home.q_a == pytest.approx([0.4], abs=1e-12)
         assert np.array_equal(chain.home.q_r, again.home.q_r)
+        # not a whole turn away from where it was to be
+        rough = [robot["home"][name] for name in chain.coordinate_names]
+        assert abs(chain.home.q_r - rough).max() <= np.pi + 1e-9
         homes.append(np.exp(1j * chain.home.q_r))
     # there are two ways to put it together, and a wrist of three turns has each twice
     distinct = {tuple(np.round(home, 6)) for home in homes}
     assert 1 < len(distinct) <= 4
+    modes = assembly_modes(chain.mechanism)
+    assert [mode.distance for mode in modes] == sorted(mode.distance for mode in modes)
+    assert len({round(float(np.cos(mode.home["rocker"])), 6) for mode in modes}) == 2
