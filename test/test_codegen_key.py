@@ -30,7 +30,17 @@ from robot_dynamics.mechanism import (
 )  # fmt: skip
 from robot_dynamics.scalar import rotation_rpy
 
-NO_MATTER = {"name", "limits", "home", "actuated", "sensed", "platform"}
+NO_MATTER = {
+    "name",
+    "source",
+    "symbols",
+    "notation",
+    "limits",
+    "home",
+    "actuated",
+    "sensed",
+    "platform",
+}
 """Fields that no torque of an open chain depends on: joints are in the order of the links"""
 OTHERS = {"parent": "b", "mount": "b", "type": "prismatic", "base": "floor"}
 """What stands in for a text: something else that is sound"""
