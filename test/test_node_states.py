@@ -102,6 +102,7 @@ def test_an_empty_message_is_no_part():
     bench = Polar(merge_states=True)
     bench.state(0.1, [0.3, 0.7], [0.2, 0.1], names=NAMES)
     assert bench.state(0.2, [], [], names=[]) is None
+    assert bench.rejected() == {"joint_states: missing joint": 1}
 
 
 def test_without_merging_a_part_is_refused():

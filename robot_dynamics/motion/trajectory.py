@@ -123,7 +123,6 @@ class Trajectory:
         ):
             values[:-1][:1] = first[:1]
             values[1:-1] = (first[1:] + last[:-1]) / 2
-            values[-1] = 0.0
         return q, qd, qdd
 
     def lead_in(
