@@ -70,6 +70,15 @@ def test_another_content_is_another_kernel(backend):
     assert double(backend, 3.0) == pytest.approx(np.sin(1.5))
 
 
+def test_a_cache_is_made_with_all_that_leads_to_it(place, monkeypatch):
+    deep = place / "a" / "b"
+    monkeypatch.setenv(cache.VARIABLE, str(deep))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        double("python")
+    assert len(cache.entries()) == len(list(deep.iterdir())) == 1
+
+
 def test_the_cache_is_private(place, backend):
     double(backend)
     assert place.stat().st_mode & 0o777 == 0o700
