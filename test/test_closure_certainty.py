@@ -216,3 +216,26 @@ def test_the_quick_kernel_takes_single_states_and_leaves_the_rest_to_others(robo
     np.testing.assert_array_equal(kernels.at_once(q.tolist(), still, still, memory), expected)
     for wrong in (q[1:], q[None], np.full(k, "x"), q + 0j):
         assert kernels.at_once(wrong, still, still, memory) is None
+
+
+def test_a_batch_of_states_has_the_matrices_of_each_of_them():
+    rng = np.random.default_rng(4)
+    chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"), backend="python")
+    q = chain.home.q_a + rng.uniform(-0.05, 0.05, (3, 3))
+    qd = rng.normal(size=q.shape)
+    many = chain.forward(q, qd)
+    for k in range(len(q)):
+        one = chain.forward(q[k], qd[k])
+        for what in (
+            "q_r",
+            "J",
+            "T",
+            "T_q",
+            "J_C",
+            "J_R",
+            "T_rate",
+            "T_q_rate",
+            "J_C_rate",
+            "J_R_rate",
+        ):
+            np.testing.assert_allclose(getattr(many, what)[k], getattr(one, what), atol=1e-9)
