@@ -165,3 +165,32 @@ def test_every_step_of_the_polar_example_is_shown_zeros_said():
         assert f"L-E {number}: " in text
     said = "U_12 = 0", "U_112 = U_121 = U_122 = U_222 = 0", "1A_2 = ", "g_1 = g_2 = 0"
     assert all(words in text for words in said)
+
+
+@pytest.mark.parametrize("rotors", ["full", "reflected", "none"])
+def test_two_bodies_on_one_link_and_rotors_of_each_kind(tmp_path, rotors):
+    """A tool on a fixed joint, and a motor on the first link: their torques add up."""
+    path = tmp_path / "robot.yaml"
+    planar = yaml.safe_load((HERE / "data" / "textbook" / "planar2.yaml").read_text())
+    planar["links"][1]["rotor"] = {
+        "mount": "link1", "origin": {"xyz": [-0.1, 0, 0]}, "gear_ratio": 20.0, "mass": 0.4,
+        "inertia": {"ixx": 1e-3, "iyy": 1e-3, "izz": 2e-3},
+    }  # fmt: skip
+    planar["links"].append(
+        {"name": "tool", "joint": {"type": "fixed"}, "a": 0.2, "mass": 0.7,
+         "center_of_mass": [0, 0.05, 0], "inertia": {"ixx": 0.01, "iyy": 0.01, "izz": 0.01}}
+    )  # fmt: skip
+    path.write_text(yaml.safe_dump(planar))
+    mechanism = rd.load(path)
+    q, qd, qdd = state(5, 2)
+    expected = rd.InverseDynamics(mechanism, rotors=rotors)(q, qd, qdd)
+    book = rd.derive(mechanism, rotors=rotors)
+    for model in (book, rd.derive(mechanism, "murphy", rotors=rotors)):
+        assert np.abs(model.function()(q, qd, qdd) - expected).max() < 1e-12
+    if rotors != "none":
+        return
+    # without rotors the book's matrices are the model's
+    at = {**book.parameters, **dict(zip((*book.q, *book.qd), (*q, *qd), strict=True))}
+    for shown, matrix in ((book.steps.D, book.D), (book.steps.C[:, None], book.g)):
+        difference = sympy.Matrix(shown) - matrix
+        assert np.abs(np.array(difference.subs(at), dtype=float)).max() < 1e-12
