@@ -289,3 +289,51 @@ def test_poses_jacobians_energies_and_the_regressor_are_of_the_same_model():
     assert relative(Y @ dynamics.parameters, dynamics(q, qd, qdd)) < SAME
     active = rd.InverseDynamics(mechanism, backend="python")
     assert dynamics.parameter_names == active.parameter_names
+
+
+def other_way_round(mechanism: Mechanism, name: str) -> Mechanism:
+    """The same loop told from its other end."""
+    flip = Pose()
+    (loop,) = (each for each in mechanism.loops if each.name == name)
+    if loop.type == "universal":  # about the predecessor's x and the successor's y
+        flip = Pose(np.array([[0.0, 1, 0], [1, 0, 0], [0, 0, -1]]))
+    ends = [Attachment(end.link, end.pose @ flip) for end in (loop.successor, loop.predecessor)]
+    turned = Loop(loop.name, loop.type, *ends)
+    return replace(
+        mechanism, loops=tuple(turned if each is loop else each for each in mechanism.loops)
+    )
+
+
+@pytest.mark.parametrize(("name", "loop"), [("rrr", "C2"), ("delta", "U2")])
+def test_it_does_not_matter_from_which_end_a_loop_is_told(name, loop):
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    other = other_way_round(mechanism, loop)
+    assert_same_model([ClosedChain(each, sensed=True) for each in (mechanism, other)], 1)
+    # its wrench is what the other end exerts
+    q, qd, qdd = np.array([0.03, -0.02, 0.01]), np.full(3, 0.3), np.ones(3)
+    q = ClosedChain(mechanism).home.q_a + q
+    found, expected = (
+        rd.InverseDynamics(each, backend="python").constraint_forces(q, qd, qdd)
+        for each in (other, mechanism)
+    )
+    assert relative(found.loops[loop], -expected.loops[loop]) < 1e-9
+    assert relative(found.platform, expected.platform) < 1e-9
+
+
+def test_steps_from_the_state_before_are_enough_where_readings_disagree():
+    """What the quick way accepts is off by 1e-10 rad at most."""
+    mechanism = rd.load(CONFIG / "delta.yaml")
+    chain, careful = (ClosedChain(mechanism, sensed=True) for _ in range(2))
+    q, qd, qdd = state_of([chain], 3)
+    q = chain.home.q_r[: len(q)] + 0.2 * (q - chain.home.q_r[: len(q)])
+    chain(q, qd, qdd)
+    quick = 0
+    for step in np.linspace(1e-4, 1e-2, 20):
+        here = q + step * np.array([1.0, -1, 1, 0.5, 0.5, -1])
+        tau = chain._continuation.torques(here, qd, qdd)
+        if tau is not None:
+            quick += 1
+            assert relative(tau, careful(here[None], qd, qdd)[0]) < 1e-9
+        else:
+            chain(here, qd, qdd)
+    assert quick > 10

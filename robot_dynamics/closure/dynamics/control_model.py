@@ -24,7 +24,7 @@ STEPS = 2
 """Of Newton's method from a good guess: the second is beneath 1e-7, and what is left 1e-14"""
 STEPS_OF_READINGS = 3
 """Where the sensors say too much: what they disagree by makes convergence linear"""
-REST = 1e-12
+REST = 1e-10
 """rad, or shares of the mechanism's size: what may be left of such steps"""
 FAR_STEPS = 5
 """The same from a guess that is some tenths away"""
