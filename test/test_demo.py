@@ -237,7 +237,10 @@ def record_of(path: Path, rows: list[tuple[float, int, int, float]]) -> Path:
     [
         ([(0.998, 0, 0, 1.0), (1.0, 1, 0, 1.0), (1.002, 1, 0, 1.0)], ""),
         ([(0.998, 0, 0, 0.0), (1.0, 1, 0, 0.9), (1.002, 1, 0, 0.9)], "0.100 s after it had begun"),
-        ([(0.998, 0, 0, 1.0), (1.0, 1, 1, 1.0), (1.002, 1, 1, 1.0)], "1 states got no torques"),
+        (
+            [(0.998, 0, 0, 1.0), (1.0, 1, 1, 1.0), (1.002, 1, 1, 1.0)],
+            "1 periods of the motion had no torques",
+        ),
     ],
 )
 def test_a_run_that_lost_step_does_not_count(tmp_path, rows, problem):
