@@ -82,3 +82,11 @@ def test_a_motor_too_many_is_still_refused_where_no_motors_are_named(tmp_path):
     made["sensed"] = []
     with pytest.raises(rd.DescriptionError, match="over-actuated"):
         rd.InverseDynamics(load(made, tmp_path))
+
+
+def test_equations_in_symbols_are_of_as_many_motors_as_freedoms(tmp_path):
+    made = closed_robots.random_rrr(3)
+    made["actuated"] = [*made["actuated"], *EXTRA]
+    made["sensed"] = []
+    with pytest.warns(ClosureWarning), pytest.raises(rd.InputError, match="degrees of freedom, 3"):
+        rd.derive(load(made, tmp_path))

@@ -19,7 +19,7 @@ from ..closure import ClosedChain
 from ..closure.dynamics import platform
 from ..closure.geometry.kinematics import TreeMotion
 from ..codegen.recorder import Recorder
-from ..errors import ClosureError
+from ..errors import ClosureError, InputError, wrong
 from ..formulations.equations import TERMS, Equations
 from ..mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
 from ..mechanism.base_parameters import Moments
@@ -55,6 +55,15 @@ def derive(
         DescriptionError, ClosureError, InputError: see `ClosedChain`.
     """
     chain = ClosedChain(mechanism, rotors=rotors, terms=(), backend="python")
+    # home closed, joints held that do no work
+    mechanism = chain.mechanism
+    if mechanism.driving:
+        raise wrong(
+            InputError,
+            "actuated",
+            list(mechanism.actuated_names),
+            f"as many motors as degrees of freedom, {chain.degrees_of_freedom}, for equations",
+        )
     if _is_planar(mechanism):
         taken = plain_names(mechanism.joint_names, "q")
         taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
