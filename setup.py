@@ -104,7 +104,6 @@ setup(
             "ruff>=0.9",
             "mypy>=1.10",
             "types-PyYAML",
-            "types-jsonschema",
             "pin>=3.0",  # the yardstick of every torque
             "example-robot-data>=4.3",  # 69 robots that we did not choose
             "roboticstoolbox-python>=1.1",  # its conventions for rotors and friction
