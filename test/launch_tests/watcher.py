@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import tempfile
 import time
@@ -45,6 +46,7 @@ def patient_parameters() -> str:
     assert line in text
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", delete=False) as file:
         file.write(text.replace(line, f"    max_age: {PATIENCE}\n{line}"))
+    atexit.register(Path(file.name).unlink)
     return file.name
 
 
