@@ -111,7 +111,7 @@ def test_rounded_angles_are_taken_as_what_they_are_and_it_is_said(tmp_path, alph
     assert np.abs(model.function()(q, qd, qdd) - expected).max() < 1e-12
 
 
-@pytest.mark.parametrize("alpha", [1.2, 1.56, 0.001, 1.5712, 0.78])
+@pytest.mark.parametrize("alpha", [1.2, 1.6, 1.56, 0.001, 1.5712, 0.78])
 def test_other_angles_stay_what_they_are(tmp_path, alpha):
     mechanism = rd.load(written(tmp_path, alpha=alpha))
     model = rd.derive(mechanism, "newton_euler")
@@ -142,11 +142,11 @@ def test_expressions_that_are_none_are_refused(tmp_path, symbols, mass, words):
 
 def test_a_parameter_and_a_joint_of_one_name_stay_two(tmp_path):
     path = tmp_path / "robot.yaml"
-    joint = {"name": "d1", "type": "prismatic"}
-    link = {"name": "link1", "joint": joint, "d": 0.5, "alpha": 0.4, "mass": 1.0}
-    turning = {"name": "q2", "type": "revolute"}
-    second = {"name": "link2", "joint": turning, "mass": 1.0, "center_of_mass": [0.1, 0, 0.2]}
-    path.write_text(yaml.safe_dump({"links": [link, second], "gravity": [0, -9.81, 1]}))
+    turning = {"name": "q1", "type": "revolute"}
+    first = {"name": "link1", "joint": turning, "alpha": "pi/2", "mass": 1.0}
+    sliding = {"name": "d2", "type": "prismatic"}
+    second = {"name": "link2", "joint": sliding, "d": 0.5, "mass": 1.0}
+    path.write_text(yaml.safe_dump({"links": [first, second]}))
     mechanism = rd.load(path)
     model = rd.derive(mechanism)
     q, qd, qdd = state(3, 2)
@@ -191,6 +191,8 @@ def test_two_bodies_on_one_link_and_rotors_of_each_kind(tmp_path, rotors):
         return
     # without rotors the book's matrices are the model's
     at = {**book.parameters, **dict(zip((*book.q, *book.qd), (*q, *qd), strict=True))}
+    m2, tool = (x for x in book.parameters if str(x) in ("m2", "m3"))
+    assert book.steps.J[1][3, 3] == m2 + tool
     for shown, matrix in ((book.steps.D, book.D), (book.steps.C[:, None], book.g)):
         difference = sympy.Matrix(shown) - matrix
         assert np.abs(np.array(difference.subs(at), dtype=float)).max() < 1e-12
