@@ -246,3 +246,12 @@ def test_a_condition_limit_is_a_finite_number_of_at_least_one(limit):
     with pytest.raises(rd.RobotDynamicsError, match="condition_limit") as refused:
         ClosedChain(rd.load(CONFIG / "five_bar.yaml"), condition_limit=limit, backend="python")
     assert "\n" not in str(refused.value)
+
+
+def test_a_row_that_cannot_be_closed_is_said_and_not_gone_on_from():
+    chain = ClosedChain(rd.load(CONFIG / "five_bar.yaml"), backend="python")
+    near, beyond = chain.home.q_a + 0.05, chain.home.q_a + np.array([-1.5, 1.5])
+    with pytest.warns(rd.errors.ClosureWarning, match="1 of 2"):
+        found = chain.forward(np.array([near, beyond])).q_r
+    assert np.isfinite(found).all(axis=1).tolist() == [True, False]
+    np.testing.assert_allclose(chain.last.q_r, found[0], atol=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,8 +21,10 @@ from robots import (
 )
 
 import robot_dynamics as rd
+from robot_dynamics.dynamics.motors import spin_torques
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.formulations.equations import Equations
+from robot_dynamics.mechanism import Inertial
 
 
 def loaded(tmp_path, robot):
@@ -282,3 +285,13 @@ def test_an_impossible_rotor_is_refused_in_one_line(tmp_path, change, words):
         loaded(tmp_path, robot)
     assert "\n" not in str(error.value)
     assert "rotor" in str(error.value)
+
+
+def test_a_rotor_without_a_body_takes_no_torque_about_its_axis_and_moves_no_other():
+    mechanism = rd.load(CONFIG / "three_axis.yaml")
+    empty = replace(mechanism.rotors[1], inertial=Inertial())
+    some = replace(mechanism, rotors=(mechanism.rotors[0], empty, *mechanism.rotors[2:]))
+    states = np.random.default_rng(6).normal(size=(3, len(mechanism.joint_names)))
+    whole, found = (spin_torques(each, "full", *states) for each in (mechanism, some))
+    assert found[1] == 0.0
+    np.testing.assert_allclose(np.delete(found, 1), np.delete(whole, 1), rtol=1e-12)
