@@ -79,6 +79,18 @@ def test_a_cache_is_made_with_all_that_leads_to_it(place, monkeypatch):
     assert len(cache.entries()) == len(list(deep.iterdir())) == 1
 
 
+@pytest.mark.parametrize("error", [OSError(28, "full"), KeyboardInterrupt()])
+def test_what_is_not_written_to_its_end_leaves_nothing_behind(error, place, monkeypatch):
+    def fails(*_):
+        raise error
+
+    place.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(type(error)):
+        cache._written(place, "kernel.so", b"half")
+    assert not list(place.iterdir())
+
+
 def test_the_cache_is_private(place, backend):
     double(backend)
     assert place.stat().st_mode & 0o777 == 0o700
