@@ -91,13 +91,12 @@ class Conversation:
         self._end = ExitStack()
         self.domain = self._end.enter_context(domain_of_ones_own())
         self._log = self._end.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-        self.process = subprocess.Popen(
-            [*program, *parameters_on_command_line(dict(parameters)), *arguments],
-            cwd=ROOT,
-            env={**ENVIRONMENT, "ROS_DOMAIN_ID": str(self.domain)},
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-        )
+        self._command_line = [
+            *program,
+            *parameters_on_command_line(dict(parameters)),
+            *arguments,
+        ]
+        self.process = self.beside(*self._command_line, stdout=self._log, stderr=subprocess.STDOUT)
         context = rclpy.Context()
         rclpy.init(context=context, domain_id=self.domain)
         self._end.callback(rclpy.shutdown, context=context)
@@ -107,6 +106,20 @@ class Conversation:
         self._end.callback(self._executor.shutdown)
         self._executor.add_node(self.node)
         self.heard = 0
+
+    def beside(self, *program: str, **options: Any) -> subprocess.Popen[Any]:
+        """Start a program in the same ROS domain. It ends with the conversation, at the latest."""
+        environment = {**ENVIRONMENT, "ROS_DOMAIN_ID": str(self.domain)}
+        process = subprocess.Popen(program, cwd=ROOT, env=environment, **options)
+        self._end.callback(process.wait)
+        self._end.callback(process.kill)
+        return process
+
+    def kill_and_restart(self) -> None:
+        """End the process by force, and start it once more."""
+        self.process.kill()
+        self.process.wait()
+        self.process = self.beside(*self._command_line, stdout=self._log, stderr=subprocess.STDOUT)
 
     def __enter__(self) -> Any:
         try:
