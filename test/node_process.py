@@ -16,7 +16,7 @@ from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import InertiaStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
@@ -206,6 +206,7 @@ class Partner(Conversation):
         self.states_out = node.create_publisher(JointState, "joint_states", qos_profile_sensor_data)
         self.command_out = node.create_publisher(JointTrajectory, "/feed_forward/command", 10)
         self.payload_out = node.create_publisher(InertiaStamped, "/feed_forward/payload", 10)
+        self.wrench_out = node.create_publisher(WrenchStamped, "/feed_forward/wrench", 10)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.description_out = node.create_publisher(String, "robot_description", latched)
 

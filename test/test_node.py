@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import InertiaStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from node_process import (
     ENVIRONMENT,
     PATIENCE,
@@ -26,6 +26,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import robot_dynamics as rd
 
 G = 9.81
 M1, L1, M2 = 10.0, 0.5, 5.0
@@ -270,6 +272,44 @@ def test_a_payload_is_carried_until_it_is_put_down(polar):
     torques_stay(polar, polar_torque(m2=M2 + 3.0))
     polar.payload_out.publish(payload("link2", 0.0))
     torques_become(polar, polar_torque())
+
+
+def test_a_wrench_is_in_the_torques_as_long_as_it_is_renewed(polar):
+    wrench = WrenchStamped()
+    wrench.header.frame_id = "link2"
+
+    def publish():
+        wrench.header.stamp = polar.node.get_clock().now().to_msg()
+        polar.wrench_out.publish(wrench)
+        polar.accelerate(WANTED)
+        polar.state(AT)
+
+    def become(expected):
+        polar.commands.clear()
+        polar.until(
+            lambda: any(is_close(values, expected) for values in polar.commands[-5:]),
+            f"torques {expected}",
+            meanwhile=publish,
+        )
+
+    assert polar.set_parameters(max_age=2.0).successful
+    torques_become(polar, polar_torque())
+    dynamics, q, qd = rd.InverseDynamics(rd.load(POLAR)), [0.3, 0.7], [0.2, 0.1]
+    R = dynamics.pose(q, "link2")[:3, :3]
+    force, torque = wrench.wrench.force, wrench.wrench.torque
+    force.x, force.y, force.z, torque.x, torque.y, torque.z = 5.0, -3.0, 2.0, 0.5, 0.6, -0.7
+    on_base = [*(R @ [5.0, -3.0, 2.0]), *(R @ [0.5, 0.6, -0.7])]
+    become(dynamics(q, qd, [2.0, 1.0], wrenches={"link2": on_base}))
+    # nobody says it any more
+    torques_become(polar, polar_torque())
+    polar.until(lambda: "event: wrench: over" in polar.counts(), "a line about its end")
+    assert "wrench on 'link2' dropped" in polar.log
+    # again, at once, and then taken away
+    become(dynamics(q, qd, [2.0, 1.0], wrenches={"link2": on_base}))
+    for vector in (force, torque):
+        vector.x = vector.y = vector.z = 0.0
+    become(polar_torque())
+    assert polar.set_parameters(max_age=20.0).successful
 
 
 def test_diagnostics_tell_rates_ages_and_counts(polar):

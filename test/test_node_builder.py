@@ -470,6 +470,30 @@ def test_a_payload_is_of_the_robot_that_is_there_when_its_turn_comes():
     assert not host.model.wish.payloads
 
 
+def test_a_model_is_built_once_for_wrenches_on_a_link_and_other_changes_keep_that():
+    host = adopted()
+    host.builder.describe(TEXTS["three"])
+    assert host.builder.push("link2")
+    assert not host.builder.push("link2"), "it waits"
+    host.poll()
+    host.poll()
+    assert not host.builder.push("link2"), "it is being built"
+    assert host.builder.push("tool")
+    assert [each.error is None for each in host.settle()][-2:] == [True, False]
+    assert host.model.wish.pushed == {"link2"}
+    host.builder.set({"formulation": "lagrange_euler"})
+    host.carry("link0", 2.0)
+    host.settle()
+    assert host.model.wish.pushed == {"link2"}
+    w = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
+    q = np.linspace(0.3, 0.7, len(host.model.read))
+    assert host.model.taken_by({"link2": w}, q).any()
+    assert not host.model.taken_by({"link1": w}, q).any(), "it has to wait"
+    host.builder.describe(TEXTS["heavy"])
+    host.settle()
+    assert not host.model.wish.pushed
+
+
 def test_until_it_is_accepted_nothing_of_a_payload_is_in_the_model_that_computes():
     host = adopted()
     before, tau = host.model, torques_of(host.model)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from geometry_msgs.msg import InertiaStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
 from rclpy.clock import Clock, ClockChange, ClockType, JumpThreshold, TimeJump
 from rclpy.duration import Duration
@@ -105,6 +105,10 @@ class FeedForwardNode(Managed):
         self.create_subscription(JointTrajectory, "~/command", self._on_command, 10, **overridable)
         seldom = {"callback_group": self.drowsy, **quiet_in}
         self.create_subscription(InertiaStamped, "~/payload", self._on_payload, 10, **seldom)
+        # one that streams is awake, and heard at once
+        self.create_subscription(
+            WrenchStamped, "~/wrench", self._on_wrench, qos_profile_sensor_data, **seldom
+        )
         if not settings.description:
             self.create_subscription(
                 String, "robot_description", self._on_description, LATCHED, **seldom
@@ -295,6 +299,17 @@ class FeedForwardNode(Managed):
         except RobotDynamicsError as error:
             self.controller.refuse("payload", error)
 
+    def _on_wrench(self, message: WrenchStamped) -> None:
+        link = self.controller.wrench(message, self._now())
+        if link is None:
+            return
+        try:
+            if self._builder.push(link):
+                text = f"a wrench on {shown(link)}: it acts as soon as its equations are compiled"
+                self.get_logger().info(one_line(text, LINE))
+        except RobotDynamicsError as error:
+            self.controller.refuse("wrench", error)
+
     def _on_outcome(self, outcome: Outcome) -> None:
         """A change was built, or could not be."""
         change, error = outcome.change, outcome.error
@@ -327,7 +342,7 @@ class FeedForwardNode(Managed):
         if outcome.model is None:
             return
         self._adopt(outcome.model)
-        if old is not None and outcome.change.kind != "payload":
+        if old is not None and outcome.change.kind not in ("payload", "wrench"):
             lost = set(old.wish.payloads) - set(outcome.model.wish.payloads)
             if lost:
                 self._warn(f"payload removed: no link {listed(sorted(lost))} any more")

@@ -38,9 +38,9 @@ class Change:
     """A requested change."""
 
     kind: str
-    """description, parameters or payload"""
+    """description, parameters, payload or wrench"""
     value: Any
-    """Text; values by name; or (link, Inertial)"""
+    """Text; values by name; (link, Inertial); or the link that wrenches will act on"""
     sender: Any = None
     """Whatever the caller wants to find again in the outcome"""
 
@@ -115,6 +115,19 @@ class Builder:
         self._forget(lambda change: change.kind == "payload" and change.value[0] == link)
         self._make_room()
         self._waiting.append(Change("payload", (link, payload)))
+
+    def push(self, link: str) -> bool:
+        """Request what wrenches on a link need; was it not requested before?
+
+        Raises:
+            RefusedError: too much waits already.
+        """
+        building = [] if self._work is None else [self._work.change]
+        if any(("wrench", link) == (each.kind, each.value) for each in (*self._waiting, *building)):
+            return False
+        self._make_room()
+        self._waiting.append(Change("wrench", link))
+        return True
 
     def set(self, values: Mapping[str, Any], sender: Any = None) -> None:
         """Request other values of parameters.
@@ -234,23 +247,27 @@ class Builder:
             RobotDynamicsError: the change can't be.
         """
         carried = {} if current is None else current.wish.payloads
+        pushed = frozenset[str]() if current is None else current.wish.pushed
         if change.kind == "description":
-            return [Draft(change.value, self.settings, carried)]
+            return [Draft(change.value, self.settings, carried, pushed)]
         if change.kind == "parameters":
             settings = self.settings.changed(change.value)
             # a description that was refused may do with other parameters
             sources: list[str | Mechanism] = [self._newest] if self._refused else []
             if current is not None:
                 sources.append(current.wish.mechanism)
-            return [Draft(source, settings, carried) for source in sources]
+            return [Draft(source, settings, carried, pushed) for source in sources]
         if current is None:
             raise RefusedError("no robot", "there is no robot yet: robot_description has not come")
-        link, payload = change.value
         mechanism = current.wish.mechanism
+        if change.kind == "wrench":
+            payloads.check_link(change.value, mechanism)
+            return [Draft(mechanism, self.settings, carried, pushed | {change.value})]
+        link, payload = change.value
         payloads.check_link(link, mechanism)
         kept = {name: each for name, each in carried.items() if name != link}
         added = {} if payload.is_nothing else {link: payload}
-        return [Draft(mechanism, self.settings, kept | added)]
+        return [Draft(mechanism, self.settings, kept | added, pushed)]
 
 
 class _Work:

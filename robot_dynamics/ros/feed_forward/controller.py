@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import ClosureError, RobotDynamicsError
+from ...errors import ClosureError, RobotDynamicsError, listed, shown
 from ...scalar import Floats
 from . import efforts
 from . import motion as motions
@@ -25,6 +25,7 @@ from .rates import Rates
 from .refusal import RefusedError, Tally
 from .residual import Residual
 from .stamps import SECOND, Stamps, stamped
+from .wrenches import Wrenches
 
 
 class Torques(NamedTuple):
@@ -51,6 +52,7 @@ class FeedForward:
         residual_at: ns, of the newest state where that state has one.
         over_since: ns, when the command ended.
         foreign: how many states told of other joints alone, and were ignored.
+        wrenches: what acts on links from outside.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class FeedForward:
         self._output_on_the_wall = 0.0
         self._at_rest = True
         self._onset = Onset()
+        self.wrenches = Wrenches()
         self._forget_state()
 
     def _forget_state(self) -> None:
@@ -97,6 +100,8 @@ class FeedForward:
     def adopt(self, model: Model) -> None:
         """Compute with this model from now on. A motion of other joints is forgotten."""
         old, self.model = self.model, model
+        if lost := self.wrenches.keep(link.name for link in model.wish.mechanism.links):
+            self._note("wrench", "removed", f"wrench removed: no link {listed(lost)} any more")
         if old is not None and old.has_the_joints_of(model):
             return
         self._motion = self._pending = None
@@ -141,18 +146,19 @@ class FeedForward:
             return None
         torques = self._output(time, now)
         if self.residual is not None:
-            self.residual_at = self._compare(message, time)
+            self.residual_at = self._compare(message, time, now)
         return torques
 
-    def _compare(self, message: Any, time: int) -> int | None:
+    def _compare(self, message: Any, time: int, now: int) -> int | None:
         """Measured torques and the model's; the state's time, where there is a residual."""
         assert self.model is not None
         assert self.residual is not None
         constant = self.settings.residual_filter
         try:
             there = self.residual.update(
-                message.name, message.effort, self.model, self._q, self._qd, time, constant
-            )
+                message.name, message.effort, self.model, self._q, self._qd, time, constant,
+                self._taken(self._q, now) if self.wrenches.on else 0.0,
+            )  # fmt: skip
         except RobotDynamicsError as error:
             reason = error.reason if isinstance(error, RefusedError) else "impossible"
             self._note("residual", reason, f"no residual: {error}")
@@ -212,6 +218,42 @@ class FeedForward:
             self._command_stamps.accept(stamp, now)
         self.command_at = now
         self.commands += 1
+
+    def wrench(self, message: Any, now: int) -> str | None:
+        """A WrenchStamped came: what acts on a link from outside; see `Model.taken_by`.
+
+        Returns:
+            its link, where the model first has to be built for it.
+        """
+        try:
+            if self.model is None:
+                raise RefusedError(
+                    "no robot", "there is no robot yet: robot_description has not come"
+                )
+            wish = self.model.wish
+            link = self.wrenches.take(message, wish.mechanism, now, self.settings.max_age)
+        except RobotDynamicsError as error:
+            self.refuse("wrench", error)
+            return None
+        return link if link in self.wrenches.on and link not in wish.pushed else None
+
+    def _drop_old_wrenches(self, now: int) -> None:
+        limit = self.settings.max_age
+        for link, age in self.wrenches.drop_old(now, limit).items():
+            self._note(
+                "wrench",
+                "over",
+                f"wrench on {shown(link)} dropped: the newest is {age:.3f} s old, expected at most "
+                f"max_age = {limit:g} s",
+                anew=True,
+            )
+
+    def _taken(self, q: Floats, now: int) -> Floats:
+        """What wrenches add to the torques (m,) at q (k,)."""
+        assert self.model is not None
+        self._drop_old_wrenches(now)
+        acting = {link: wrench.value for link, wrench in self.wrenches.on.items()}
+        return self.model.taken_by(acting, q)
 
     def _missing(self) -> motions.Missing | None:
         """What gives a single point the accelerations that it lacks."""
@@ -277,6 +319,8 @@ class FeedForward:
 
     def watch(self, now: int) -> Torques | None:
         """Lost feedback: a torque that belongs to a motion must not stay for good."""
+        if self.wrenches.on:
+            self._drop_old_wrenches(now)
         at, limit = self.output_at, self.settings.max_age
         if at is None or self._at_rest or limit == 0:
             return None
@@ -348,6 +392,7 @@ class FeedForward:
         self.model = self._motion = self._pending = None
         self.phase, self._at_rest = "waiting", True
         self._state_stamps, self._command_stamps = Stamps(), Stamps()
+        self.wrenches = Wrenches()
         self._forget_state()
 
     def clock_jumped_back(self, now: int) -> Torques | None:
@@ -363,9 +408,9 @@ class FeedForward:
         self._state_stamps.forget()
         self.merging.forget()
         self._command_stamps.forget()
-        self._note(
-            "clock", what, f"the clock {what}: the command is over; send a new one", anew=True
-        )
+        over = "command and wrenches are" if self.wrenches.on else "the command is"
+        self.wrenches = Wrenches()
+        self._note("clock", what, f"the clock {what}: {over} over; send a new one", anew=True)
         output = self._stopped(now)
         self.output_at = now
         return output
@@ -476,6 +521,8 @@ class FeedForward:
         torques = self.model(q, qd, desired.qdd)
         if self.settings.max_acceleration and all_finite(torques):
             check_torques(self.model, self.settings.max_acceleration, q, qd, torques)
+        if self.wrenches.on:
+            torques = torques + self._taken(q, now)
         if self.model.feedback is not None:
             n = len(self.model.joints)
             torques = torques + self.model.feedback.torques(desired.q, desired.qd, q[:n], qd[:n])

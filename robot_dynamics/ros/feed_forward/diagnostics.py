@@ -100,6 +100,8 @@ class Diagnosis:
                 "backend": controller.model.dynamics.backend,
                 "building a new model": "yes" if busy else "no",
             }
+        if controller.wrenches.on:
+            values["wrenches on"] = ", ".join(sorted(controller.wrenches.on))
         values |= readings(controller, now)
         level, message = OK, f"{state}: no torques until it is activated"
         if state == "active":

@@ -26,12 +26,21 @@ class Wish:
     settings: Settings
     payloads: Mapping[str, Inertial] = field(default_factory=dict)
     """By link"""
+    pushed: frozenset[str] = frozenset()
+    """Links that wrenches may act on"""
 
     @classmethod
-    def of(cls, mechanism: Mechanism, settings: Settings, payloads: Mapping[str, Inertial]) -> Wish:
-        """With those of the payloads whose links are there."""
+    def of(
+        cls,
+        mechanism: Mechanism,
+        settings: Settings,
+        payloads: Mapping[str, Inertial],
+        pushed: frozenset[str],
+    ) -> Wish:
+        """With those of the payloads and pushed links whose links are there."""
         links = {link.name for link in mechanism.links}
-        return cls(mechanism, settings, {k: each for k, each in payloads.items() if k in links})
+        carried = {k: each for k, each in payloads.items() if k in links}
+        return cls(mechanism, settings, carried, pushed & links)
 
     @property
     def dynamics_key(self) -> tuple[object, ...]:
@@ -39,7 +48,7 @@ class Wish:
         s = self.settings
         mechanism, terms = id(self.mechanism), frozenset(s.terms)
         closure = s.sensed, s.condition_limit
-        return mechanism, s.formulation, s.rotors, terms, s.friction_smoothing, closure
+        return mechanism, s.formulation, s.rotors, terms, s.friction_smoothing, closure, self.pushed
 
 
 class Model:
@@ -107,6 +116,12 @@ class Model:
         self._out = np.array([actuated.index(name) for name in self.joints], dtype=np.intp)
         self._q, self._qd, self._qdd = np.zeros((3, len(names)))
         self.sensors = Sensors(mechanism, settings.sensor_tolerance) if settings.sensed else None
+        self._to_motors: Floats | None = None
+        if settings.side != "joint":
+            columns = [mechanism.joint_names.index(name) for name in actuated]
+            # τ = Γᵀ τ_drive; what a rotor itself takes is the same with a wrench and without
+            gears = gear_matrix(mechanism)[:, columns]
+            self._to_motors = np.asarray(np.linalg.pinv(gears, rcond=1e-12), dtype=float)
         self._warm_up()
         for name, position in locked.items():
             self._q[column[name]] = position
@@ -136,6 +151,7 @@ class Model:
         closed = self.dynamics.closed
         q = np.zeros(len(self._q)) if closed is None else closed.home.q_r[: len(self._q)]
         self._torques(q, np.zeros_like(q), np.zeros_like(q))
+        self._taken(q, dict.fromkeys(self.wish.pushed, np.zeros(6)))
 
     def _fitted(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
         """The joints to drive, the names of their torques and the limits of these.
@@ -282,6 +298,34 @@ class Model:
             return torques
         motors = self.dynamics.motor_torques(q, qd, qdd)
         return motors.drive if side == "drive" else motors.gear
+
+    def taken_by(self, wrenches: Mapping[str, Floats], q: Floats) -> Floats:
+        """What wrenches from outside add to the torques (m,) of `outputs` at q (k,) of `read`.
+
+        Args:
+            wrenches: by link, (6,): the force (N) and the moment (N·m) about the origin of the
+                link's frame that act on it, on the link's axes. Those on links that the model was
+                not built for have to wait.
+
+        Raises:
+            RobotDynamicsError: the mechanism cannot have this state.
+        """
+        self._q[self._read] = q
+        ready = {link: each for link, each in wrenches.items() if link in self.wish.pushed}
+        return self._taken(self._q, ready)
+
+    def _taken(self, q: Floats, wrenches: Mapping[str, Floats]) -> Floats:
+        if not wrenches:
+            return np.zeros(len(self.outputs))
+        on_base = {}
+        for link, wrench in wrenches.items():
+            R = self.dynamics.pose(q, link)[:3, :3]
+            on_base[link] = np.concatenate([R @ wrench[:3], R @ wrench[3:]])
+        still = np.zeros_like(q)
+        # -Σ Jᵀ w
+        tau = self.dynamics(q, still, still, wrenches=on_base) - self.dynamics(q, still, still)
+        torques: Floats = tau[self._out] if self._to_motors is None else tau @ self._to_motors
+        return torques
 
     def along(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
         """Torques (s, m) of `outputs` at s states of a motion; NaN where there is no such state.

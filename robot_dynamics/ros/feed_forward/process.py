@@ -60,6 +60,7 @@ class Draft:
     """URDF text, or the mechanism that computes now"""
     settings: Settings
     payloads: Mapping[str, Inertial] = field(default_factory=dict)
+    pushed: frozenset[str] = frozenset()
 
     @property
     def is_new(self) -> bool:
@@ -73,7 +74,7 @@ class Draft:
         mechanism = self.source
         if isinstance(mechanism, str):
             mechanism = load_urdf_text(mechanism)
-        return Wish.of(mechanism, self.settings, self.payloads)
+        return Wish.of(mechanism, self.settings, self.payloads, self.pushed)
 
 
 class BuildProcess:

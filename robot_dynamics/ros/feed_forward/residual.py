@@ -42,6 +42,7 @@ class Residual:
         qd: Floats,
         time: int,
         constant: float,
+        known: Floats | float = 0.0,
     ) -> bool:
         """Take another state into account; is there a value of it?
 
@@ -52,6 +53,7 @@ class Residual:
             q, qd: (k,) of what the model reads.
             time: of the state, ns.
             constant: of the filter, s.
+            known: (n,) N·m or N, what else the torques have to have, as by a wrench from outside.
 
         Raises:
             RefusedError: a joint has no measured torque.
@@ -65,7 +67,7 @@ class Residual:
         if rates.value is None:
             self.value = None
             return False
-        new = measured - model(q, qd, rates.value[: len(model.joints)])
+        new = measured - model(q, qd, rates.value[: len(model.joints)]) - known
         if not all_finite(new):
             return False
         if self.value is None:

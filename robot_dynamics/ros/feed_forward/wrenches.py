@@ -1,0 +1,98 @@
+"""Wrenches that act on links from outside, out of WrenchStamped messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import shown
+from ...mechanism import Mechanism
+from ...scalar import Floats
+from .payload import check_link
+from .refusal import RefusedError
+from .stamps import SECOND, Stamps, stamped
+
+MOST_LINKS = 10
+"""that wrenches may act on at a time: each costs every state"""
+
+
+class Wrench(NamedTuple):
+    """What acts on a link from outside."""
+
+    value: Floats
+    """(6,): the force (N) and the moment (N·m) about the origin of the link's frame, on its axes"""
+    time: int
+    """ns: its stamp, or when it came"""
+
+
+def read(message: Any) -> tuple[str, Floats]:
+    """The link's name (frame_id) and the wrench on it, as in `Wrench.value`.
+
+    Raises:
+        RefusedError: it is not finite.
+    """
+    link, force, torque = message.header.frame_id, message.wrench.force, message.wrench.torque
+    value = np.array([force.x, force.y, force.z, torque.x, torque.y, torque.z])
+    if not np.isfinite(value).all():
+        raise RefusedError("not finite", f"on {shown(link)}: found NaN or infinity in it")
+    return link, value
+
+
+class Wrenches:
+    """The newest wrench on each link.
+
+    Attributes:
+        on: those that there are, by link.
+    """
+
+    def __init__(self) -> None:
+        self.on: dict[str, Wrench] = {}
+        self._stamps: dict[str, Stamps] = {}
+
+    def take(self, message: Any, mechanism: Mechanism, now: int, max_age: float) -> str:
+        """Take a message's wrench in place of the one before; a zero one takes that away.
+
+        Args:
+            now: the clock, ns.
+            max_age: s; 0: its age is not asked.
+
+        Returns:
+            its link.
+
+        Raises:
+            RefusedError: it is not finite, on no link of this robot, on one too many, or of a wrong
+                time.
+        """
+        link, value = read(message)
+        check_link(link, mechanism)
+        stamps = self._stamps.setdefault(link, Stamps())
+        time = stamps.checked(stamped(message.header), now, max_age)
+        if not value.any():
+            self.on.pop(link, None)
+        elif link not in self.on and len(self.on) >= MOST_LINKS:
+            raise RefusedError(
+                "too many",
+                f"on {shown(link)}: there are wrenches on {MOST_LINKS} other links, expected no "
+                "more; take one away by a wrench of zero",
+            )
+        else:
+            self.on[link] = Wrench(value, time)
+        stamps.accept(time, now)
+        return link
+
+    def drop_old(self, now: int, max_age: float) -> dict[str, float]:
+        """Drop what is older than max_age (s; 0: nothing is); link to age, s, of what was."""
+        ages = {link: (now - wrench.time) / SECOND for link, wrench in self.on.items()}
+        old = {link: age for link, age in ages.items() if 0 < max_age < age}
+        for link in old:
+            del self.on[link]
+        return old
+
+    def keep(self, links: Iterable[str]) -> list[str]:
+        """Drop what is on other links than these; its links."""
+        lost = sorted(self.on.keys() - set(links))
+        for link in lost:
+            del self.on[link]
+        return lost
