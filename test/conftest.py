@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,6 +19,11 @@ from robot_dynamics.app.schemas import output
 KERNELS = tempfile.TemporaryDirectory(prefix="robot_dynamics_test_")
 # hundreds of robots by seed have no place in the user's own cache
 os.environ["ROBOT_DYNAMICS_CACHE"] = KERNELS.name
+
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # a run in the background: what the tests start has to answer Ctrl-C all the same
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -189,8 +189,11 @@ def test_the_formulation_changes_while_it_runs_and_no_torque_is_wrong_on_the_way
             polar.state(AT)
 
         polar.commands.clear()
-        polar.until(changed, f"diagnostics that say {formulation}", meanwhile=publish)
-        assert polar.commands
+        polar.until(
+            lambda: changed() and polar.commands,
+            f"torques, and diagnostics that say {formulation}",
+            meanwhile=publish,
+        )
         for values in polar.commands:
             assert is_close(values, polar_torque())
 
