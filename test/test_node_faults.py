@@ -6,11 +6,17 @@ dynamics at the state that it belongs to.
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import subprocess
 import sys
+import warnings
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,13 +24,25 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
 from builtin_interfaces.msg import Duration
+from garbled import garbled
+from geometry_msgs.msg import InertiaStamped
+from hypothesis import strategies as st
+from node_bench import Bench, at
 from node_process import PATIENCE, ROOT, Partner
 from scipy.spatial import cKDTree
 from sensor_msgs.msg import JointState
 from state_source import JOINTS, SECOND, message, state
+from std_msgs.msg import String
+from test_description_fuzz import mutated_urdf
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import robot_dynamics as rd
+from robot_dynamics.description import load_urdf_text
+from robot_dynamics.description.urdf_writer import urdf
+from robot_dynamics.ros.feed_forward import payload
+from robot_dynamics.ros.feed_forward.controller import FeedForward
+from robot_dynamics.ros.feed_forward.model import Model, Wish
+from robot_dynamics.ros.feed_forward.parameters import Settings
 
 THREE_AXIS = str(ROOT / "config/three_axis.yaml")
 DYNAMICS = rd.InverseDynamics(rd.load(THREE_AXIS), formulation="lagrange_euler")
@@ -37,30 +55,32 @@ FIRST, SECOND_WISH = [1.0, -2.0, 3.0], [-2.0, 1.5, 0.5]
 DRIVER = (sys.executable, str(Path(__file__).with_name("state_source.py")))
 
 
-def torques(stamps: Sequence[int], qdd: Sequence[float]) -> np.ndarray:
+def torques(stamps: Sequence[int], qdd: Sequence[float], dynamics: Any = DYNAMICS) -> np.ndarray:
     """(N, 3) of the states at these stamps."""
     q, qd = np.array([state(ns) for ns in stamps]).reshape(-1, 2, 3).transpose(1, 0, 2)
-    return DYNAMICS(q, qd, np.broadcast_to(qdd, q.shape))
+    return dynamics(q, qd, np.broadcast_to(qdd, q.shape))
 
 
 def stamp_of(each: JointState) -> int:
     return each.header.stamp.sec * SECOND + each.header.stamp.nanosec
 
 
-def following(partner: Partner, qdd: Sequence[float], since: int = 0) -> list[int]:
+def following(partner: Watched, qdd: Sequence[float], since: int = 0) -> list[int]:
     """Stamps, from this one on, whose torques have this acceleration."""
     found = [each for each in partner.effort if stamp_of(each) > since]
     if not found:
         return []
     stamps = [stamp_of(each) for each in found]
-    off = np.abs([each.effort for each in found] - torques(stamps, qdd)).max(axis=1)
+    off = np.abs([each.effort for each in found] - torques(stamps, qdd, partner.dynamics)).max(
+        axis=1
+    )
     return [ns for ns, each in zip(stamps, off, strict=True) if each < CLOSE]
 
 
-def all_belong(partner: Partner, stamps: Sequence[int], *wishes: Sequence[float]) -> None:
+def all_belong(partner: Watched, stamps: Sequence[int], *wishes: Sequence[float]) -> None:
     """Every torque so far is that of one of these states and one of these wishes."""
     assert partner.commands
-    right = np.vstack([torques(stamps, qdd) for qdd in wishes])
+    right = np.vstack([torques(stamps, qdd, partner.dynamics) for qdd in wishes])
     off, _ = cKDTree(right).query(np.array(partner.commands))
     worst = int(np.argmax(off))
     assert off[worst] < CLOSE, (partner.commands[worst], off[worst])
@@ -68,7 +88,8 @@ def all_belong(partner: Partner, stamps: Sequence[int], *wishes: Sequence[float]
     theirs = [stamp_of(each) for each in partner.effort]
     assert set(theirs) <= set(stamps)
     found = np.array([each.effort for each in partner.effort])
-    off = np.min([np.abs(found - torques(theirs, qdd)).max(axis=1) for qdd in wishes], axis=0)
+    right = [torques(theirs, qdd, partner.dynamics) for qdd in wishes]
+    off = np.min([np.abs(found - each).max(axis=1) for each in right], axis=0)
     assert off.max() < CLOSE, (found[np.argmax(off)], off.max())
 
 
@@ -77,7 +98,10 @@ class Watched(Partner):
 
     Attributes:
         told: stamps of the states that this process has published.
+        dynamics: what its torques are held against.
     """
+
+    dynamics = DYNAMICS
 
     def __init__(self, **parameters):
         values = {"description": THREE_AXIS, "command_timeout": 0.0, "max_age": 2 * PATIENCE}
@@ -282,3 +306,342 @@ def test_a_simulated_robot_killed_under_way_is_followed_by_torques_at_rest():
         partner.beside(*SIMULATED)
         partner.until(lambda: checked(moves=False) > 20, "torques at rest where it is")
         partner.follow(FIRST)
+
+
+# Garbage in messages
+
+
+def body(mass: float = 2.0) -> InertiaStamped:
+    """What the last link carries."""
+    found = InertiaStamped()
+    found.header.frame_id = "bar3"
+    found.inertia.m = mass
+    if mass:
+        found.inertia.com.x, found.inertia.com.z = 0.3, -0.1
+        found.inertia.ixx, found.inertia.iyy, found.inertia.izz = 0.02, 0.03, 0.04
+        found.inertia.ixy = found.inertia.iyz = 0.001
+    return found
+
+
+def wish(qdd: Sequence[float]) -> JointTrajectory:
+    return JointTrajectory(joint_names=JOINTS, points=[JointTrajectoryPoint(accelerations=qdd)])
+
+
+def course(ns: int) -> JointTrajectory:
+    """Three points of a motion that begins at a stamp."""
+    found = JointTrajectory(joint_names=JOINTS)
+    found.header.stamp.sec, found.header.stamp.nanosec = divmod(ns, SECOND)
+    for k in range(3):
+        q, qd = state(ns + k * SECOND // 9)
+        point = JointTrajectoryPoint(positions=q, velocities=qd, accelerations=FIRST)
+        point.time_from_start.sec = 2 * k
+        found.points.append(point)
+    return found
+
+
+def bench() -> Bench:
+    """The node's logic on a bench, under way."""
+    found = Bench(THREE_AXIS, command_timeout=0.0)
+    found.controller.command(wish(FIRST), at(0.0))
+    answer(found, 0.0)
+    return found
+
+
+def table(rows: Any) -> np.ndarray:
+    return np.array([list(row) for row in rows], dtype=float)
+
+
+def near(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=CLOSE)
+
+
+def course_points_are_right(message: JointTrajectory) -> None:
+    """Each has the effort of what it says, and the last one that at rest."""
+    order = [list(message.joint_names).index(joint) for joint in JOINTS]
+    q = table(each.positions for each in message.points)[:, order]
+    qd, qdd = np.zeros_like(q), np.zeros_like(q)
+    qd[:-1] = table(each.velocities for each in message.points[:-1])[:, order]
+    qdd[:-1] = table(each.accelerations for each in message.points[:-1])[:, order]
+    near(table(each.effort for each in message.points)[:, order], DYNAMICS(q, qd, qdd))
+
+
+def answer(bench: Bench, now: float) -> np.ndarray:
+    """To a good state."""
+    found = bench.controller.state(message(at(now)), at(now))
+    assert found is not None, (bench.controller.tally.newest, bench.rejected())
+    return found.values
+
+
+SOON = 0.01
+"""s"""
+
+MANY = 600
+"""messages of each kind"""
+
+CHANCE = st.integers(0, 2**62).map(Random)
+
+
+class Times:
+    """Each far enough from the one before that no stamp before makes it a late one."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def next(self) -> float:
+        self.now += 2.0
+        return self.now
+
+
+@pytest.fixture
+def outcomes():
+    """Some of the garbage is refused, and some is none."""
+    found: Counter[bool] = Counter()
+    yield found
+    assert min(found[True], found[False]) > MANY // 50, found
+
+
+def test_a_state_with_garbage_has_its_own_torque_or_none_and_leaves_no_trace(examples, outcomes):
+    node, times = bench(), Times()
+
+    def check(rng: Random) -> None:
+        now = times.next()
+        bad = garbled(rng, message(at(now)))
+        found = node.controller.state(copy.deepcopy(bad), at(now))
+        outcomes[found is None] += 1
+        if found is not None:
+            assert len(bad.name) == len(bad.position) == len(bad.velocity)
+            order = [list(bad.name).index(joint) for joint in JOINTS]
+            q, qd = np.array(bad.position)[order], np.array(bad.velocity)[order]
+            assert np.isfinite(found.values).all()
+            if np.abs(q).max() < 1e6:  # beyond, the sum of two angles is none
+                near(found.values, DYNAMICS(q, qd, FIRST))
+        near(answer(node, times.next()), torques([at(times.now)], FIRST)[0])
+
+    examples(check, MANY, rng=CHANCE)
+
+
+def test_a_command_with_garbage_is_its_own_motion_or_none_and_the_next_one_counts(
+    examples, outcomes
+):
+    node, times = bench(), Times()
+
+    def check(rng: Random) -> None:
+        now = times.next()
+        good = rng.choice([wish(FIRST), course(at(now))])
+        bad, before = garbled(rng, good), node.controller.commands
+        node.controller.command(copy.deepcopy(bad), at(now))
+        accepted = node.controller.commands > before
+        outcomes[accepted] += 1
+        q, qd = map(np.array, state(at(now + SOON)))
+        found = answer(node, now + SOON)
+        if not accepted:
+            near(found, DYNAMICS(q, qd, SECOND_WISH))
+        elif len(bad.points) == 1 and not len(bad.points[0].positions):
+            order = [list(bad.joint_names).index(joint) for joint in JOINTS]
+            near(found, DYNAMICS(q, qd, np.array(bad.points[0].accelerations)[order]))
+        else:
+            most = node.settings.max_acceleration
+            assert np.abs(DYNAMICS.forward(q, qd, found)).max() <= most * (1 + CLOSE)
+        node.controller.command(wish(SECOND_WISH), at(now + SOON))
+        near(answer(node, now + 2 * SOON), torques([at(now + 2 * SOON)], SECOND_WISH)[0])
+
+    node.controller.command(wish(SECOND_WISH), at(0.0))
+    answer(node, SOON)
+    examples(check, MANY, rng=CHANCE)
+
+
+def test_a_trajectory_with_garbage_gets_its_own_torques_or_none(examples, outcomes):
+    node, times = bench(), Times()
+
+    def check(rng: Random) -> None:
+        now = times.next()
+        bad = garbled(rng, course(at(now)))
+        before = [list(each.effort) for each in bad.points]
+        try:
+            node.controller.fill(bad, at(now))
+        except rd.RobotDynamicsError:
+            outcomes[False] += 1
+            after = [list(each.effort) for each in bad.points]
+            np.testing.assert_array_equal(np.hstack([[], *after]), np.hstack([[], *before]))
+        else:
+            outcomes[True] += 1
+            effort = table(each.effort for each in bad.points)
+            assert effort.shape == (len(bad.points), 3)
+            assert np.isfinite(effort).all()
+            # between points that differ in what they carry runs a spline of a lower degree
+            if all(len(each.velocities) and len(each.accelerations) for each in bad.points):
+                course_points_are_right(bad)
+        good = course(at(times.next()))
+        node.controller.fill(good, at(times.now))
+        course_points_are_right(good)
+
+    examples(check, MANY, rng=CHANCE)
+
+
+def test_a_payload_with_garbage_is_a_body_that_can_be_or_refused(examples, outcomes):
+    def check(rng: Random) -> None:
+        bad = garbled(rng, body())
+        i = bad.inertia
+        tensor = np.array([[i.ixx, i.ixy, i.ixz], [i.ixy, i.iyy, i.iyz], [i.ixz, i.iyz, i.izz]])
+        numbers = [i.m, i.com.x, i.com.y, i.com.z, *tensor.flat]
+        possible = bool(np.isfinite(numbers).all() and i.m >= 0 and (i.m > 0 or not tensor.any()))
+        if possible:
+            # each moment, and no moment beyond the sum of the others
+            moments = np.linalg.eigvalsh(tensor)
+            slack = max(1e-6 * np.abs(moments).max(), 1e-15)
+            possible = bool(moments[0] > -slack and moments[0] + moments[1] > moments[2] - slack)
+        try:
+            link, found = payload.read(bad)
+        except rd.RobotDynamicsError:
+            outcomes[False] += 1
+            assert not possible
+        else:
+            outcomes[True] += 1
+            assert possible
+            assert link == bad.header.frame_id
+            assert (found.mass, found.inertia.tolist()) == (i.m, tensor.tolist())
+
+    examples(check, MANY, rng=CHANCE)
+
+
+class Twin:
+    """The same robot in this process: would the node refuse a message?"""
+
+    def __init__(self, partner: Watched) -> None:
+        self._settings = Settings.of({"command_timeout": 0.0, "max_age": 2 * PATIENCE})
+        self._model = Model(Wish(rd.load(THREE_AXIS), self._settings))
+        self._now = partner.now
+
+    def refuses(self, topic: str, bad: Any) -> bool:
+        bad = copy.deepcopy(bad)
+        # one without a past: what came before only makes a node refuse more
+        node = FeedForward(self._settings, lambda _: None)
+        node.adopt(self._model)
+        if topic == "joint_states":
+            node.command(wish(FIRST), self._now())
+            return node.state(bad, self._now()) is None
+        if topic == "command":
+            node.command(bad, self._now())
+            return not node.commands
+        try:
+            if topic == "trajectory_in":
+                node.fill(bad, self._now())
+            else:
+                payload.check_link(payload.read(bad)[0], self._model.wish.mechanism)
+        except rd.RobotDynamicsError:
+            return True
+        return False
+
+
+def refused(partner: Watched, topic: str) -> int:
+    counts = partner.counts().items()
+    return sum(int(n) for key, n in counts if key.startswith(f"rejected: {topic}:"))
+
+
+def test_hundreds_of_messages_with_garbage_make_no_torque_and_good_ones_count(examples):
+    with Watched() as partner:
+        node = partner.node
+        trajectory_out = node.create_publisher(JointTrajectory, "/feed_forward/trajectory_in", 10)
+        filled: list[JointTrajectory] = []
+        node.create_subscription(JointTrajectory, "/feed_forward/trajectory_out", filled.append, 10)
+        out = {
+            "joint_states": (partner.states_out, lambda: message(partner.now() // 2 * 2)),
+            "command": (partner.command_out, lambda: wish(SECOND_WISH)),
+            "trajectory_in": (trajectory_out, lambda: course(partner.now())),
+            "payload": (partner.payload_out, body),
+        }
+        partner.until(lambda: all(p.get_subscription_count() for p, _ in out.values()), "topics")
+        partner.follow(FIRST)
+        twin, sent = Twin(partner), Counter[str]()
+
+        def send(rng: Random) -> None:
+            topic = rng.choice(list(out))
+            publisher, good = out[topic]
+            bad = garbled(rng, good())
+            if twin.refuses(topic, bad):
+                publisher.publish(bad)
+                sent[topic] += 1
+                partner.tell()
+                partner.spin()
+                if sum(sent.values()) % 5 == 0:  # no more than queues hold
+                    partner.settle()
+
+        examples(send, 500, rng=CHANCE)
+        assert min(sent[topic] for topic in out) > 30, sent
+        partner.until(
+            lambda: all(refused(partner, topic) > sent[topic] // 2 for topic in out),
+            f"diagnostics that count {sent}",
+            meanwhile=partner.tell,
+        )
+        partner.settle()
+        all_belong(partner, partner.told, FIRST)
+        assert not filled
+        assert all(line.isprintable() for line in partner.log.splitlines())
+        # a good one of each kind
+        good = course(0)
+        partner.until(
+            lambda: filled,
+            "effort",
+            meanwhile=lambda: (trajectory_out.publish(good), partner.tell()),
+        )
+        course_points_are_right(filled[0])
+        for mass in (2.0, 0.0):
+            partner.dynamics = carrying(mass)
+            partner.payload_out.publish(body(mass))
+            partner.follow(SECOND_WISH)
+
+
+def carrying(mass: float) -> rd.InverseDynamics:
+    dynamics = rd.InverseDynamics(rd.load(THREE_AXIS))
+    dynamics.set_payload(*payload.read(body(mass)))
+    return dynamics
+
+
+# Wrong descriptions
+
+
+def test_wrong_descriptions_in_a_row_change_nothing_and_a_good_one_takes_over():
+    robot = dataclasses.replace(rd.load(THREE_AXIS), rotors=())
+    first, second = (
+        urdf(robot),
+        urdf(dataclasses.replace(robot, name="lighter", links=lighter(robot))),
+    )
+    rng, wrong = Random(7), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        while len(wrong) < 50:
+            text = mutated_urdf(rng).replace("\0", "").encode(errors="ignore").decode()
+            try:
+                load_urdf_text(text)
+            except rd.RobotDynamicsError:
+                wrong.append(text)
+    with Watched(description="") as partner:
+        partner.dynamics = rd.InverseDynamics(rd.load(first))
+        partner.description_out.publish(String(data=first))
+        partner.follow(FIRST)
+        for k, text in enumerate(wrong):
+            partner.description_out.publish(String(data=text))
+            partner.settle()
+            if k % 25 == 24:
+                before = refused(partner, "description")
+                partner.until(
+                    lambda n=before: refused(partner, "description") > n,
+                    "a refusal",
+                    meanwhile=partner.tell,
+                )
+        partner.settle()
+        all_belong(partner, partner.told, FIRST)
+        partner.dynamics = rd.InverseDynamics(rd.load(second))
+        partner.description_out.publish(String(data=second))
+        partner.follow(SECOND_WISH)
+        assert "Traceback" not in partner.log
+
+
+def lighter(robot: Any) -> tuple[Any, ...]:
+    """Its links with half their mass."""
+    return tuple(
+        dataclasses.replace(
+            link, inertial=dataclasses.replace(link.inertial, mass=link.inertial.mass / 2)
+        )
+        for link in robot.links
+    )
