@@ -36,7 +36,7 @@ def _garbage(rng: Random, kind: str, value: Any) -> Any:
     if kind.startswith("sequence<"):
         return _sequence(rng, kind[len("sequence<") : -1], list(value))
     if kind == "double":
-        return rng.choice([*NUMBERS, rng.uniform(-3.0, 3.0), value * (1 + 1e-3)])
+        return rng.choice([*NUMBERS, rng.uniform(-3.0, 3.0), *[value * rng.uniform(0.0, 3.0)] * 4])
     if kind == "string":
         return rng.choice(WORDS)
     if kind in ("int32", "uint32"):

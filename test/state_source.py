@@ -10,6 +10,7 @@ import math
 import select
 import sys
 import time
+from collections.abc import Sequence
 
 from sensor_msgs.msg import JointState
 
@@ -27,10 +28,11 @@ def state(ns: int) -> tuple[list[float], list[float]]:
     return q, qd
 
 
-def message(ns: int) -> JointState:
-    """The state at a stamp."""
+def message(ns: int, order: Sequence[int] = range(3)) -> JointState:
+    """The state at a stamp, its joints in any order."""
     q, qd = state(ns)
-    found = JointState(name=JOINTS, position=q, velocity=qd)
+    found = JointState(name=[JOINTS[k] for k in order])
+    found.position, found.velocity = [q[k] for k in order], [qd[k] for k in order]
     found.header.stamp.sec, found.header.stamp.nanosec = divmod(ns, SECOND)
     return found
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...description.check import inertia
+from ...description.fields import LARGEST
 from ...errors import listed, shown
 from ...mechanism import Inertial, Mechanism
 from .refusal import RefusedError
@@ -27,6 +28,12 @@ def read(message: Any) -> tuple[str, Inertial]:
     where = f"payload of {shown(link)}"
     if not np.isfinite([mass, *center, *tensor.flat]).all():
         raise RefusedError("not finite", f"{where}: found NaN or infinity in it")
+    largest = float(np.abs([mass, *center, *tensor.flat]).max())
+    if largest > LARGEST:
+        raise RefusedError(
+            "impossible body",
+            f"{where}: found {largest:g} in it, expected at most {LARGEST:g}, as in a description",
+        )
     payload = Inertial(mass, center, tensor)
     if mass < 0:
         raise RefusedError("impossible body", f"{where}: mass: found {mass:g}, expected 0 or more")
