@@ -250,7 +250,7 @@ SIMULATED = (
 def test_a_simulated_robot_killed_under_way_is_followed_by_torques_at_rest():
     pytest.importorskip("mujoco", reason="mujoco is not installed: extra `sim`")
     seconds, away = 20, np.array([2.0, -1.5, 1.0])
-    with Watched(max_age=3.0) as partner:
+    with Watched(max_age=5.0) as partner:
         states: dict[int, JointState] = {}
 
         def hear(state: JointState) -> None:
