@@ -273,7 +273,8 @@ def test_a_simulated_robot_killed_under_way_is_followed_by_torques_at_rest():
 
         def right(stamp: int, *, moves: bool) -> np.ndarray:
             each = states[stamp]
-            if not moves:
+            # it stands at the first point until the motion begins
+            if not moves or stamp < start:
                 return DYNAMICS(each.position, [0.0] * 3, [0.0] * 3)
             # a cubic from rest to rest: q̈ = (6 - 12 u) Δ / h²
             u = (stamp - start) / SECOND / seconds
