@@ -221,7 +221,6 @@ class SensorMonitor:
             else:
                 suspect = self.joint_names[culprit]
                 self._distrusted[culprit], self._all_trusted = True, False
-                used[culprit] = False
             self._sane[self._distrusted] = 0
         assert best is not None
         self._recover(best.left)
