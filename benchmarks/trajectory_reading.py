@@ -66,7 +66,7 @@ def main() -> None:
     limits = CommandLimits(accelerations=1000.0, lead_in=10.0, rates=np.full(args.joints, 3.0))
 
     def take(message: JointTrajectory) -> None:
-        read(message, names[::-1], never, now=1, measured=True, zero_accelerations=False,
+        read(message, names[::-1], never, now=1, whole_state=False, missing=None,
              limits=limits)  # fmt: skip
 
     results = []
