@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -282,6 +283,33 @@ def test_compare_prints_the_rotor_models_and_draws(tmp_path, capsys):
     for drawn in result["files"].values():
         assert Path(drawn).read_bytes().startswith(b"\x89PNG")
     assert set(result["gears"]["errors"]) == {"as described", "balanced"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["compare", POLAR, "--picture", "x.xyz"],
+        ["compare", POLAR, "--picture", f"{POLAR}/x.png"],
+        ["demo", "polar", "--output", f"{POLAR}/x"],
+    ],
+)
+def test_a_place_that_cannot_be_written_is_one_line_before_the_work(arguments, capsys):
+    for module in ("matplotlib", "mujoco", "rclpy"):
+        pytest.importorskip(module, reason=f"{module} is not installed")
+    assert main(arguments) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert arguments[-1].removesuffix("/x.png") in lines[0]
+
+
+@pytest.mark.parametrize("ends", [">&-", "| cat"])
+def test_a_closed_or_ascii_output_is_no_traceback(ends):
+    command = f"{sys.executable} -m robot_dynamics torque {POLAR} --q 0 1 {ends}"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        ["sh", "-c", command], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_default_motion_of_a_closed_chain_stays_in_its_workspace():

@@ -5,6 +5,8 @@ Exit codes: 0 success, 1 failure (one line says why), 2 wrong usage, 130 stopped
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -56,6 +58,7 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    _open_standard_streams()
     try:
         code = cli.main(
             None if arguments is None else list(arguments),
@@ -69,6 +72,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("robot_dynamics: stopped", file=sys.stderr)
         return STOPPED
     return int(code or 0)
+
+
+def _open_standard_streams() -> None:
+    """A closed one is nowhere; what it can't encode is written as an escape."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

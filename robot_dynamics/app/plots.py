@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import BackendError
+from ..errors import BackendError, InputError, wrong
 
 if TYPE_CHECKING:
     from ..identification.excitation import Excitement
@@ -70,9 +71,42 @@ def figure(rows: int, columns: int, *, width: float, height: float, **options: A
     return drawing, drawing.subplots(rows, columns, squeeze=False, **options)
 
 
+@style()
+def check(path: Path) -> None:
+    """Before the work: can a picture be written here? Its folder is made where it is missing.
+
+    Raises:
+        InputError: another kind of file, or a folder that can't be made or written.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    kinds = sorted(FigureCanvasAgg.get_supported_filetypes())
+    if path.suffix.lstrip(".").lower() not in kinds:
+        raise wrong(InputError, "picture", str(path), f"a name that ends in .{', .'.join(kinds)}")
+    writable(path.parent)
+
+
+def writable(folder: Path) -> None:
+    """Make a folder, where it is missing.
+
+    Raises:
+        InputError: it can't be made or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise wrong(InputError, "output", str(folder), f"a folder ({error.strerror})") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise wrong(InputError, "output", str(folder), "a folder that may be written")
+
+
 def save(drawing: Any, path: Path) -> Path:
-    """Write the picture; the folder is made where it is missing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write the picture.
+
+    Raises:
+        InputError: it can't be written there.
+    """
+    check(path)
     drawing.savefig(path, facecolor="white")
     return path
 

@@ -56,6 +56,10 @@ def command(
     from .. import gears as by_gear
     from ..compare import compare, constant_acceleration, coordinates, table, within_reach
 
+    if picture:
+        from .. import plots
+
+        plots.check(Path(picture))
     mechanism = load(file)
     names = coordinates(mechanism)
     n = len(names)
@@ -83,13 +87,11 @@ def command(
         text = "\n".join([text, *by_gear.text(geared)])
     drawn = {}
     if picture:
-        from ..plots import comparison, gears
-
         place = Path(picture)
-        drawn["torques"] = str(comparison(place, mechanism.name, compared))
+        drawn["torques"] = str(plots.comparison(place, mechanism.name, compared))
         if geared:
             place = place.with_name(f"{place.stem}_gears{place.suffix}")
-            drawn["gears"] = str(gears(place, mechanism.name, geared))
+            drawn["gears"] = str(plots.gears(place, mechanism.name, geared))
         text = "\n".join([text, *(f"picture: {path}" for path in drawn.values())])
     return {
         "robot": mechanism.name,

@@ -16,6 +16,7 @@ import yaml
 
 from ...description.files import find
 from ...errors import BackendError, InputError, choices, wrong
+from ..plots import writable
 from .bounds import bounds
 from .processes import Processes
 from .record import Track, progress, read
@@ -46,6 +47,7 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
     if folder.exists() and not folder.is_dir():
         raise wrong(InputError, "output", str(folder), "a folder")
     _check_extras()
+    writable(folder)
     show = _Progress(f"demo {robot}")
     with _terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
         show("preparation")
