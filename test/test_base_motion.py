@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+import closed_robots
 import numpy as np
 import pytest
-from robots import CONFIG, pin, random_urdf
+import yaml
+from robots import CONFIG, dh_to_pinocchio, pin, random_dh, random_urdf, relative, state
 from scipy.spatial.transform import Rotation
 
 import robot_dynamics as rd
 from robot_dynamics import BaseMotion
+from robot_dynamics.description.fields import DescriptionWarning
+from robot_dynamics.description.urdf_writer import urdf
 
 MANY = 5
+
+ROUNDING = 1e-12
+"""Relative: Pinocchio adds up the same numbers in another order"""
 
 
 def motions(seed: int, many: int = MANY):
@@ -49,7 +54,7 @@ def test_the_torques_on_a_moving_base_are_pinocchios_with_a_free_flyer(formulati
         for vector, joints, shift in zip(whole, (q[i], qd[i], qdd[i]), (1, 0, 0), strict=True):
             vector[np.array(order) + shift] = joints
         expected = pin.rnea(model, data, *whole)[order]
-        assert found[i] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        assert relative(found[i], expected) < ROUNDING
         one = BaseMotion(turning[i], spinning[i], pushing[i], R[i])
         assert dynamics(q[i], qd[i], qdd[i], base_motion=one) == pytest.approx(found[i], abs=1e-10)
 
@@ -87,24 +92,122 @@ def test_payloads_gravity_and_wrenches_go_with_the_moving_base():
     assert pushed == pytest.approx(dynamics(*state, wrenches={link: push}), abs=1e-10)
 
 
+def on_a_free_flyer(robot: dict):
+    """(Pinocchio's model of a description, rotors as bodies, on a free flyer; their gears)."""
+    model, geared = dh_to_pinocchio(robot)
+    base = pin.Model()
+    frame = base.addJointFrame(
+        base.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "flyer")
+    )
+    carried = pin.appendModel(base, model, frame, pin.SE3.Identity())
+    carried.gravity = model.gravity
+    return carried, geared
+
+
+def carried(model, names, state, geared, motion):
+    """(tau of joints (n,), of rotors (m,)) by Pinocchio, for (R, ω, α, a) of the base."""
+    R, turning, spinning, pushing = motion
+    whole = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
+    whole[0][3:7] = Rotation.from_matrix(R).as_quat()
+    whole[1][3:6], whole[2][:6] = turning, [*pushing, *spinning]
+    joints = {name: {name: 1.0} for name in names} | geared
+    at = {name: model.joints[model.getJointId(name)] for name in joints}
+    for name, share in joints.items():
+        for k, (vector, values) in enumerate(zip(whole, state, strict=True)):
+            place = at[name].idx_v if k else at[name].idx_q
+            vector[place] = sum(r * values[names.index(each)] for each, r in share.items())
+    full = pin.rnea(model, model.createData(), *whole)
+    tau = np.zeros(len(names))
+    for name, share in joints.items():
+        for each, ratio in share.items():
+            tau[names.index(each)] += ratio * full[at[name].idx_v]
+    return tau, np.array([full[at[name].idx_v] for name in geared])
+
+
 @pytest.mark.parametrize("name", ["five_bar", "rrr"])
-def test_a_closed_robots_torques_are_those_of_its_tree_projected(name):
-    mechanism = rd.load(CONFIG / f"{name}.yaml")
-    dynamics = rd.InverseDynamics(mechanism, backend="python")
-    open_one = replace(mechanism, loops=(), actuated=(), platform=None, sensed=(), home={})
-    tree = rd.InverseDynamics(open_one, backend="python")
+def test_a_closed_robots_torques_are_those_of_pinocchios_tree_projected(name):
+    terms = ("inertia", "coriolis", "gravity", "rotors")
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / f"{name}.yaml"), terms=terms, backend="python")
+    model, geared = on_a_free_flyer(closed_robots.shipped(name))
     chain = dynamics.closed
     R, turning, spinning, pushing = motions(6)
     rng = np.random.default_rng(7)
     q, qd, qdd = rng.uniform(-0.1, 0.1, (3, MANY, len(dynamics.joint_names)))
     q = q + chain.home.q_a
     motion = BaseMotion(turning, spinning, pushing, R)
-    state = chain.forward(q, qd)
-    order = [chain.coordinate_names.index(each) for each in tree.joint_names]
-    parts = (state.q_r, state.qd_r, state.accelerations(qdd))
-    tau = tree(*(part[:, order] for part in parts), base_motion=motion)
-    expected = np.einsum("ija,ij->ia", state.T[:, order], tau)
-    assert dynamics(q, qd, qdd, base_motion=motion) == pytest.approx(expected, abs=1e-9)
+    found = dynamics(q, qd, qdd, base_motion=motion)
+    for i in range(MANY):
+        state = chain.forward(q[i], qd[i])
+        moves = (state.q_r, state.qd_r, state.accelerations(qdd[i]))
+        each = (R[i], turning[i], spinning[i], pushing[i])
+        tau_r, _ = carried(model, chain.coordinate_names, moves, geared, each)
+        expected = state.T.T @ tau_r
+        assert relative(found[i], expected) < ROUNDING
+        one = BaseMotion(turning[i], spinning[i], pushing[i], R[i])
+        assert relative(dynamics(q[i], qd[i], qdd[i], base_motion=one), expected) < ROUNDING
+
+
+def test_sensors_see_the_same_robot_and_readings_that_do_not_fit_the_same_tilt():
+    mechanism = rd.load(CONFIG / "rrr.yaml")
+    active = rd.InverseDynamics(mechanism, backend="python")
+    sensed = rd.InverseDynamics(mechanism, sensed=True, backend="python")
+    R, turning, spinning, pushing = (each[0] for each in motions(9))
+    motion = BaseMotion(turning, spinning, pushing, R)
+    k, rng = len(sensed.joint_names), np.random.default_rng(9)
+    q, qd, qdd = rng.uniform(-0.1, 0.1, (3, 3))
+    state = active.closed.forward(q + active.closed.home.q_a, qd)
+    order = [active.closed.coordinate_names.index(name) for name in sensed.joint_names]
+    whole = (state.q_r[order], state.qd_r[order], state.accelerations(qdd)[order])
+    expected = active(state.q_a, qd, qdd, base_motion=motion)
+    assert relative(sensed(*whole, base_motion=motion), expected) < ROUNDING
+    # readings off by 0.05 rad: a base that is tilted is gravity that is
+    off = (whole[0] + rng.uniform(-0.05, 0.05, k), *whole[1:])
+    tilted = sensed(*(np.stack([x, x]) for x in off), base_motion=BaseMotion(rotation=R))
+    sensed.gravity_vector = R.T @ mechanism.gravity
+    assert relative(tilted, np.tile(sensed(*off), (2, 1))) < ROUNDING
+
+
+def test_a_batch_has_nan_where_a_state_can_not_be_closed():
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / "rrr.yaml"), sensed=True, backend="python")
+    q = np.tile(dynamics.closed.home.q_r[:6], (3, 1))
+    q[1, 2] = np.nan
+    found = dynamics(q, 0 * q, 0 * q, base_motion=BaseMotion([0.1, 0.2, 0.3]))
+    assert np.isnan(found).all(axis=1).tolist() == [False, True, False]
+
+
+def test_motors_take_what_pinocchios_rotors_on_the_moving_base_take(tmp_path):
+    robot = random_dh(6, joints=4, rotors=True)
+    (tmp_path / "robot.yaml").write_text(yaml.safe_dump(robot))
+    mechanism = rd.load(tmp_path / "robot.yaml")
+    dynamics = rd.InverseDynamics(mechanism, "gibbs_appell", backend="python")
+    names, ratios = dynamics.joint_names, [dict(rotor.ratios) for rotor in mechanism.rotors]
+    model, geared = on_a_free_flyer(robot)
+    each = [x[0] for x in motions(11)]
+    given = state(11, len(names))
+    motion = BaseMotion(each[1], each[2], each[3], each[0])
+    tau, taken = carried(model, names, given, geared, each)
+    assert relative(dynamics(*given, base_motion=motion), tau) < ROUNDING
+    drive, gear = dynamics.motor_torques(*given, base_motion=motion)
+    expected = [tau[names.index(*share)] / next(iter(share.values())) for share in ratios]
+    assert relative(drive, np.array(expected)) < ROUNDING
+    assert relative(drive - gear, taken) < ROUNDING
+    many = dynamics.motor_torques(*(np.tile(x, (2, 1)) for x in given), base_motion=motion)
+    assert relative(many.gear, np.tile(gear, (2, 1))) < ROUNDING
+
+
+@pytest.mark.parametrize("name", ["three_axis", "five_bar"])
+def test_forward_is_the_inverse_of_a_call_on_a_moving_base(name):
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / f"{name}.yaml"), backend="python")
+    q, qd, qdd = np.random.default_rng(4).uniform(-0.1, 0.1, (3, 2, len(dynamics.joint_names)))
+    if dynamics.closed is not None:
+        q = q + dynamics.closed.home.q_a
+    R, *vectors = (each[:2] for each in motions(4))
+    motion = BaseMotion(*vectors, R)
+    tau = dynamics(q, qd, qdd, base_motion=motion)
+    found = dynamics.forward(q, qd, tau, base_motion=motion, out=np.empty_like(tau))
+    assert found == pytest.approx(qdd, rel=1e-9, abs=1e-9)
+    with pytest.raises(rd.InputError, match="tau"):
+        dynamics.forward(q, qd, "none", base_motion=motion)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +262,10 @@ def test_a_floating_base_that_is_moved_is_no_joint_of_the_robots(tmp_path):
     (tmp_path / "boat.yaml").write_text("urdf: boat.urdf\nbase_motion: sea\n")
     mechanism = rd.load(tmp_path / "boat.yaml")
     assert mechanism.joint_names == ("crane",)
-    assert mechanism.base == "hull"
+    assert (mechanism.base, mechanism.base_motion) == ("hull", "sea")
+    with pytest.warns(DescriptionWarning, match="'sea' under 'hull'"):
+        again = rd.load(urdf(mechanism))
+    assert again.base_motion is None
     dynamics = rd.InverseDynamics(mechanism, backend="python")
     whole = rd.InverseDynamics(rd.load(tmp_path / "boat.urdf"), backend="python")
     roll, q, qd, qdd = 0.3, 0.2, 0.5, -0.7

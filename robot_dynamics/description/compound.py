@@ -135,4 +135,4 @@ def moved_from_outside(mechanism: Mechanism, joint: str, where: str) -> Mechanis
         raise wrong(DescriptionError, f"{where}: base_motion", joint, expected)
     names = {base, *(link.name for link in kept)}
     rotors = tuple(rotor for rotor in mechanism.rotors if rotor.mount in names)
-    return replace(mechanism, links=kept, base=base, rotors=rotors)
+    return replace(mechanism, links=kept, base=base, rotors=rotors, base_motion=joint)

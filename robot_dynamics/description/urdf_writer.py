@@ -90,6 +90,11 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
     if mechanism.loops:
         names = listed(loop.name for loop in mechanism.loops)
         yield left(f"loops {names}", "URDF has trees alone: the joints there stay open")
+    if mechanism.base_motion:
+        yield left(
+            f"the floating joint {mechanism.base_motion!r} under {mechanism.base!r}",
+            "something else moves the base: it stands still here",
+        )
     turning = [rotor.name for rotor in mechanism.rotors if np.any(rotor.inertial.inertia)]
     if turning:
         yield left(

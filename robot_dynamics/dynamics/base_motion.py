@@ -5,12 +5,14 @@ at zero, where their rates are the base's twist. Gravity is an acceleration of t
 
     slides: q̈ = a - g        turns: q̇ = ω,  q̈ = α - Σ_{i<j} z_i q̇_i × z_j q̇_j
 
-Where the base is and how fast it moves along makes no difference.
+Where the base is and how fast it moves along makes no difference. A robot with loops is its tree,
+projected: τ = Tᵀ τ_r at q̇_r = T_q q̇, q̈_r = T_q q̈ + Ṫ_q q̇.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +24,7 @@ from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
 from ..mechanism import Joint, Link, Mechanism
 from ..scalar import Floats
+from .motors import MotorSide, MotorTorques, tree_state
 from .open_chain import OpenChain
 
 SLIDES, TURNS = "xyz", "zyx"
@@ -78,9 +81,9 @@ class MovingBase:
     """A robot's torques with its base moved from outside. It never changes.
 
     Args:
-        mechanism: the robot.
-        compiled: gives the chain of a mechanism, with the choices of the robot's.
-        terms: of these torques.
+        tree: the robot, or, of one with loops, its tree.
+        robot: whose motors they are, of the same gravity.
+        formulation, rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
 
     Raises:
         InputError: terms without those of motion: gravity is one of the base here.
@@ -88,20 +91,93 @@ class MovingBase:
 
     def __init__(
         self,
-        mechanism: Mechanism,
-        compiled: Callable[[Mechanism], OpenChain | ClosedChain],
+        tree: Mechanism,
+        robot: Mechanism,
+        formulation: str,
+        rotors: str,
         terms: tuple[str, ...],
+        friction_smoothing: float,
+        backend: str,
+        threads: int | None,
     ):
-        needed = ["inertia", "coriolis", *(["rotors"] if mechanism.rotors else [])]
+        needed = ["inertia", "coriolis", *(["rotors"] if tree.rotors else [])]
         if missing := [name for name in needed if name not in terms]:
             raise wrong(
                 InputError, "terms", sorted(terms), f"{', '.join(missing)} too, for base_motion"
             )
-        self._gravity = np.asarray(mechanism.gravity, dtype=float) * ("gravity" in terms)
-        self._chain = compiled(on_six_joints(mechanism))
+        self._has_gravity = "gravity" in terms
+        self._chain = OpenChain(
+            on_six_joints(tree), formulation, rotors, terms, friction_smoothing, backend, threads
+        )
+        self._names = tree.joint_names
+        self._motors: MotorSide | None = None
+        self._options = (rotors, terms, backend, threads)
+        self._bind(robot)
 
-    def torques(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
-        """(…, n) at q, qd, qdd (…, n)."""
+    def _bind(self, robot: Mechanism) -> None:
+        self._robot = robot
+        self._gravity = np.asarray(robot.gravity, dtype=float) * self._has_gravity
+
+    def over(self, tree: Mechanism, robot: Mechanism) -> MovingBase:
+        """The same with gravity, friction and inertias of a mechanism of the same geometry.
+
+        Raises:
+            Recompile: its friction is of another kind.
+        """
+        other = copy(self)
+        other._chain = self._chain.over(on_six_joints(tree))
+        other._bind(robot)
+        return other
+
+    def torques(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        motion: BaseMotion,
+        closed: ClosedChain | None = None,
+    ) -> Floats:
+        """(…, n) at q, qd, qdd (…, n); of a robot with loops (`closed`) those of its motors."""
+        if closed is None:
+            return np.ascontiguousarray(self._of_tree(q, qd, qdd, motion)[..., 6:])
+        state, qdd_r, valid = closed.whole(q, qd, qdd)
+        order = [closed.coordinate_names.index(name) for name in self._names]
+        tau_r = self._of_tree(
+            state.q_r[..., order], state.qd_r[..., order], qdd_r[..., order], motion
+        )
+        # τ = Tᵀ τ_r
+        T = closed.on_motors(state)[..., order, :]
+        tau = (np.swapaxes(T, -1, -2) @ tau_r[..., 6:, None])[..., 0]
+        return np.where(valid[..., None], tau, np.nan)
+
+    def motor_torques(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        motion: BaseMotion,
+        closed: ClosedChain | None,
+        actuated: Sequence[str],
+    ) -> MotorTorques:
+        """(drive, gear) (…, m) as `InverseDynamics.motor_torques`."""
+        tau = self.torques(q, qd, qdd, motion, closed)
+        robot = on_six_joints(self._robot)
+        if self._motors is None:
+            self._motors = MotorSide(robot, *self._options)
+        if closed is not None:
+            q, qd, qdd = tree_state(closed, q, qd, qdd, self._robot.joint_names)
+        columns = [robot.joint_names.index(name) for name in actuated]
+        state = self._carried(q, qd, qdd, motion, len(robot.joint_names) - 6)
+        return self._motors.torques(columns, tau, *state, robot.gravity)
+
+    def _of_tree(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
+        """(…, 6 + n)"""
+        return self._chain.torques(*self._carried(q, qd, qdd, motion, len(self._names)))
+
+    def _carried(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion, n: int
+    ) -> tuple[Floats, Floats, Floats]:
+        """q, qd, qdd (…, 6 + n) on the six joints."""
         felt = motion.felt(self._gravity)
         turning = np.asarray(motion.angular_velocity)
         x, y, z = np.moveaxis(turning, -1, 0)
@@ -109,19 +185,16 @@ class MovingBase:
         crossed = np.stack([-z * y, z * x, -y * x], axis=-1)
         # the turns' order is z, y, x
         turns = (np.asarray(motion.angular_acceleration) - crossed)[..., ::-1]
-        n, still = len(self._chain.joint_names) - 6, np.zeros(6)
-        tau = self._chain.torques(
-            _beside("q", still, q, n),
-            _beside(
-                "qd", np.concatenate([np.zeros_like(turning), turning[..., ::-1]], axis=-1), qd, n
-            ),
+        rates = np.concatenate([np.zeros_like(turning), turning[..., ::-1]], axis=-1)
+        return (
+            _beside("q", np.zeros(6), q, n),
+            _beside("qd", rates, qd, n),
             _beside("qdd", _joined(felt, turns), qdd, n),
         )
-        return np.ascontiguousarray(tau[..., 6:])
 
 
 def on_six_joints(mechanism: Mechanism) -> Mechanism:
-    """The same robot, its base carried by three joints that slide and three that turn."""
+    """The same tree, its base carried by three joints that slide and three that turn."""
     taken = {mechanism.base, *(link.name for link in mechanism.links)}
     taken |= {link.joint.name for link in mechanism.links}
 
@@ -140,16 +213,17 @@ def on_six_joints(mechanism: Mechanism) -> Mechanism:
         last = name == parts[-1][0]
         links.append(Link(mechanism.base if last else joint.name, parent, joint))
         parent = joint.name
-    names = tuple(link.joint.name for link in links)
-    driven = mechanism.actuated or (mechanism.actuated_names if mechanism.loops else ())
     return replace(
         mechanism,
         links=(*links, *mechanism.links),
         base=ground,
         gravity=np.zeros(3),
-        actuated=(*names, *driven) if driven else (),
-        driving=(*names, *mechanism.driving) if mechanism.driving else (),
-        home=dict.fromkeys(names, 0.0) | dict(mechanism.home) if mechanism.loops else {},
+        loops=(),
+        actuated=(),
+        driving=(),
+        sensed=(),
+        platform=None,
+        home={},
     )
 
 

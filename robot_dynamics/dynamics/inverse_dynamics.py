@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closure import CONDITION_LIMIT, ClosedChain, ConstraintForces
-from ..codegen.kernel import checked_threads, put
+from ..codegen.kernel import as_floats, checked_threads, put
 from ..errors import InputError, choices, wrong
 from ..formulations.equations import TERMS
 from ..formulations.layout import Recompile
@@ -123,6 +123,7 @@ class InverseDynamics:
         self._regressor: RegressorKernel | None = None
         self._tree: Tree | None = None
         self._freed: Tree | None = None
+        self._moving: MovingBase | None = None
         if isinstance(chain, ClosedChain):
             # home closed, joints held that do no work
             mechanism = chain.mechanism
@@ -195,7 +196,8 @@ class InverseDynamics:
                 singularity.
         """
         if base_motion is not None:
-            tau = self._moving_base().torques(q, qd, qdd, base_motion)
+            with self._changing:
+                tau = self._moving_base().torques(q, qd, qdd, base_motion, self.closed)
             if wrenches:
                 # what they take of the torques depends on where the links are alone
                 tau = tau + self(q, qd, qdd, wrenches=wrenches) - self(q, qd, qdd)
@@ -246,17 +248,32 @@ class InverseDynamics:
             return closed_robots.constraint_forces(self.closed, self._tree_with, q, qd, qdd, acting)
 
     def forward(
-        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *, out: Floats | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        *,
+        base_motion: BaseMotion | None = None,
+        out: Floats | None = None,
     ) -> Floats:
         """Accelerations qdd (…, n) at q, qd and torques tau (…, n): the inverse of a call.
 
         Not finite, or without meaning, where D is singular: where a joint has nothing to move.
+
+        Args:
+            base_motion: as in a call.
+            out: where to write them.
 
         Raises:
             InputError: a wrong shape; `terms` without inertia; `sensed`, where torques don't fix
                 all of q.
             ClosureError: of a closed robot, as in a call.
         """
+        if base_motion is not None:
+            still = np.zeros(len(self.joint_names))
+            # what the base's motion takes of the torques does not depend on q̈
+            moved = self(q, qd, still, base_motion=base_motion)
+            tau = as_floats("tau", tau) - (moved - self(q, qd, still))
         robot = self._robot
         if isinstance(robot.chain, OpenChain):
             return self._tree_of(robot).forward(q, qd, tau, out)
@@ -341,10 +358,20 @@ class InverseDynamics:
         return result if out is None else put(out, result)
 
     def _moving_base(self) -> MovingBase:
+        """The caller holds `_changing`."""
         robot = self._robot
         if not robot.moving:
-            terms = self._options["terms"]
-            robot.moving.append(MovingBase(robot.mechanism, self._compiled, terms))
+            tree, moving = _tree(robot), self._moving
+            try:
+                made = moving.over(tree, robot.mechanism) if moving else None
+            except Recompile:
+                made = None
+            if made is None:
+                names = ("rotors", "terms", "friction_smoothing", "backend", "threads")
+                options = {name: self._options[name] for name in names}
+                made = MovingBase(tree, robot.mechanism, self.formulation, **options)
+            robot.moving.append(made)
+            self._moving = made
         return robot.moving[0]
 
     def _tree_of(self, robot: _Robot) -> Tree:
@@ -457,15 +484,30 @@ class InverseDynamics:
         """The rotors that turn (not those of locked joints): the order of motor torques."""
         return tuple(rotor.name for rotor in motors(self.mechanism))
 
-    def motor_torques(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> MotorTorques:
+    def motor_torques(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        base_motion: BaseMotion | None = None,
+    ) -> MotorTorques:
         """(drive, gear) (…, m), N·m, at q, qd, qdd (…, n).
 
         `drive` is what a motor's field must give: joint torque / gear ratio. `gear` is what
         enters the gear: the same less what the rotor itself takes.
 
+        Args:
+            base_motion: as in a call; what a rotor takes has the base's motion in it, too.
+
         Raises:
             InputError: a wrong shape.
         """
+        if base_motion is not None:
+            with self._changing:
+                return self._moving_base().motor_torques(
+                    q, qd, qdd, base_motion, self.closed, self.actuated_names
+                )
         robot = self._robot
         if isinstance(robot.chain, OpenChain):
             tau = robot.torques(q, qd, qdd)

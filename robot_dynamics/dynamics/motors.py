@@ -99,11 +99,7 @@ def tree_state(
     closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
 ) -> tuple[Floats, Floats, Floats]:
     """(q, qd, qdd) (…, n) of the tree's joints of these names, from the control coordinates."""
-    state = closed.forward(q, qd)
-    T, T_rate = (state.T_q, state.T_q_rate) if closed.sensed else (state.T, state.T_rate)
-    # q̈_r = T q̈ + Ṫ q̇
-    rate, acceleration = (np.asarray(x, dtype=float)[..., None] for x in (qd, qdd))
-    qdd_r = (T @ acceleration + T_rate @ rate)[..., 0]
+    state, qdd_r, _ = closed.whole(q, qd, qdd)
     order = [closed.coordinate_names.index(name) for name in names]
     return state.q_r[..., order], state.qd_r[..., order], qdd_r[..., order]
 

@@ -369,6 +369,8 @@ class Mechanism(_Kept):
     sensed: tuple[str, ...] = ()
     platform: str | None = None
     home: Mapping[str, float] = field(default_factory=dict)
+    base_motion: str | None = None
+    """The floating joint, taken out, by which something else moves the base; None: it stands"""
     source: str = ""
     """The file that it was described in, for messages"""
     symbols: Mapping[str, float] = field(default_factory=dict)

@@ -242,6 +242,23 @@ class ClosedChain:
             state = KinematicState(state.functions, q_r, state.qd_r, state.residual)
         return state
 
+    def whole(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> tuple[KinematicState, Floats, Mask]:
+        """(all joints at q, q̇ (…, k); their q̈_r (…, n_r) of q̈; which states are numbers).
+
+        Raises:
+            ClosureError: a single state that can't be closed or is too near a singularity.
+            InputError: a wrong shape.
+        """
+        q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
+        q_r, valid = self._continuation.sound(q)
+        state = self.solver.state(q_r)
+        # q̇_r = T_q q̇
+        T = state.T_q if self.sensed else state.T
+        state = state.moving((T @ qd[..., None])[..., 0])
+        return state, self.accelerations(q_r, qd, qdd), valid
+
     def inverse(
         self, pose: Pose | ArrayLike, start: KinematicState | None = None
     ) -> KinematicState:
