@@ -45,6 +45,8 @@ AREAS = (
     "motion",
     "ros/feed_forward",
     "ros/feed_forward_node.py",
+    "ros/robot_changes.py",
+    "ros/torque_topics.py",
 )
 """What a torque goes through"""
 

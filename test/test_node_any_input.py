@@ -188,12 +188,12 @@ def test_torques_are_finite_limited_and_those_of_what_was_accepted(feedback, on_
         assert np.isfinite(values).all()
         assert (np.abs(values) <= LIMIT).all()
         assert 0 <= output.time < 2**31 * 10**9
-        desired = controller._motion.at(output.time)
+        desired = controller.commands.motion.at(output.time)
         assert (np.abs(desired.qdd) <= 1000.0 * (1 + 1e-9)).all()
-        if kind == "state" and feedback == "measured" and controller.phase == "following":
+        if kind == "state" and feedback == "measured" and controller.commands.phase == "following":
             q, qd = read(what)
             expected = DYNAMICS(q, qd, desired.qdd)
-        elif controller.phase == "following" and kind in ("state", "tick"):
+        elif controller.commands.phase == "following" and kind in ("state", "tick"):
             expected = DYNAMICS(desired.q, desired.qd, desired.qdd)
         else:
             # no gravity along these joints: at rest there is no torque; hold has rates
@@ -222,7 +222,7 @@ def frozen(thing: Any, depth: int = 0) -> Any:
     if type(thing).__name__ in ("JointState", "JointTrajectory"):
         return repr(thing)
     if hasattr(thing, "__dict__") and depth < 6:
-        hidden = ("_log", "_steady", "tally", "model", "foreign", "lines", "settings")
+        hidden = ("_log", "_steady", "tally", "_tally", "model", "foreign", "lines", "settings")
         return tuple(
             (key, frozen(value, depth + 1))
             for key, value in vars(thing).items()
@@ -238,7 +238,11 @@ def frozen(thing: Any, depth: int = 0) -> Any:
 def test_what_is_refused_leaves_no_trace(feedback, events):
     controller = feed_forward(feedback)
     for kind, now, what in events:
-        before = frozen(controller), sum(controller.tally.rejected.values()), controller.foreign
+        before = (
+            frozen(controller),
+            sum(controller.tally.rejected.values()),
+            controller.states.foreign,
+        )
         rejected = dict(controller.tally.rejected)
         happen(controller, kind, now, what)
         source = {"state": "joint_states", "command": "command"}.get(kind, "nothing")
@@ -247,8 +251,8 @@ def test_what_is_refused_leaves_no_trace(feedback, events):
             if n > rejected.get(key, 0) and key.startswith(f"{source}:")
         ]  # fmt: skip
         # a command that waited is refused with the state that finds it, which is a good one
-        good = kind == "state" and not refused and controller.foreign == before[2]
-        if (refused and not good) or controller.foreign > before[2]:
+        good = kind == "state" and not refused and controller.states.foreign == before[2]
+        if (refused and not good) or controller.states.foreign > before[2]:
             assert frozen(controller) == before[0], (kind, what)
 
 

@@ -181,9 +181,9 @@ def test_one_point_with_a_time_is_to_be_reached_then_from_where_the_robot_is():
         qdd = 0.9 * (60 * u - 180 * u**2 + 120 * u**3) / 9
         close(bench.state(3 * u, 0.4, 0.2), torque(0.4, 0.2, qdd))
     close(bench.state(3.1, 0.9, 0.0), torque(0.9, 0.0, 0.0))
-    assert bench.controller.phase == "following"
+    assert bench.controller.commands.phase == "following"
     bench.state(3.6, 0.9, 0.0)
-    assert bench.controller.phase == "finished"
+    assert bench.controller.commands.phase == "finished"
 
 
 def test_one_point_with_a_time_needs_no_accelerations():
@@ -198,9 +198,9 @@ def test_after_its_end_a_trajectory_leaves_no_acceleration_and_then_times_out():
     bench.command(0.0, point(0.0, q=0.0, qd=0.0, qdd=0.0), point(1.0, q=1.0, qd=0.0, qdd=5.0))
     bench.state(0.0)
     close(bench.state(1.2, 0.9, 0.1), torque(0.9, 0.1, 0.0))
-    assert bench.controller.phase == "following"
+    assert bench.controller.commands.phase == "following"
     bench.state(1.6, 0.9)
-    assert bench.controller.phase == "finished"
+    assert bench.controller.commands.phase == "finished"
 
 
 def test_a_trajectory_that_needs_a_start_and_has_none_is_dropped():
@@ -253,8 +253,8 @@ def test_what_came_and_went_is_counted_one_by_one():
         bench.state(0.1 + 0.01 * k)
     bench.accelerate(0.2, 2.0)
     found = bench.controller
-    assert (found.states, found.commands, found.outputs) == (3, 2, 3)
-    assert (found.state_at, found.command_at) == (at(0.12), at(0.2))
+    assert (found.states.count, found.commands.count, found.outlet.count) == (3, 2, 3)
+    assert (found.states.at, found.commands.at) == (at(0.12), at(0.2))
 
 
 def test_a_command_that_waits_too_long_for_states_does_not_start_late():
@@ -280,14 +280,14 @@ def test_the_end_of_a_trajectory_is_no_complaint_and_that_of_a_stream_says_since
     bench.command(0.0, point(0.0, q=0.0), point(1.0, q=0.5))
     for now in (0.0, 0.9, 2.0):
         bench.state(now)
-    assert bench.controller.phase == "finished"
+    assert bench.controller.commands.phase == "finished"
     assert not bench.log
     assert not bench.controller.tally.events
     bench.accelerate(3.0, 1.0)
     bench.state(3.0)
     bench.state(4.25)
     assert bench.log == ["no command for 1.25 s (command_timeout is 0.5 s): on_timeout is gravity"]
-    assert bench.controller.over_since == at(3.0)
+    assert bench.controller.commands.over_since == at(3.0)
 
 
 def test_what_interrupts_a_motion_is_told_every_time_and_without_a_word_about_commands():
@@ -297,13 +297,13 @@ def test_what_interrupts_a_motion_is_told_every_time_and_without_a_word_about_co
         bench.state(now)
         assert bench.watch(now + 1.0) is not None
         bench.state(now + 1.1)
-        assert bench.controller.phase == "interrupted"
+        assert bench.controller.commands.phase == "interrupted"
         bench.wall += 1.0
     assert len(bench.log) == 2, "within five seconds, but another one"
     assert all("no usable state for 0.5 s" in line for line in bench.log)
     bench.accelerate(3.5, 1.0)
     bench.state(3.5)
-    assert bench.controller.phase == "following"
+    assert bench.controller.commands.phase == "following"
 
 
 def test_another_error_of_the_same_kind_has_a_line_of_its_own_and_a_flood_has_not():
@@ -362,7 +362,7 @@ def test_lost_feedback_leaves_no_moving_torque_behind_and_no_motion_to_resume(on
     close(bench.watch(0.6), expected)
     assert bench.watch(0.7) is None, "said once"
     bench.state(1.0, 0.4)
-    assert bench.controller.phase == "interrupted"
+    assert bench.controller.commands.phase == "interrupted"
 
 
 def test_the_last_torque_before_silence_is_one_at_rest():
@@ -394,7 +394,7 @@ def test_feedback_is_lost_by_the_wall_where_simulated_time_stands_still():
     close(bench.watch(0.0), torque(0.4, 0.0, 0.0))
     assert bench.watch(0.0) is None, "said once"
     bench.state(0.0, 0.4)
-    assert bench.controller.phase == "interrupted"
+    assert bench.controller.commands.phase == "interrupted"
 
 
 @pytest.mark.parametrize(("before", "after"), [(1.7e9, -900.0), (-900.0, 1.7e9)])
@@ -406,7 +406,7 @@ def test_a_clock_that_changes_leaves_the_torques_at_rest_and_ends_the_command(be
     close(output.values, torque(0.4, 0.0, 0.0))
     assert output.time == at(after)
     close(bench.state(after + 0.01, 0.3, 0.2), torque(0.3, 0.2, 0.0))
-    assert bench.controller.phase == "interrupted"
+    assert bench.controller.commands.phase == "interrupted"
     assert bench.log[0] == "the clock changed: the command is over; send a new one"
     bench.accelerate(after + 0.02, 3.0)
     close(bench.state(after + 0.03, 0.3), torque(0.3, 0.0, 3.0))
@@ -598,10 +598,10 @@ def test_states_of_other_joints_are_ignored_and_no_complaint():
     gripper = JointState(name=["finger"], position=[math.nan] * 3)
     gripper.header.stamp = Time(sec=1)
     assert bench.controller.state(gripper, at(0.1)) is None
-    assert bench.controller.foreign == 1
+    assert bench.controller.states.foreign == 1
     assert not bench.rejected()
     assert not bench.log
-    assert bench.controller.states == 0
+    assert bench.controller.states.count == 0
     nameless = JointState(position=[0.0])
     assert bench.controller.state(nameless, at(0.1)) is None
     assert bench.rejected() == {"joint_states: missing joint": 1}
@@ -611,7 +611,7 @@ def test_a_message_with_some_of_the_joints_is_refused():
     bench = Bench(f"{CONFIG}/polar.yaml")
     assert bench.state(0.1, 0.3, 0.2, names=("theta1",)) is None
     assert bench.rejected() == {"joint_states: missing joint": 1}
-    assert bench.controller.foreign == 0
+    assert bench.controller.states.foreign == 0
 
 
 @pytest.mark.parametrize("ahead", [61.0, 3600.0, 1.7e9])

@@ -440,9 +440,9 @@ def test_a_command_with_garbage_is_its_own_motion_or_none_and_the_next_one_count
     def check(rng: Random) -> None:
         now = times.next()
         good = rng.choice([wish(FIRST), course(at(now))])
-        bad, before = garbled(rng, good), node.controller.commands
+        bad, before = garbled(rng, good), node.controller.commands.count
         node.controller.command(copy.deepcopy(bad), at(now))
-        accepted = node.controller.commands > before
+        accepted = node.controller.commands.count > before
         outcomes[accepted] += 1
         q, qd = map(np.array, state(at(now + SOON)))
         found = answer(node, now + SOON)

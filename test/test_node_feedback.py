@@ -141,7 +141,7 @@ def test_a_torque_at_rest_that_is_still_on_its_way_is_not_the_last_word():
     bench.accelerate(0.0, 9.0)
     bench.state(0.0, math.pi / 2)
     bench.state(1.0, math.pi / 2)
-    assert bench.controller.phase == "timeout"
+    assert bench.controller.commands.phase == "timeout"
     close(bench.watch(3.0), AT_90)
 
 

@@ -59,7 +59,9 @@ def test_a_first_point_a_moment_ahead_and_a_little_off_makes_no_torque(ahead, qd
     assert "theta1, d2" in bench.log[0]
     # from the first point on it is the trajectory
     bench.state(ahead, HERE, STILL, names=NAMES)
-    half = bench.controller._motion.at(bench.controller._motion.start + round((ahead + 0.5) * 1e9))
+    half = bench.controller.commands.motion.at(
+        bench.controller.commands.motion.start + round((ahead + 0.5) * 1e9)
+    )
     np.testing.assert_allclose(half.q, 0.3525, atol=1e-9)
 
 
@@ -76,7 +78,7 @@ def test_a_lead_in_never_asks_for_more_than_its_limit_or_the_trajectory(off, fee
             if state(bench, 0.0) is None:
                 assert feedback == "commanded" or off > 1e9
                 continue
-            course = bench.controller._motion
+            course = bench.controller.commands.motion
             for share in np.linspace(0.0, 0.999, 30):
                 qdd = course.at(course.start + int(share * ahead * 1e9)).qdd
                 assert (np.abs(qdd) <= bench.settings.lead_in_acceleration * (1 + 1e-9)).all()
@@ -172,9 +174,9 @@ def test_no_command_moves_faster_than_the_description_allows(velocity, rate):
         [point(0.0, 0.0, 0.0, 0.0), point(1.0, rate / 1.875, 0.0, 0.0)],
         [point(q=0.0, qd=rate, qdd=0.0)],
     ):
-        before = bench.controller.commands
+        before = bench.controller.commands.count
         bench.command(0.0, *points, names=("x",))
-        assert bench.controller.commands - before == (velocity == 0.0 or abs(rate) <= 2.2)
+        assert bench.controller.commands.count - before == (velocity == 0.0 or abs(rate) <= 2.2)
     if velocity and abs(rate) > 2.2:
         assert bench.rejected() == {"command: too fast": 4}
         assert "'x' would move at 2.3" in bench.log[0]
@@ -243,7 +245,7 @@ def test_points_that_carry_different_things_are_read_each_for_itself():
     ]
     bench.command(0.0, *points, names=NAMES)
     bench.tick(0.0)
-    course = bench.controller._motion
+    course = bench.controller.commands.motion
 
     def qdd(seconds: float) -> float:
         return float(course.at(course.start + round(seconds * 1e9)).qdd[0])

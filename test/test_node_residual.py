@@ -37,8 +37,8 @@ class Swinging(Bench):
             message.effort = [9.9, torque(q, qd, qdd) + push]
             message.header.stamp = stamp(t)
             self.controller.state(message, at(t))
-            if self.controller.residual_at is not None:
-                assert self.controller.residual_at == at(t)
+            if self.controller.residual.at is not None:
+                assert self.controller.residual.at == at(t)
                 found.append(float(self.controller.residual.value[0]))
         return found
 
@@ -59,7 +59,7 @@ def test_it_is_there_without_a_command_and_its_threshold_is_a_warning():
     bench = Swinging(residual_threshold=1.0)
     bench.swing(0.0, 0.5)
     report = Diagnosis(0.0).report(bench.controller, False, at(0.5), 0.5)
-    assert (report.level, bench.controller.phase) == (OK, "waiting")
+    assert (report.level, bench.controller.commands.phase) == (OK, "waiting")
     assert float(report.values["residual (N·m or N)"]) < 0.05
     bench.swing(0.5, 1.5, push=-3.0)
     report = Diagnosis(0.0).report(bench.controller, False, at(1.5), 1.5)
@@ -73,7 +73,7 @@ def test_a_state_without_measured_torques_has_no_residual_and_its_torques_all_th
     bench.swing(0.0, 0.1)
     bench.command(0.1, point(qdd=1.0))
     assert bench.state(0.1, 0.4, 0.2) is not None
-    assert bench.controller.residual_at is None
+    assert bench.controller.residual.at is None
     assert "the residual needs the measured torque of every joint" in bench.log[-1]
     assert bench.swing(0.102, 0.2)
 

@@ -62,7 +62,8 @@ class Diagnosis:
             state: of the managed node.
             blocked: why no torques go to the controller; empty: they do.
         """
-        counts = (controller.states, controller.commands, controller.outputs)
+        states, commands, outlet = controller.states, controller.commands, controller.outlet
+        counts = (states.count, commands.count, outlet.count)
         elapsed = max(steady - self._at, 1e-9)
         rates = [
             (count - before) / elapsed for count, before in zip(counts, self._before, strict=True)
@@ -73,16 +74,16 @@ class Diagnosis:
 
         values = {
             "state": state,
-            "phase": controller.phase,
+            "phase": controller.commands.phase,
             "state rate (Hz)": f"{rates[0]:.1f}",
             "command rate (Hz)": f"{rates[1]:.1f}",
             "torque rate (Hz)": f"{rates[2]:.1f}",
-            "state age (s)": _age(controller.state_at, now),
-            "command age (s)": _age(controller.command_at, now),
+            "state age (s)": _age(states.at, now),
+            "command age (s)": _age(commands.at, now),
             "states": str(counts[0]),
             "commands": str(counts[1]),
             "torques": str(counts[2]),
-            "states of other joints": str(controller.foreign),
+            "states of other joints": str(states.foreign),
             "rejected": str(sum(tally.rejected.values())),
         }
         values |= {f"rejected: {key}": str(n) for key, n in sorted(tally.rejected.items())}
@@ -124,7 +125,7 @@ class Diagnosis:
     def _verdict(
         controller: FeedForward, rates: list[float], new: Counter[str], now: int
     ) -> tuple[int, str]:
-        phase, action = controller.phase, controller.settings.on_timeout
+        phase, action = controller.commands.phase, controller.settings.on_timeout
         if controller.model is None:
             return ERROR, "no robot: waiting for robot_description"
         over = phase in ("finished", "timeout", "interrupted")
@@ -133,12 +134,12 @@ class Diagnosis:
             why = "no joint_states come" if rates[0] == 0 and not new else controller.tally.newest
             if new["torques: closure"]:
                 why += "; " + ELSEWHERE
-            return ERROR, f"no torques for {_age(controller.output_at, now)} s: {why}"
+            return ERROR, f"no torques for {_age(controller.outlet.at, now)} s: {why}"
         if new:
             which = ", ".join(f"{key} ({count})" for key, count in new.most_common(MOST_KINDS))
             more = sum(new.values()) - sum(n for _, n in new.most_common(MOST_KINDS))
             return WARN, f"in the last second: {which}" + (f" and {more} others" if more else "")
-        what = f"on_timeout is {action}, for {_age(controller.over_since, now)} s"
+        what = f"on_timeout is {action}, for {_age(controller.commands.over_since, now)} s"
         if phase == "timeout":
             return WARN, f"no command comes any more: {what}"
         if phase == "interrupted":
@@ -149,13 +150,13 @@ class Diagnosis:
 
 def readings(controller: FeedForward, now: int) -> dict[str, str]:
     """What is known of the states' parts, where they come in parts or incomplete."""
-    settings, period, values = controller.settings, controller.rates.period, {}
+    settings, period, values = controller.settings, controller.states.rates.period, {}
     if settings.missing_velocities == "derive" and period is not None:
         values["derived velocities are late by (s)"] = (
             f"{settings.derivative_filter + period / 2:.4f}"
         )
     if settings.merge_states:
-        ages = controller.merging.ages(now)
+        ages = controller.states.merging.ages(now)
         values |= {f"age of {name} (s)": f"{age:.3f}" for name, age in sorted(ages.items())}
     return values
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import time as steady
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...errors import RobotDynamicsError
+from ...errors import ClosureError, RobotDynamicsError
 
 REPORT_PERIOD = 5.0
 """s between two lines about the same reason: a stream of bad messages must not bury the log"""
@@ -30,6 +32,18 @@ class RefusedError(RobotDynamicsError):
         self.reason = reason
 
 
+def reason_of(error: RobotDynamicsError) -> str:
+    """The short name under which an error is counted."""
+    if isinstance(error, ClosureError):
+        return "closure"
+    return error.reason if isinstance(error, RefusedError) else "impossible"
+
+
+def no_robot() -> RefusedError:
+    """What everything is refused with until there is a robot."""
+    return RefusedError("no robot", "there is no robot yet: robot_description has not come")
+
+
 @dataclass
 class _Told:
     """What was said about a reason lately."""
@@ -43,7 +57,11 @@ class _Told:
 
 
 class Tally:
-    """Counts by source and reason, and which of them are worth a line now.
+    """Counts by source and reason; which of them are worth a line now goes to the log.
+
+    Args:
+        log: takes the lines.
+        steady: s, of a clock that never jumps.
 
     Attributes:
         newest: what was said last.
@@ -51,39 +69,43 @@ class Tally:
         events: what else is worth a line, as in a command that timed out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, log: Callable[[str], None], steady: Callable[[], float] = steady.monotonic):
         self.rejected: Counter[str] = Counter()
         self.events: Counter[str] = Counter()
         self.newest = ""
+        self._log, self._steady = log, steady
         self._told: dict[str, _Told] = {}
 
-    def add(
-        self, counter: Counter[str], key: str, text: str, now: float, *, anew: bool = False
-    ) -> str | None:
-        """Count one case.
+    def refuse(self, source: str, error: RobotDynamicsError) -> None:
+        """Count and report something that was dropped."""
+        what = "not published" if source == "torques" else "dropped"
+        self._add(self.rejected, f"{source}: {reason_of(error)}", f"{source} {what}: {error}")
+
+    def note(self, source: str, reason: str, text: str, *, anew: bool = False) -> None:
+        """Count and report an event.
 
         Args:
-            counter: rejected or events.
-            key: the topic or thing it is about, and the reason.
-            now: s, of a clock that never jumps.
+            source: the topic or thing it is about.
+            reason: a short name that is counted.
             anew: it is another one even if the words are the same.
-
-        Returns:
-            the line to log, or None where the same was said a moment ago.
         """
+        self._add(self.events, f"{source}: {reason}", text, anew)
+
+    def _add(self, counter: Counter[str], key: str, text: str, anew: bool = False) -> None:
         counter[key] += 1
         self.newest = text
+        now = self._steady()
         told = self._told.setdefault(key, _Told(now))
         if now - told.since >= REPORT_PERIOD:
             told.since, told.words = now, set()
         if len(told.words) >= MOST_LINES:
-            return None
+            return
         words = f"{counter[key]}" if anew else _NUMBERS.sub("0", text)
         if words in told.words:
-            return None
+            return
         told.words.add(words)
         unsaid, told.count = counter[key] - told.count - 1, counter[key]
-        return text + (f" (and {unsaid} more like it since the last line)" if unsaid else "")
+        self._log(text + (f" (and {unsaid} more like it since the last line)" if unsaid else ""))
 
     @property
     def all(self) -> Counter[str]:

@@ -20,10 +20,12 @@ class Residual:
 
     Attributes:
         value: (n,) N·m or N, of the model's joints; None: not known yet.
+        at: ns, of the newest state where that state has one.
     """
 
     def __init__(self) -> None:
         self.value: Floats | None = None
+        self.at: int | None = None
         self._rates: Derivative | None = None
         self._names: list[str] | None = None
         self._places = np.zeros(0, dtype=np.intp)
@@ -43,8 +45,8 @@ class Residual:
         time: int,
         constant: float,
         known: Floats | float = 0.0,
-    ) -> bool:
-        """Take another state into account; is there a value of it?
+    ) -> None:
+        """Take another state into account.
 
         Args:
             names: of the measured torques.
@@ -63,20 +65,18 @@ class Residual:
         before = self._rates
         self._rates = rates = Derivative(qd, time) if before is None else before.next(qd, time, 0.0)
         if before is None or rates is before:
-            return False
+            return
         if rates.value is None:
             self.value = None
-            return False
+            return
         new = measured - model(q, qd, rates.value[: len(model.joints)]) - known
         if not all_finite(new):
-            return False
-        if self.value is None:
-            self.value = new
-            return True
+            return
         # T dr/dt + r = τ_measured - τ, by the backward Euler rule
         h = (time - before.time) / SECOND
-        self.value = self.value + h / (constant + h) * (new - self.value)
-        return True
+        share = 1.0 if self.value is None else h / (constant + h)
+        old = new if self.value is None else self.value
+        self.value, self.at = old + share * (new - old), time
 
     def _measured(self, names: list[str], effort: Floats, model: Model) -> Floats:
         if len(effort) != len(names):

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import shown
+from ...errors import listed, shown
 from ...mechanism import Mechanism
 from ...scalar import Floats
+from .model import Model
 from .payload import check_link
-from .refusal import RefusedError
+from .refusal import RefusedError, Tally
 from .stamps import SECOND, Stamps, stamped
 
 MOST_LINKS = 10
@@ -43,12 +44,16 @@ def read(message: Any) -> tuple[str, Floats]:
 class Wrenches:
     """The newest wrench on each link.
 
+    Args:
+        tally: is told what ends.
+
     Attributes:
         on: those that there are, by link.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tally: Tally) -> None:
         self.on: dict[str, Wrench] = {}
+        self._tally = tally
         self._stamps: dict[str, Stamps] = {}
 
     def take(self, message: Any, mechanism: Mechanism, now: int, max_age: float) -> str:
@@ -82,17 +87,38 @@ class Wrenches:
         stamps.accept(time, now)
         return link
 
-    def drop_old(self, now: int, max_age: float) -> dict[str, float]:
-        """Drop what is older than max_age (s; 0: nothing is); link to age, s, of what was."""
-        ages = {link: (now - wrench.time) / SECOND for link, wrench in self.on.items()}
-        old = {link: age for link, age in ages.items() if 0 < max_age < age}
-        for link in old:
-            del self.on[link]
-        return old
+    def torques(self, model: Model, q: Floats, now: int, max_age: float) -> Floats:
+        """What they add to the torques (m,) at q (k,) of the model; see `Model.taken_by`.
 
-    def keep(self, links: Iterable[str]) -> list[str]:
-        """Drop what is on other links than these; its links."""
-        lost = sorted(self.on.keys() - set(links))
+        Raises:
+            RobotDynamicsError: the mechanism cannot have this state.
+        """
+        self.drop_old(now, max_age)
+        return model.taken_by({link: wrench.value for link, wrench in self.on.items()}, q)
+
+    def drop_old(self, now: int, max_age: float) -> None:
+        """Drop what is older than max_age, s; 0: nothing is."""
+        ages = {link: (now - wrench.time) / SECOND for link, wrench in self.on.items()}
+        for link, age in ages.items():
+            if 0 < max_age < age:
+                del self.on[link]
+                self._tally.note(
+                    "wrench",
+                    "over",
+                    f"wrench on {shown(link)} dropped: the newest is {age:.3f} s old, expected at "
+                    f"most max_age = {max_age:g} s",
+                    anew=True,
+                )
+
+    def keep(self, links: Iterable[str]) -> None:
+        """Drop what is on other links than these."""
+        if lost := sorted(self.on.keys() - set(links)):
+            text = f"wrench removed: no link {listed(lost)} any more"
+            self._tally.note("wrench", "removed", text)
         for link in lost:
             del self.on[link]
-        return lost
+
+    def clear(self) -> None:
+        """Drop all of them, and what is known of their times."""
+        self.on.clear()
+        self._stamps.clear()

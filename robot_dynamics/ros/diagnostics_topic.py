@@ -1,0 +1,67 @@
+"""What the node says about itself, on `/diagnostics`."""
+
+from __future__ import annotations
+
+import time as steady
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.node import Node
+
+from ..errors import one_line
+from .feed_forward.controller import FeedForward
+from .feed_forward.diagnostics import Diagnosis
+
+PERIOD = 0.95
+"""s, of the watch's timer: once a second"""
+
+LINE = 500
+"""Characters of a line in the log and of a value in the diagnostics"""
+
+
+class DiagnosticsTopic:
+    """Publishes a report once a second.
+
+    Args:
+        node: whose report it is.
+        controller: what it is about.
+        options: of the publisher.
+    """
+
+    def __init__(self, node: Node, controller: FeedForward, **options: Any):
+        self._node, self._controller = node, controller
+        self._out = node.create_publisher(DiagnosticArray, "/diagnostics", 10, **options)
+        self._last = steady.monotonic()
+        self._diagnosis = Diagnosis(self._last)
+
+    @property
+    def is_due(self) -> bool:
+        """Is it time for the next one?"""
+        return steady.monotonic() - self._last >= PERIOD
+
+    def publish(self, *, busy: bool, description_refused: bool, state: str, blocked: str) -> None:
+        """Publish one now; the arguments are those of `Diagnosis.report`."""
+        self._last = steady.monotonic()
+        now = self._node.get_clock().now()
+        report = self._diagnosis.report(
+            self._controller,
+            busy,
+            now.nanoseconds,
+            self._last,
+            description_refused=description_refused,
+            state=state,
+            blocked=blocked,
+        )
+        status = DiagnosticStatus(
+            level=bytes([report.level]),
+            name=f"{self._node.get_fully_qualified_name().lstrip('/')}: torques",
+            message=one_line(report.message, LINE),
+            hardware_id=one_line(report.values.get("robot", ""), LINE),
+            values=[
+                KeyValue(key=one_line(key, LINE), value=one_line(value, LINE))
+                for key, value in report.values.items()
+            ],
+        )
+        message = DiagnosticArray(status=[status])
+        message.header.stamp = now.to_msg()
+        self._out.publish(message)

@@ -1,0 +1,184 @@
+"""What is wanted: commands as they come, checked, until the next state takes them over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...scalar import Floats
+from .derivative import Derivative
+from .limits import CommandLimits
+from .model import Model
+from .motion import Course, Desired, Missing, Motion, Setpoint, is_course, no_accelerations, read
+from .parameters import Settings
+from .refusal import RefusedError, Tally
+from .stamps import SECOND, Stamps, stamped
+
+
+class Commands:
+    """The newest command, out of JointTrajectory messages, from when it comes to its end.
+
+        pending ──next state──→ following ──→ finished, timeout, or interrupted
+
+    Times are ns of the node's clock. A message that is refused leaves nothing behind.
+
+    Args:
+        tally: is told of beginnings and ends that need words.
+
+    Attributes:
+        pending: the motion that takes over with the next state; None: there is none.
+        motion: the one that is followed, or has ended; None: there was none.
+        phase: waiting (for a first command), following, finished (a trajectory has ended),
+            timeout, or interrupted.
+        over_since: when it ended.
+        at: when the newest one came; None: there was none.
+        count: how many were accepted.
+    """
+
+    def __init__(self, tally: Tally) -> None:
+        self.pending: Motion | None = None
+        self.motion: Motion | None = None
+        self.phase = "waiting"
+        self.over_since = 0
+        self.at: int | None = None
+        self.count = 0
+        self._tally = tally
+        self._stamps = Stamps()
+        self._rates: Derivative | None = None
+
+    def take(self, message: Any, now: int, model: Model, settings: Settings) -> None:
+        """Read a JointTrajectory.
+
+        Raises:
+            RefusedError: it is no motion of this robot, or comes at a wrong time.
+        """
+        stamp = stamped(message.header)
+        is_state = not is_course(message)
+        if is_state:
+            self._stamps.checked(stamp, now, settings.max_age)
+        missing = _Accelerations(self._rates, settings, model)
+        self.pending = read(
+            message,
+            model.joints,
+            model.periodic,
+            now=now,
+            whole_state=not settings.measured or model.feedback is not None,
+            missing=missing.of_a_point,
+            limits=CommandLimits.of(settings, model),
+        )
+        self._rates = missing.rates
+        if is_state and stamp:
+            self._stamps.accept(stamp, now)
+        self.at = now
+        self.count += 1
+
+    def begin(
+        self,
+        time: int,
+        now: int,
+        max_age: float,
+        start: Callable[[], tuple[Floats | None, Floats | None]],
+    ) -> None:
+        """The pending motion is followed from now on, or refused where it cannot begin.
+
+        Args:
+            time: of the state, ns.
+            max_age: s that it may have waited; 0: no check.
+            start: gives q, qd (n,) from which it sets out.
+        """
+        pending, self.pending = self.pending, None
+        assert pending is not None
+        assert self.at is not None
+        waited = (now - self.at) / SECOND
+        try:
+            if 0 < max_age < waited:
+                raise RefusedError(
+                    "waited too long",
+                    f"it waited {waited:.3f} s for joint_states, expected at most max_age = "
+                    f"{max_age:g} s; send it again",
+                )
+            self.motion = pending.begun(time, *start())
+        except RefusedError as error:
+            self._tally.refuse("command", error)
+            return
+        self.phase = "following"
+        if self.motion.remark:
+            self._tally.note("command", "no lead-in", self.motion.remark)
+
+    def is_over(self, motion: Motion, time: int, now: int, settings: Settings) -> bool:
+        """Has it ended for so long that on_timeout follows?"""
+        timeout, over = settings.command_timeout, motion.over_for(time, now)
+        if timeout == 0 or over <= timeout:
+            if self.phase != "interrupted":
+                self.phase = "following"
+            return False
+        if self.phase in ("waiting", "following"):
+            self._tell_end(motion, now, over, settings)
+        return True
+
+    def _tell_end(self, motion: Motion, now: int, over: float, settings: Settings) -> None:
+        """It ended some s ago."""
+        self.over_since = now - round(over * SECOND)
+        if isinstance(motion, Course):
+            self.phase = "finished"
+            return
+        self.phase = "timeout"
+        self._tally.note(
+            "command",
+            "timeout",
+            f"no command for {over:.3g} s (command_timeout is {settings.command_timeout:g} s): "
+            f"on_timeout is {settings.on_timeout}",
+            anew=True,
+        )
+
+    def interrupt(self, at: Desired, now: int, settings: Settings) -> None:
+        """It is over: on_timeout follows (where a timeout is set; else a rest at this state)."""
+        if self.phase == "following":
+            self.phase, self.over_since = "interrupted", now
+        self.motion = Setpoint(at, now - int((settings.command_timeout + 1) * SECOND))
+
+    def drop(self) -> None:
+        """Nothing is wanted any more."""
+        self.pending = self.motion = None
+        self.phase = "waiting"
+
+    def forget(self) -> None:
+        """Another robot: nothing that was wanted of the one before."""
+        self.drop()
+        self._rates = None
+
+    def forget_times(self) -> None:
+        """The clock jumped: earlier stamps are void."""
+        self._stamps.forget()
+
+
+class _Accelerations:
+    """What gives a single point the accelerations that it lacks.
+
+    Attributes:
+        rates: those of the stream of points so far.
+    """
+
+    def __init__(self, rates: Derivative | None, settings: Settings, model: Model):
+        self.rates = rates
+        self._joints = model.joints
+        self._policy, self._filter = settings.missing_accelerations, settings.derivative_filter
+
+    @property
+    def of_a_point(self) -> Missing | None:
+        """None: it is refused."""
+        if self._policy == "refuse":
+            return None
+        return self._derived if self._policy == "derive" else no_accelerations(self._joints)
+
+    def _derived(self, qd: Floats | None, time: int) -> Floats:
+        if qd is None:
+            raise RefusedError(
+                "no velocities", "a single point carries no velocities to derive accelerations from"
+            )
+        before = self.rates
+        self.rates = Derivative(qd, time) if before is None else before.next(qd, time, self._filter)
+        # a first point says nothing about accelerations
+        return np.zeros_like(qd) if self.rates.value is None else self.rates.value

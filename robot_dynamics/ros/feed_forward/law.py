@@ -1,0 +1,97 @@
+"""The torques of a state that is wanted, where the robot is seen or wanted to be.
+
+τ = model(q, q̇, q̈_d) − Σ Jᵀ w + K_p (q_d − q) + K_d (q̇_d − q̇)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...scalar import Floats
+from .joint_states import all_finite
+from .limits import check_torques
+from .model import Model
+from .motion import Desired
+from .parameters import Settings
+from .states import States
+from .wrenches import Wrenches
+
+
+class Law:
+    """What goes into the torques, from all that came in.
+
+    Args:
+        states, wrenches: the newest ones.
+
+    Attributes:
+        last_q: (k,) where there were torques last: there the robot can be left at rest; None:
+            there were none.
+    """
+
+    def __init__(self, states: States, wrenches: Wrenches):
+        self._states, self._wrenches = states, wrenches
+        self.last_q: Floats | None = None
+
+    def following(self, model: Model, settings: Settings, desired: Desired, now: int) -> Floats:
+        """Torques (m,) of a desired state.
+
+        Raises:
+            RefusedError: a state is missing, or the torques are beyond the robot.
+            RobotDynamicsError: the mechanism cannot have this state.
+        """
+        states = self._states
+        q, qd = states.q, states.qd
+        if not settings.measured:
+            q, qd = self._wanted(desired, now, settings.max_age)
+        torques = model(q, qd, desired.qdd)
+        if settings.max_acceleration and all_finite(torques):
+            check_torques(model, settings.max_acceleration, q, qd, torques)
+        if self._wrenches.on:
+            torques = torques + self.pushed(model, settings, q, now)
+        if model.feedback is not None:
+            n = len(model.joints)
+            torques = torques + model.feedback.torques(desired.q, desired.qd, q[:n], qd[:n])
+        self.last_q = q
+        return torques
+
+    def pushed(self, model: Model, settings: Settings, q: Floats, now: int) -> Floats:
+        """What wrenches from outside add to the torques (m,) at q (k,)."""
+        return self._wrenches.torques(model, q, now, settings.max_age)
+
+    def _wanted(self, desired: Desired, now: int, max_age: float) -> tuple[Floats, Floats]:
+        """q, qd (k,): the wanted ones, and the measured ones of the joints besides."""
+        assert desired.q is not None
+        assert desired.qd is not None
+        q, qd = self._states.besides(now, max_age)
+        if not len(q):
+            return desired.q, desired.qd
+        return np.concatenate([desired.q, q]), np.concatenate([desired.qd, qd])
+
+    def resting(self, model: Model, q: Floats) -> Floats:
+        """Torques (m,) that carry the robot at rest at q (k,).
+
+        Raises:
+            RobotDynamicsError: the mechanism cannot have this state.
+        """
+        torques = model.at_rest(q)
+        self.last_q = q
+        return torques
+
+    def parting(self, model: Model, settings: Settings) -> Floats:
+        """Torques (m,) before silence: at rest where the robot was last, or zero for `stop`.
+
+        Raises:
+            RobotDynamicsError: the mechanism cannot have this state.
+        """
+        if settings.on_timeout == "stop" or self.last_q is None:
+            return np.zeros(len(model.outputs))
+        return model.at_rest(self.last_q)
+
+    def last_words(self, model: Model, settings: Settings) -> Floats | None:
+        """The same within limits, for any thread; None: there are none."""
+        q = self.last_q
+        if settings.on_timeout == "stop" or q is None:
+            return np.zeros(len(model.outputs))
+        still = np.zeros((1, len(q)))
+        torques = model.along(q[None], still, still[:, : len(model.joints)])[0]
+        return np.clip(torques, -model.limits, model.limits) if all_finite(torques) else None

@@ -1,0 +1,106 @@
+"""The last door: no torque goes out that is not finite, or beyond a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ...scalar import Floats
+from .joint_states import all_finite
+from .model import Model
+from .onset import Onset
+from .parameters import Settings
+from .refusal import RefusedError, Tally
+from .stamps import SECOND
+
+
+class Torques(NamedTuple):
+    """The torques to publish."""
+
+    values: Floats
+    """(m,) in the order of the model's outputs, N·m or N"""
+    time: int
+    """ns, of the state that they belong to"""
+
+
+class Outlet:
+    """Torques as they go out, and what the controllers downstream hold since.
+
+    Args:
+        tally: is told what was cut.
+        steady: s, of a clock that never jumps.
+
+    Attributes:
+        count: how many went out.
+        at: ns, the last ones; None: there were none.
+        at_rest: do the last ones carry the robot where it is, or were there none?
+    """
+
+    def __init__(self, tally: Tally, steady: Callable[[], float]):
+        self.count = 0
+        self.at: int | None = None
+        self.at_rest = True
+        self._tally, self._steady = tally, steady
+        self._on_the_wall = 0.0
+        self._onset = Onset()
+
+    def fit(self) -> None:
+        """Another robot: its torques come on from zero."""
+        self._onset = Onset()
+
+    def passed(
+        self,
+        torques: Floats,
+        model: Model,
+        settings: Settings,
+        time: int,
+        now: int,
+        *,
+        at_rest: bool = False,
+        last: bool = False,
+    ) -> Torques:
+        """Torques (m,) within limits.
+
+        Args:
+            time: ns, of their state.
+            now: the clock, ns.
+            at_rest: they carry the robot where it is.
+            last: nothing follows for now: they have to be right at once.
+
+        Raises:
+            RefusedError: one of them is not finite.
+        """
+        if not all_finite(torques):
+            by_joint = dict(zip(model.outputs, torques.tolist(), strict=True))
+            raise RefusedError(
+                "not finite", f"the torques came out as {by_joint}; none are published"
+            )
+        limits = model.limits
+        if (np.abs(torques) > limits).any():
+            k = int(np.argmax(np.abs(torques) - limits))
+            self._tally.note(
+                "torques",
+                "limited",
+                f"torque of {model.outputs[k]!r} cut from {torques[k]:.6g} to "
+                f"±{limits[k]:.6g} (effort_limits)",
+            )
+            torques = np.clip(torques, -limits, limits)
+        if last:
+            self._onset.interrupted(torques)
+        elif settings.ramp_time or model.slew is not None:
+            shaped = self._onset.shaped(torques, now, settings.ramp_time, model.slew)
+            at_rest = at_rest and bool((shaped == torques).all())
+            torques = shaped
+        self.count += 1
+        self.at, self.at_rest = now, at_rest
+        self._on_the_wall = self._steady()
+        return Torques(torques, time)
+
+    def holds_a_motion_for(self, now: int, limit: float) -> bool:
+        """Have torques that belong to a motion stayed downstream for longer than `limit` (s)?"""
+        if self.at is None or self.at_rest:
+            return False
+        # simulated time may stand still for good
+        return (now - self.at) / SECOND > limit or self._steady() - self._on_the_wall > limit

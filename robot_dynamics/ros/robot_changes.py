@@ -1,0 +1,196 @@
+"""Whatever changes the robot while the node runs: descriptions, parameters, payloads, and links
+that wrenches begin to act on. Each is built beside the control loop, and taken over finished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from geometry_msgs.msg import InertiaStamped
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.exceptions import ParameterException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from std_msgs.msg import String
+
+from ..errors import InputError, RobotDynamicsError, listed, shown
+from .declared_parameters import typed, values
+from .feed_forward import payload
+from .feed_forward.builder import Builder, Outcome
+from .feed_forward.controller import FeedForward
+from .feed_forward.model import Model
+from .feed_forward.parameters import AT_ONCE, BY_NAME
+from .feed_forward.refusal import RefusedError
+from .parameter_requests import Answer, ParameterRequests, refused
+
+
+class RobotChanges:
+    """Requests, and what becomes of them.
+
+    Args:
+        node: whose parameters they set.
+        requests: where those come from.
+        controller: gets accepted settings, and is told what is refused.
+        adopt: takes over a finished model.
+        say, warn: take lines for the log.
+
+    Attributes:
+        heard: the newest text on `robot_description`, whatever it is.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        requests: ParameterRequests,
+        controller: FeedForward,
+        adopt: Callable[[Model], None],
+        say: Callable[[str], None],
+        warn: Callable[[str], None],
+    ):
+        self.heard = ""
+        self._node, self._requests, self._controller = node, requests, controller
+        self._adopt, self._say, self._warn = adopt, say, warn
+        self._builder = Builder(controller.settings, warn)
+        self._committing = False
+        node.add_on_set_parameters_callback(self._check_parameters)
+        node.add_post_set_parameters_callback(self._take_parameters)
+
+    # Requests
+
+    def describe(self, message: String, *, locked: bool, configured: bool) -> None:
+        """A text came on `robot_description`.
+
+        Args:
+            locked: the robot stays, whatever comes.
+            configured: is it to be looked at now? Else it is kept.
+        """
+        try:
+            if locked and message.data != self.heard:
+                raise RefusedError("locked", "the robot stays, as lock_description says")
+            self.heard = message.data
+            if configured:
+                self._builder.describe(message.data)
+        except RobotDynamicsError as error:
+            self._controller.tally.refuse("description", error)
+
+    def describe_as_heard(self) -> None:
+        """Build the robot of the text that came last."""
+        self._builder.describe(self.heard)
+
+    def carry(self, message: InertiaStamped) -> None:
+        """A payload came."""
+        try:
+            self._builder.carry(*payload.read(message), self._controller.model)
+        except RobotDynamicsError as error:
+            self._controller.tally.refuse("payload", error)
+
+    def push(self, link: str) -> None:
+        """Wrenches begin to act on a link."""
+        try:
+            if self._builder.push(link):
+                self._say(
+                    f"a wrench on {shown(link)}: it acts as soon as its equations are compiled"
+                )
+        except RobotDynamicsError as error:
+            self._controller.tally.refuse("wrench", error)
+
+    def _set_on_request(self, parameters: list[Parameter], answer: Answer) -> None:
+        """A request to set parameters: where they need a new model, it is built first."""
+        parameters = [typed(each) for each in parameters]
+        wanted = values(parameters)
+        if not set(wanted) <= AT_ONCE and not any(BY_NAME[name].read_only for name in wanted):
+            try:
+                self._builder.set(wanted, (parameters, answer))
+                return
+            except RefusedError as error:
+                answer(refused(error))
+                return
+            except InputError:
+                pass  # for the same reason, or ROS's own, it is refused now
+        answer(self._set(parameters))
+
+    def _set(self, parameters: list[Parameter]) -> SetParametersResult:
+        try:
+            return self._node.set_parameters_atomically(parameters)
+        except ParameterException as error:
+            return refused(error)
+
+    def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
+        """Are these values acceptable?"""
+        wanted = values(parameters)
+        try:
+            self._builder.settings.changed(wanted)
+        except InputError as error:
+            return refused(error)
+        if not set(wanted) <= AT_ONCE and not self._committing:
+            return refused(f"{', '.join(wanted)}: no model was built; use the node's services")
+        return SetParametersResult(successful=True)
+
+    def _take_parameters(self, parameters: list[Parameter]) -> None:
+        if not self._committing:
+            self._builder.take(values(parameters))
+            self._controller.settings = self._builder.settings
+
+    # What becomes of them
+
+    def poll(self) -> None:
+        """Begin what was asked for, and take over what is finished."""
+        for parameters, answer in self._requests.taken():
+            self._set_on_request(parameters, answer)
+        while (outcome := self._builder.poll(self._controller.model)) is not None:
+            self._on_outcome(outcome)
+
+    @property
+    def busy(self) -> bool:
+        """Is a change being built or waiting?"""
+        return self._builder.busy
+
+    @property
+    def description_refused(self) -> bool:
+        """Did the newest description make no robot?"""
+        return self._builder.refused_description
+
+    def clear(self) -> None:
+        """Forget all changes that are not in force yet."""
+        self._builder.clear()
+
+    def close(self) -> None:
+        """End a running build."""
+        self._builder.close()
+
+    def _on_outcome(self, outcome: Outcome) -> None:
+        """A change was built, or could not be."""
+        change, error, tally = outcome.change, outcome.error, self._controller.tally
+        if outcome.still_refused is not None:
+            tally.refuse("description", outcome.still_refused)
+        if error is not None:
+            tally.refuse(change.kind, error)
+            self._builder.reject(outcome)
+        if change.kind != "parameters":
+            if error is None:
+                self._accept(outcome)
+            return
+        parameters, answer = change.sender
+        if error is not None:
+            answer(refused(error))
+            return
+        self._committing = True
+        try:
+            result = self._set(parameters)
+        finally:
+            self._committing = False
+        if result.successful:
+            self._accept(outcome)
+        answer(result)
+
+    def _accept(self, outcome: Outcome) -> None:
+        old: Any = self._controller.model
+        self._builder.accept(outcome, old)
+        self._controller.settings = self._builder.settings
+        if outcome.model is None:
+            return
+        self._adopt(outcome.model)
+        if old is not None and outcome.change.kind not in ("payload", "wrench"):
+            lost = set(old.wish.payloads) - set(outcome.model.wish.payloads)
+            if lost:
+                self._warn(f"payload removed: no link {listed(sorted(lost))} any more")
