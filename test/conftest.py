@@ -15,6 +15,8 @@ import pytest
 
 from robot_dynamics.app.command import Command
 from robot_dynamics.app.schemas import output
+from robot_dynamics.codegen import Function
+from robot_dynamics.codegen.compiler import Compiler
 
 KERNELS = tempfile.TemporaryDirectory(prefix="robot_dynamics_test_")
 # hundreds of robots by seed have no place in the user's own cache
@@ -54,6 +56,20 @@ def json_as_documented(monkeypatch: pytest.MonkeyPatch) -> None:
         return text
 
     monkeypatch.setattr(Command, "as_json", checked)
+
+
+@pytest.fixture
+def nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From here on (call it), recording or compiling anything is a failure."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("something was built")
+
+    def switch() -> None:
+        monkeypatch.setattr(Function, "record", refuse)
+        monkeypatch.setattr(Compiler, "shared_library", refuse)
+
+    return switch
 
 
 @pytest.fixture

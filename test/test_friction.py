@@ -9,7 +9,6 @@ from robots import CONFIG, RELATIVE_TO_SISTERS, relative
 
 import robot_dynamics as rd
 from robot_dynamics.closure import ClosedChain
-from robot_dynamics.codegen import Function, compiler
 from robot_dynamics.mechanism import Coupling, Friction, Inertial, Joint, Link, Mechanism
 from robot_dynamics.simulation.physics import Simulation
 
@@ -47,18 +46,6 @@ def robot(*laws, couplings=()):
 def rubbing(mechanism, rates, **options):
     zero = np.zeros_like(rates)
     return rd.InverseDynamics(mechanism, terms=["friction"], **options)(zero, rates, zero)
-
-
-@pytest.fixture
-def nothing_is_built(monkeypatch):
-    def refuse(*_, **__):
-        raise AssertionError("something was built")
-
-    def switch():
-        monkeypatch.setattr(Function, "record", refuse)
-        monkeypatch.setattr(compiler.Compiler, "shared_library", refuse)
-
-    return switch
 
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)

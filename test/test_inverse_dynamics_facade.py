@@ -24,7 +24,6 @@ from robots import (
 )
 
 import robot_dynamics as rd
-from robot_dynamics.codegen import Function, compiler
 from robot_dynamics.formulations.equations import Equations
 from robot_dynamics.mechanism import Inertial, Pose
 from robot_dynamics.mechanism.base_parameters import compact
@@ -41,20 +40,6 @@ def dh(tmp_path):
         return rd.load(path)
 
     return load
-
-
-@pytest.fixture
-def nothing_is_built(monkeypatch):
-    """From here on (call it), recording or compiling anything is a failure."""
-
-    def refuse(*_, **__):
-        raise AssertionError("something was built")
-
-    def switch():
-        monkeypatch.setattr(Function, "record", refuse)
-        monkeypatch.setattr(compiler.Compiler, "shared_library", refuse)
-
-    return switch
 
 
 def payload(seed):

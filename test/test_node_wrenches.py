@@ -15,6 +15,9 @@ from geometry_msgs.msg import WrenchStamped
 from node_bench import Bench as AnyBench
 from node_bench import at, close, point, stamp
 from sensor_msgs.msg import JointState
+from test_node_behaviour import ARM as LENGTH
+from test_node_behaviour import PENDULUM as BARE
+from test_node_behaviour import torque
 
 import robot_dynamics as rd
 from robot_dynamics.codegen import Function
@@ -23,29 +26,19 @@ from robot_dynamics.ros.feed_forward.model import Model
 from robot_dynamics.ros.feed_forward.wrenches import MOST_LINKS
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
-G, MASS, LENGTH = 9.81, 2.0, 0.5
 FORCE, MOMENT = 7.0, 3.0
 
-PENDULUM = f"""
-<robot name="pendulum">
-  <link name="world"/>
-  <link name="arm">
-    <inertial><origin xyz="0 0 -{LENGTH}"/><mass value="{MASS}"/>
-      <inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial>
-  </link>
-  <joint name="swing" type="continuous">
-    <parent link="world"/><child link="arm"/><axis xyz="0 1 0"/>
-  </joint>
+TIP = f"""
   <link name="tip"/>
   <joint name="mount" type="fixed">
     <parent link="arm"/><child link="tip"/><origin xyz="0 0 -{LENGTH}"/>
   </joint>
 </robot>"""
+PENDULUM = BARE.replace("</robot>", TIP)
 
 
 def weight(q: float) -> float:
-    """m g l sin q, for a mass that hangs down at q = 0."""
-    return MASS * G * LENGTH * math.sin(q)
+    return torque(q, 0.0, 0.0)
 
 
 def wrench(link: str, values, stamped: float | None = None) -> WrenchStamped:

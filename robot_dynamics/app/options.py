@@ -32,6 +32,24 @@ def together(*decorators: Decorator) -> Decorator:
     return decorate
 
 
+rotors_option = click.option(
+    "--rotors", type=click.Choice(ROTOR_MODELS), default="full", show_default=True
+)
+terms_option = click.option(
+    "--terms",
+    cls=Several,
+    type=click.Choice(TERMS),
+    default=TERMS,
+    metavar="TERM...",
+    help=f"Some of {', '.join(TERMS)} (default: all).",
+)
+
+
+def one_a_joint(name: str, help: str) -> Decorator:
+    """An option that takes a number for each joint, see `vector`."""
+    return click.option(f"--{name}", cls=Several, metavar="X...", help=help)
+
+
 def model(default: str = "newton_euler") -> Decorator:
     """FILE, --formulation, --rotors and --terms: what `InverseDynamics` takes."""
     return together(
@@ -42,17 +60,8 @@ def model(default: str = "newton_euler") -> Decorator:
             default=default,
             show_default=True,
         ),
-        click.option(
-            "--rotors", type=click.Choice(ROTOR_MODELS), default="full", show_default=True
-        ),
-        click.option(
-            "--terms",
-            cls=Several,
-            type=click.Choice(TERMS),
-            default=TERMS,
-            metavar="TERM...",
-            help=f"Some of {', '.join(TERMS)} (default: all).",
-        ),
+        rotors_option,
+        terms_option,
     )
 
 

@@ -6,7 +6,6 @@ import pickle
 import tempfile
 from collections.abc import Hashable
 from pathlib import Path
-from types import TracebackType
 
 from .preparation import Prepared
 
@@ -25,12 +24,7 @@ class Shelf:
     def __enter__(self) -> Shelf:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
     def put(self, key: Hashable, prepared: Prepared) -> None:

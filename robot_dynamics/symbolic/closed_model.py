@@ -10,14 +10,14 @@ import sympy
 
 from ..errors import ClosureError
 from . import closed_show
-from .document import Document
+from .document import Document, Documented
 from .simplify import matrix
 
 Symbols = tuple[sympy.Symbol, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class PaperModel:
+class PaperModel(Documented):
     """A planar closed mechanism as in the paper's section 4; bracketed numbers are its equations.
 
     Here v = ẋ, so that matrices are 3 where the general ones are 6.
@@ -174,21 +174,9 @@ class PaperModel:
         """What there is in closed form; with steps how the rest is made of it, T by T."""
         return closed_show.paper(self, steps=steps)
 
-    def text(self) -> str:
-        """What there is in closed form, entry by entry, and how the model is made of it."""
-        return self.document().text()
-
-    def latex(self) -> str:
-        """The same in LaTeX."""
-        return self.document().latex()
-
-    def _repr_html_(self) -> str:
-        """For Jupyter."""
-        return self.document().html(whole=False)
-
 
 @dataclass(frozen=True, eq=False)
-class ListedModel:
+class ListedModel(Documented):
     """Any closed mechanism: τ = D q̈ + C q̇ + G + friction of closed states, in intermediates."""
 
     title: str
@@ -213,15 +201,3 @@ class ListedModel:
     def document(self, *, steps: bool = False) -> Document:
         """The intermediates, then the matrices; with steps what each of them is."""
         return closed_show.listed(self, steps=steps)
-
-    def text(self) -> str:
-        """The intermediates, then the matrices, entry by entry."""
-        return self.document().text()
-
-    def latex(self) -> str:
-        """The same in LaTeX."""
-        return self.document().latex()
-
-    def _repr_html_(self) -> str:
-        """For Jupyter."""
-        return self.document().html(whole=False)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html as escaping
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +50,11 @@ class Section:
     zeros: bool = False
     """Are values that are zero said, in one line? Else they are left out"""
     words: str = ""
+
+
+def step(title: str, text: str, tex: str, equations: Iterable[Equation]) -> Section:
+    """What a formula, as text and in LaTeX, gives, zeros included."""
+    return Section(title, Formula(text, tex), list(equations), zeros=True)
 
 
 @dataclass(frozen=True)
@@ -172,6 +178,26 @@ class Document:
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>'
             f"<title>{said(self.title)}</title></head>\n<body>\n{joined}\n</body></html>\n"
         )
+
+
+class Documented(ABC):
+    """What is printed as a document."""
+
+    @abstractmethod
+    def document(self, *, steps: bool = False) -> Document:
+        """The equations; with steps how they come about."""
+
+    def text(self) -> str:
+        """The equations as plain text: torques one a line, matrices entry by entry."""
+        return self.document().text()
+
+    def latex(self) -> str:
+        """The equations in LaTeX: align* environments."""
+        return self.document().latex()
+
+    def _repr_html_(self) -> str:
+        """For Jupyter, and pages that show no LaTeX."""
+        return self.document().html(whole=False)
 
 
 def _is_nothing(value: Any) -> bool:

@@ -19,7 +19,7 @@ from ..description.yaml_text import plain
 from ..errors import DescriptionError, InputError, wrong
 from ..mechanism import Mechanism
 from .derive import christoffel, derive
-from .document import Equation, Formula, Section
+from .document import Equation, Formula, Section, step
 from .model import SymbolicModel
 from .simplify import matrix, simplified
 
@@ -163,11 +163,11 @@ def derivatives(model: SymbolicModel, K: sympy.Expr, P: sympy.Expr) -> list[Sect
         Section(
             "Potential energy", equations=[Equation(Formula("P", r"\mathcal{P}"), P)], zeros=True
         ),
-        Section(
+        step(
             "Lagrangian",
-            Formula("L = K - P", r"\mathcal{L} = \mathcal{K} - \mathcal{P}"),
+            "L = K - P",
+            r"\mathcal{L} = \mathcal{K} - \mathcal{P}",
             [Equation(Formula("L", r"\mathcal{L}"), L)],
-            zeros=True,
         ),
     ]
     coordinates = list(zip(model.q, model.qd, model.qdd, strict=True))
@@ -192,44 +192,38 @@ def derivatives(model: SymbolicModel, K: sympy.Expr, P: sympy.Expr) -> list[Sect
 
     L_tex = r"\mathcal{L}"
     sections += [
-        Section(
+        step(
             "Momenta",
-            Formula("dL/dqd_i", rf"\partial {L_tex} / \partial \dot{{q}}_i"),
+            "dL/dqd_i",
+            rf"\partial {L_tex} / \partial \dot{{q}}_i",
             equations("dL/d{}_d", rf"\frac{{\partial {L_tex}}}{{\partial V}}", momenta),
-            zeros=True,
         ),
-        Section(
+        step(
             "Their rates",
-            Formula(
-                "d/dt = sum of qdd_j d/dqd_j + qd_j d/dq_j",
-                r"\frac{\mathrm{d}}{\mathrm{d}t} = \sum_j \ddot{q}_j "
-                r"\frac{\partial}{\partial \dot{q}_j} + \dot{q}_j \frac{\partial}{\partial q_j}",
-            ),
+            "d/dt = sum of qdd_j d/dqd_j + qd_j d/dq_j",
+            r"\frac{\mathrm{d}}{\mathrm{d}t} = \sum_j \ddot{q}_j "
+            r"\frac{\partial}{\partial \dot{q}_j} + \dot{q}_j \frac{\partial}{\partial q_j}",
             equations(
                 "d/dt dL/d{}_d",
                 rf"\frac{{\mathrm{{d}}}}{{\mathrm{{d}}t}} \frac{{\partial {L_tex}}}{{\partial V}}",
                 moved,
             ),
-            zeros=True,
         ),
-        Section(
+        step(
             "Slopes",
-            Formula("dL/dq_i", rf"\partial {L_tex} / \partial q_i"),
+            "dL/dq_i",
+            rf"\partial {L_tex} / \partial q_i",
             equations("dL/d{}", rf"\frac{{\partial {L_tex}}}{{\partial Q}}", slopes),
-            zeros=True,
         ),
-        Section(
+        step(
             "Euler–Lagrange",
-            Formula(
-                "tau_i = d/dt dL/dqd_i - dL/dq_i",
-                rf"\tau_i = \frac{{\mathrm{{d}}}}{{\mathrm{{d}}t}} \frac{{\partial {L_tex}}}"
-                rf"{{\partial \dot{{q}}_i}} - \frac{{\partial {L_tex}}}{{\partial q_i}}",
-            ),
-            [
+            "tau_i = d/dt dL/dqd_i - dL/dq_i",
+            rf"\tau_i = \frac{{\mathrm{{d}}}}{{\mathrm{{d}}t}} \frac{{\partial {L_tex}}}"
+            rf"{{\partial \dot{{q}}_i}} - \frac{{\partial {L_tex}}}{{\partial q_i}}",
+            (
                 Equation(Formula(f"tau_{i}", rf"\tau_{{{i}}}"), torque)
                 for i, torque in enumerate(model.torques, start=1)
-            ],
-            zeros=True,
+            ),
         ),
     ]
     return sections

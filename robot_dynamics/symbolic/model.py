@@ -13,11 +13,11 @@ from ..formulations.equations import TERMS
 from ..formulations.lagrange_euler import Steps
 from ..scalar import Floats
 from . import show
-from .document import Document, Section
+from .document import Document, Documented, Section
 
 
 @dataclass(frozen=True, eq=False)
-class SymbolicModel:
+class SymbolicModel(Documented):
     """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), in SymPy expressions.
 
     C is made of Christoffel symbols, so that dD/dt - 2C is skew.
@@ -76,14 +76,6 @@ class SymbolicModel:
         """The steps of the formulation that derived the model, in order."""
         return self.derivation()
 
-    def text(self) -> str:
-        """The equations as plain text, one torque a line."""
-        return self.document().text()
-
-    def latex(self) -> str:
-        """The equations in LaTeX: align* environments."""
-        return self.document().latex()
-
     def _repr_latex_(self) -> str:
         """For Jupyter."""
         lines = [
@@ -91,7 +83,3 @@ class SymbolicModel:
             for i, torque in enumerate(self.torques, start=1)
         ]
         return r"$$\begin{aligned}" + r" \\ ".join(lines) + r"\end{aligned}$$"
-
-    def _repr_html_(self) -> str:
-        """For pages that show no LaTeX."""
-        return self.document().html(whole=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 
-from .document import Document, Equation, Formula, Section
+from .document import Document, Equation, Formula, Section, step
 from .names import Names
 
 MOTION = {"inertia", "rotors"}
@@ -38,14 +38,13 @@ def document(model: Any, steps: Sequence[Section] = ()) -> Document:
         )
     torques = zip(model.joint_names, model.torques, strict=True)
     sections += [
-        Section(
+        step(
             "Torques",
-            Formula(*_law(model)),
-            [
+            *_law(model),
+            (
                 Equation(Formula(f"tau[{name}]", rf"\tau_{{{i}}}"), torque)
                 for i, (name, torque) in enumerate(torques, start=1)
-            ],
-            zeros=True,
+            ),
         ),
         *(
             Section(title, equations=list(entries(name, values)), zeros=_is_nothing(values))

@@ -11,7 +11,7 @@ import sympy
 from ..formulations.lagrange_euler import Steps
 from ..mechanism import Mechanism
 from ..scalar import Array, array
-from .document import Equation, Formula, Section
+from .document import Equation, Formula, Section, step
 from .parameters import Parameters, dh_row
 
 
@@ -86,71 +86,59 @@ def lagrange_euler(
         "Note 1: derivative operators",
         Formula("d(j-1)A_j/dq_j = Q_j (j-1)A_j",
                 r"\frac{\partial\,{}^{j-1}A_j}{\partial q_j} = Q_j\,{}^{j-1}A_j"),
-        [_indexed("Q", (j,), steps.Q[j]) for j in count],
+        [*_entries("Q", steps.Q, 1)],
     )  # fmt: skip
-    yield Section(
+    yield step(
         "L-E 3: U_ij",
-        Formula("U_ij = d0A_i/dq_j = 0A_(j-1) Q_j (j-1)A_i, 0 where joint j does not carry link i",
-                r"U_{ij} = \frac{\partial\,{}^0A_i}{\partial q_j} = "
-                r"{}^0A_{j-1} Q_j\,{}^{j-1}A_i"),
-        [_indexed("U", (i, j), steps.U[i, j]) for i in count for j in count],
-        zeros=True,
-    )  # fmt: skip
-    yield Section(
+        "U_ij = d0A_i/dq_j = 0A_(j-1) Q_j (j-1)A_i, 0 where joint j does not carry link i",
+        r"U_{ij} = \frac{\partial\,{}^0A_i}{\partial q_j} = "
+        r"{}^0A_{j-1} Q_j\,{}^{j-1}A_i",
+        _entries("U", steps.U, 2),
+    )
+    yield step(
         "L-E 4: U_ijk",
-        Formula("U_ijk = dU_ij/dq_k = 0A_(j-1) Q_j (j-1)A_(k-1) Q_k (k-1)A_i for k >= j",
-                r"U_{ijk} = \frac{\partial U_{ij}}{\partial q_k} = "
-                r"{}^0A_{j-1} Q_j\,{}^{j-1}A_{k-1} Q_k\,{}^{k-1}A_i \quad (k \ge j)"),
-        [
-            _indexed("U", (i, j, k), steps.dU[i, j, k])
-            for i in count for j in count for k in count
-        ],
-        zeros=True,
-    )  # fmt: skip
-    yield Section(
+        "U_ijk = dU_ij/dq_k = 0A_(j-1) Q_j (j-1)A_(k-1) Q_k (k-1)A_i for k >= j",
+        r"U_{ijk} = \frac{\partial U_{ij}}{\partial q_k} = "
+        r"{}^0A_{j-1} Q_j\,{}^{j-1}A_{k-1} Q_k\,{}^{k-1}A_i \quad (k \ge j)",
+        _entries("U", steps.dU, 3),
+    )
+    yield step(
         "L-E 5: pseudo-inertias",
-        Formula("J_i = integral of r r^T dm, r = (x, y, z, 1) in the link's frame",
-                r"J_i = \int r\, r^T \mathrm{d}m, \quad r = (x, y, z, 1)^T"),
-        [_indexed("J", (i,), steps.J[i]) for i in count],
-        zeros=True,
-    )  # fmt: skip
-    yield Section(
+        "J_i = integral of r r^T dm, r = (x, y, z, 1) in the link's frame",
+        r"J_i = \int r\, r^T \mathrm{d}m, \quad r = (x, y, z, 1)^T",
+        _entries("J", steps.J, 1),
+    )
+    yield step(
         "L-E 6: inertia matrix",
-        Formula("d_ij = sum over k >= max(i, j) of Tr(U_kj J_k U_ki^T)",
-                r"d_{ij} = \sum_{k=\max(i,j)}^{n} \mathrm{Tr}(U_{kj} J_k U_{ki}^T)"),
-        [*_entries("d", steps.D)],
-        zeros=True,
-    )  # fmt: skip
-    yield Section(
+        "d_ij = sum over k >= max(i, j) of Tr(U_kj J_k U_ki^T)",
+        r"d_{ij} = \sum_{k=\max(i,j)}^{n} \mathrm{Tr}(U_{kj} J_k U_{ki}^T)",
+        _entries("d", steps.D, 2),
+    )
+    yield step(
         "L-E 7: h_ikm",
-        Formula("h_ikm = sum over j >= max(i, k, m) of Tr(U_jkm J_j U_ji^T)",
-                r"h_{ikm} = \sum_{j=\max(i,k,m)}^{n} \mathrm{Tr}(U_{jkm} J_j U_{ji}^T)"),
-        [_indexed("h", (i, k, m), steps.h[i, k, m]) for i in count for k in count for m in count],
-        zeros=True,
-    )  # fmt: skip
+        "h_ikm = sum over j >= max(i, k, m) of Tr(U_jkm J_j U_ji^T)",
+        r"h_{ikm} = \sum_{j=\max(i,k,m)}^{n} \mathrm{Tr}(U_{jkm} J_j U_{ji}^T)",
+        _entries("h", steps.h, 3),
+    )
     rates = array(qd)
     if len(rates) == n:
-        H = [_collected(steps.h[i], rates) for i in count]
-        yield Section(
+        yield step(
             "L-E 8: Coriolis and centripetal torques H",
-            Formula("h_i = sum over k, m of h_ikm qd_k qd_m: H = C qd",
-                    r"h_i = \sum_k \sum_m h_{ikm} \dot{q}_k \dot{q}_m, \quad H = C \dot{q}"),
-            [_indexed("H", (i,), H[i]) for i in count],
-            zeros=True,
-        )  # fmt: skip
-    yield Section(
+            "h_i = sum over k, m of h_ikm qd_k qd_m: H = C qd",
+            r"h_i = \sum_k \sum_m h_{ikm} \dot{q}_k \dot{q}_m, \quad H = C \dot{q}",
+            _entries("H", array([_collected(h, rates) for h in steps.h]), 1),
+        )
+    yield step(
         "L-E 9: gravity torques g (the book's C)",
-        Formula("g_i = sum over j of -m_j g0 U_ji r_j",
-                r"g_i = \sum_j -m_j\, \mathbf{g}_0\, U_{ji}\, {}^j r_j"),
-        [_indexed("g", (i,), steps.C[i]) for i in count],
-        zeros=True,
-    )  # fmt: skip
-    equations = [_indexed("tau", (i,), torque) for i, torque in enumerate(torques)]
-    yield Section(
+        "g_i = sum over j of -m_j g0 U_ji r_j",
+        r"g_i = \sum_j -m_j\, \mathbf{g}_0\, U_{ji}\, {}^j r_j",
+        _entries("g", steps.C, 1),
+    )
+    yield step(
         "L-E 10: the equation of motion",
-        Formula("tau = D qdd + H + g", r"\tau = D \ddot{q} + H + g"),
-        equations,
-        zeros=True,
+        "tau = D qdd + H + g",
+        r"\tau = D \ddot{q} + H + g",
+        _entries("tau", array(list(torques)), 1),
     )
 
 
@@ -176,6 +164,7 @@ def _indexed(letter: str, places: Sequence[int], value: Any) -> Equation:
     return Equation(name, sympy.Matrix(value) if np.ndim(value) == 2 else sympy.sympify(value))
 
 
-def _entries(letter: str, values: Array) -> Iterator[Equation]:
-    for place, value in np.ndenumerate(values):
-        yield _indexed(letter, place, value)
+def _entries(letter: str, values: Array, indices: int) -> Iterator[Equation]:
+    """One of each scalar or matrix that so many indices name."""
+    for place in np.ndindex(values.shape[:indices]):
+        yield _indexed(letter, place, values[place])

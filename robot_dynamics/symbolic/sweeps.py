@@ -9,7 +9,7 @@ import numpy as np
 import sympy
 
 from ..scalar import Array, array
-from .document import Equation, Formula, Section
+from .document import Equation, Formula, Section, step
 from .lettered import Lettered
 from .names import entry_names
 from .polynomial import Polynomial, Ring
@@ -131,20 +131,19 @@ def sweeps(
                 if quantity in quantities
             ]
             if shown:
-                sections.append(Section(title + part, Formula(text, tex), shown, zeros=True))
+                sections.append(step(title + part, text, tex, shown))
         sections.append(
-            Section(
+            step(
                 "Torques of the sweeps" + part,
-                Formula("tau_i = z . n_i (turning), z . f_i (sliding)",
-                        r"\tau_i = z \cdot n_i \text{ (turning)}, \quad "
-                        r"z \cdot f_i \text{ (sliding)}"),
-                [
+                "tau_i = z . n_i (turning), z . f_i (sliding)",
+                r"\tau_i = z \cdot n_i \text{ (turning)}, \quad "
+                r"z \cdot f_i \text{ (sliding)}",
+                (
                     Equation(Formula(f"tau[{name}]", rf"\tau_{{{i}}}"), write(torque))
                     for i, (name, torque) in enumerate(zip(names, torques, strict=True), 1)
-                ],
-                zeros=True,
+                ),
             )
-        )  # fmt: skip
+        )
     return sections
 
 

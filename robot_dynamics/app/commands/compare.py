@@ -11,20 +11,16 @@ import numpy as np
 
 from ...errors import InputError
 from ...scalar import Floats
-from ..command import Command, Result, Several
-from ..options import description, home, vector
+from ..command import Command, Result
+from ..options import description, home, one_a_joint, vector
 
 LONGEST = 100_000
 """Steps of a motion above which a unit is probably wrong"""
 
 
 def _start(name: str, default: str) -> Callable[..., Any]:
-    return click.option(
-        f"--{name}",
-        cls=Several,
-        metavar="X...",
-        help=f"At the start, one number a joint (default: {default} each); accelerations stay.",
-    )
+    when = f"At the start, one number a joint (default: {default} each); accelerations stay."
+    return one_a_joint(name, when)
 
 
 @click.command(

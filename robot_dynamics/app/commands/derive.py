@@ -10,10 +10,8 @@ import click
 
 from ...errors import InputError
 from ...formulations import FORMULATIONS
-from ...formulations.equations import TERMS
-from ...mechanism.transform import ROTOR_MODELS
-from ..command import Command, Result, Several
-from ..options import description
+from ..command import Command, Result
+from ..options import description, rotors_option, terms_option
 from ..progress import Progress
 
 FORMATS = ("text", "latex", "markdown", "html")
@@ -39,15 +37,8 @@ ENERGIES = "energies"
     show_default=True,
     help="energies: Euler–Lagrange from K and P, of a robot or as a file gives them.",
 )
-@click.option("--rotors", type=click.Choice(ROTOR_MODELS), default="full", show_default=True)
-@click.option(
-    "--terms",
-    cls=Several,
-    type=click.Choice(TERMS),
-    default=TERMS,
-    metavar="TERM...",
-    help=f"Some of {', '.join(TERMS)} (default: all).",
-)
+@rotors_option
+@terms_option
 @click.option("--steps", is_flag=True, help="Every step: definition, formula, value.")
 @click.option("--format", "style", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--latex", is_flag=True, help="The same as --format latex.")

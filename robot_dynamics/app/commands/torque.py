@@ -7,18 +7,14 @@ from typing import Any
 
 import click
 
-from ..command import Command, Result, Several
-from ..options import home, model, vector
+from ..command import Command, Result
+from ..options import home, model, one_a_joint, vector
 from ..units import beyond, effort, position
 
 
 def _state(name: str, unit: str, default: str) -> Callable[..., Any]:
-    return click.option(
-        f"--{name}",
-        cls=Several,
-        metavar="X...",
-        help=f"One number a joint ({unit}), in the order that `check` prints; default: {default}.",
-    )
+    what = f"One number a joint ({unit}), in the order that `check` prints; default: {default}."
+    return one_a_joint(name, what)
 
 
 @click.command(

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from ...errors import BackendError
@@ -102,12 +101,7 @@ class Processes:
     def __enter__(self) -> Processes:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def _log(self, module: str) -> Path:
