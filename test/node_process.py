@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -27,14 +28,18 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 ROOT = Path(__file__).resolve().parents[1]
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 """s until a test gives up: far beyond what a loaded machine needs"""
+FAREWELL = 5.0
+"""s that a process has to end by itself when nobody needs it any more"""
 
-ENVIRONMENT = {
-    **os.environ,
-    "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-    "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])),
-}
+ENVIRONMENT = ChainMap(
+    {
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")])),
+    },
+    os.environ,
+)
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 
 
@@ -62,10 +67,37 @@ def parameters_on_command_line(parameters: dict[str, Any]) -> list[str]:
     return ["--ros-args", *(part for pair in pairs for part in pair)]
 
 
+def refusal(parameters: Mapping[str, Any]) -> str:
+    """The one line with which the node refuses to start so."""
+    done = subprocess.run(
+        command_line(*parameters_on_command_line(dict(parameters))),
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    lines = done.stderr.strip().splitlines()
+    assert (done.returncode, len(lines)) == (1, 1), done.stderr
+    return lines[0]
+
+
 def _yaml(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_yaml, value))}]"
     return f"'{value}'" if isinstance(value, str) else str(value).lower()
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """End a process that nobody needs any more: asked first, so that it can say which lines it
+    ran, where coverage is measured; then by force."""
+    process.terminate()
+    process.send_signal(signal.SIGCONT)
+    try:
+        process.wait(FAREWELL)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 class Conversation:
@@ -111,8 +143,7 @@ class Conversation:
         """Start a program in the same ROS domain. It ends with the conversation, at the latest."""
         environment = {**ENVIRONMENT, "ROS_DOMAIN_ID": str(self.domain)}
         process = subprocess.Popen(program, cwd=ROOT, env=environment, **options)
-        self._end.callback(process.wait)
-        self._end.callback(process.kill)
+        self._end.callback(end, process)
         return process
 
     def kill_and_restart(self) -> None:
@@ -133,9 +164,7 @@ class Conversation:
         """Wait until the two have found each other."""
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        end(self.process)
         self._end.close()
 
     @property

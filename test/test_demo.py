@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -164,7 +165,9 @@ def command_line(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "robot_dynamics.app.cli", "demo", *arguments]
 
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+ENVIRONMENT = ChainMap(
+    {"PYTHONPATH": str(ROOT), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}, os.environ
+)
 
 
 def children(pid: int) -> list[int]:

@@ -542,8 +542,9 @@ def test_many_descriptions_leave_nothing_behind():
         host.outcomes.clear()
         gc.collect()
         counts.append(len(gc.get_objects()))
-    # the first ones may be the first to need something that is kept
-    assert max(counts[4:]) - min(counts[4:]) < 20, counts
+    # the first ones may be the first to need something that is kept; a model would be eighty
+    # objects each time, and a thread leaves four where coverage is measured
+    assert max(counts[4:]) - min(counts[4:]) < 10 * len(counts[4:]), counts
 
 
 @pytest.mark.parametrize(("side", "limits"), [("joint", [3.0, 3.0]), ("drive", [0.03, 0.06])])
