@@ -83,7 +83,7 @@ class FeedForwardNode(Managed):
         )
         self.create_subscription(JointTrajectory, "~/command", self._on_command, 10, **OVERRIDABLE)
         # what comes seldom; or else is awake, and heard at once
-        self._hear(InertiaStamped, "~/payload", self._changes.carry, 10)
+        self._hear(InertiaStamped, "~/payload", self._on_payload, 10)
         self._hear(WrenchStamped, "~/wrench", self._on_wrench, qos_profile_sensor_data)
         if not settings.description:
             self._hear(String, "robot_description", self._on_description, LATCHED)
@@ -197,6 +197,9 @@ class FeedForwardNode(Managed):
             locked=self._settings.lock_description and self._had_a_robot,
             configured=self.state in ("inactive", "active"),
         )
+
+    def _on_payload(self, message: InertiaStamped) -> None:
+        self._changes.carry(message)
 
     def _on_wrench(self, message: WrenchStamped) -> None:
         link = self.controller.wrench(message, self._now())
