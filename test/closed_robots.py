@@ -59,8 +59,13 @@ def tilted_ground(rng: np.random.Generator) -> dict:
     }
 
 
-def random_rrr(seed: int, carrier: int = 0, rotors: bool = False) -> dict:
-    """A 3RRR of any shape, in any plane; its platform hangs on the leg `carrier` (0, 1, 2)."""
+def random_rrr(
+    seed: int, carrier: int = 0, rotors: bool = False, sliding: int | None = None
+) -> dict:
+    """A 3RRR of any shape, in any plane; its platform hangs on the leg `carrier` (0, 1, 2).
+
+    `sliding`: the leg that is an RPR, whose motor is its slide.
+    """
     rng = np.random.default_rng(seed)
     links = [tilted_ground(rng)]
     corners, home = [], {}
@@ -70,6 +75,8 @@ def random_rrr(seed: int, carrier: int = 0, rotors: bool = False) -> dict:
         C = A * 0.35 + rng.uniform(-0.03, 0.03, 2)
         q_a, q_p = two_links(A, C, L, l)
         corners.append(C)
+        if leg == sliding:  # along z behind alpha, a quarter turn behind the angle
+            q_a, q_p = np.arctan2(*(C - A)[::-1]) + np.pi / 2, np.linalg.norm(C - A)
         home[f"qa{leg}"], home[f"qp{leg}"] = float(q_a), float(q_p)
         z = rng.uniform(-0.1, 0.1, 2)  # the links lie in layers
         proximal = {
@@ -90,6 +97,10 @@ def random_rrr(seed: int, carrier: int = 0, rotors: bool = False) -> dict:
             "friction": {"viscous": float(rng.uniform(0, 0.3))},
             **body(rng),
         }
+        if leg == sliding:
+            proximal |= {"a": 0.0, "alpha": np.pi / 2}
+            distal |= {"a": 0.0, "d": 0.0, "alpha": -np.pi / 2}
+            distal["joint"] = {"name": f"qp{leg}", "type": "prismatic"}
         if rotors:
             proximal["rotor"] = robots.random_rotor(rng, "ground")
         links += [proximal, distal]
@@ -97,7 +108,7 @@ def random_rrr(seed: int, carrier: int = 0, rotors: bool = False) -> dict:
     load_body, platform_body = body(rng), body(rng)
     theta = float(rng.uniform(-1, 1))
     # the platform's frame is at `center`, turned by theta, whatever leg it hangs on
-    q_c = theta - home[f"qa{carrier}"] - home[f"qp{carrier}"]
+    q_c = theta - home[f"qa{carrier}"] - home[f"qp{carrier}"] * (carrier != sliding)
     arm = turned(-theta) @ (center - corners[carrier])
     home["qc"] = float(q_c)
     height = -sum(links[1 + 2 * carrier + i]["d"] for i in (0, 1))
@@ -116,8 +127,8 @@ def random_rrr(seed: int, carrier: int = 0, rotors: bool = False) -> dict:
         "robot": f"rrr{seed}_{carrier}",
         "gravity": rng.uniform(-9, 9, 3).tolist(),
         "links": links,
-        "actuated": ["qa0", "qa1", "qa2"],
-        "sensed": ["qp0", "qp1", "qp2"],
+        "actuated": [f"{'qp' if leg == sliding else 'qa'}{leg}" for leg in range(3)],
+        "sensed": [f"{'qa' if leg == sliding else 'qp'}{leg}" for leg in range(3)],
         "platform": "platform",
         "home": home,
     }

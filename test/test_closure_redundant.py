@@ -10,6 +10,8 @@ import pytest
 import sympy
 from closed_robots import ClosedChain
 from robots import CONFIG, relative
+from scipy.optimize import least_squares
+from scipy.spatial.transform import Rotation
 
 import robot_dynamics as rd
 from robot_dynamics.closure.geometry.free_platform import free_platform
@@ -61,6 +63,62 @@ def test_it_does_not_matter_which_leg_of_the_3rrr_carries_the_platform(seed, tmp
     robots = (closed_robots.random_rrr(seed, leg, rotors=True) for leg in range(3))
     chains = [ClosedChain(closed_robots.load(robot, tmp_path), sensed=True) for robot in robots]
     assert_same_model(chains, seed)
+
+
+def test_it_does_not_matter_which_leg_carries_a_platform_beside_slides(tmp_path):
+    seed = 7
+    robots = [closed_robots.random_rrr(seed, leg, sliding=1) for leg in range(3)]
+    chains = [ClosedChain(closed_robots.load(robot, tmp_path), sensed=True) for robot in robots]
+    assert_same_model(chains, seed)
+    # all legs' ends are nearest to the platform's hinges in the plane that they move in
+    chain = chains[0]
+    q, *_ = state_of(chains, seed)
+    reference = chain.home.platform_pose
+    ends = {name: [] for name in ("home", "read")}
+    for which, joints in (("home", chain.home.q_r[:6]), ("read", q)):
+        tree = robots[0]["home"] | dict(zip(chain.joint_names, joints, strict=True))
+        places = closed_robots.frames(
+            closed_robots.robots.dh_to_pinocchio(robots[0], rotors=False)[0], tree
+        )
+        ends[which] = [places[f"distal{leg}"].translation for leg in range(3)]
+    normal = places["ground"].rotation[:, 2]
+    moved = nearest_in_plane(np.array(ends["home"]), np.array(ends["read"]), normal)
+    # SciPy's slopes are differences
+    assert relative(chain.forward(q).platform_pose, moved @ reference) < 1e-7
+
+
+def nearest_in_plane(points, goals, normal) -> np.ndarray:
+    """The motion (4, 4) in the plane of `normal` that brings points nearest to goals."""
+
+    def motion(x: np.ndarray) -> np.ndarray:
+        M = np.eye(4)
+        M[:3, :3] = Rotation.from_rotvec(x[2] * normal).as_matrix()
+        M[:3, 3] = plane @ x[:2]
+        return M
+
+    def miss(x: np.ndarray) -> np.ndarray:
+        M = motion(x)
+        return (points @ M[:3, :3].T + M[:3, 3] - goals).ravel()
+
+    plane = np.linalg.svd(normal[None])[2][1:].T
+    return motion(least_squares(miss, np.zeros(3), xtol=1e-15, ftol=1e-15, gtol=1e-15).x)
+
+
+@pytest.mark.parametrize("sliding", [None, 1])
+def test_planes_whose_angles_were_rounded_are_planes(sliding, tmp_path):
+    """Exporters write 1.5708: a platform can't leave its plane for that where readings disagree."""
+    robots = [closed_robots.random_rrr(7, leg, sliding=sliding) for leg in range(2)]
+    exact, other = (ClosedChain(closed_robots.load(x, tmp_path), sensed=True) for x in robots)
+    rng = np.random.default_rng(0)
+    for link in robots[1]["links"][1:]:
+        tilted = {"xyz": [0.0, 0.0, 0.0], **link.get("origin", {})}
+        link["origin"] = {**tilted, "rpy": rng.uniform(-4e-6, 4e-6, 3).tolist()}
+    rounded = ClosedChain(closed_robots.load(robots[1], tmp_path), sensed=True)
+    assert rounded.model.hinged is not None
+    given = state_of([exact], 7)
+    assert exact.forward(given[0]).residual > OFF / 100
+    assert relative(other(*given), exact(*given)) < SAME
+    assert relative(rounded(*given), exact(*given)) < 3e-5  # some times what was rounded
 
 
 def on_another_leg(mechanism: Mechanism, name: str) -> Mechanism:

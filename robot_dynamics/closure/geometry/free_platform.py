@@ -19,8 +19,11 @@ import numpy as np
 from ...mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
 from ...scalar import Array, Floats, array, cross, rotation_to
 
-_EXACT = 1e-9
-"""rad, or m: axes that are parallel, normal or meet but for rounding"""
+_ROUNDED = 1e-4
+"""rad: axes that are parallel or normal but for how their angles were written, as 1.5708 (ranks are
+found as generously)"""
+_APART = 1e-5
+"""How far axes that meet may miss each other, in shares of the robot's size"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +83,16 @@ def free_platform(mechanism: Mechanism) -> FreePlatform | None:
     axes, planar = _plane(mechanism, places)
 
     # the leg ends in a link without a body, which goes along with the platform's orientation
-    frame = places.frame(kind, carriers)
+    at_leg, at_platform = places.frames(kind, carriers)
     ghost = Link(names.link(f"{top.name} of its leg"), top.parent, hinge)
     leg_end = carriers[-1].parent
     position = Loop(
         names.loop(hinge.name),
         kind,
-        Attachment(leg_end, places.of(leg_end).inverse() @ frame),
-        Attachment(top.name, places.of(top.name).inverse() @ frame),
+        Attachment(leg_end, places.of(leg_end).inverse() @ at_leg),
+        Attachment(top.name, places.of(top.name).inverse() @ at_platform),
     )
-    here = places.of(top.name).inverse() @ frame
+    here = places.of(top.name).inverse() @ at_platform
     orientation = Loop(
         names.loop(f"{hinge.name}'"),
         f"not {kind}",
@@ -174,19 +177,13 @@ def _joint_of(mechanism: Mechanism, top: Link, places: _Places) -> tuple[str, li
     if not top.joint.turns:
         return "prismatic", carriers[:1]
     axes = [places.axis(link) for link in carriers]
-    if len(carriers) == 3 and _meet(axes):
+    if len(carriers) == 3 and places.meet(axes):
         crossed = [np.linalg.norm(np.cross(axes[i][1], axes[i + 1][1])) for i in (0, 1)]
         if min(crossed) > 0.1:
             return "spherical", carriers
-    if len(carriers) >= 2 and _meet(axes[:2]) and abs(axes[0][1] @ axes[1][1]) < _EXACT:
+    if len(carriers) >= 2 and places.meet(axes[:2]) and abs(axes[0][1] @ axes[1][1]) < _ROUNDED:
         return "universal", carriers[:2]
     return "revolute", carriers[:1]
-
-
-def _meet(axes: list[tuple[Floats, Floats]]) -> bool:
-    """Do lines (point, direction) go through one point?"""
-    c = _common_point(axes)
-    return all(np.linalg.norm(np.cross(z, c - p)) < _EXACT for p, z in axes)
 
 
 def _common_point(axes: list[tuple[Floats, Floats]]) -> Floats:
@@ -217,35 +214,57 @@ class _Places:
         """The link's frame."""
         return self._poses[link]
 
+    def meet(self, axes: list[tuple[Floats, Floats]]) -> bool:
+        """Do lines (point, direction) go through one point?"""
+        points = array([pose.translation for pose in self._origins.values()])
+        size = np.linalg.norm(np.ptp(points, axis=0))
+        c = _common_point(axes)
+        return all(np.linalg.norm(np.cross(z, c - p)) <= _APART * size for p, z in axes)
+
     def axis(self, link: Link) -> tuple[Floats, Floats]:
         """(a point on it, the direction) of the joint that carries the link."""
         origin = self._origins[link.name]
         return origin.translation, origin.rotation @ link.joint.axis
 
-    def frame(self, kind: str, carriers: list[Link]) -> Pose:
-        """The frame of a loop of this type in the place of these joints, from the platform on."""
+    def frames(self, kind: str, carriers: list[Link]) -> tuple[Pose, Pose]:
+        """(the leg's, the platform's) frame of a loop of this type in the place of these joints,
+        from the platform on."""
         axes = [self.axis(link) for link in carriers]
-        point, z = axes[0]
         if kind == "universal":
-            # about the leg's x, then about the platform's y
-            x, y = axes[1][1], axes[0][1]
-            return Pose(np.column_stack([x, y, cross(x, y)]), _common_point(axes))
+            # about the leg's x, then about the platform's y, normal to it but for rounding
+            x, y, point = axes[1][1], axes[0][1], _common_point(axes)
+            z = cross(x, y) / np.linalg.norm(cross(x, y))
+            leg, platform = (x, cross(z, x), z), (cross(y, z), y, z)
+            return Pose(np.column_stack(leg), point), Pose(np.column_stack(platform), point)
+        point, z = axes[0]
         if kind == "spherical":
-            return Pose(np.eye(3), _common_point(axes))
-        return Pose(rotation_to(z), point)
+            frame = Pose(np.eye(3), _common_point(axes))
+        else:
+            frame = Pose(rotation_to(z), point)
+        return frame, frame
 
 
 def _plane(mechanism: Mechanism, places: _Places) -> tuple[Floats, bool]:
-    """(axes (3, 3), do all joints turn about the third of them)."""
-    axes = [places.axis(link)[1] for link in mechanism.moving]
+    """(axes (3, 3), does everything move in the plane of the first two)."""
+    turning: list[Floats] = []
+    sliding: list[Floats] = []
+    for link in mechanism.moving:
+        (turning if link.joint.turns else sliding).append(places.axis(link)[1])
     for loop in mechanism.loops:
         end = loop.predecessor
-        axes.append((places.of(end.link) @ end.pose).rotation[:, 2])
-    turning = all(link.joint.turns for link in mechanism.moving)
-    hinges = all(loop.type == "revolute" for loop in mechanism.loops)
-    normal = axes[0] * np.sign(axes[0][int(np.argmax(abs(axes[0])))])
-    parallel = all(np.linalg.norm(np.cross(normal, z)) < _EXACT for z in axes)
-    if turning and hinges and parallel:
+        z = (places.of(end.link) @ end.pose).rotation[:, 2]
+        if loop.type in ("revolute", "prismatic"):
+            (turning if loop.type == "revolute" else sliding).append(z)
+        elif loop.type != "fixed":
+            return np.eye(3), False
+    if not turning:
+        return np.eye(3), False
+    normal = turning[0] * np.sign(turning[0][int(np.argmax(abs(turning[0])))])
+    # of axes that were rounded none is told from the others
+    normal = sum(z * np.sign(z @ normal) for z in turning)
+    normal = normal / np.linalg.norm(normal)
+    parallel = all(np.linalg.norm(np.cross(normal, z)) < _ROUNDED for z in turning)
+    if parallel and all(abs(normal @ z) < _ROUNDED for z in sliding):
         return rotation_to(normal), True
     return np.eye(3), False
 
