@@ -101,13 +101,13 @@ class TrajectoryError(RobotDynamicsError):
 
 
 @contextmanager
-def said_of(source: str) -> Iterator[None]:
-    """Errors in here begin with the file that the robot was described in, where it is known."""
+def said_of(label: str) -> Iterator[None]:
+    """Errors in here begin with the robot's label (see `Mechanism.label`), where it has one."""
     try:
         yield
     except RobotDynamicsError as error:
-        if source and not str(error).startswith(f"{source}: "):
-            error.args = (one_line(f"{source}: {error}"),)
+        if label and not str(error).startswith(f"{label}: "):
+            error.args = (one_line(f"{label}: {error}"),)
         raise
 
 

@@ -194,6 +194,32 @@ def test_near_a_singularity_torques_are_refused_with_the_condition_number():
     assert chain.forward(chain.home.q_a).residual < 1e-11
 
 
+@pytest.mark.parametrize("said", ["five_bar.yaml", "five_bar.yaml (arm)", "arm"])
+def test_what_a_call_refuses_names_the_robot_and_its_file_where_that_is_known(said):
+    mechanism = rd.load(CONFIG / "five_bar.yaml")
+    if "arm" in said:
+        mechanism = replace(mechanism, name="arm", source="five_bar.yaml" * ("yaml" in said))
+    chain = ClosedChain(replace(mechanism, platform=None), condition_limit=20.0)
+    beyond, near = np.add(chain.home.q_a, [[1.0, -1.0], [-1.0, 1.0]])
+    zero = np.zeros(2)
+    for call in (
+        lambda: chain.forward(chain.home.q_a + 100.0),
+        lambda: chain(beyond, zero, zero),
+        lambda: chain.mass_matrix(near),
+        lambda: chain.inverse(np.eye(4)),
+        lambda: chain.home.platform_pose,
+        lambda: chain.solver.forward(beyond, chain.home.q_r),
+    ):
+        chain.reset()
+        with pytest.raises(ClosureError) as caught:
+            call()
+        assert str(caught.value).startswith((f"{said}: closure: ", f"{said}: platform: "))
+    with pytest.warns(ClosureWarning) as heard:
+        chain.gravity([beyond, chain.home.q_a])
+    assert str(heard[0].message).startswith(f"{said}: 1 of 2 states are left out (nan)")
+    assert heard[0].filename == __file__
+
+
 def test_sensed_without_sensors_is_refused(robot, tmp_path):
     robot["sensed"] = []
     assert "sensed: the description lists no sensed joints" in message(robot, tmp_path, sensed=True)

@@ -84,7 +84,8 @@ def fit(
         step, _, rank, _ = np.linalg.lstsq(T[mask], left[mask], rcond=1e-6)
         if rank < a:
             raise ClosureError(
-                f"readings: {int(mask.sum())} of them don't fix {a} degrees of freedom",
+                f"{solver.geometry.described.label}: readings: {int(mask.sum())} of them don't "
+                f"fix {a} degrees of freedom",
                 name="readings",
                 value=mask.tolist(),
                 expected="readings that hold the mechanism",
@@ -202,8 +203,8 @@ class SensorMonitor:
         used = there & ~self._distrusted
         if int(used.sum()) < self._a:
             raise ClosureError(
-                f"readings: {int(used.sum())} are there and trusted, of "
-                f"{', '.join(self.joint_names)}; {self._a} fix the mechanism",
+                f"{self._solver.geometry.described.label}: readings: {int(used.sum())} are there "
+                f"and trusted, of {', '.join(self.joint_names)}; {self._a} fix the mechanism",
                 name="readings",
                 value=readings.tolist(),
                 expected=f"at least {self._a}",

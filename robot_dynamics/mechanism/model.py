@@ -382,6 +382,14 @@ class Mechanism(_Kept):
         object.__setattr__(self, "gravity", _frozen(self.gravity))
 
     @property
+    def label(self) -> str:
+        """For messages: the file that it was described in and its name, where that is another."""
+        stem = self.source.rpartition("/")[2].split(".")[0]
+        if not self.source or not self.name or stem == self.name:
+            return self.source or self.name
+        return f"{self.source} ({self.name})"
+
+    @property
     def moving(self) -> tuple[Link, ...]:
         """The links whose joints move: one tree coordinate each."""
         return tuple(link for link in self.links if link.joint.moves)

@@ -90,7 +90,7 @@ class ClosedChain:
             "backend": backend,
             "threads": threads,
         }
-        with said_of(mechanism.source):
+        with said_of(mechanism.label):
             self._start(*prepared(mechanism))
 
     def _start(self, mechanism: Mechanism, solver: ClosureSolver) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import ClosureError, ClosureWarning
+from ...errors import ClosureError, ClosureWarning, callers_level, said_of
 from ...scalar import Floats
 from ..geometry.functions import Mask
 from ..geometry.kinematic_state import KinematicState
@@ -87,6 +87,7 @@ class Continuation:
         self.kernels = kernels
         """May be assigned: those of a model of the same geometry"""
         model = kernels.model
+        self._label = model.geometry.described.label
         self._a, self._k, self._n = model.geometry.actuated, model.known, len(model.geometry.names)
         self._limit = model.condition_limit
         self._rest = np.zeros(self._k)
@@ -150,9 +151,13 @@ class Continuation:
         Raises:
             ClosureError: a single state that can't be closed, or is too near.
         """
+        with said_of(self._label):
+            return self._sound(q)
+
+    def _sound(self, q: Floats) -> tuple[Floats, Mask]:
         origin = self._origin
         before = self._memory(origin)
-        q_r, valid, nearness = self.closed(q)
+        q_r, valid, nearness = self._closed(q)
         near = valid & ~(nearness <= 1.0)
         if not near.any():
             return q_r, valid
@@ -174,7 +179,7 @@ class Continuation:
             raise failure
         out = np.zeros_like(valid)
         out[near] = singular
-        _warn(out, failure)
+        _warn(self._label, out, failure)
         return q_r, valid & ~out
 
     def closed(self, q: Floats) -> tuple[Floats, Mask, Floats]:
@@ -186,6 +191,10 @@ class Continuation:
         Raises:
             ClosureError: a single state that can't be closed on its assembly mode.
         """
+        with said_of(self._label):
+            return self._closed(q)
+
+    def _closed(self, q: Floats) -> tuple[Floats, Mask, Floats]:
         origin = self._origin
         if q.ndim == 1:
             out = self._next(q, self._rest, self._rest, origin)
@@ -214,7 +223,7 @@ class Continuation:
             except ClosureError as failure:
                 lost[place], why = True, why or failure
         if why is not None:
-            _warn(lost.reshape(valid.shape), why)
+            _warn(self._label, lost.reshape(valid.shape), why)
         sound = is_valid & ~lost
         if sound.any():
             last = q_r[np.flatnonzero(sound)[-1]]
@@ -354,11 +363,11 @@ class Continuation:
         return q_r
 
 
-def _warn(lost: Mask, why: ClosureError) -> None:
+def _warn(label: str, lost: Mask, why: ClosureError) -> None:
     first = ", ".join(map(str, np.argwhere(lost)[0]))
     warnings.warn(
-        f"{int(lost.sum())} of {lost.size} states are left out (nan), the first at [{first}]: "
-        f"{why}",
+        f"{label}: {int(lost.sum())} of {lost.size} states are left out (nan), the first at "
+        f"[{first}]: {why}",
         ClosureWarning,
-        stacklevel=5,
+        stacklevel=callers_level(),
     )

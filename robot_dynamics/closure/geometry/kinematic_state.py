@@ -116,7 +116,7 @@ class KinematicState:
     @cached_property
     def platform_pose(self) -> Floats:
         """(4, 4): the platform link's frame in the base frame."""
-        return _of_platform(self.functions.platform_pose)(self.q_r)
+        return self._of_platform(self.functions.platform_pose)(self.q_r)
 
     # --- velocity ---------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class KinematicState:
     @cached_property
     def J_C(self) -> Floats:
         """(6, n_r): v = J_C q̇_r (7)."""
-        return _of_platform(self.functions.J_C)(self.q_r)
+        return self._of_platform(self.functions.J_C)(self.q_r)
 
     @cached_property
     def J_R(self) -> Floats:
@@ -195,7 +195,7 @@ class KinematicState:
     @cached_property
     def J_C_rate(self) -> Floats:
         """(6, n_r): J̇_C in a = J_C q̈_r + J̇_C q̇_r."""
-        return _of_platform(self.functions.J_C_rate)(self.q_r, self.qd_r)
+        return self._of_platform(self.functions.J_C_rate)(self.q_r, self.qd_r)
 
     @cached_property
     def J_R_rate(self) -> Floats:
@@ -221,7 +221,7 @@ class KinematicState:
             return np.asarray(np.linalg.inv(self.J[..., self.functions.actuated :]), dtype=float)
         except np.linalg.LinAlgError:
             raise ClosureError(
-                "closure: singular: the motors don't hold the passive joints here",
+                f"{self._label}: closure: singular: the motors don't hold the passive joints here",
                 name="closure",
                 value=self.q_r.tolist(),
                 expected="a configuration away from singularities",
@@ -231,6 +231,19 @@ class KinematicState:
     def _A_inverse(self) -> Floats:
         """The pseudo-inverse of A, the columns of the joints that are neither driven nor sensed."""
         return np.asarray(np.linalg.pinv(self.J[..., self.functions.known :]), dtype=float)
+
+    @property
+    def _label(self) -> str:
+        return self.functions.geometry.described.label
+
+    def _of_platform(self, function: Callable[..., Floats] | None) -> Callable[..., Floats]:
+        if function is None:
+            raise ClosureError(
+                f"{self._label}: platform: the description names none; add `platform: <link>`",
+                name="platform",
+                expected="a link's name",
+            )
+        return function
 
 
 def _transposed(matrix: Floats) -> Floats:
@@ -245,13 +258,3 @@ def _below_identity(lower: Floats) -> Floats:
 def _below_zeros(lower: Floats) -> Floats:
     k = lower.shape[-1]
     return np.concatenate([np.zeros((*lower.shape[:-2], k, k)), lower], axis=-2)
-
-
-def _of_platform(function: Callable[..., Floats] | None) -> Callable[..., Floats]:
-    if function is None:
-        raise ClosureError(
-            "platform: the description names none; add `platform: <link>`",
-            name="platform",
-            expected="a link's name",
-        )
-    return function

@@ -5,32 +5,81 @@ All vectors are in the base frame. A frame's Jacobians say v = V q̇ (of its ori
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import cached_property
 
-from ...mechanism import Attachment, Mechanism
+import numpy as np
+
+from ...mechanism import Attachment, Mechanism, Pose
 from ...scalar import Array, array, cross, rotation_z, zeros
 
+Column = Callable[[int], Array]
+"""The column (3,) of one joint"""
+_NOTHING = zeros(3)
 
-@dataclass(frozen=True, eq=False)
+
 class FrameMotion:
-    """One frame at one q; the rates are zero where no qd was given."""
+    """One frame at one q; the rates are zero where no qd was given. What nobody asks for is not
+    computed."""
 
-    rotation: Array
-    """(3, 3)"""
-    point: Array
-    """(3,), m"""
-    V: Array
-    """(3, n)"""
-    W: Array
-    """(3, n)"""
-    velocity: Array
-    """(3,), m/s"""
-    omega: Array
-    """(3,), rad/s"""
-    V_rate: Array
-    """(3, n)"""
-    W_rate: Array
-    """(3, n)"""
+    def __init__(self, tree: TreeMotion, i: int, pose: Pose):
+        R, w = tree.R[i], tree.w[i]
+        arm = R @ pose.translation
+        self.rotation: Array = R @ pose.rotation
+        """(3, 3)"""
+        self.point: Array = tree.p[i] + arm
+        """(3,), m"""
+        self.velocity: Array = tree.v[i] + cross(w, arm)
+        """(3,), m/s"""
+        self.omega: Array = w
+        """(3,), rad/s"""
+        self._tree, self._i = tree, i
+
+    @cached_property
+    def V(self) -> Array:
+        """(3, n)"""
+        # ∂p/∂q_j = z × (p - p_j) of a joint that turns, z of one that slides
+        return self._joined(
+            lambda j: cross(self._tree.z[j], self._lever(j)), lambda j: self._tree.z[j]
+        )
+
+    @cached_property
+    def W(self) -> Array:
+        """(3, n)"""
+        return self._joined(lambda j: self._tree.z[j], None)
+
+    @cached_property
+    def V_rate(self) -> Array:
+        """(3, n)"""
+        tree = self._tree
+        # by the product rule
+        return self._joined(
+            lambda j: (
+                cross(tree.z_rate[j], self._lever(j)) + cross(tree.z[j], self.velocity - tree.v[j])
+            ),
+            lambda j: tree.z_rate[j],
+        )
+
+    @cached_property
+    def W_rate(self) -> Array:
+        """(3, n)"""
+        return self._joined(lambda j: self._tree.z_rate[j], None)
+
+    def _lever(self, j: int) -> Array:
+        return np.asarray(self.point - self._tree.p[j])
+
+    def _joined(self, turning: Column, sliding: Column | None) -> Array:
+        """Σ_j column_j S_j over the joints that carry the frame's link."""
+        S = self._tree.S
+        columns: dict[int, Array] = {}
+        for j in self._tree.path(self._i):
+            column = turning if self._tree.tree.links[j].joint.turns else sliding
+            if column is None:
+                continue
+            for k in map(int, np.flatnonzero(S[j])):
+                part = column(j) * S[j, k]
+                columns[k] = columns[k] + part if k in columns else part
+        return array([columns.get(k, _NOTHING) for k in range(S.shape[1])]).reshape(-1, 3).T
 
 
 class TreeMotion:
@@ -74,38 +123,9 @@ class TreeMotion:
 
     def frame(self, attachment: Attachment) -> FrameMotion:
         """The motion of a frame on a link."""
-        i = self.index[attachment.link]
-        R, w = self.R[i], self.w[i]
-        arm = R @ attachment.pose.translation
-        point, velocity = self.p[i] + arm, self.v[i] + cross(w, arm)
-        n = len(self.tree.links)
-        V, W, V_rate, W_rate = ([zeros(3)] * n for _ in range(4))
-        for j in self._path(i):
-            z, z_rate = self.z[j], self.z_rate[j]
-            if self.tree.links[j].joint.turns:
-                lever, lever_rate = point - self.p[j], velocity - self.v[j]
-                # ∂p/∂q_j = z × (p - p_j) and its rate, by the product rule
-                V[j], W[j] = cross(z, lever), z
-                V_rate[j] = cross(z_rate, lever) + cross(z, lever_rate)
-                W_rate[j] = z_rate
-            else:
-                V[j], V_rate[j] = z, z_rate
+        return FrameMotion(self, self.index[attachment.link], attachment.pose)
 
-        def joined(columns: list[Array]) -> Array:
-            return array(columns).reshape(n, 3).T @ self.S
-
-        return FrameMotion(
-            R @ attachment.pose.rotation,
-            point,
-            joined(V),
-            joined(W),
-            velocity,
-            w,
-            joined(V_rate),
-            joined(W_rate),
-        )
-
-    def _path(self, i: int) -> list[int]:
+    def path(self, i: int) -> list[int]:
         """The joints that carry link i."""
         path = []
         while i >= 0:

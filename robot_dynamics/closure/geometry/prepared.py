@@ -31,7 +31,7 @@ def mended(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver, list[Mendabl
     complaints: list[Mendable] = []
     while True:
         try:
-            with said_of(mechanism.source):
+            with said_of(mechanism.label):
                 return mechanism, ClosureSolver(LoopGeometry.of(mechanism)), complaints
         except Mendable as complaint:
             complaints.append(complaint)

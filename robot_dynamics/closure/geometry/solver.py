@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import ClosureError, InputError, wrong
+from ...errors import ClosureError, InputError, said_of, wrong
 from ...mechanism import Pose
 from ...scalar import Floats
 from .curvature import Curvature
@@ -74,12 +74,16 @@ class ClosureSolver:
             ClosureError: the loops can't be closed there on the assembly mode of start, or not in
                 so few steps.
         """
+        with said_of(self.geometry.described.label):
+            return self._forward(known, start, most)
+
+    def _forward(self, known: Floats, start: Floats, most: int) -> Floats:
         k, a = len(known), self.functions.actuated
         if k == len(start):
             return known.copy()
         square = k == a
         # where the motors say it is, the sensors correct but little
-        start = self._settled(start) if square else self.forward(known[:a], start, most)
+        start = self._settled(start) if square else self._forward(known[:a], start, most)
         way = self.way(start[:k], known)
         path = (
             MotorPath(self.functions, self._curvature, start, way)
@@ -133,6 +137,10 @@ class ClosureSolver:
             ClosureError: the platform can't get there from start, or there is no platform.
             InputError: not a pose.
         """
+        with said_of(self.geometry.described.label):
+            return self._inverse(pose, start)
+
+    def _inverse(self, pose: Pose | ArrayLike, start: KinematicState | None) -> KinematicState:
         target = _pose(pose)
         before = self.home if start is None else start
         size = self._size
