@@ -178,6 +178,11 @@ class MovingBase:
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion, n: int
     ) -> tuple[Floats, Floats, Floats]:
         """q, qd, qdd (…, 6 + n) on the six joints."""
+        if motion.specific_force is not None and not self._has_gravity:
+            raise wrong(
+                InputError, "base_motion", "specific_force, which has gravity in it, without the "
+                "term gravity", "linear_acceleration",
+            )  # fmt: skip
         felt = motion.felt(self._gravity)
         turning = np.asarray(motion.angular_velocity)
         x, y, z = np.moveaxis(turning, -1, 0)

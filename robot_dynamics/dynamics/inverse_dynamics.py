@@ -196,8 +196,7 @@ class InverseDynamics:
                 singularity.
         """
         if base_motion is not None:
-            with self._changing:
-                tau = self._moving_base().torques(q, qd, qdd, base_motion, self.closed)
+            tau = self._moving_base().torques(q, qd, qdd, base_motion, self.closed)
             if wrenches:
                 # what they take of the torques depends on where the links are alone
                 tau = tau + self(q, qd, qdd, wrenches=wrenches) - self(q, qd, qdd)
@@ -358,21 +357,23 @@ class InverseDynamics:
         return result if out is None else put(out, result)
 
     def _moving_base(self) -> MovingBase:
-        """The caller holds `_changing`."""
         robot = self._robot
         if not robot.moving:
-            tree, moving = _tree(robot), self._moving
-            try:
-                made = moving.over(tree, robot.mechanism) if moving else None
-            except Recompile:
-                made = None
-            if made is None:
-                names = ("rotors", "terms", "friction_smoothing", "backend", "threads")
-                options = {name: self._options[name] for name in names}
-                made = MovingBase(tree, robot.mechanism, self.formulation, **options)
-            robot.moving.append(made)
-            self._moving = made
+            with self._changing:
+                self._moving = self._with_moving_base(robot)
+                robot.moving.append(self._moving)
         return robot.moving[0]
+
+    def _with_moving_base(self, robot: _Robot) -> MovingBase:
+        tree = _tree(robot)
+        if self._moving is not None:
+            try:
+                return self._moving.over(tree, robot.mechanism)
+            except Recompile:
+                pass
+        names = ("rotors", "terms", "friction_smoothing", "backend", "threads")
+        options = {name: self._options[name] for name in names}
+        return MovingBase(tree, robot.mechanism, self.formulation, **options)
 
     def _tree_of(self, robot: _Robot) -> Tree:
         if not robot.tree:
@@ -504,10 +505,9 @@ class InverseDynamics:
             InputError: a wrong shape.
         """
         if base_motion is not None:
-            with self._changing:
-                return self._moving_base().motor_torques(
-                    q, qd, qdd, base_motion, self.closed, self.actuated_names
-                )
+            return self._moving_base().motor_torques(
+                q, qd, qdd, base_motion, self.closed, self.actuated_names
+            )
         robot = self._robot
         if isinstance(robot.chain, OpenChain):
             tau = robot.torques(q, qd, qdd)

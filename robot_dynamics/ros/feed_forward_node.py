@@ -14,9 +14,9 @@ from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_sensor_data
 from rclpy.qos_overriding_options import QoSOverridingOptions
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from ..description import load
 from ..errors import InputError, listed, one_line, wrong
@@ -85,6 +85,10 @@ class FeedForwardNode(Managed):
         # what comes seldom; or else is awake, and heard at once
         self._hear(InertiaStamped, "~/payload", self._on_payload, 10)
         self._hear(WrenchStamped, "~/wrench", self._on_wrench, qos_profile_sensor_data)
+        self._hear(Imu, "~/base_imu", self._on_imu, qos_profile_sensor_data)
+        self._hear(
+            MultiDOFJointTrajectory, "~/base_motion", self._on_base_motion, qos_profile_sensor_data
+        )
         if not settings.description:
             self._hear(String, "robot_description", self._on_description, LATCHED)
         self._listen_to_controllers(settings)
@@ -205,6 +209,12 @@ class FeedForwardNode(Managed):
         link = self.controller.wrench(message, self._now())
         if link is not None:
             self._changes.push(link)
+
+    def _on_imu(self, message: Imu) -> None:
+        self.controller.imu(message, self._now())
+
+    def _on_base_motion(self, message: MultiDOFJointTrajectory) -> None:
+        self.controller.base_motion(message, self._now())
 
     def _adopt(self, model: Model) -> None:
         old = self.controller.model

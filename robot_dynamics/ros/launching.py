@@ -59,6 +59,11 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
             "ros2_control's effort controller: torques go to <controller>/commands",
         ),
         argument("namespace", "", "of the nodes and of the controller"),
+        argument(
+            "base_imu",
+            "",
+            "topic of an IMU on a base that something else moves; empty: <node>/base_imu",
+        ),
         argument("params_file", PARAMETERS, "parameters of the nodes"),
         argument("sim", "false", "start a simulated robot in place of a real one", **yes_or_no),
         argument(
@@ -116,6 +121,9 @@ def _nodes(context: LaunchContext) -> list[Node]:
             parameters[name] = is_true(name)
     use_sim_time = {"use_sim_time": is_true("use_sim_time")}
     efforts = f"{value('controller')}/commands"
+    remapped = [("~/commands", efforts)]
+    if value("base_imu"):
+        remapped.append(("~/base_imu", value("base_imu")))
     level = value("log_level")
     common = {"namespace": value("namespace"), "output": "screen"}
     ours = {
@@ -136,7 +144,7 @@ def _nodes(context: LaunchContext) -> list[Node]:
             executable="feed_forward",
             name="feed_forward",
             parameters=[*from_file, use_sim_time, chosen],
-            remappings=[("~/commands", efforts)],
+            remappings=remapped,
             **ours,
         )
     ]

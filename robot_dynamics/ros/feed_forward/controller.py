@@ -2,7 +2,8 @@
 
     states ───→ States ───┐
     commands ─→ Commands ─┼→ Law ─→ Outlet ─→ torques
-    wrenches ─→ Wrenches ─┘
+    wrenches ─→ Wrenches ─┤
+    base ─────→ Base ─────┘
 
 What comes in is checked by a door of its own; what happens when something ends is decided here.
 """
@@ -18,6 +19,7 @@ import numpy as np
 from ...errors import ClosureError, RobotDynamicsError
 from ...scalar import Floats
 from . import efforts
+from .base import IMU, MOTION, Base
 from .commands import Commands
 from .joint_states import JointStateReader
 from .law import Law
@@ -48,7 +50,7 @@ class FeedForward:
         settings: may be replaced while it runs.
         model: what computes, or None until there is a robot.
         tally: what was refused, and what else happened.
-        states, commands, wrenches: what came in.
+        states, commands, wrenches, base: what came in.
         outlet: what went out.
         residual: what the model does not explain of the measured torques, where it is asked for.
     """
@@ -65,9 +67,10 @@ class FeedForward:
         self.states = States()
         self.commands = Commands(self.tally)
         self.wrenches = Wrenches(self.tally)
+        self.base = Base()
         self.outlet = Outlet(self.tally, steady)
         self.residual = Residual() if settings.residual else None
-        self._law = Law(self.states, self.wrenches)
+        self._law = Law(self.states, self.wrenches, self.base)
         self._ticked = 0
 
     # The robot
@@ -92,6 +95,7 @@ class FeedForward:
         """States and commands of the robot before are none of this one's."""
         self._law.last_q = None
         self.commands.forget()
+        self.base.clear()
         self.states.fit(self.model)
         self.outlet.fit()
         if self.residual is not None:
@@ -134,6 +138,7 @@ class FeedForward:
         states, settings = self.states, self.settings
         residual.at = None
         try:
+            self.base.move(model, settings, now)
             known = self._law.pushed(model, settings, states.q, now) if self.wrenches.on else 0.0
             residual.update(
                 states.message.name, states.message.effort, model, states.q, states.qd, time,
@@ -162,6 +167,20 @@ class FeedForward:
             self.tally.refuse("wrench", error)
             return None
         return link if link in self.wrenches.on and link not in wish.pushed else None
+
+    def imu(self, message: Any, now: int) -> None:
+        """An Imu came: how the base moves."""
+        try:
+            self.base.take_imu(message, self._robot, self.settings, now)
+        except RobotDynamicsError as error:
+            self.tally.refuse(IMU, error)
+
+    def base_motion(self, message: Any, now: int) -> None:
+        """A MultiDOFJointTrajectory of one point came: how the base moves."""
+        try:
+            self.base.take_motion(message, self._robot, self.settings, now)
+        except RobotDynamicsError as error:
+            self.tally.refuse(MOTION, error)
 
     def fill(self, message: Any, now: int) -> None:
         """Give the points of a JointTrajectory for another controller their torques.
@@ -267,6 +286,7 @@ class FeedForward:
         self.wrenches.clear()
         self.tally.note("clock", what, f"the clock {what}: {over} over; send a new one", anew=True)
         output = self._stopped(now)
+        self.base.clear()
         self.outlet.at = now
         return output
 
@@ -346,7 +366,8 @@ class FeedForward:
         q = self.states.q if measured else self._law.last_q
         if q is None:
             return None
-        return self._published(self._law.resting(model, q), time, now, at_rest=True)
+        torques = self._law.resting(model, self.settings, q, now)
+        return self._published(torques, time, now, at_rest=True)
 
     def _published(
         self, torques: Floats, time: int, now: int, *, at_rest: bool = False, last: bool = False

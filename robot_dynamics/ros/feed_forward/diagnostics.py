@@ -116,7 +116,9 @@ class Diagnosis:
         if controller.model is not None:
             found, warnings = closure(controller.model)
             rest, unexplained = residual(controller)
-            values, warnings = values | found | rest, warnings + unexplained
+            moved, unknown = base(controller, now)
+            values |= found | rest | moved
+            warnings = warnings + unexplained + unknown
             if warnings and level < ERROR:
                 level, message = WARN, "; ".join([*warnings, *([message] if level else [])])
         return Report(level, message, values)
@@ -179,6 +181,21 @@ def residual(controller: FeedForward) -> tuple[dict[str, str], list[str]]:
         f"residual of {norm:.4g}, most of it at {most!r}, beyond {threshold:g}: a collision, a "
         "payload, or a wrong model"
     ]
+
+
+def base(controller: FeedForward, now: int) -> tuple[dict[str, str], list[str]]:
+    """(values, warnings) about a base that something else moves."""
+    if controller.model is None or not controller.model.moved:
+        return {}, []
+    known = controller.base
+    values = {
+        "base motion from": f"~/{known.source}" if known.source else "",
+        "base motion age (s)": known.age(now),
+    }
+    if known.late is not None:
+        values["derived angular acceleration is late by (s)"] = f"{known.late:.4f}"
+    problem = known.problem(controller.settings, now)
+    return values, [f"no torques: {problem}"] if problem else []
 
 
 def closure(model: Model) -> tuple[dict[str, str], list[str]]:

@@ -45,8 +45,10 @@ def fill(
             carries effort already.
     """
     side = model.wish.settings.side
-    if model.sensors is not None or side != "joint":
+    if model.sensors is not None or side != "joint" or model.moved:
         what = "side: joint" if side != "joint" else "sensed: false"
+        if model.moved:
+            what = "a base that stands still: how it will move nobody knows"
         raise RefusedError("not for this node", f"trajectories with effort need {what}")
     for k, point in enumerate(message.points):
         if len(point.effort):

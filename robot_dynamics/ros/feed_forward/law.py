@@ -1,6 +1,8 @@
 """The torques of a state that is wanted, where the robot is seen or wanted to be.
 
 τ = model(q, q̇, q̈_d) − Σ Jᵀ w + K_p (q_d − q) + K_d (q̇_d − q̇)
+
+The model's base moves as it does now, and rests in torques that stay behind.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...scalar import Floats
+from .base import Base
 from .joint_states import all_finite
 from .limits import check_torques
 from .model import Model
@@ -21,28 +24,30 @@ class Law:
     """What goes into the torques, from all that came in.
 
     Args:
-        states, wrenches: the newest ones.
+        states, wrenches, base: the newest ones.
 
     Attributes:
         last_q: (k,) where there were torques last: there the robot can be left at rest; None:
             there were none.
     """
 
-    def __init__(self, states: States, wrenches: Wrenches):
-        self._states, self._wrenches = states, wrenches
+    def __init__(self, states: States, wrenches: Wrenches, base: Base):
+        self._states, self._wrenches, self._base = states, wrenches, base
         self.last_q: Floats | None = None
 
     def following(self, model: Model, settings: Settings, desired: Desired, now: int) -> Floats:
         """Torques (m,) of a desired state.
 
         Raises:
-            RefusedError: a state is missing, or the torques are beyond the robot.
+            RefusedError: a state or the base's motion is missing, or the torques are beyond the
+                robot.
             RobotDynamicsError: the mechanism cannot have this state.
         """
         states = self._states
         q, qd = states.q, states.qd
         if not settings.measured:
             q, qd = self._wanted(desired, now, settings.max_age)
+        self._base.move(model, settings, now)
         torques = model(q, qd, desired.qdd)
         if settings.max_acceleration and all_finite(torques):
             check_torques(model, settings.max_acceleration, q, qd, torques)
@@ -67,12 +72,14 @@ class Law:
             return desired.q, desired.qd
         return np.concatenate([desired.q, q]), np.concatenate([desired.qd, qd])
 
-    def resting(self, model: Model, q: Floats) -> Floats:
-        """Torques (m,) that carry the robot at rest at q (k,).
+    def resting(self, model: Model, settings: Settings, q: Floats, now: int) -> Floats:
+        """Torques (m,) that carry the robot at rest at q (k,), on a base that may move.
 
         Raises:
+            RefusedError: the base's motion is missing.
             RobotDynamicsError: the mechanism cannot have this state.
         """
+        self._base.move(model, settings, now)
         torques = model.at_rest(q)
         self.last_q = q
         return torques
@@ -85,6 +92,7 @@ class Law:
         """
         if settings.on_timeout == "stop" or self.last_q is None:
             return np.zeros(len(model.outputs))
+        self._base.leave(model)
         return model.at_rest(self.last_q)
 
     def last_words(self, model: Model, settings: Settings) -> Floats | None:
@@ -93,5 +101,6 @@ class Law:
         if settings.on_timeout == "stop" or q is None:
             return np.zeros(len(model.outputs))
         still = np.zeros((1, len(q)))
-        torques = model.along(q[None], still, still[:, : len(model.joints)])[0]
+        base = self._base.still if model.moved else None
+        torques = model.along(q[None], still, still[:, : len(model.joints)], base)[0]
         return np.clip(torques, -model.limits, model.limits) if all_finite(torques) else None

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...dynamics import InverseDynamics
+from ...dynamics import BaseMotion, InverseDynamics
 from ...dynamics.motors import gear_matrix
 from ...errors import InputError, choices, listed, wrong
 from ...mechanism import Inertial, Mechanism
 from ...scalar import Floats
 from .feedback import Feedback
 from .parameters import Settings
+from .refusal import RefusedError
 from .sensors import Sensors
 
 
@@ -43,12 +44,20 @@ class Wish:
         return cls(mechanism, settings, carried, pushed & links)
 
     @property
+    def moved(self) -> bool:
+        """Does something else move the base?"""
+        chosen = self.settings.moving_base
+        return chosen == "always" or (
+            chosen == "described" and self.mechanism.base_motion is not None
+        )
+
+    @property
     def dynamics_key(self) -> tuple[object, ...]:
         """What kernels are compiled for: payloads are parameters of theirs, the rest is wiring."""
         s = self.settings
         mechanism, terms = id(self.mechanism), frozenset(s.terms)
-        closure = s.sensed, s.condition_limit
-        return mechanism, s.formulation, s.rotors, terms, s.friction_smoothing, closure, self.pushed
+        around = s.sensed, s.condition_limit, self.moved, self.pushed
+        return mechanism, s.formulation, s.rotors, terms, s.friction_smoothing, around
 
 
 class Model:
@@ -64,6 +73,8 @@ class Model:
         periodic: (n,) which of the joints may turn forever.
         slew: (m,) largest changes of the torques, N·m/s or N/s; None: no limit.
         feedback: the PD loop; None: there is none.
+        moved: does something else move the base?
+        base: how it moves now, where that is so; None: nobody knows.
         limits: (m,) largest magnitudes of the torques: `effort_limits`, else the description's;
             infinity where nothing is known.
 
@@ -116,6 +127,8 @@ class Model:
         self._out = np.array([actuated.index(name) for name in self.joints], dtype=np.intp)
         self._q, self._qd, self._qdd = np.zeros((3, len(names)))
         self.sensors = Sensors(mechanism, settings.sensor_tolerance) if settings.sensed else None
+        self.moved = wish.moved
+        self.base: BaseMotion | None = BaseMotion()
         self._to_motors: Floats | None = None
         if settings.side != "joint":
             columns = [mechanism.joint_names.index(name) for name in actuated]
@@ -123,6 +136,7 @@ class Model:
             gears = gear_matrix(mechanism)[:, columns]
             self._to_motors = np.asarray(np.linalg.pinv(gears, rcond=1e-12), dtype=float)
         self._warm_up()
+        self.base = None
         for name, position in locked.items():
             self._q[column[name]] = position
 
@@ -150,7 +164,7 @@ class Model:
         """Build all that is built with the first call, and see that there are torques at home."""
         closed = self.dynamics.closed
         q = np.zeros(len(self._q)) if closed is None else closed.home.q_r[: len(self._q)]
-        self._torques(q, np.zeros_like(q), np.zeros_like(q))
+        self._torques(q, np.zeros_like(q), np.zeros_like(q), self._base())
         self._taken(q, dict.fromkeys(self.wish.pushed, np.zeros(6)))
 
     def _fitted(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
@@ -289,14 +303,21 @@ class Model:
             self._qdd[self._passive] = self.sensors.accelerations(
                 self._qd[self._actuated], self._qdd[self._actuated]
             )
-        return self._torques(self._q, self._qd, self._qdd)
+        return self._torques(self._q, self._qd, self._qdd, self._base())
 
-    def _torques(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+    def _base(self) -> BaseMotion | None:
+        if self.moved and self.base is None:
+            raise RefusedError("no base motion", "nobody knows how the base moves")
+        return self.base if self.moved else None
+
+    def _torques(
+        self, q: Floats, qd: Floats, qdd: Floats, base: BaseMotion | None = None
+    ) -> Floats:
         side = self.wish.settings.side
         if side == "joint":
-            torques: Floats = self.dynamics(q, qd, qdd)[self._out]
+            torques: Floats = self.dynamics(q, qd, qdd, base_motion=base)[self._out]
             return torques
-        motors = self.dynamics.motor_torques(q, qd, qdd)
+        motors = self.dynamics.motor_torques(q, qd, qdd, base_motion=base)
         return motors.drive if side == "drive" else motors.gear
 
     def taken_by(self, wrenches: Mapping[str, Floats], q: Floats) -> Floats:
@@ -327,21 +348,25 @@ class Model:
         torques: Floats = tau[self._out] if self._to_motors is None else tau @ self._to_motors
         return torques
 
-    def along(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+    def along(self, q: Floats, qd: Floats, qdd: Floats, base: BaseMotion | None = None) -> Floats:
         """Torques (s, m) of `outputs` at s states of a motion; NaN where there is no such state.
 
         Where the robot is (the way that a closed one has gone) does not change, and any thread may
         call it. Joints that are sensed have no accelerations.
 
+        Args:
+            base: how the base moves, where something else moves it.
+
         Raises:
             RobotDynamicsError: see `InverseDynamics`.
         """
-        states = np.tile(self._q, (len(q), 1)), *np.zeros((2, len(q), len(self._q)))
+        rest = np.zeros((len(q), len(self._q)))
+        states = np.tile(self._q, (len(q), 1)), rest, rest.copy()
         states[0][:, self._read], states[1][:, self._read] = q, qd
         states[2][:, self._driven] = qdd
         if self.wish.settings.side != "joint":
-            return self._torques(*states)
-        torques: Floats = self.dynamics(*states)[:, self._out]
+            return self._torques(*states, base=base)
+        torques: Floats = self.dynamics(*states, base_motion=base)[:, self._out]
         return torques
 
     def at_rest(self, q: Floats) -> Floats:

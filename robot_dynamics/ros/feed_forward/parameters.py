@@ -111,6 +111,54 @@ PARAMETERS = (
         maximum=1000.0,
     ),
     Parameter(
+        "moving_base",
+        "string",
+        "described",
+        "",
+        "does something else move the base, as `~/base_imu` or `~/base_motion` tells? described: "
+        "where the description has `base_motion`",
+        choices=("described", "always", "never"),
+    ),
+    Parameter(
+        "base_imu_pose",
+        "double_array",
+        (),
+        "m and rad",
+        "x, y, z, roll, pitch and yaw of the IMU in the frame of the base; not set: its `frame_id` "
+        "is the base, or a link that is fixed to it",
+        at_once=True,
+    ),
+    Parameter(
+        "base_gravity",
+        "string",
+        "accelerometer",
+        "",
+        "what of an IMU tells the base's acceleration and gravity: its accelerometer, or for "
+        "gravity alone its orientation, the base not accelerating",
+        choices=("accelerometer", "orientation"),
+        at_once=True,
+    ),
+    Parameter(
+        "base_angular_acceleration",
+        "string",
+        "zero",
+        "",
+        "with an IMU, which measures none: take zero, or derive it from the angular velocity by "
+        "`derivative_filter`",
+        choices=("zero", "derive"),
+        at_once=True,
+    ),
+    Parameter(
+        "base_timeout",
+        "double",
+        0.1,
+        "s",
+        "a motion of the base that is older than this makes no torques",
+        minimum=0.001,
+        maximum=60.0,
+        at_once=True,
+    ),
+    Parameter(
         "autostart",
         "bool",
         True,
@@ -420,6 +468,11 @@ class Settings:
     description: str
     lock_description: bool
     gravity: tuple[float, ...]
+    moving_base: str
+    base_imu_pose: tuple[float, ...]
+    base_gravity: str
+    base_angular_acceleration: str
+    base_timeout: float
     autostart: bool
     formulation: str
     rotors: str
@@ -472,6 +525,10 @@ class Settings:
         _ = settings.locked
         if settings.gravity and len(settings.gravity) != 3:
             raise wrong(InputError, "gravity", list(settings.gravity), "three numbers: x, y and z")
+        pose = settings.base_imu_pose
+        if pose and not (len(pose) == 6 and all(map(math.isfinite, pose))):
+            expected = "six finite numbers: x, y, z, roll, pitch and yaw"
+            raise wrong(InputError, "base_imu_pose", list(pose), expected)
         return settings
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
