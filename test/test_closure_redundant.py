@@ -180,6 +180,17 @@ def test_it_does_not_matter_which_leg_carries_a_platform_in_space(name, loop):
     assert_same_model([ClosedChain(each, sensed=True) for each in (mechanism, other)], 0)
 
 
+def test_wrists_whose_angles_were_rounded_are_wrists(tmp_path):
+    """Two hinges that cross at 1.5708 rad are a universal joint, on whichever leg."""
+    text = (CONFIG / "delta.yaml").read_text()
+    (tmp_path / "rounded.yaml").write_text(text.replace("pi/2", "1.5708"))
+    exact = ClosedChain(rd.load(CONFIG / "delta.yaml"), sensed=True)
+    rounded = on_another_leg(rd.load(tmp_path / "rounded.yaml"), "U3")
+    given = state_of([exact], 0)
+    assert exact.forward(given[0]).residual > OFF / 100
+    assert relative(ClosedChain(rounded, sensed=True)(*given), exact(*given)) < 3e-5
+
+
 def test_rd_derive_gives_the_same_model():
     mechanism = rd.load(CONFIG / "rrr.yaml")
     chain, model = ClosedChain(mechanism, sensed=True), derive(mechanism)

@@ -24,6 +24,8 @@ written as 1.5708 does not make an independent row out of a redundant one."""
 HOME_TOLERANCE = 0.05
 """How far `home` may miss closure, in shares of the mechanism's size or in rad: rounding and a
 rough reading from a drawing are corrected; beyond, it is searched for, and that is said."""
+NO_LEVER = 1e-3
+"""Levers below this share of the longest do not count for the mechanism's size"""
 LEFT_OUT_TOLERANCE = 1e-3
 """How far a row that was left out as redundant may be violated, in the same measure"""
 NEIGHBOURS = 6
@@ -147,7 +149,8 @@ def _scales(geometry: LoopGeometry, rows: tuple[Row, ...], J: Floats) -> tuple[F
     turns = np.array([tree.joint(name).turns for name in names], dtype=bool)
     lengths = np.array([row.is_length for row in rows], dtype=bool)
     levers = abs(J[np.ix_(lengths, turns)]).ravel()
-    levers = levers[levers > 1e-9]
+    # not those that are there by rounding
+    levers = levers[levers > NO_LEVER * max(levers, default=0.0)]
     size = float(np.sqrt(np.mean(levers**2))) if len(levers) else 1.0
     return np.where(lengths, 1 / size, 1.0), np.where(turns, 1.0, size)
 
