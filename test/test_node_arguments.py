@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 
 from robot_dynamics.ros.arguments import answered
@@ -24,7 +26,8 @@ def test_help_is_given(line, capsys):
     ("line", "words"),
     [
         ("-p description:=a.urdf", "feed_forward --ros-args -p description:=a.urdf"),
-        ("description:=a.urdf", "--ros-args"),
+        ("description:=a.urdf", "feed_forward --ros-args -p description:=a.urdf"),
+        ("~/commands:=/arm/commands", "feed_forward --ros-args -r ~/commands:=/arm/commands"),
         ("--params-file a.yaml", "feed_forward --ros-args --params-file a.yaml"),
         ("robots/a.urdf", "feed_forward --ros-args -p description:=robots/a.urdf"),
         ("--ros-args -p rate:=5.0 -- b.yaml", "-p description:=b.yaml"),
@@ -34,3 +37,13 @@ def test_what_is_no_argument_is_answered_in_one_line_with_what_was_meant(line, w
     assert answered("feed_forward", line.split()) == 2
     (told,) = capsys.readouterr().err.splitlines()
     assert words in told
+
+
+@pytest.mark.parametrize("name", ["simulated_robot", "trajectory_source"])
+@pytest.mark.parametrize(("line", "code"), [("--help", 0), ("a.yaml", 2), ("-p rate:=5.0", 2)])
+def test_the_other_executables_answer_likewise(name, line, code, capsys):
+    main = importlib.import_module(f"robot_dynamics.ros.{name}").main
+    assert main(line.split()) == code
+    found = capsys.readouterr()
+    assert f"{name} --ros-args -p" in found.out + found.err
+    assert "Traceback" not in found.err

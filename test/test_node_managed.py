@@ -90,6 +90,11 @@ def test_a_manager_takes_it_through_its_states_and_only_an_active_one_has_torque
         assert take(partner, "cleanup")
         assert state(partner) == "unconfigured"
         assert not take(partner, "activate")
+        partner.until(
+            lambda: "unconfigured: no transition 3 from here" in partner.log, "the reason"
+        )
+        unknown = ChangeState.Request(transition=Transition(label="acti\nvate"))
+        assert not partner._call(ChangeState, "change_state", unknown).success
         assert take(partner, "configure")
         assert take(partner, "activate")
         torques(partner)

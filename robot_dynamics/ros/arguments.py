@@ -9,19 +9,32 @@ from ..errors import one_line, shown
 
 USAGE = """usage: {name} --ros-args [-p PARAMETER:=VALUE ...] [--params-file FILE] [-r FROM:=TO ...]
 
-  {name} --ros-args -p description:=/path/to/robot.urdf
-  {name} --ros-args -r ~/commands:=/effort_controller/commands
-                                     (the robot comes from robot_description)
+{examples}
 
-Parameters and topics are in docs/node.md; `ros2 param list` and `ros2 param describe` tell them of
-a node that runs."""
+`ros2 param list` and `ros2 param describe` tell the parameters of a node that runs; they and the
+topics of feed_forward are in docs/node.md."""
+
+EXAMPLES = {
+    "feed_forward": (
+        "-p description:=/path/to/robot.urdf",
+        "-r ~/commands:=/effort_controller/commands   # the robot comes from robot_description",
+    ),
+    "simulated_robot": (
+        "-p description:=/path/to/robot.urdf -r ~/commands:=/effort_controller/commands",
+    ),
+    "trajectory_source": (
+        "-p file:=/path/to/motion.yaml -r joint_trajectory:=/feed_forward/command",
+    ),
+}
+
+_PATHS = {"trajectory_source": ("a motion", "file")}
 
 
 def answered(name: str, arguments: Sequence[str] | None) -> int | None:
     """Answer what are no arguments of ROS's.
 
     Args:
-        name: of the executable.
+        name: of the executable, one of `EXAMPLES`.
         arguments: of the command line; None: those of the process.
 
     Returns:
@@ -31,13 +44,19 @@ def answered(name: str, arguments: Sequence[str] | None) -> int | None:
     if not own:
         return None
     if {"--help", "-h"} & set(own):
-        print(USAGE.format(name=name))
+        lines = (f"  {name} --ros-args {example}" for example in EXAMPLES[name])
+        print(USAGE.format(name=name, examples="\n".join(lines)))
         return 0
     first = own[0]
-    if first.startswith("-") or ":=" in first:
+    if first[0] == "-":
         hint = f"arguments of ROS's stand behind --ros-args: {name} --ros-args {' '.join(own)}"
+    elif ":=" in first:
+        # to ROS 1 and to `ros2 launch` it would be one
+        flag = "-r" if first[0] in "/~_" else "-p"
+        hint = f"a parameter is set by -p, a name by -r: {name} --ros-args {flag} {first}"
     else:
-        hint = f"a robot is a parameter: {name} --ros-args -p description:={first}"
+        what, parameter = _PATHS.get(name, ("a robot", "description"))
+        hint = f"{what} is a parameter: {name} --ros-args -p {parameter}:={first}"
     print(f"{name}: {shown(first)} is not understood; {one_line(hint)}", file=sys.stderr)
     return 2
 

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from ..errors import RobotDynamicsError, one_line
+from .arguments import answered
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """The signals that end a process and can be handled: Ctrl-C, kill, a closed terminal, Ctrl-\\"""
@@ -84,8 +85,10 @@ def run(
 
     Returns:
         the exit code: 0 after a signal; 1 after one line on stderr, where it could not start or
-        failed.
+        failed; 2 for arguments that are none of ROS's.
     """
+    if (code := answered(name, arguments)) is not None:
+        return code
     ending = Ending()
     _open_standard_streams()
     import rclpy

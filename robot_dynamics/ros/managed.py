@@ -9,12 +9,13 @@ Its services are drowsy: they cost nothing while nobody asks.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 
-from ..errors import RobotDynamicsError, one_line
+from ..errors import RobotDynamicsError, one_line, shown
 from .drowsy import Drowsy
 
 
@@ -32,6 +33,8 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         self._alone = False
         Node.__init__(self, name)
         LifecycleNodeMixin.__init__(self, callback_group=self.drowsy)
+        service = self._service_change_state
+        service.callback = partial(self._on_change_state, service.callback)
 
     def configure(self) -> None:
         """Make everything ready."""
@@ -91,6 +94,22 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         """Of the state machine: back to the beginning."""
         self.is_active = False
         return self._step(self.cleanup)
+
+    def _on_change_state(self, change: Callable[..., Any], request: Any, response: Any) -> Any:
+        """A transition that is not possible now is refused: Jazzy's rclpy would raise an error, and
+        the node end by it."""
+        wish = request.transition
+        possible = {
+            label: number for number, label, *_ in self._state_machine.available_transitions
+        }
+        if wish.label in possible or (not wish.label and wish.id in possible.values()):
+            return change(request, response)
+        asked = wish.label or wish.id
+        self.get_logger().error(
+            f"{self.state}: no transition {shown(asked)} from here; possible: {', '.join(possible)}"
+        )
+        response.success = False
+        return response
 
     def _end(self) -> None:
         try:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .arguments import answered
 from .executable import run
 
 
@@ -18,8 +17,6 @@ def _load() -> Callable[[], Any]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the node until it is told to stop; returns the exit code."""
-    if (code := answered("feed_forward", arguments)) is not None:
-        return code
     return run("feed_forward", _load, arguments, lambda node: node.farewell())
 
 
