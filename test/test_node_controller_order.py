@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
 import rclpy
-from node_process import ROOT, Partner
+from node_process import ROOT, Partner, domain_of_ones_own
+from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
 
 import robot_dynamics as rd
+from robot_dynamics.ros.controller_order import ControllerOrder
 
 POLAR = str(ROOT / "config/polar.yaml")
 AT = {"theta1": (0.3, 0.2), "d2": (0.7, 0.1)}
@@ -79,3 +83,31 @@ def test_another_interface_or_order_is_refused_with_both_and_the_right_one_is_se
         "torques for a controller that fits",
         meanwhile=lambda: ask(controlled),
     )
+
+
+class WithoutTheRight(Node):
+    """What SROS 2 makes of a node whose policy does not let it ask."""
+
+    def create_client(self, *arguments, **more):
+        raise RuntimeError("failed to create client: denied")
+
+
+def test_a_controller_that_may_not_be_asked_gets_no_torques_and_the_reason_is_told():
+    with domain_of_ones_own() as domain:
+        context = rclpy.Context()
+        rclpy.init(context=context, domain_id=domain)
+        try:
+            node = WithoutTheRight("feed_forward", context=context)
+            controller = rclpy.create_node("effort_controller", context=context)
+            now = iter(range(10**6))
+            order = ControllerOrder(node, "/effort_controller/commands", lambda: float(next(now)))
+            deadline = time.monotonic() + 30
+            while not order.problem and time.monotonic() < deadline:
+                order.watch(["theta1"])
+                time.sleep(0.01)
+            assert "get_parameters can't be asked" in order.problem
+            assert "denied; allow it in the security policy" in order.problem
+            controller.destroy_node()
+            node.destroy_node()
+        finally:
+            rclpy.shutdown(context=context)

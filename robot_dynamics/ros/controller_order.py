@@ -10,7 +10,7 @@ from rcl_interfaces.msg import ParameterType, ParameterValue
 from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
 
-from ..errors import listed
+from ..errors import listed, one_line
 
 LOOK = 1.0
 """s between two looks for a controller that is not known yet, or does not fit"""
@@ -68,7 +68,14 @@ class ControllerOrder:
                 self._ask(service, now)
 
     def _ask(self, service: str, now: float) -> None:
-        self._client = self._node.create_client(GetParameters, service)
+        try:
+            self._client = self._node.create_client(GetParameters, service)
+        except RuntimeError as error:  # with SROS 2: no right to ask
+            self.problem = (
+                f"{service} can't be asked: {one_line(error)}; allow it in the security policy, or "
+                "set check_controller to false"
+            )
+            return
         self._future = self._client.call_async(GetParameters.Request(names=NAMES))
         self._asked = now
         if not self._answered:
