@@ -76,10 +76,11 @@ def _reference(mechanism: Mechanism) -> tuple[tuple[Floats, Floats, Floats], Flo
         closed = ClosedChain(mechanism, terms=(), backend="python")
         q = closed.home.q_r[:n] + NEAR_HOME * q
         names = tree.joint_names
-        over_tree = tree_state(closed, q, qd, qdd, names)
+        q_r = closed.configuration(q)
+        over_tree = tree_state(closed, q_r, qd, qdd, names)
         # τ = Tᵀ τ_tree
         order = [closed.coordinate_names.index(name) for name in names]
-        T = closed.on_motors(closed.forward(q, qd))[:, order]
+        T = np.swapaxes(closed.on_motors(q_r)[..., order], -1, -2)
     else:
         names = tree.joint_names
         T = T[..., [names.index(name) for name in mechanism.actuated_names]]

@@ -244,7 +244,7 @@ class SensorMonitor:
 
     def accelerations(self, verdict: Verdict, qd_a: ArrayLike, qdd_a: ArrayLike) -> Floats:
         """q̈_s (n_s,), rad/s² or m/s², that go with q̇_a, q̈_a (n_a,) where the mechanism is."""
-        qdd = self._chain.accelerations(verdict.state.q_r, qd_a, qdd_a)
+        _, qdd = self._chain.motion(verdict.state.q_r, qd_a, qdd_a)
         return qdd[self._a : self._k]
 
     def _at_once(self, readings: Floats, rates: Floats | None) -> Verdict | None:

@@ -140,15 +140,11 @@ class MovingBase:
         """(…, n) at q, qd, qdd (…, n); of a robot with loops (`closed`) those of its motors."""
         if closed is None:
             return np.ascontiguousarray(self._of_tree(q, qd, qdd, motion)[..., 6:])
-        state, qdd_r, valid = closed.whole(q, qd, qdd)
+        q_r = closed.configuration(q)
+        tau_r = self._of_tree(*tree_state(closed, q_r, qd, qdd, self._names), motion)[..., 6:]
         order = [closed.coordinate_names.index(name) for name in self._names]
-        tau_r = self._of_tree(
-            state.q_r[..., order], state.qd_r[..., order], qdd_r[..., order], motion
-        )
-        # τ = Tᵀ τ_r
-        T = closed.on_motors(state)[..., order, :]
-        tau = (np.swapaxes(T, -1, -2) @ tau_r[..., 6:, None])[..., 0]
-        return np.where(valid[..., None], tau, np.nan)
+        # τ = S Tᵀ τ_r
+        return np.asarray((closed.on_motors(q_r)[..., order] @ tau_r[..., None])[..., 0])
 
     def motor_torques(
         self,
@@ -165,7 +161,8 @@ class MovingBase:
         if self._motors is None:
             self._motors = MotorSide(robot, *self._options)
         if closed is not None:
-            q, qd, qdd = tree_state(closed, q, qd, qdd, self._robot.joint_names)
+            q_r = closed.configuration(q)
+            q, qd, qdd = tree_state(closed, q_r, qd, qdd, self._robot.joint_names)
         columns = [robot.joint_names.index(name) for name in actuated]
         state = self._carried(q, qd, qdd, motion, len(robot.joint_names) - 6)
         return self._motors.torques(columns, tau, *state, robot.gravity)

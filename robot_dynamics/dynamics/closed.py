@@ -7,6 +7,7 @@ J T, and a wrench on a link makes the torques Tᵀ Jᵀ w.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,20 +73,17 @@ def constraint_forces(
 
 
 class OfTree:
-    """A closed robot's tree at the control coordinates q (…, k)."""
+    """A closed robot's tree at a closed configuration q_r (…, n_r)."""
 
-    def __init__(self, closed: ClosedChain, tree: Tree, q: ArrayLike, qd: ArrayLike | None = None):
-        state = closed.forward(q, qd)
-        names = tree.chain.joint_names
-        order = [closed.coordinate_names.index(name) for name in names]
-        self._tree = tree
-        self.T = (state.T_q if closed.sensed else state.T)[..., order, :]
-        self._on_motors = closed.on_motors(state)[..., order, :]
-        self.q, self.qd = state.q_r[..., order], state.qd_r[..., order]
+    def __init__(self, closed: ClosedChain, tree: Tree, q_r: Floats):
+        self._closed, self._tree, self._q_r = closed, tree, q_r
+        self._order = [closed.coordinate_names.index(name) for name in tree.chain.joint_names]
+        self.q = q_r[..., self._order]
 
-    def kinetic_energy(self) -> Floats:
-        """J (…): links, rotors and platform."""
-        return self._tree.kinetic_energy(self.q, self.qd)
+    def kinetic_energy(self, qd: ArrayLike) -> Floats:
+        """J (…) at the control coordinates' rates (…, k): links, rotors and platform."""
+        rates, _ = self._closed.motion(self._q_r, qd, np.zeros(len(self._closed.joint_names)))
+        return self._tree.kinetic_energy(self.q, rates[..., self._order])
 
     def potential_energy(self) -> Floats:
         """J (…): zero where every centre of mass is at the base's origin."""
@@ -97,9 +95,15 @@ class OfTree:
 
     def jacobian(self, link: str) -> Floats:
         """J T (…, 6, k)"""
-        return np.asarray(self._tree.jacobian(self.q, link) @ self.T)
+        state = self._closed.solver.state(self._q_r)
+        T = state.T_q if self._closed.sensed else state.T
+        return np.asarray(self._tree.jacobian(self.q, link) @ T[..., self._order, :])
 
     def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
-        """Tᵀ Jᵀ w (…, n_a)"""
+        """S Tᵀ Jᵀ w (…, n_m)"""
         tau = self._tree.wrench_torques(self.q, link, wrench)
-        return np.asarray((np.swapaxes(self._on_motors, -1, -2) @ tau[..., None])[..., 0])
+        return np.asarray((self._on_motors @ tau[..., None])[..., 0])
+
+    @cached_property
+    def _on_motors(self) -> Floats:
+        return self._closed.on_motors(self._q_r)[..., self._order]

@@ -216,7 +216,9 @@ class InverseDynamics:
                 tau = tau - tree.wrench_torques(q, link, wrench)
         else:
             with self._changing:
-                tau, opened = self._robot.torques(q, qd, qdd), self._opened(q)
+                assert self.closed is not None
+                tau, q_r = self.closed.solved(q, qd, qdd)
+                opened = self._opened(q_r)
                 for link, wrench in acting.items():
                     tau = tau - opened.wrench_torques(link, wrench)
         return tau if out is None else put(out, tau)
@@ -312,7 +314,7 @@ class InverseDynamics:
         if isinstance(robot.chain, OpenChain):
             return self._tree_of(robot).kinetic_energy(q, qd)
         with self._changing:
-            return self._opened(q, qd).kinetic_energy()
+            return self._opened_at(q).kinetic_energy(qd)
 
     def potential_energy(self, q: ArrayLike) -> Floats:
         """-Σ m g·p (…,), J, of all that moves, at q (…, n): zero at the height of the base frame's
@@ -325,7 +327,7 @@ class InverseDynamics:
         if isinstance(robot.chain, OpenChain):
             return self._tree_of(robot).potential_energy(q)
         with self._changing:
-            return self._opened(q).potential_energy()
+            return self._opened_at(q).potential_energy()
 
     def pose(self, q: ArrayLike, link: str, *, out: Floats | None = None) -> Floats:
         """(…, 4, 4): the frame of a link, on a fixed joint or not, in the base frame, at q (…, n).
@@ -338,7 +340,7 @@ class InverseDynamics:
             result = self._tree_of(robot).pose(q, link)
         else:
             with self._changing:
-                result = self._opened(q).pose(link)
+                result = self._opened_at(q).pose(link)
         return result if out is None else put(out, result)
 
     def jacobian(self, q: ArrayLike, link: str, *, out: Floats | None = None) -> Floats:
@@ -353,7 +355,7 @@ class InverseDynamics:
             result = self._tree_of(robot).jacobian(q, link)
         else:
             with self._changing:
-                result = self._opened(q).jacobian(link)
+                result = self._opened_at(q).jacobian(link)
         return result if out is None else put(out, result)
 
     def _moving_base(self) -> MovingBase:
@@ -397,10 +399,15 @@ class InverseDynamics:
         names = ("rotors", "terms", "friction_smoothing", "backend", "threads")
         return Tree(mechanism, **{name: self._options[name] for name in names})
 
-    def _opened(self, q: ArrayLike, qd: ArrayLike | None = None) -> OfTree:
-        """A closed robot's tree at a state; the caller holds `_changing`."""
+    def _opened_at(self, q: ArrayLike) -> OfTree:
+        """A closed robot's tree at a state (…, k); the caller holds `_changing`."""
         assert self.closed is not None
-        return OfTree(self.closed, self._tree_of(self._robot), q, qd)
+        return self._opened(self.closed.forward(q).q_r)
+
+    def _opened(self, q_r: Floats) -> OfTree:
+        """The same at all joints (…, n_r) of a state that was solved."""
+        assert self.closed is not None
+        return OfTree(self.closed, self._tree_of(self._robot), q_r)
 
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
         """D (…, n, n), kg·m² (kg·m, kg), at q (…, n)."""
@@ -514,9 +521,9 @@ class InverseDynamics:
         else:
             with self._changing:
                 robot = self._robot
-                tau = robot.torques(q, qd, qdd)
                 assert self.closed is not None
-                q, qd, qdd = tree_state(self.closed, q, qd, qdd, robot.bare.joint_names)
+                tau, q_r = self.closed.solved(q, qd, qdd)
+                q, qd, qdd = tree_state(self.closed, q_r, qd, qdd, robot.bare.joint_names)
         side, bare = self._motors, robot.bare
         if side is None:
             o = self._options

@@ -96,12 +96,13 @@ class MotorSide:
 
 
 def tree_state(
-    closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
+    closed: ClosedChain, q_r: Floats, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
 ) -> tuple[Floats, Floats, Floats]:
-    """(q, qd, qdd) (…, n) of the tree's joints of these names, from the control coordinates."""
-    state, qdd_r, _ = closed.whole(q, qd, qdd)
+    """(q, qd, qdd) (…, n) of the tree's joints of these names, from a closed configuration
+    (…, n_r) and the control coordinates' rates and accelerations."""
     order = [closed.coordinate_names.index(name) for name in names]
-    return state.q_r[..., order], state.qd_r[..., order], qdd_r[..., order]
+    q, rates, accelerations = np.broadcast_arrays(q_r, *closed.motion(q_r, qd, qdd))
+    return q[..., order], rates[..., order], accelerations[..., order]
 
 
 def motors(mechanism: Mechanism) -> tuple[Rotor, ...]:

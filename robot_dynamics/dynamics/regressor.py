@@ -102,21 +102,22 @@ class RegressorKernel:
     def projected(self, closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """Y (…, n_a, p) of a closed chain at its control coordinates (…, k)."""
         mechanism, zero = closed.tree, np.zeros(len(closed.joint_names))
+        q_r = closed.configuration(q)
         # q̈_r = T q̈ + Ṫ q̇: the second part belongs to the Coriolis terms
         moving = "coriolis" in self._terms
         driven = qdd if "inertia" in self._terms else zero
-        q_tree, qd_tree, qdd_tree = tree_state(closed, q, qd, driven, self._names)
+        q_tree, qd_tree, qdd_tree = tree_state(closed, q_r, qd, driven, self._names)
         if not moving:
-            still = tree_state(closed, q, zero, driven, self._names)
+            still = tree_state(closed, q_r, zero, driven, self._names)
             qdd_tree = still[2]
         Y = self.matrix(mechanism, q_tree, qd_tree, qdd_tree)
-        if "rotors" in self._terms:  # theirs are both parts
-            state = tree_state(closed, q, qd, qdd, self._names)
+        if "rotors" in self._terms and not self._terms >= {"inertia", "coriolis"}:
+            # theirs are both parts
+            state = tree_state(closed, q_r, qd, qdd, self._names)
             Y[..., self._rotor_columns] = self.matrix(mechanism, *state)[..., self._rotor_columns]
         # τ = Tᵀ τ_tree
         order = [closed.coordinate_names.index(name) for name in self._names]
-        T = closed.on_motors(closed.forward(q, qd))[..., order, :]
-        return np.asarray(np.swapaxes(T, -1, -2) @ Y[..., self._wanted])
+        return np.asarray(closed.on_motors(q_r)[..., order] @ Y[..., self._wanted])
 
 
 def _numbers(mechanism: Mechanism) -> Floats:

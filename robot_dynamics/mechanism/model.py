@@ -366,6 +366,8 @@ class Mechanism(_Kept):
     """Joints with a motor; empty: every independent joint"""
     driving: tuple[str, ...] = ()
     """Where there are more motors than degrees of freedom: those whose positions are q"""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """Of these motors, all of them: torques that count alike, N·m or N"""
     sensed: tuple[str, ...] = ()
     platform: str | None = None
     home: Mapping[str, float] = field(default_factory=dict)

@@ -120,6 +120,7 @@ class ClosedChain:
             found.column_scale,
             found.pivots,
             float(condition_limit),
+            Sharing.of(mechanism, parts.geometry),
         )
         kernels = ModelKernels(model, choices["backend"], choices["threads"])
         self._continuation = Continuation(self.solver, kernels)
@@ -127,11 +128,10 @@ class ClosedChain:
         names = parts.geometry.names
         self.coordinate_names: tuple[str, ...] = names
         """The order of q_r: actuated, sensed, other passive joints"""
-        self._sharing = Sharing.of(mechanism)
         self.driving_names: tuple[str, ...] = names[: parts.geometry.actuated]
         """The order of q_a: all motors, or, of more than are needed, those that q is of"""
         self.actuated_names: tuple[str, ...] = (
-            mechanism.actuated_names if self._sharing else self.driving_names
+            mechanism.actuated_names if model.sharing else self.driving_names
         )
         """The order of the torques"""
         self.joint_names: tuple[str, ...] = names[: model.known]
@@ -242,23 +242,6 @@ class ClosedChain:
             state = KinematicState(state.functions, q_r, state.qd_r, state.residual)
         return state
 
-    def whole(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
-    ) -> tuple[KinematicState, Floats, Mask]:
-        """(all joints at q, q̇ (…, k); their q̈_r (…, n_r) of q̈; which states are numbers).
-
-        Raises:
-            ClosureError: a single state that can't be closed or is too near a singularity.
-            InputError: a wrong shape.
-        """
-        q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
-        q_r, valid = self._continuation.sound(q)
-        state = self.solver.state(q_r)
-        # q̇_r = T_q q̇
-        T = state.T_q if self.sensed else state.T
-        state = state.moving((T @ qd[..., None])[..., 0])
-        return state, self.accelerations(q_r, qd, qdd), valid
-
     def inverse(
         self, pose: Pose | ArrayLike, start: KinematicState | None = None
     ) -> KinematicState:
@@ -323,68 +306,71 @@ class ClosedChain:
             # one state, near the one before: what nearly every call is
             tau = self._continuation.torques(q, qd, qdd)
             if tau is not None:
-                return tau if self._sharing is None else self._shared(self._sound(q)[0], tau)
-        return self._carefully(q, qd, qdd, wrench)
+                return tau
+        tau, q_r = self._carefully(q, qd, qdd)
+        return tau if wrench is None else tau - self._pushed(q_r, wrench)
+
+    def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
+        """(the torques (…, n_m), all joints q_r (…, n_r)) at q, qd, qdd (…, k), closed once.
+
+        Raises:
+            ClosureError, InputError: see `torques`.
+        """
+        return self._continuation.solved(q, qd, qdd) or self._carefully(q, qd, qdd)
+
+    def configuration(self, q: ArrayLike) -> Floats:
+        """q_r (…, n_r) at q (…, k), NaN where `torques` are.
+
+        Raises:
+            ClosureError, InputError: see `torques`.
+        """
+        return _finished(*self._sound(q))
+
+    def motion(self, q_r: Floats, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
+        """(q̇_r, q̈_r) (…, n_r) of q̇, q̈ (…, k) at a closed configuration (…, n_r)."""
+        moving = self._kernels["motion"].call(q_r, qd, qdd)
+        return moving[..., 0, :], moving[..., 1, :]
+
+    def on_motors(self, q_r: Floats) -> Floats:
+        """(…, n_m, n_r) at a closed configuration (…, n_r): τ = on_motors τ_r, Tᵀ where there are
+        no more motors than needed."""
+        return self._kernels["on_motors"].call(q_r)
 
     def motor_rates(self, state: KinematicState) -> Floats:
         """A (…, n_m, n_a): q̇ of all motors is A q̇_a."""
         rows = [self.coordinate_names.index(name) for name in self.actuated_names]
         return state.T[..., rows, :]
 
-    def on_motors(self, state: KinematicState) -> Floats:
-        """(…, n_r, n_m): τ = on_motorsᵀ τ_r, T where every motor drives."""
-        # τ = S Tᵀ τ_r
-        return state.T if self._sharing is None else state.T @ _transposed(self._shares(state))
-
-    def _shares(self, state: KinematicState) -> Floats:
-        assert self._sharing is not None
-        return self._sharing.matrix(self.motor_rates(state))
-
-    def _shared(self, q_r: Floats, values: Floats) -> Floats:
-        """Rows (…, n_a) or (…, n_a, k) of the driving motors, as those of all motors."""
-        if self._sharing is None:
-            return values
-        S = self._shares(self.solver.state(q_r))
-        if values.ndim == S.ndim:
-            return np.asarray(S @ values)
-        return np.asarray((S @ values[..., None])[..., 0])
-
     def mass_matrix(self, q: ArrayLike) -> Floats:
-        """D (…, n_a, k) at q (…, k)."""
+        """D (…, n_m, k) at q (…, k)."""
         q_r, valid = self._sound(q)
-        return _finished(self._shared(q_r, self._kernels["mass_matrix"].call(q_r)), valid)
+        return _finished(self._kernels["mass_matrix"].call(q_r), valid)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """C (…, n_a, k) at q, qd (…, k).
+        """C (…, n_m, k) at q, qd (…, k).
 
-        For the actuated joints alone it consists of Christoffel symbols: dD/dt - 2C is skew.
+        For as many motors as degrees of freedom it consists of Christoffel symbols: dD/dt - 2C is
+        skew.
         """
         q, qd = self._arrays(q=q, qd=qd)
         q_r, valid = self._sound(q)
         if self._k * len(self.coordinate_names) <= STRAIGHT_LINE:
-            matrix = self._kernels["coriolis_matrix"].call(q_r, qd)
-            return _finished(self._shared(q_r, matrix), valid)
+            return _finished(self._kernels["coriolis_matrix"].call(q_r, qd), valid)
         columns = self._kernels["coriolis_column"](
             q_r[..., None, :], qd[..., None, :], np.eye(self._k)
         )
-        matrix = np.ascontiguousarray(_transposed(columns))
-        return _finished(self._shared(q_r, matrix), valid)
+        return _finished(np.ascontiguousarray(_transposed(columns)), valid)
 
     def gravity(self, q: ArrayLike) -> Floats:
-        """G (…, n_a) at q (…, k)."""
+        """G (…, n_m) at q (…, k)."""
         q_r, valid = self._sound(q)
-        return _finished(self._shared(q_r, self._kernels["gravity"].call(q_r)), valid)
+        return _finished(self._kernels["gravity"].call(q_r), valid)
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n_a, k) at q, qd, qdd (…, k), loops closed throughout.
+        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n_m, k) at q, qd, qdd (…, k), loops closed throughout.
 
         With `sensed`, exact where the sensors agree with the motors.
         """
-        if self._sharing is not None:
-            raise wrong(
-                InputError, "derivatives", f"{len(self.actuated_names)} motors that share the work",
-                "as many motors as degrees of freedom",
-            )  # fmt: skip
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         q_r, valid = self._sound(q)
         states = (x[..., None, :] for x in (q_r, qd, qdd))
@@ -392,24 +378,22 @@ class ClosedChain:
         return _finished(np.ascontiguousarray(np.moveaxis(columns, -3, -1)), valid)
 
     def external_force(self, q: ArrayLike, wrench: ArrayLike) -> Floats:
-        """F_ext (…, n_a) of a wrench (…, 6) on the platform, at q (…, k)."""
+        """F_ext (…, n_m) of a wrench (…, 6) on the platform, at q (…, k)."""
+        return self._pushed(self.configuration(q), wrench)
+
+    def _pushed(self, q_r: Floats, wrench: ArrayLike) -> Floats:
         force = as_floats("wrench", wrench)
         if force.ndim == 0 or force.shape[-1] != 6:
             raise wrong(InputError, "wrench", force.shape, "(…, 6): force and moment about P")
-        q_r, valid = self._sound(q)
         try:
             np.broadcast_shapes(force.shape[:-1], q_r.shape[:-1])
         except ValueError:
             shapes = f"{force.shape} at states {q_r.shape[:-1]}"
             raise wrong(InputError, "wrench", shapes, "batches that fit") from None
-        # F_ext = Tᵀ J_Cᵀ Q_x
-        J_R = self.solver.state(q_r).J_R
-        pushed = (_transposed(J_R) @ force[..., None])[..., 0]
-        return _finished(self._shared(q_r, pushed), valid)
-
-    def accelerations(self, q_r: Floats, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-        """q̈_r (…, n_r) of q̇, q̈ (…, k) at a closed configuration (…, n_r)."""
-        return self._kernels["accelerations"].call(q_r, qd, qdd)
+        # F_ext = S Tᵀ J_Cᵀ Q_x
+        J_C = self.solver.state(q_r).J_C
+        pushed = self.on_motors(q_r) @ (_transposed(J_C) @ force[..., None])
+        return np.asarray(pushed[..., 0])
 
     def monitored(self, readings: Floats) -> Readings | None:
         """See `Continuation.monitored`."""
@@ -431,18 +415,11 @@ class ClosedChain:
 
         Raises:
             ClosureError: a state that can't be closed or is too near a singularity.
-            InputError: a wrong shape, or more motors than degrees of freedom.
+            InputError: a wrong shape.
         """
-        if self._sharing is not None:
-            raise wrong(
-                InputError, "constraint_forces",
-                f"{len(self.actuated_names)} motors that share the work",
-                "as many motors as degrees of freedom",
-            )  # fmt: skip
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
-        self._sound(q)
         with_all = self._with_all_closures()
-        state = with_all._own(self.forward(q, qd))
+        state = with_all._own(self.solver.state(self.configuration(q)))
         out = with_all._kernels["generalised_forces"](state.q_r, qd, qdd)
         n, geometry = len(with_all.coordinate_names), with_all.model.geometry
         tau_r, f_c = out[..., :n], -out[..., n:]
@@ -453,6 +430,11 @@ class ClosedChain:
             outside, on_platform = pushes(with_all.tree, state.q_r[..., order])
             tau_r = tau_r - outside[..., back]
             f_c = f_c + on_platform if f_c.shape[-1] else f_c
+        if with_all.model.sharing is not None:
+            # what the motors at passive joints give is nothing that the loops hold
+            tau = (with_all.on_motors(state.q_r) @ tau_r[..., None])[..., 0]
+            tau_r = np.array(tau_r)
+            tau_r[..., list(with_all.model.sharing.motors)] -= tau
         return with_all._loop_forces(state, tau_r, f_c if geometry.free else None)
 
     @cached_property
@@ -478,20 +460,15 @@ class ClosedChain:
 
     # --- helpers ----------------------------------------------------------------------------
 
-    def _carefully(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrench: ArrayLike | None
-    ) -> Floats:
-        """The torques where the state is far from the last, singular, a batch or no state."""
+    def _carefully(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
+        """`solved` where the state is far from the last, singular, a batch or no state."""
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         q_r, valid = self._continuation.sound(q)
         if q.ndim == 1:
             tau = self._continuation.torques_at(q_r, qd, qdd)
         else:
             tau = self._kernels["torques"](q_r, qd, qdd)
-        tau = self._shared(q_r, tau)
-        if wrench is not None:
-            tau = tau - self.external_force(q, wrench)
-        return _finished(tau, valid)
+        return _finished(tau, valid), _finished(q_r, valid)
 
     def _sound(self, q: ArrayLike) -> tuple[Floats, Mask]:
         return self._continuation.sound(*self._arrays(q=q))

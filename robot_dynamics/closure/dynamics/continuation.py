@@ -89,6 +89,7 @@ class Continuation:
         model = kernels.model
         self._label = model.geometry.described.label
         self._a, self._k, self._n = model.geometry.actuated, model.known, len(model.geometry.names)
+        self._motors = model.motors
         self._limit = model.condition_limit
         self._rest = np.zeros(self._k)
         self._here = _Here()
@@ -115,18 +116,23 @@ class Continuation:
         self._keep(self._memory_at(last, self._origin), self._origin)
 
     def torques(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats | None:
-        """τ (n_a,) of one state near the last; None: it is not near, or not one state."""
+        """τ (n_m,) of one state near the last; None: it is not near, or not one state."""
         out = self._next(q, qd, qdd, self._origin)
-        return None if out is None else out[: self._a]
+        return None if out is None else out[: self._motors]
+
+    def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats] | None:
+        """(τ (n_m,), q_r (n_r,)) likewise."""
+        out = self._next(q, qd, qdd, self._origin)
+        return None if out is None else (out[: self._motors], self._configuration(out))
 
     def monitored(self, readings: Floats) -> Readings | None:
         """Readings (n_a + n_s,) beside the mechanism where its motors' are; None: that is not near.
 
         Of a model without sensors.
         """
-        origin, a, n = self._origin, self._a, self._n
+        origin, guard, n = self._origin, self._motors, self._n
         out = self.kernels["monitored"].call(readings, self._memory(origin))
-        if not out[a] <= 1.0:
+        if not out[guard] <= 1.0:
             return None
         size, k = self.kernels.model.memory_size, len(readings)
         memory = out[:size]
@@ -134,16 +140,16 @@ class Continuation:
         # of so few numbers Python's own is the fastest
         closed, raw = np.abs(out[size + k :]).reshape(2, -1).tolist()
         return Readings(
-            memory[a + 1 : a + 1 + n],
+            memory[guard + 1 : guard + 1 + n],
             max(map(abs, out[size : size + k].tolist())),
             max(closed, default=0.0),
             max(raw, default=0.0),
         )
 
     def torques_at(self, q_r: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """τ (n_a,) at a closed configuration (n_r,), however near a singularity it is."""
+        """τ (n_m,) at a closed configuration (n_r,), however near a singularity it is."""
         memory = self._memory_at(q_r, self._origin)
-        return np.asarray(self.kernels.at_once(q_r[: self._k], qd, qdd, memory)[: self._a])
+        return np.asarray(self.kernels.at_once(q_r[: self._k], qd, qdd, memory)[: self._motors])
 
     def sound(self, q: Floats) -> tuple[Floats, Mask]:
         """(q_r (…, n_r), which are numbers) of states that are not too near a singularity.
@@ -247,7 +253,7 @@ class Continuation:
     def _next(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, origin: Origin) -> Floats | None:
         """The memory of one state near the last, its torques in front; None: it is not near."""
         out: Floats | None = self.kernels.at_once(q, qd, qdd, self._memory(origin))
-        if out is None or not out[self._a] <= 1.0:
+        if out is None or not out[self._motors] <= 1.0:
             return None
         self._keep(out, origin)
         return out
@@ -271,7 +277,7 @@ class Continuation:
         for _ in range(MOST_STRIDES):
             ahead = 1.0 if step >= 1.0 - reached else reached + step
             out = self.kernels.at_once(start + way * ahead, self._rest, self._rest, memory)
-            if out is None or not out[self._a] <= 1.0:
+            if out is None or not out[self._motors] <= 1.0:
                 step /= 2
                 if step < least:
                     break
@@ -294,7 +300,8 @@ class Continuation:
         return model.memory(state.q_r, T[self._k :], mode)
 
     def _configuration(self, memory: Floats) -> Floats:
-        return memory[self._a + 1 : self._a + 1 + self._n]
+        at = self._motors + 1
+        return memory[at : at + self._n]
 
     def _from_origin(self, q: Floats, valid: Mask, origin: Origin) -> tuple[Floats, Mask, Floats]:
         """(q_r (m, n_r), which rows of q were closed in strides from the origin on, nearness)."""

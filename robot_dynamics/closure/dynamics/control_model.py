@@ -10,6 +10,7 @@ method takes a fixed number of steps, and `guard` says whether they were enough.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ..geometry.hinged_platform import HingedPlatform
 from ..geometry.linear import Eliminated, Orthogonalised, Pivots
 from ..geometry.loop_geometry import LoopGeometry
 from ..geometry.position import BOUND, CONTRACTION
+from .sharing import Shares, Sharing
 from .subsystems import Subsystems
 
 STEPS = 2
@@ -56,6 +58,8 @@ class ClosedModel:
     pivots: Pivots
     """Of the passive Jacobian"""
     condition_limit: float
+    sharing: Sharing | None = None
+    """Of more motors than degrees of freedom: D, C, G and τ are then S times those above"""
 
     @property
     def geometry(self) -> LoopGeometry:
@@ -68,10 +72,15 @@ class ClosedModel:
         return self.geometry.actuated + (self.geometry.sensed if self.sensed else 0)
 
     @property
+    def motors(self) -> int:
+        """n_m: how many torques there are."""
+        return self.geometry.actuated if self.sharing is None else len(self.sharing.motors)
+
+    @property
     def memory_size(self) -> int:
         """The length of what `at_once` gives, and takes back."""
         n, k = len(self.geometry.names), self.known
-        return self.geometry.actuated + 1 + n + (n - k) * k + 1
+        return self.motors + 1 + n + (n - k) * k + 1
 
     def over(self, parts: Subsystems) -> ClosedModel:
         """The same with other bodies, friction or gravity."""
@@ -143,7 +152,7 @@ class ClosedModel:
     # --- dynamics ---------------------------------------------------------------------------
 
     def torques(self, q_r: Array, qd: Array, qdd: Array) -> Array:
-        """τ (n_a,) of the chosen terms."""
+        """τ (n_m,) of the chosen terms."""
         return _Projection(self, q_r).torques(qd, qdd)
 
     def generalised_forces(self, q_r: Array, qd: Array, qdd: Array) -> Array:
@@ -157,12 +166,12 @@ class ClosedModel:
         return array([*self.parts.torques(*moving), *wrench])
 
     def gravity(self, q_r: Array) -> Array:
-        """G (n_a,)."""
+        """G (n_m,)."""
         # G = Tᵀ G'
         return _Projection(self, q_r).on_motors(self.parts.gravity(q_r))
 
     def mass_matrix(self, q_r: Array) -> Array:
-        """D (n_a, k)."""
+        """D (n_m, k)."""
         projection, still = _Projection(self, q_r), zeros(len(self.geometry.names))
         # D = Tᵀ D' T_q, column by column
         columns = [
@@ -173,20 +182,25 @@ class ClosedModel:
 
     def T(self, q_r: Array) -> Array:
         """(n_r, n_a): q̇_r = T q̇_a (8)."""
-        return np.vstack([np.eye(self.geometry.actuated), _Projection(self, q_r).T_passive])
+        return _Projection(self, q_r).T
+
+    def on_motors(self, q_r: Array) -> Array:
+        """(n_m, n_r): τ = on_motors τ_r; Tᵀ where there are no more motors than needed."""
+        projection = _Projection(self, q_r)
+        return np.column_stack([projection.on_motors(unit) for unit in np.eye(len(q_r))])
 
     def rates(self, q_r: Array, qd: Array) -> Array:
         """T_q q̇ (n_r,)."""
         return _Projection(self, q_r).rates(qd)
 
-    def accelerations(self, q_r: Array, qd: Array, qdd: Array) -> Array:
-        """q̈_r = T_q q̈ + Ṫ_q q̇ (n_r,)."""
+    def motion(self, q_r: Array, qd: Array, qdd: Array) -> Array:
+        """[q̇_r = T_q q̇; q̈_r = T_q q̈ + Ṫ_q q̇] (2, n_r)."""
         projection = _Projection(self, q_r)
         rates = projection.rates(qd)
-        return projection.rates(qdd) + projection.bending(rates, rates)
+        return array([rates, projection.rates(qdd) + projection.bending(rates, rates)])
 
     def coriolis_column(self, q_r: Array, qd: Array, w: Array) -> Array:
-        """C w (n_a,).
+        """C w (n_m,).
 
         For the actuated joints alone C consists of Christoffel symbols: dD/dt - 2C is skew.
         """
@@ -199,7 +213,7 @@ class ClosedModel:
         return projection.on_motors((ahead - behind) / 4)
 
     def coriolis_matrix(self, q_r: Array, qd: Array) -> Array:
-        """C (n_a, k), column by column."""
+        """C (n_m, k), column by column."""
         columns = [self.coriolis_column(q_r, qd, unit) for unit in np.eye(self.known)]
         return array(columns).reshape(self.known, -1).T
 
@@ -208,17 +222,16 @@ class ClosedModel:
     def at_once(self, q: Array, qd: Array, qdd: Array, memory: Array) -> Array:
         """A whole call; its result is the memory of the next.
 
-        [τ (n_a,); guard; q (k,); u (n_r - k,), the other joints; the rows of T_q that give u̇;
+        [τ (n_m,); guard; q (k,); u (n_r - k,), the other joints; the rows of T_q that give u̇;
         the orientation of the assembly mode, 1 or -1]
 
         guard is at most 1 where this is certainly the mode of the state before: a short way, a
         prediction that was off by a small share of it, steps that shrink, no singularity near,
         and a determinant of the same sign.
         """
-        a, k, n = self.geometry.actuated, self.known, len(self.geometry.names)
-        q_before = memory[a + 1 : a + 1 + k]
-        u_before = memory[a + 1 + k : a + 1 + n]
-        T_before, mode = memory[a + 1 + n : -1].reshape(n - k, k), memory[-1]
+        k, n, at = self.known, len(self.geometry.names), self.motors + 1
+        q_before, u_before = memory[at : at + k], memory[at + k : at + n]
+        T_before, mode = memory[at + n : -1].reshape(n - k, k), memory[-1]
         # from where the last T_q points
         way = q - q_before
         ahead = T_before @ way
@@ -240,11 +253,11 @@ class ClosedModel:
 
         The fit is the closed configuration nearest to all readings, to first order.
         """
-        a, n = self.geometry.actuated, len(self.geometry.names)
+        a, n, at = self.geometry.actuated, len(self.geometry.names), self.motors + 1
         k = a + self.geometry.sensed
         still, scale = zeros(a), self.column_scale
         out = self.at_once(readings[:a], still, still, memory)
-        q_r, T_u = out[a + 1 : a + 1 + n], out[a + 1 + n : -1].reshape(n - a, a)
+        q_r, T_u = out[at : at + n], out[at + n : -1].reshape(n - a, a)
         # the least |reading - (q_r + T δq_a)|
         T = np.vstack([np.eye(a), T_u])[:k] / scale[:k, None]
         off = (readings - q_r[:k]) / scale[:k]
@@ -254,7 +267,7 @@ class ClosedModel:
 
     def memory(self, q_r: Array, T_u: Array, mode: float) -> Array:
         """What `at_once` takes for its first call, from a closed q_r, its T_q and orientation."""
-        return array([*zeros(self.geometry.actuated + 1), *q_r, *np.ravel(T_u), mode])
+        return array([*zeros(self.motors + 1), *q_r, *np.ravel(T_u), mode])
 
 
 class _Projection:
@@ -276,6 +289,17 @@ class _Projection:
             # A q̇_p = -B q̇, by least squares where the sensors say too much
             self.solver = model.solver(self.J[:, k:])
             self.rest = self._solved(self.solver, self.J[:, :k] / scale[:k], scale[k:])
+
+    @property
+    def T(self) -> Array:
+        """(n_r, n_a)"""
+        return np.vstack([np.eye(self.a), self.T_passive])
+
+    @cached_property
+    def shares(self) -> Shares | None:
+        """Of more motors than degrees of freedom."""
+        sharing = self.model.sharing
+        return None if sharing is None else sharing.of_state(self.T)
 
     @staticmethod
     def _solved(solver: Eliminated | Orthogonalised, B: Array, scale: Array) -> Array:
@@ -303,12 +327,13 @@ class _Projection:
         return array([*zeros(k), *(scale[k:] * rest)])
 
     def torques(self, qd: Array, qdd: Array) -> Array:
-        """τ (n_a,)"""
+        """τ (n_m,)"""
         # q̇_r = T_q q̇,  q̈_r = T_q q̈ + Ṫ_q q̇
         rates = self.rates(qd)
         free = self.bending(rates, rates)
         return self.on_motors(self.model.parts.torques(self.q_r, rates, self.rates(qdd), free))
 
     def on_motors(self, tau_r: Array) -> Array:
-        """Tᵀ τ_r (n_a,)."""
-        return array(tau_r[: self.a] + self.T_passive.T @ tau_r[self.a :])
+        """S Tᵀ τ_r (n_m,)."""
+        Q = array(tau_r[: self.a] + self.T_passive.T @ tau_r[self.a :])
+        return Q if self.shares is None else self.shares.torques(Q)

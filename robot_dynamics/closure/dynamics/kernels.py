@@ -64,8 +64,9 @@ class ModelKernels:
     def function(self, name: str) -> Function:
         """One of the model's functions, to compile."""
         m = self.model
-        a, k, n, memory = m.geometry.actuated, m.known, len(m.geometry.names), m.memory_size
-        readings, rows = a + m.geometry.sensed, len(m.geometry.constraints.rows)
+        t, k, n, memory = m.motors, m.known, len(m.geometry.names), m.memory_size
+        readings = m.geometry.actuated + m.geometry.sensed
+        rows = len(m.geometry.constraints.rows)
         sizes = {"q": k, "qd": k, "qdd": k, "w": k, "q_r": n, "u": n - k, "memory": memory}
         sizes["readings"] = readings
         platform = 0 if m.geometry.pose_constraints is None else 6
@@ -73,14 +74,15 @@ class ModelKernels:
             "at_once": (("q", "qd", "qdd", "memory"), (memory,)),
             "closing": (("q", "u"), (n + 3,)),
             "monitored": (("readings", "memory"), (memory + readings + 2 * rows,)),
-            "accelerations": (("q_r", "qd", "qdd"), (n,)),
-            "torques": (("q_r", "qd", "qdd"), (a,)),
+            "motion": (("q_r", "qd", "qdd"), (2, n)),
+            "on_motors": (("q_r",), (t, n)),
+            "torques": (("q_r", "qd", "qdd"), (t,)),
             "generalised_forces": (("q_r", "qd", "qdd"), (n + platform,)),
-            "gravity": (("q_r",), (a,)),
-            "mass_matrix": (("q_r",), (a, k)),
-            "coriolis_matrix": (("q_r", "qd"), (a, k)),
-            "coriolis_column": (("q_r", "qd", "w"), (a,)),
-            "slopes": (("q_r", "qd", "qdd", "w"), (3, a)),
+            "gravity": (("q_r",), (t,)),
+            "mass_matrix": (("q_r",), (t, k)),
+            "coriolis_matrix": (("q_r", "qd"), (t, k)),
+            "coriolis_column": (("q_r", "qd", "w"), (t,)),
+            "slopes": (("q_r", "qd", "qdd", "w"), (3, t)),
         }[name]
 
         def equations(*vectors: Array) -> Iterable[Any]:
@@ -89,7 +91,9 @@ class ModelKernels:
                 return self._slopes(states, p)
             return np.ravel(getattr(m.over(self._layout.filled(p)), name)(*states))
 
-        choices = (m.sensed, m.kept, m.row_scale, m.column_scale, m.pivots, m.condition_limit)
+        shared = () if m.sharing is None else (m.sharing.motors, m.sharing.alike)
+        solved = (m.sensed, m.kept, m.row_scale, m.column_scale, m.pivots, m.condition_limit)
+        choices = (*solved, *shared)
         return Function(
             name,
             arguments,

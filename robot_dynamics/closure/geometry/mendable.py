@@ -18,6 +18,7 @@ class Mendable(DescriptionError):  # noqa: N818  it is caught, mended and said a
         home: a closed configuration, by joint.
         held: joints to hold where they are in it.
         driving: of too many motors those whose positions are q.
+        shares: torques of all motors that count alike, N·m or N.
     """
 
     def __init__(
@@ -27,10 +28,11 @@ class Mendable(DescriptionError):  # noqa: N818  it is caught, mended and said a
         home: Mapping[str, float],
         held: tuple[str, ...] = (),
         driving: tuple[str, ...] = (),
+        shares: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__(message, name="loops" if held else "home", value=list(held))
         self.home: Mapping[str, float] = dict(home)
-        self._held, self._driving = held, driving
+        self._held, self._driving, self._shares = held, driving, shares
 
     def mended(self, mechanism: Mechanism) -> Mechanism:
         """The same robot, home closed and these joints held."""
@@ -38,5 +40,6 @@ class Mendable(DescriptionError):  # noqa: N818  it is caught, mended and said a
         home = {name: value for name, value in self.home.items() if name not in places}
         sensed = tuple(name for name in mechanism.sensed if name not in places)
         driving = self._driving or mechanism.driving
+        shares = mechanism.shares if self._shares is None else self._shares
         left = with_locked_joints(mechanism, places)
-        return replace(left, home=home, sensed=sensed, driving=driving)
+        return replace(left, home=home, sensed=sensed, driving=driving, shares=shares)

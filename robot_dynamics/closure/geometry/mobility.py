@@ -135,7 +135,7 @@ def explore(
         if harmless:
             raise loose_spins(geometry, harmless, home)
     if geometry.mechanism.actuated and geometry.actuated > n - rank and not loose:
-        raise _shared(geometry, home, [scaled(q) for q in places], rank)
+        raise _shared(geometry, home, [scaled(q) for q in places], rank, column_scale)
     _check_actuation(geometry, n - rank, told(loose, size))
     kept = _independent(passive, n - geometry.actuated)
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
@@ -288,25 +288,39 @@ def _amount(row: Row, value: float) -> str:
     return f"{value:.4g} m" if row.is_length else f"{value:.4g} (the cosine of a right angle)"
 
 
-def _shared(geometry: LoopGeometry, home: Floats, jacobians: list[Floats], rank: int) -> Mendable:
+def _shared(
+    geometry: LoopGeometry, home: Floats, jacobians: list[Floats], rank: int, column_scale: Floats
+) -> Mendable:
     """More motors than degrees of freedom: they share the work."""
     motors, freedom = geometry.names[: geometry.actuated], len(home) - rank
     # how each motor moves with the mechanism's free motions
     parts = [np.linalg.svd(J)[2][rank:].T[: len(motors)] for J in jacobians if _rank(J) == rank]
     driving = tuple(motors[i] for i in _independent(parts, freedom))
-    limits = effort_limits(geometry.mechanism, motors)
-    weights = (
-        "by their effort limits"
-        if limits is not None
-        else "equally (not every motor has an effort limit)"
-    )
+    shares, weights = _counting_alike(geometry.mechanism, motors, column_scale)
     return Mendable(
         f"actuated: {len(motors)} motors on {freedom} degrees of freedom: q is that of "
         f"{', '.join(driving)}; {', '.join(motors)} share the work by torques of least norm, "
         f"weighted {weights}",
         home=dict(zip(geometry.names, map(float, home), strict=True)),
         driving=driving,
+        shares=shares,
     )
+
+
+def _counting_alike(
+    mechanism: Mechanism, motors: tuple[str, ...], column_scale: Floats
+) -> tuple[dict[str, float], str]:
+    """(torques or forces of the motors that count alike, how that is said)."""
+    found = [mechanism.joint(name).limits for name in motors]
+    efforts = [0.0 if each is None or each.effort is None else each.effort for each in found]
+    if all(0 < effort < np.inf for effort in efforts):
+        return dict(zip(motors, efforts, strict=True)), "by their effort limits"
+    # a force counts as its moment on a lever as long as the mechanism's arms
+    shares = {name: 1 / float(scale) for name, scale in zip(motors, column_scale, strict=False)}
+    lever = max(column_scale[: len(motors)])
+    turns = {mechanism.joint(name).turns for name in motors}
+    units = f"; 1 N counts as {lever:.3g} N·m" if len(turns) > 1 else ""
+    return shares, f"equally (not every motor has an effort limit{units})"
 
 
 def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
@@ -335,13 +349,6 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
         value=list(motors),
         expected=f"{freedom} joints",
     )
-
-
-def effort_limits(mechanism: Mechanism, motors: tuple[str, ...]) -> tuple[float, ...] | None:
-    """(m,), N·m or N; None where one of them is not known."""
-    found = [mechanism.joint(name).limits for name in motors]
-    efforts = tuple(each.effort for each in found if each is not None and each.effort is not None)
-    return efforts if len(efforts) == len(motors) else None
 
 
 def _check_regular(
