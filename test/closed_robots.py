@@ -305,6 +305,29 @@ def slider_crank(seed: int) -> dict:
     return closed_at_home(robot, [("ground", "block", "prismatic")], rpy=[0.0, np.pi / 2, 0.3])
 
 
+def driven_slider(seed: int) -> dict:
+    """A crank, a rod and a block on a slide, with motors at crank and slide: one too many."""
+    rng = np.random.default_rng(seed)
+    slide = {"xyz": [0.5, 0.1, 0.0], "rpy": [0.0, float(np.pi / 2), 0.0]}
+    links = [
+        tilted_ground(rng),
+        {"name": "crank", "joint": revolute("crank"), "a": 0.2, **body(rng)},
+        {"name": "rod", "joint": revolute("rod"), "a": 0.6, **body(rng)},
+        {"name": "block", "parent": "ground", "origin": slide,
+         "joint": {"name": "slide", "type": "prismatic"}, **body(rng)},
+    ]  # fmt: skip
+    for link in links[1:]:
+        link["friction"] = {"viscous": float(rng.uniform(0, 0.3))}
+    robot = {
+        "robot": f"driven_slider{seed}",
+        "gravity": rng.uniform(-9, 9, 3).tolist(),
+        "links": links,
+        "actuated": ["crank", "slide"],
+        "home": {"crank": 0.7, "rod": -0.9, "slide": 0.05},
+    }
+    return closed_at_home(robot, [("rod", "block", "revolute")])
+
+
 def welded_four_bar(seed: int) -> dict:
     """A four-bar whose last joint is in the tree: what closes it is a weld to the ground."""
     rng = np.random.default_rng(seed)

@@ -3,7 +3,8 @@
 A planar one whose platform hangs on one hinge, as the 3RRR does, is written in the paper's own
 coordinates: q_r = [q_a; q_s; …] of the legs and x = (x, y, θ_z) of the platform, all hinges of the
 platform being closures Γ(x, q_r) = 0 in vector form (19). Its matrices are whole expressions.
-Any other mechanism is written in the q_r of `subsystems`, as a list of intermediates.
+Any other mechanism, and one with more motors than degrees of freedom, is written in the q_r of
+`subsystems`, as a list of intermediates.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..closure import ClosedChain
 from ..closure.dynamics import platform
 from ..closure.geometry.kinematics import TreeMotion
 from ..codegen.recorder import Recorder
-from ..errors import ClosureError, InputError, wrong
+from ..errors import ClosureError
 from ..formulations.equations import TERMS, Equations
 from ..mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
 from ..mechanism.base_parameters import Moments
@@ -57,14 +58,7 @@ def derive(
     chain = ClosedChain(mechanism, rotors=rotors, terms=(), backend="python")
     # home closed, joints held that do no work
     mechanism = chain.mechanism
-    if mechanism.driving:
-        raise wrong(
-            InputError,
-            "actuated",
-            list(mechanism.actuated_names),
-            f"as many motors as degrees of freedom, {chain.degrees_of_freedom}, for equations",
-        )
-    if _is_planar(mechanism):
+    if _is_planar(mechanism) and not mechanism.driving:
         taken = plain_names(mechanism.joint_names, "q")
         taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
         known = Parameters.of(mechanism, parameters == "symbols", [*taken, "x", "y", "theta_z"])
@@ -309,7 +303,7 @@ def _listed_model(
     mechanism: Mechanism, formulation: str, rotors: str, terms: Iterable[str]
 ) -> ListedModel:
     chain = ClosedChain(mechanism, formulation, rotors=rotors, terms=terms, backend="python")
-    names, a = chain.coordinate_names, len(chain.actuated_names)
+    names, a = chain.coordinate_names, len(chain.driving_names)
     plain = plain_names(names, "q")
     symbols = [
         *(sympy.Symbol(name, real=True) for name in plain),
@@ -321,6 +315,7 @@ def _listed_model(
     parts: dict[str, Any] = {
         "closure": model.residual(q),
         "T": model.T(q),
+        **({} if model.sharing is None else {"S": model.S(q)}),
         "D": model.mass_matrix(q),
         "C": model.coriolis_matrix(q, qd),
         "g": model.gravity(q),
@@ -348,5 +343,6 @@ def _listed_model(
         tuple(qd_s),
         tuple(qdd_s),
         assignments,
+        actuated_names=chain.actuated_names,
         **matrices,
     )

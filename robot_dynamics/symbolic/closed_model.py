@@ -181,7 +181,7 @@ class ListedModel(Documented):
 
     title: str
     joint_names: tuple[str, ...]
-    """The control coordinates: actuated joints"""
+    """The control coordinates: actuated joints; of more than are needed, those that q is of"""
     coordinate_names: tuple[str, ...]
     """Of q_r"""
     q: Symbols
@@ -196,6 +196,11 @@ class ListedModel(Documented):
     C: sympy.Matrix
     g: sympy.Matrix
     torques: sympy.Matrix
+    actuated_names: tuple[str, ...]
+    """The order of the torques"""
+    S: sympy.Matrix | None = None
+    """(n_m, n_a) of more motors than degrees of freedom: their torques of least norm are S times
+    those that the driving ones alone would give"""
     parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
 
     def document(self, *, steps: bool = False) -> Document:

@@ -137,6 +137,9 @@ def _projections(model: Any) -> list[Section]:
 LISTED: Sequence[tuple[str, str, str, str, str]] = (
     ("closure", "Closures", "phi", "phi(q_r) = 0: the independent rows", r"\varphi(q_r) = 0"),
     ("T", "All joints by the actuated ones", "T", "qd_r = T qd_a", r"\dot{q}_r = T \dot{q}_a"),
+    ("S", "How the motors share the work", "S",
+     "S = W A (A^T W A)^-1, A: the motors' rows of T, W = diag(w^2), w: torques that count alike",
+     r"S = W A (A^T W A)^{-1}"),
     ("D", "Inertia matrix D", "D", "D = T^T D_tree T, platform included", r"D = T^T D_{tree} T"),
     ("C", "Coriolis matrix C", "C", "C = T^T (C_tree T + D_tree dT/dt)",
      r"C = T^T (C_{tree} T + D_{tree} \dot{T})"),
@@ -149,9 +152,11 @@ LISTED: Sequence[tuple[str, str, str, str, str]] = (
 def listed(model: Any, *, steps: bool) -> Document:
     """The intermediates, then the matrices in them."""
     names = Names(model.q, (*model.qd, *model.qdd), model.parameters)
-    order = ", ".join(model.coordinate_names)
+    words = f"q_r = ({', '.join(model.coordinate_names)})"
+    if model.S is not None:
+        words += f", torques of ({', '.join(model.actuated_names)})"
     sections = [
-        Section("Coordinates", words=f"q_r = ({order})"),
+        Section("Coordinates", words=words),
         Section(
             "Intermediates",
             equations=[
@@ -162,6 +167,10 @@ def listed(model: Any, *, steps: bool) -> Document:
     ]
     for attribute, title, name, text, tex in LISTED:
         values = getattr(model, attribute)
+        if values is None:
+            continue
+        if model.S is not None:
+            text, tex = text.replace("T^T", "S T^T"), tex.replace("T^T", "S T^T")
         letter = {"phi": r"\varphi", "tau": r"\tau"}.get(name, name)
         equations = [
             Equation(Formula(each.name.text, each.name.tex.replace(name, letter, 1)), each.value)

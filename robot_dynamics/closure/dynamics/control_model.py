@@ -184,6 +184,12 @@ class ClosedModel:
         """(n_r, n_a): q̇_r = T q̇_a (8)."""
         return _Projection(self, q_r).T
 
+    def S(self, q_r: Array) -> Array:
+        """(n_m, n_a) of more motors than degrees of freedom: see `sharing`."""
+        shares = _Projection(self, q_r).shares
+        assert shares is not None
+        return np.column_stack([shares.torques(unit) for unit in np.eye(self.geometry.actuated)])
+
     def on_motors(self, q_r: Array) -> Array:
         """(n_m, n_r): τ = on_motors τ_r; Tᵀ where there are no more motors than needed."""
         projection = _Projection(self, q_r)
