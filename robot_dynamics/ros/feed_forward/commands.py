@@ -60,7 +60,7 @@ class Commands:
             self._stamps.checked(stamp, now, settings.max_age)
         missing = _Accelerations(self._rates, settings, model)
         self.pending = read(
-            message,
+            message if model.followers is None else model.followers.left_out(message),
             model.joints,
             model.periodic,
             now=now,

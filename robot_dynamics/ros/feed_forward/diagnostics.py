@@ -101,6 +101,11 @@ class Diagnosis:
                 "backend": controller.model.dynamics.backend,
                 "building a new model": "yes" if busy else "no",
             }
+            if controller.model.followers is not None:
+                values["motors"] = (
+                    f"{listed(controller.model.outputs)} share the work by torques of least norm; "
+                    f"{listed(controller.model.followers.names)} follow the joints"
+                )
         if controller.wrenches.on:
             values["wrenches on"] = ", ".join(sorted(controller.wrenches.on))
         values |= readings(controller, now)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ClosureError, RobotDynamicsError
+from ...errors import ClosureError, RobotDynamicsError, listed
 from ...scalar import Floats
 from . import motion as motions
 from .limits import CommandLimits
@@ -53,8 +53,15 @@ def fill(
     for k, point in enumerate(message.points):
         if len(point.effort):
             raise RefusedError("effort", f"point {k} has effort already, expected none")
+    told = message
+    if model.followers is not None:
+        if absent := [name for name in model.followers.names if name not in message.joint_names]:
+            raise RefusedError(
+                "missing joint", f"missing {listed(absent)} in joint_names: all motors get effort"
+            )
+        told = model.followers.left_out(message)
     course = motions.read(
-        message,
+        told,
         model.joints,
         model.periodic,
         now=now,
@@ -88,7 +95,7 @@ def fill(
             f"±{model.limits[j]:.6g} (effort_limits)"
         )
         torques = np.clip(torques, -model.limits, model.limits)
-    order = [model.joints.index(name) for name in message.joint_names]
+    order = [model.outputs.index(name) for name in message.joint_names]
     for point, row in zip(message.points, torques[:, order].tolist(), strict=True):
         point.effort = array("d", row)
     return remark

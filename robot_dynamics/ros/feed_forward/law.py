@@ -3,6 +3,7 @@
 τ = model(q, q̇, q̈_d) − Σ Jᵀ w + K_p (q_d − q) + K_d (q̇_d − q̇)
 
 The model's base moves as it does now, and rests in torques that stay behind.
+With more motors than degrees of freedom all of it is shared by torques of least norm.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class Law:
             torques = torques + self.pushed(model, settings, q, now)
         if model.feedback is not None:
             n = len(model.joints)
-            torques = torques + model.feedback.torques(desired.q, desired.qd, q[:n], qd[:n])
+            forces = model.feedback.torques(desired.q, desired.qd, q[:n], qd[:n])
+            torques = torques + model.shared(q, forces)
         self.last_q = q
         return torques
 

@@ -14,6 +14,7 @@ from ...errors import InputError, choices, listed, wrong
 from ...mechanism import Inertial, Mechanism
 from ...scalar import Floats
 from .feedback import Feedback
+from .followers import Followers
 from .parameters import Settings
 from .refusal import RefusedError
 from .sensors import Sensors
@@ -65,7 +66,9 @@ class Model:
 
     Attributes:
         joints: (n) names in the order of qdd.
-        outputs: (m) names in the order of the torques: `joints`, or the motors.
+        outputs: (m) names in the order of the torques: `joints`, or the motors; where there are
+            more motors than degrees of freedom also those that follow.
+        followers: these; None: there are none.
         read: (k) names in the order of q and qd: `joints` first, then those that move besides,
             the sensed ones last.
         optional: the sensed ones.
@@ -95,18 +98,13 @@ class Model:
             sensed=settings.sensed,
             condition_limit=settings.condition_limit,
         )
-        if len(self.dynamics.actuated_names) > len(self.dynamics.joint_names):
-            raise wrong(
-                InputError,
-                "description",
-                f"motors {listed(self.dynamics.actuated_names)} that share the work",
-                f"as many motors as degrees of freedom, {len(self.dynamics.joint_names)}",
-            )
         if settings.gravity:
             self.dynamics.gravity_vector = settings.gravity
         for link, payload in wish.payloads.items():
             self.dynamics.set_payload(link, payload)
         names, locked = self.dynamics.joint_names, settings.locked
+        closed = self.dynamics.closed
+        self._driving = names if closed is None else closed.driving_names
         self.joints, self.outputs, self.limits = self._fitted(settings)
         besides = (name for name in names if name not in self.joints and name not in locked)
         self.read = (*self.joints, *besides)
@@ -114,6 +112,9 @@ class Model:
             [mechanism.joint(name).type == "continuous" for name in self.joints], dtype=bool
         )
 
+        self.followers: Followers | None = None
+        if closed is not None and len(closed.actuated_names) > len(self._driving):
+            self.followers = Followers(closed.mechanism, self.joints)
         self.slew = _one_each("slew_limits", settings.slew_limits, self.outputs)
         self.feedback = self._feedback(settings)
 
@@ -121,12 +122,16 @@ class Model:
         self._read = np.array([column[name] for name in self.read], dtype=np.intp)
         self._driven = np.array([column[name] for name in self.joints], dtype=np.intp)
         actuated = self.dynamics.actuated_names
-        self.optional = names[len(actuated) :]
-        self._actuated = slice(len(actuated))
-        self._passive = slice(len(actuated), len(names))
-        self._out = np.array([actuated.index(name) for name in self.joints], dtype=np.intp)
+        driving = len(self._driving)
+        self.optional = names[driving:]
+        self._actuated = slice(driving)
+        self._passive = slice(driving, len(names))
+        named = self.outputs if settings.side == "joint" else ()
+        self._out = np.array([actuated.index(name) for name in named], dtype=np.intp)
         self._q, self._qd, self._qdd = np.zeros((3, len(names)))
-        self.sensors = Sensors(mechanism, settings.sensor_tolerance) if settings.sensed else None
+        self.sensors: Sensors | None = None
+        if settings.sensed:
+            self.sensors = Sensors(self.dynamics.mechanism, settings.sensor_tolerance)
         self.moved = wish.moved
         self.base: BaseMotion | None = BaseMotion()
         self._to_motors: Floats | None = None
@@ -166,6 +171,7 @@ class Model:
         q = np.zeros(len(self._q)) if closed is None else closed.home.q_r[: len(self._q)]
         self._torques(q, np.zeros_like(q), np.zeros_like(q), self._base())
         self._taken(q, dict.fromkeys(self.wish.pushed, np.zeros(6)))
+        self.shared(q[self._read], np.zeros(len(self.joints)))
 
     def _fitted(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
         """The joints to drive, the names of their torques and the limits of these.
@@ -184,6 +190,8 @@ class Model:
         for name in locked:
             if name not in actuated:
                 raise wrong(InputError, "locked_joints", name, choices(actuated))
+        if len(actuated) > len(self._driving):
+            self._check_shared(settings)
         joints = settings.joints or tuple(name for name in actuated if name not in locked)
         if not joints:
             raise wrong(InputError, "joints", joints, "at least one joint that is not locked")
@@ -198,7 +206,32 @@ class Model:
         limits = _one_each("effort_limits", settings.effort_limits, outputs)
         if limits is None:
             limits = self._described_limits(joints)
-        return joints, outputs, limits
+        return tuple(name for name in joints if name in self._driving), outputs, limits
+
+    def _check_shared(self, settings: Settings) -> None:
+        """Of more motors than degrees of freedom: each one's torque counts on the others'.
+
+        Raises:
+            InputError: not all of them are driven, or what only one motor a joint can have.
+        """
+        actuated = self.dynamics.actuated_names
+        if settings.locked:
+            name = next(iter(settings.locked))
+            raise wrong(InputError, "locked_joints", name, "none: the motors share the work")
+        if missing := [name for name in actuated if name not in (settings.joints or actuated)]:
+            raise wrong(
+                InputError,
+                "joints",
+                list(settings.joints),
+                f"{listed(missing)} as well: the motors share the work",
+            )
+        if settings.residual:
+            raise wrong(
+                InputError,
+                "residual",
+                True,
+                "false: motors that share the work may also work against each other",
+            )
 
     def _feedback(self, settings: Settings) -> Feedback | None:
         """The PD loop, where gains are set.
@@ -319,6 +352,21 @@ class Model:
             return torques
         motors = self.dynamics.motor_torques(q, qd, qdd, base_motion=base)
         return motors.drive if side == "drive" else motors.gear
+
+    def shared(self, q: Floats, forces: Floats) -> Floats:
+        """Torques (m,) of `outputs` that do at q (k,) of `read` what forces (n,) at `joints` do.
+
+        Raises:
+            RobotDynamicsError: the mechanism cannot have this state.
+        """
+        closed = self.dynamics.closed
+        if self.followers is None or closed is None:
+            return forces
+        self._q[self._read] = q
+        by_driving = np.zeros(len(self._driving))
+        by_driving[self._driven] = forces
+        S = closed.on_motors(closed.configuration(self._q))[:, : len(by_driving)]
+        return np.asarray((S @ by_driving)[self._out])
 
     def taken_by(self, wrenches: Mapping[str, Floats], q: Floats) -> Floats:
         """What wrenches from outside add to the torques (m,) of `outputs` at q (k,) of `read`.

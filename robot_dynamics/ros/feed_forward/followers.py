@@ -1,0 +1,142 @@
+"""Motors beyond the degrees of freedom: where they are follows from those that are commanded.
+
+A command may name them, as a controller of all motors does. It then has to say of them what the
+loops make of the others; what it says of the others counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...closure import ClosedChain
+from ...errors import listed
+from ...mechanism import Mechanism
+from ...scalar import Floats
+from .refusal import RefusedError
+
+AGREEMENT = 0.01
+"""rad, or shares of the robot's size: how far a command may be off; of rates (per s) and
+accelerations (per s²) so much, and that share of the largest"""
+
+_DERIVATIVES = ("positions", "velocities", "accelerations")
+
+
+class Followers:
+    """The motors that follow the driving ones.
+
+    Args:
+        mechanism: with more motors than degrees of freedom, of which the driving ones are known.
+        joints: the driving ones, in the order of commands.
+
+    Attributes:
+        names: those that follow.
+    """
+
+    def __init__(self, mechanism: Mechanism, joints: Sequence[str]):
+        # without terms: what it closes, and how that moves, are all that is wanted
+        self._chain = ClosedChain(mechanism, terms=())
+        self._joints = tuple(joints)
+        self.names = tuple(name for name in mechanism.actuated_names if name not in joints)
+        self._rows = [self._chain.coordinate_names.index(name) for name in self.names]
+        # what is compiled is compiled now
+        home = self._chain.home.q_a[None]
+        self._expected(home, 0 * home, 0 * home)
+
+    def left_out(self, message: Any) -> Any:
+        """A JointTrajectory without them, where what it says of them agrees with the others.
+
+        Raises:
+            RefusedError: it does not, or it says too little.
+        """
+        names = list(message.joint_names)
+        if not set(names) & set(self.names) or not set(names) >= set(self._joints):
+            return message
+        told = [names.index(name) for name in self._chain.joint_names]
+        present = [k for k, name in enumerate(self.names) if name in names]
+        columns = [names.index(self.names[k]) for k in present]
+        kept = [k for k in range(len(names)) if k not in columns]
+        points = []
+        for number, point in enumerate(message.points):
+            rows = [np.array(getattr(point, what), dtype=float) for what in _DERIVATIVES]
+            self._check_whole(number, rows, len(names))
+            points.append(rows)
+        states = np.array(
+            [[x if len(x) else np.zeros(len(names)) for x in rows] for rows in points]
+        ).reshape(len(points), 3, len(names))
+        expected = self._expected(*np.moveaxis(states[..., told], 1, 0))[..., present]
+        self._check_agreement(names, columns, points, states[..., columns], expected)
+        return _with_columns(message, kept)
+
+    def _check_whole(self, number: int, rows: list[Floats], count: int) -> None:
+        for what, values in zip(_DERIVATIVES, rows, strict=True):
+            if len(values) not in (0, count):
+                raise RefusedError(
+                    "wrong length",
+                    f"point {number} has {len(values)} {what} for {count} joints, expected "
+                    f"{count} or none",
+                )
+            if not np.isfinite(values).all():
+                raise RefusedError("not finite", f"point {number} has {what} that are not finite")
+        q, qd, qdd = map(len, rows)
+        if not q or (qdd and not qd):
+            raise RefusedError(
+                "inconsistent",
+                f"point {number} names {listed(self.names)}, which follow the other motors, "
+                f"without positions, or without velocities beside accelerations; give them, or "
+                f"name {listed(self._joints)} alone",
+            )
+
+    def _expected(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """(points, 3, followers) of the driving motors' q, qd, qdd (points, n)."""
+        q_r = self._chain.configuration(q)
+        qd_r, qdd_r = self._chain.motion(q_r, qd, qdd)
+        return np.stack([q_r, qd_r, qdd_r], axis=1)[..., self._rows]
+
+    def _check_agreement(
+        self,
+        names: list[str],
+        columns: list[int],
+        points: list[list[Floats]],
+        found: Floats,
+        expected: Floats,
+    ) -> None:
+        """Of what was told (points, 3, present) beside what follows."""
+        if not np.isfinite(expected).all():
+            k = int(np.argmin(np.isfinite(expected).all(axis=(1, 2))))
+            raise RefusedError(
+                "closure", f"point {k} can't be closed, or is too near a singularity"
+            )
+        joint, chain = self._chain.mechanism.joint, self._chain
+        scale = chain.solver.scale[[chain.coordinate_names.index(names[c]) for c in columns]]
+        off = found - expected
+        turning = [joint(names[c]).type == "continuous" for c in columns]
+        # a whole turn more is the same place
+        off[:, 0, turning] = (off[:, 0, turning] + np.pi) % (2 * np.pi) - np.pi
+        told = np.array([[bool(len(x)) for x in rows] for rows in points])[..., None]
+        largest = np.abs(found / scale).max(axis=2, keepdims=True)
+        largest[:, 0] = 0.0
+        wrong = told & (np.abs(off / scale) > AGREEMENT * (1 + largest))
+        if wrong.any():
+            k, d, j = np.argwhere(wrong)[0]
+            raise RefusedError(
+                "inconsistent",
+                f"point {k} has {found[k, d, j]:.6g} in {_DERIVATIVES[d]} of "
+                f"{names[columns[j]]!r}, expected {expected[k, d, j]:.6g}, which the loops make of "
+                f"{listed(self._joints)}; it may be left out",
+            )
+
+
+def _with_columns(message: Any, kept: list[int]) -> Any:
+    """The same JointTrajectory of these joints alone."""
+    points = []
+    for point in message.points:
+        rows = {
+            what: [getattr(point, what)[k] for k in kept] if len(getattr(point, what)) else []
+            for what in (*_DERIVATIVES, "effort")
+        }
+        points.append(type(point)(time_from_start=point.time_from_start, **rows))
+    names = [message.joint_names[k] for k in kept]
+    return type(message)(header=message.header, joint_names=names, points=points)
