@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,10 @@ from .open_chain import OpenChain
 SLIDES, TURNS = "xyz", "zyx"
 """The six joints in turn; turned so, ω = (q̇_x, q̇_y, q̇_z) at zero"""
 
+ZERO = (0.0, 0.0, 0.0)
+NONE, STILL = np.zeros(3), np.zeros(6)
+NONE.flags.writeable = False
+
 
 @dataclass(frozen=True, eq=False)
 class BaseMotion:
@@ -39,11 +44,11 @@ class BaseMotion:
         InputError: a wrong shape, a number that is not finite, or no rotation.
     """
 
-    angular_velocity: ArrayLike = (0.0, 0.0, 0.0)
+    angular_velocity: ArrayLike = ZERO
     """ω (…, 3), rad/s"""
-    angular_acceleration: ArrayLike = (0.0, 0.0, 0.0)
+    angular_acceleration: ArrayLike = ZERO
     """α (…, 3), rad/s²"""
-    linear_acceleration: ArrayLike = (0.0, 0.0, 0.0)
+    linear_acceleration: ArrayLike = ZERO
     """a (…, 3), m/s²: of the base frame's origin, without gravity"""
     rotation: ArrayLike | None = None
     """(…, 3, 3): the base frame's axes in the frame that `gravity_vector` is given in; None: the
@@ -58,7 +63,8 @@ class BaseMotion:
         if self.rotation is not None:
             object.__setattr__(self, "rotation", _rotation(self.rotation))
         if self.specific_force is not None:
-            if self.rotation is not None or np.any(self.linear_acceleration):
+            pushed = self.linear_acceleration is not NONE and np.any(self.linear_acceleration)
+            if self.rotation is not None or pushed:
                 raise wrong(
                     InputError, "specific_force", "rotation or linear_acceleration beside it",
                     "neither: an accelerometer feels both",
@@ -75,6 +81,22 @@ class BaseMotion:
             # g_base = Rᵀ g
             g = np.einsum("...ji,j->...i", np.asarray(self.rotation), g)
         return np.asarray(self.linear_acceleration) - g
+
+    @cached_property
+    def rates(self) -> Floats:
+        """(…, 6) of the six joints."""
+        turning = np.asarray(self.angular_velocity)
+        return np.concatenate([np.zeros_like(turning), turning[..., ::-1]], axis=-1)
+
+    @cached_property
+    def turns(self) -> Floats:
+        """q̈ (…, 3) of the three that turn."""
+        turning = np.asarray(self.angular_velocity)
+        x, y, z = (turning[..., k] for k in range(3))
+        # z z × y y + (z z + y y) × x x
+        crossed = np.stack([-z * y, z * x, -y * x], axis=-1)
+        # the turns' order is z, y, x
+        return (np.asarray(self.angular_acceleration) - crossed)[..., ::-1]
 
 
 class MovingBase:
@@ -181,17 +203,10 @@ class MovingBase:
                 "term gravity", "linear_acceleration",
             )  # fmt: skip
         felt = motion.felt(self._gravity)
-        turning = np.asarray(motion.angular_velocity)
-        x, y, z = np.moveaxis(turning, -1, 0)
-        # z z × y y + (z z + y y) × x x
-        crossed = np.stack([-z * y, z * x, -y * x], axis=-1)
-        # the turns' order is z, y, x
-        turns = (np.asarray(motion.angular_acceleration) - crossed)[..., ::-1]
-        rates = np.concatenate([np.zeros_like(turning), turning[..., ::-1]], axis=-1)
         return (
-            _beside("q", np.zeros(6), q, n),
-            _beside("qd", rates, qd, n),
-            _beside("qdd", _joined(felt, turns), qdd, n),
+            _beside("q", STILL, q, n),
+            _beside("qd", motion.rates, qd, n),
+            _beside("qdd", _joined(felt, motion.turns), qdd, n),
         )
 
 
@@ -238,6 +253,8 @@ def _beside(name: str, base: Floats, state: ArrayLike, n: int) -> Floats:
 
 
 def _joined(one: Floats, other: Floats) -> Floats:
+    if one.ndim == other.ndim == 1:
+        return np.concatenate((one, other))
     batch = np.broadcast_shapes(one.shape[:-1], other.shape[:-1])
     return np.concatenate(
         [np.broadcast_to(x, (*batch, x.shape[-1])) for x in (one, other)], axis=-1
@@ -245,6 +262,8 @@ def _joined(one: Floats, other: Floats) -> Floats:
 
 
 def _vector(name: str, value: Any) -> Floats:
+    if value is ZERO:
+        return NONE
     found = as_floats(f"base_motion: {name}", value)
     if found.ndim == 0 or found.shape[-1] != 3:
         raise wrong(InputError, f"base_motion: {name}", found.shape, "shape (…, 3)")

@@ -103,6 +103,6 @@ class Law:
         if settings.on_timeout == "stop" or q is None:
             return np.zeros(len(model.outputs))
         still = np.zeros((1, len(q)))
-        base = self._base.still if model.moved else None
+        base = self._base.still(model) if model.moved else None
         torques = model.along(q[None], still, still[:, : len(model.joints)], base)[0]
         return np.clip(torques, -model.limits, model.limits) if all_finite(torques) else None

@@ -1,0 +1,194 @@
+"""Imu and MultiDOFJointTrajectory messages about a base that moves: decoded, and checked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import listed, shown
+from ...mechanism import Mechanism, Pose
+from ...scalar import Floats
+from .refusal import RefusedError
+from .stamps import nanoseconds
+
+FASTEST = 40.0
+"""rad/s: gyroscopes end at 2000 °/s, and no base turns as fast"""
+
+HARDEST = 16 * 9.81
+"""m/s²: most accelerometers end there"""
+
+LEAST_SHARE = 0.2
+"""Of gravity, that an accelerometer reads at least. What reads less has gravity taken out of it,
+or g as its unit; or the base falls"""
+
+UNIT = 1e-3
+"""By how much a quaternion's norm may be off one"""
+
+
+class Sensed(NamedTuple):
+    """What an Imu says, on the axes of the base (3,)."""
+
+    turning: Floats
+    """ω, rad/s"""
+    force: Floats | None
+    """a_s - g, m/s², where the sensor is; None: not asked for"""
+    up: Floats | None
+    """The world's z axis; None: not asked for"""
+
+
+class Told(NamedTuple):
+    """What a MultiDOFJointTrajectory says, on the axes of what the base moves in (3,)."""
+
+    rotation: Floats
+    """R (3, 3): from the base's axes to these"""
+    turning: Floats
+    """ω, rad/s"""
+    spinning: Floats
+    """α, rad/s²"""
+    pushing: Floats
+    """a, m/s², of the origin of the base's frame, without gravity"""
+
+
+def sensed(message: Any, mount: Pose, gravity: float, *, by_force: bool, with_up: bool) -> Sensed:
+    """An Imu, whose covariances begin with -1 where it does not measure.
+
+    Args:
+        mount: the sensor's pose in the base's frame.
+        gravity: m/s², which an accelerometer has in what it reads.
+        by_force: is the accelerometer asked for?
+        with_up: is the orientation?
+
+    Raises:
+        RefusedError: what is asked for is not measured, or impossible.
+    """
+    if message.angular_velocity_covariance[0] == -1:
+        raise RefusedError("no angular velocity", "its covariance is -1: it is not measured")
+    R = np.asarray(mount.rotation, dtype=float)
+    turning = R @ _vector("angular_velocity", message.angular_velocity, FASTEST, "rad/s")
+    force, up = None, None
+    if by_force:
+        if message.linear_acceleration_covariance[0] == -1:
+            raise RefusedError(
+                "no acceleration",
+                "its covariance is -1: it is not measured; set base_gravity to orientation, if "
+                "the base hardly accelerates",
+            )
+        felt = _vector("linear_acceleration", message.linear_acceleration, HARDEST, "m/s²")
+        size, least = math.hypot(*felt.tolist()), LEAST_SHARE * gravity
+        if size < least:
+            raise RefusedError(
+                "no gravity in it",
+                f"linear_acceleration of {size:.6g} m/s², expected at least {least:.3g}: an "
+                "accelerometer that rests reads gravity (REP 145); let its driver leave it in",
+            )
+        force = R @ felt
+    if with_up:
+        why = "gravity's direction" if not by_force else "what of the acceleration is gravity's"
+        if message.orientation_covariance[0] == -1:
+            raise RefusedError(
+                "no orientation", f"its covariance is -1: it is not measured, and says {why}"
+            )
+        # the world's z on the sensor's axes, then on the base's
+        up = R @ _rotation("orientation", message.orientation)[2]
+    return Sensed(turning, force, up)
+
+
+def on_base(frame: str, mechanism: Mechanism) -> Pose:
+    """The pose in the base's frame of a link that is fixed to the base.
+
+    Raises:
+        RefusedError: there is no such link.
+    """
+    links = {link.name: link for link in mechanism.links}
+    fixed: dict[str, Pose] = {mechanism.base: Pose()}
+    for link in mechanism.links:
+        if link.parent in fixed and not link.joint.moves:
+            fixed[link.name] = fixed[link.parent] @ link.joint.pose(0.0)
+    if frame not in fixed:
+        why = "moves on the base" if frame in links else "is no link of the robot"
+        raise RefusedError(
+            "wrong frame",
+            f"header.frame_id {shown(frame)} {why}, expected {listed(sorted(fixed))}; or set "
+            "base_imu_pose",
+        )
+    return fixed[frame]
+
+
+def told(message: Any, mechanism: Mechanism, most_spin: float) -> Told:
+    """A MultiDOFJointTrajectory of one joint and one point.
+
+    Args:
+        most_spin: rad/s², the largest angular acceleration.
+
+    Raises:
+        RefusedError: it is of another joint, or impossible.
+    """
+    expected = mechanism.base_motion or mechanism.base
+    if list(message.joint_names) != [expected]:
+        raise RefusedError(
+            "wrong joint",
+            f"joint_names are {listed(map(shown, message.joint_names)) or 'none'}, expected "
+            f"{shown(expected)} alone",
+        )
+    if message.header.frame_id == mechanism.base:
+        raise RefusedError(
+            "wrong frame",
+            f"header.frame_id is {shown(mechanism.base)}, the base itself, expected what it moves "
+            "in",
+        )
+    points = message.points
+    if len(points) != 1 or nanoseconds(points[0].time_from_start):
+        raise RefusedError(
+            "no state", f"{len(points)} points, expected one with a time_from_start of zero"
+        )
+    parts = [getattr(points[0], name) for name in ("transforms", "velocities", "accelerations")]
+    if any(len(part) != 1 for part in parts):
+        found = ", ".join(str(len(part)) for part in parts)
+        raise RefusedError(
+            "wrong length",
+            f"{found} transforms, velocities and accelerations, expected one of each",
+        )
+    (pose,), (twist,), (acceleration,) = parts
+    return Told(
+        _rotation("rotation", pose.rotation),
+        _vector("velocities.angular", twist.angular, FASTEST, "rad/s"),
+        _vector("accelerations.angular", acceleration.angular, most_spin, "rad/s²"),
+        _vector("accelerations.linear", acceleration.linear, HARDEST, "m/s²"),
+    )
+
+
+def _vector(name: str, value: Any, most: float, unit: str) -> Floats:
+    found = np.array([value.x, value.y, value.z])
+    if not np.isfinite(found).all():
+        raise RefusedError("not finite", f"{name} is {found.tolist()}, expected finite numbers")
+    check_size(name, found, most, unit)
+    return found
+
+
+def _rotation(name: str, value: Any) -> Floats:
+    """(3, 3) of a quaternion."""
+    q = np.array([value.x, value.y, value.z, value.w])
+    norm = math.sqrt(float(q @ q))
+    if not abs(norm - 1.0) <= UNIT:
+        raise RefusedError(
+            "no rotation", f"{name} is {q.tolist()}, of norm {norm:g}, expected a unit quaternion"
+        )
+    x, y, z, w = (q / norm).tolist()
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def check_size(name: str, vector: Floats, most: float, unit: str) -> None:
+    """Raises:
+    RefusedError: it is longer.
+    """
+    size = math.hypot(*vector.tolist())
+    if not size <= most:
+        raise RefusedError("impossible", f"{name} of {size:.6g} {unit}, expected at most {most:g}")
