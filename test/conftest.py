@@ -18,9 +18,10 @@ from robot_dynamics.app.schemas import output
 from robot_dynamics.codegen import Function
 from robot_dynamics.codegen.compiler import Compiler
 
-KERNELS = tempfile.TemporaryDirectory(prefix="robot_dynamics_test_")
-# hundreds of robots by seed have no place in the user's own cache
-os.environ["ROBOT_DYNAMICS_CACHE"] = KERNELS.name
+if "PYTEST_XDIST_WORKER" not in os.environ:  # else it has the cache of who started it
+    KERNELS = tempfile.TemporaryDirectory(prefix="robot_dynamics_test_")
+    # hundreds of robots by seed have no place in the user's own cache
+    os.environ["ROBOT_DYNAMICS_CACHE"] = KERNELS.name
 
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

@@ -4,10 +4,11 @@
     python test/mutation.py --only robot_dynamics/closure --sample 0   # all of a folder
     python test/mutation.py --only robot_dynamics/codegen --pytest test/test_codegen_*.py
 
-Mutations are cosmic-ray's. Which tests run a line is measured first, by one run of all of them (or
-of those that --pytest names), and kept in --folder. A mutation is killed if one of the tests that
-run its line fails, the quickest first, or hangs; what killed one must pass without it. What
-survives is printed as a difference; `test/mutation_survivors.md` says of each known one why it may.
+Mutations are cosmic-ray's. Which tests run a line, in their own process or in one that they start,
+is measured first, by one run of all of them (or of those that --pytest names), and kept in
+--folder. A mutation is killed if one of these tests fails, the quickest first, or hangs; what
+killed one must pass without it. What survives is printed as a difference;
+`test/mutation_survivors.md` says of each known one why it may.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ def measured(folder: Path, more: list[str]) -> tuple[Any, dict[str, float]]:
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more]
         command += ["--cov=robot_dynamics", "--cov-context=test", "--cov-report="]
-        command += [f"--junitxml={times}"]
-        environment = {**os.environ, "COVERAGE_FILE": str(data)}
+        command += [f"--junitxml={times}", "-p", "process_contexts"]
+        environment = {**os.environ, "COVERAGE_FILE": str(data), "PYTHONPATH": str(ROOT / "test")}
         subprocess.run(command, cwd=ROOT, env=environment, check=False)
     import coverage
 
@@ -132,9 +133,14 @@ def nearest(
     """The tests that run the mutant's line: a few that killed most before, then the quickest, up
     to the budget."""
     lines = covered.contexts_by_lineno(str(ROOT / mutant.file))
-    tests = {each.split("|")[0] for each in lines.get(mutant.line, ()) if each}
-    if not tests:  # run once, when the module is imported
-        tests = {each.split("|")[0] for found in lines.values() for each in found if each}
+    found = set(lines.get(mutant.line, [""]))
+    if "" in found:  # run once, when the module is imported
+        found = set().union(*lines.values())
+    named = [each.split("|") for each in found if each]
+    tests = {name for name, _ in named}
+    # a process also serves the tests that come after the one that started it
+    files = {name.partition("::")[0] for name, phase in named if phase == "process"}
+    tests |= {name for name in seconds if name.partition("::")[0] in files}
     known = sorted(tests & set(killed), key=lambda test: -killed[test])[:KNOWN]
     quickest = sorted(tests & set(seconds) - set(known), key=lambda test: (seconds[test], test))
     chosen, left = [], BUDGET

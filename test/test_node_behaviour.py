@@ -344,6 +344,26 @@ def test_stop_puts_out_zero_once_and_then_nothing():
     close(bench.state(0.8, 0.4), torque(0.4, 0.0, 3.0))
 
 
+@pytest.mark.parametrize(("choice", "expected"), [("stop", 0.0), ("hold", MASS * G * ARM)])
+def test_what_another_thread_says_for_a_loop_that_hangs_is_what_would_follow(choice, expected):
+    bench = Bench(command_timeout=0.5, on_timeout=choice)
+    assert bench.controller.last_words() is None, "nothing went out yet that would have to end"
+    bench.accelerate(0.0, 3.0)
+    bench.state(0.4, math.pi / 2, 0.2)
+    close(bench.controller.last_words(), expected)
+    close(bench.farewell(0.5), expected)
+    assert bench.controller.last_words() is None
+
+
+def test_values_that_are_too_large_to_add_up_are_no_state():
+    bench = AnyBench(str(CONFIG / "polar.yaml"))
+    names = ["theta1", "d2"]
+    bench.command(0.0, point(qdd=[1.0, 1.0]), names=names)
+    assert bench.state(0.1, [1.7e308, 1.7e308], [0.0, 0.0], names=names) is None
+    assert bench.rejected() == {"joint_states: not finite": 1}
+    assert bench.state(0.2, [0.3, 0.7], [0.0, 0.0], names=names) is not None
+
+
 def test_a_timeout_of_zero_is_never():
     bench = Bench(command_timeout=0.0)
     bench.accelerate(0.0, 3.0)

@@ -263,6 +263,20 @@ def test_a_state_out_of_reach_is_treated_alike():
     bench.agrees(bench.read(RRR_START, RRR_RATE), RRR_START, RRR_RATE, RRR_WANTED)
 
 
+def test_a_sensor_that_fell_silent_is_solved_for_and_not_read_any_more():
+    bench = ClosedBench(sensed=True, merge_states=True, max_age=0.5, command_timeout=0.0)
+    bench.wish(RRR_WANTED)
+    # so slowly that what it said last stays plausible
+    rate = RRR_RATE / 50
+    bench.read(RRR_START, rate)
+    for bench.now in np.arange(0.1, 1.0, 0.1):
+        there = RRR_START + bench.now * rate
+        found = bench.read(there, rate, without=["qp1"])
+        if bench.now > 0.51:
+            bench.agrees(found, there, rate, RRR_WANTED)
+    assert set(bench.events()) == {"joint_states: missing sensor"}
+
+
 def test_a_limit_that_home_is_beyond_is_no_model():
     with pytest.raises(rd.RobotDynamicsError, match="condition number"):
         ClosedBench(condition_limit=2.0)

@@ -191,6 +191,16 @@ def test_a_fault_of_its_own_comes_after_the_last_word_in_one_line_with_code_1():
         assert "Traceback" not in partner.log
 
 
+def test_a_last_word_that_fails_is_told_in_one_line_with_code_1():
+    failing = FAULTY.replace("node.farewell()", "1 / 0")
+    with cartesian(program=(sys.executable, "-c", failing)) as partner:
+        set_in_motion(partner)
+        assert partner.stop(signal.SIGTERM) == 1
+        lines = [line for line in partner.log.splitlines() if line.startswith("feed_forward: ")]
+        assert len(lines) == 1
+        assert "unexpected ZeroDivisionError" in lines[0]
+
+
 HANGING = """
 import sys, time
 from robot_dynamics.ros.executable import run
