@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -46,7 +47,9 @@ def folder(tmp_path_factory):
 
 def test_the_tutorials_commands_say_what_it_says(folder):
     place, said = folder
-    assert "assembly modes found" in said["close linkage.yaml"]
+    # the rod turned about itself by half a turn is no other one
+    assert "2 assembly modes found" in said["close linkage.yaml"]
+    assert "e-" not in said["close linkage.yaml"]
     checked = said["check linkage.yaml"]
     assert "'rod' spins freely about itself (ball_rx)" in checked
     assert "does not close" not in checked
@@ -56,6 +59,24 @@ def test_the_tutorials_commands_say_what_it_says(folder):
     home = yaml.safe_load(written)["home"]
     assert set(home) == {"crank", "ball_rz", "ball_ry", "ball_rx", "rocker"}
     assert home["crank"] == 0.4
+
+
+def test_what_is_held_can_be_locked_as_the_tutorial_says(folder, tmp_path):
+    place, said = folder
+    (line,) = set(re.findall(r"`(locked: \{.*?\})`", TUTORIAL))
+    assert f"`{line.replace('0.0', '0')}`" in said["check linkage.yaml"]
+    (tmp_path / "linkage.urdf").write_text(blocks("xml")[0])
+    text = (place / "linkage.yaml").read_text() + line + "\n"
+    (tmp_path / "linkage.yaml").write_text(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tau = rd.InverseDynamics(rd.load(tmp_path / "linkage.yaml"))([0.5], [1.0], [2.0])
+    printed = said["torque linkage.yaml --q 0.5 --qd 1.0 --qdd 2.0"]
+    assert float(re.search(r"crank: (\S+)", printed)[1]) == pytest.approx(tau[0], rel=1e-9)
+    # home and what is locked say one thing
+    (tmp_path / "linkage.yaml").write_text(text.replace(line, "locked: {ball_rx: 0.5}"))
+    with pytest.raises(rd.DescriptionError, match=r"linkage\.yaml: home\.ball_rx: found .*locked"):
+        rd.load(tmp_path / "linkage.yaml")
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

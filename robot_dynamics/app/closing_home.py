@@ -9,12 +9,14 @@ from typing import Any
 from ..closure import AssemblyMode, assembly_modes
 from ..description import load
 from ..description.files import find, read_text
-from ..description.yaml_home import with_home
+from ..description.yaml_home import rounded, with_home
 from ..errors import InputError, wrong
 from .tables import table
 
 MOST_SHOWN = 6
 """Assembly modes that are printed"""
+STILL = 1e-9
+"""rad or m: what moved by less did not"""
 
 
 def close(source: str, *, out: str | None = None, mode: int = 1) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def close(source: str, *, out: str | None = None, mode: int = 1) -> dict[str, An
     modes = assembly_modes(mechanism)
     if not 1 <= mode <= len(modes):
         raise wrong(InputError, "mode", mode, f"1 to {len(modes)}")
-    home = {name: modes[mode - 1].home[name] for name in mechanism.joint_names}
+    home = rounded({name: modes[mode - 1].home[name] for name in mechanism.joint_names})
     # the joints that move most come first
     moved = {name: value - mechanism.home.get(name, 0.0) for name, value in home.items()}
     result: dict[str, Any] = {
@@ -49,9 +51,11 @@ def close(source: str, *, out: str | None = None, mode: int = 1) -> dict[str, An
         "assembly_modes": listing(modes),
     }
     lines = [f"{len(modes)} assembly mode{'s' * (len(modes) != 1)} found", *_table(modes)]
-    far = sorted(moved, key=lambda name: -abs(moved[name]))[:5]
     lines += ["home:", *(f"  {name}: {value:.12g}" for name, value in home.items())]
-    lines.append("moved most: " + ", ".join(f"{name} by {moved[name]:.4g}" for name in far))
+    far = [name for name in moved if abs(moved[name]) > STILL]
+    far = sorted(far, key=lambda name: -abs(moved[name]))[:5]
+    said = ", ".join(f"{name} by {moved[name]:.4g}" for name in far)
+    lines.append(f"moved most: {said}" if far else "nothing moved: it was closed")
     if out is not None:
         _write(source, out, home)
         result["files"] = {"description": out}

@@ -56,6 +56,8 @@ LINK_KEYS = ("name", "parent", "origin", "joint", *DH_KEYS, *BODY_KEYS, "frictio
 JOINT_KEYS = ("name", "type", "axes", "limits")
 ROTOR_KEYS = ("mount", "origin", "gear_ratio", *BODY_KEYS)
 DH_CONVENTIONS = ("standard", "modified")
+SAME_PLACE = 1e-5
+"""rad or m: how far `home` of a joint may be from where it is `locked`"""
 
 
 def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
@@ -316,7 +318,13 @@ def _locked(mechanism: Mechanism, listed: Any, where: str, strict: bool) -> Mech
             raise unknown(f"{where}: locked: joint", name, mechanism.joint_names)
         for complaint in position(mechanism.joint(name), value, f"{where}: locked.{name}"):
             tolerate(complaint, strict)
-    return with_locked_joints(mechanism, held)
+        there = float(mechanism.home.get(name, value))
+        if abs(there - value) > SAME_PLACE:
+            raise wrong(
+                DescriptionError, f"{where}: home.{name}", there, f"{value:g}, where it is locked"
+            )
+    home = {name: value for name, value in mechanism.home.items() if name not in held}
+    return with_locked_joints(replace(mechanism, home=home), held)
 
 
 def _rotors(mechanism: Mechanism, listed: Any, where: str) -> tuple[Rotor, ...]:

@@ -9,7 +9,13 @@ import yaml
 from ..errors import DescriptionError
 from .yaml_text import plain
 
-DIGITS = 12
+DECIMALS = 12
+"""Of rad or m: what is smaller is rounding"""
+
+
+def rounded(home: Mapping[str, float]) -> dict[str, float]:
+    """The same home as it is written."""
+    return {name: round(value, DECIMALS) + 0.0 for name, value in home.items()}
 
 
 def with_home(text: str, home: Mapping[str, float], where: str) -> str:
@@ -19,7 +25,7 @@ def with_home(text: str, home: Mapping[str, float], where: str) -> str:
         DescriptionError: its `home` is not written so that it can be replaced (by an anchor, say).
     """
     block = yaml.safe_dump(
-        {"home": {name: float(f"{value:.{DIGITS}g}") for name, value in home.items()}},
+        {"home": rounded(home)},
         sort_keys=False,
         allow_unicode=True,
         width=100,

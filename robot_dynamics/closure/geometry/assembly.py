@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...mechanism import Attachment, Mechanism
-from ...scalar import Floats
+from ...mechanism import Attachment, Mechanism, Pose
+from ...mechanism.transform import standard_form
+from ...scalar import Floats, array
 from .closing import Closing
 from .functions import fast
 from .kinematics import TreeMotion
@@ -16,7 +17,8 @@ from .prepared import mended
 from .solver import ClosureSolver
 
 SAME = 1e-5
-"""m and cosines: links that are no farther apart are in one place"""
+"""m, cosines and shares of an inertia: what is no farther apart is in one place"""
+TINY = 1e-300
 SINGULAR = 1e6
 """Condition number from which on a configuration is no assembly mode"""
 
@@ -84,12 +86,23 @@ def _closing(solver: ClosureSolver) -> Closing:
 
 
 def _places(solver: ClosureSolver, q: Floats) -> Floats:
-    """Where the links are that weigh something or are joined by loops: what can be seen."""
+    """All that can be told apart: joints, centres of mass, inertias and the ends of loops in space.
+
+    A rod that is turned about itself by half a turn, with both its ends where they were, is not.
+    """
     geometry = solver.geometry
-    closure = geometry.constraints
-    motion = TreeMotion(closure.tree, closure.coordinates, q)
-    moving = {link.name: link for link in geometry.mechanism.moving}
-    seen = {side.link for loop in closure.loops for side in (loop.predecessor, loop.successor)}
-    seen |= {name for name, link in moving.items() if not link.inertial.is_nothing}
-    frames = [motion.frame(Attachment(name)) for name in closure.tree.index() if name in seen]
-    return np.concatenate([np.array([*f.point, *f.rotation.ravel()]) for f in frames])
+    closure, mechanism = geometry.constraints, geometry.mechanism
+    bodies = standard_form(replace(mechanism, loops=(), platform=None))
+    motion = TreeMotion(bodies, closure.coordinates, q)
+    ends = [side for loop in closure.loops for side in (loop.predecessor, loop.successor)]
+    seen = [motion.frame(end).point for end in ends]
+    for link in bodies.links:
+        seen.append(motion.frame(Attachment(link.name)).point)
+        body = link.inertial
+        if not body.is_nothing:
+            frame = motion.frame(Attachment(link.name, Pose(translation=body.center_of_mass)))
+            spread = frame.rotation @ array(body.inertia) @ frame.rotation.T
+            seen += [frame.point, (spread / max(np.trace(spread), TINY)).ravel()]
+    if geometry.pose_constraints is not None:
+        seen.append(geometry.platform_pose(q).ravel())
+    return np.concatenate([np.asarray(each, dtype=float) for each in seen])

@@ -45,6 +45,11 @@ class Spin:
     """0 of a body of revolution about that axis, in shares of its largest moment"""
 
     @property
+    def place(self) -> str:
+        """The value, for messages."""
+        return f"{round(self.value, 9) + 0.0:.6g}"
+
+    @property
     def what(self) -> str:
         """For messages."""
         return f"{listed(map(repr, self.links))}" if self.links else "a link without mass"
@@ -54,10 +59,10 @@ def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mend
     """Loose motions that do no work, to be taken out."""
     said = "; ".join(
         f"{spin.what} spins freely about itself ({', '.join(spin.moving)}), which does no "
-        f"work: {spin.joint} is held at {spin.value:.6g}{_unsaid(spin)}"
+        f"work: {spin.joint} is held at {spin.place}{_unsaid(spin)}"
         for spin in spins
     )
-    locked = ", ".join(f"{spin.joint}: {spin.value:.6g}" for spin in spins)
+    locked = ", ".join(f"{spin.joint}: {spin.place}" for spin in spins)
     return Mendable(
         f"loops: {said}; to say so yourself write `locked: {{{locked}}}`, or make the ball joint "
         "at one end universal",
@@ -75,7 +80,7 @@ def told(others: list[Spin], size: float) -> str:
         said.append(
             f"{spin.what} spins freely about itself ({', '.join(spin.moving)}), its centre of mass "
             f"{spin.off_axis:.2g} m off that axis: make the ball joint at one end universal, or "
-            f"hold it with `locked: {{{spin.joint}: {spin.value:.6g}}}`"
+            f"hold it with `locked: {{{spin.joint}: {spin.place}}}`"
         )
     return "; ".join(said)
 
