@@ -42,6 +42,10 @@ def _garbage(rng: Random, kind: str, value: Any) -> Any:
     if kind in ("int32", "uint32"):
         least, most = (-(2**31), 2**31 - 1) if kind == "int32" else (0, 2**32 - 1)
         return rng.choice([each for each in INTEGERS if least <= each <= most])
+    if kind.startswith("double["):
+        numbers = list(value)
+        numbers[rng.randrange(len(numbers))] = rng.choice(NUMBERS)
+        return numbers
     return type(value)()  # a message: an empty one
 
 

@@ -3,7 +3,9 @@ are none."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ import pytest
 pytest.importorskip("trajectory_msgs", reason="ROS messages are not installed: extra `ros`")
 
 import moving_base
+from garbled import garbled
+from hypothesis import strategies as st
 from moving_base import FreeFlyer, Motion, imu, motion, told
 from node_bench import Bench, at, point, stamp
 from robots import relative
@@ -250,6 +254,34 @@ def test_a_told_motion_that_can_not_be_is_dropped_and_leaves_no_trace(tmp_path, 
     ship.controller.base_motion(bad, at(0.01))
     assert ship.rejected() == {f"base_motion: {reason}": 1}
     assert relative(ship.here(0.02), ship.expected(base)) < ROUNDING
+
+
+def test_whatever_an_imu_says_torques_are_those_of_what_was_accepted(tmp_path, examples):
+    ship, good = Ship(tmp_path), motion(12, spins=False)
+    last, outcomes, count = None, Counter(), 0
+
+    def check(rng) -> None:
+        nonlocal last, count
+        count += 1
+        now, before = 0.06 * count, sum(ship.rejected().values())
+        message = garbled(rng, imu(good, stamp(now)))
+        ship.controller.imu(message, at(now))
+        if accepted := sum(ship.rejected().values()) == before:
+            t, w, f = message.header.stamp, message.angular_velocity, message.linear_acceleration
+            sent = at(now) if t.sec == t.nanosec == 0 else t.sec * 10**9 + t.nanosec
+            turning = moving_base.MOUNT @ [w.x, w.y, w.z]
+            lever = np.cross(turning, np.cross(turning, moving_base.PLACE))
+            felt = moving_base.MOUNT @ [f.x, f.y, f.z] - lever
+            last = min(sent, at(now)), Motion(np.eye(3), turning, REST, felt + moving_base.G)
+        found = ship.here(now)
+        fresh = last is not None and at(now) - last[0] <= 10**8
+        outcomes[accepted, fresh] += 1
+        assert (found is not None) == fresh, (ship.log[-1], message, outcomes)
+        if found is not None:
+            assert relative(found, ship.expected(last[1])) < ROUNDING
+
+    examples(check, 300, rng=st.integers(0, 2**62).map(Random))
+    assert min(outcomes[key] for key in ((True, True), (False, True), (False, False))) > 10
 
 
 def test_one_source_at_a_time(tmp_path):
