@@ -13,6 +13,7 @@ import robot_dynamics as rd
 from robot_dynamics import BaseMotion
 from robot_dynamics.description.fields import DescriptionWarning
 from robot_dynamics.description.urdf_writer import urdf
+from robot_dynamics.errors import ClosureWarning
 
 MANY = 5
 
@@ -147,6 +148,32 @@ def test_a_closed_robots_torques_are_those_of_pinocchios_tree_projected(name):
         assert relative(dynamics(q[i], qd[i], qdd[i], base_motion=one), expected) < ROUNDING
 
 
+def test_motors_that_share_the_work_share_that_of_the_base(tmp_path):
+    robot = closed_robots.random_five_bar(2)
+    robot |= {"actuated": ["qp0", *robot["actuated"]], "sensed": []}
+    terms = ("inertia", "coriolis", "gravity", "rotors")
+    with pytest.warns(ClosureWarning, match="equally"):
+        dynamics = rd.InverseDynamics(
+            closed_robots.load(robot, tmp_path), terms=terms, backend="python"
+        )
+    chain, (model, geared) = dynamics.closed, on_a_free_flyer(robot)
+    R, turning, spinning, pushing = (each[0] for each in motions(13))
+    q, qd, qdd = np.random.default_rng(13).uniform(-0.05, 0.05, (3, 2))
+    state = chain.forward(q + chain.home.q_a, qd)
+    moves = (state.q_r, state.qd_r, state.accelerations(qdd))
+    tau_r, _ = carried(
+        model, chain.coordinate_names, moves, geared, (R, turning, spinning, pushing)
+    )
+    # of least norm: A (Aᵀ A)⁻¹ Tᵀ τ_r, with A the motors' rates
+    A = state.T[[chain.coordinate_names.index(name) for name in dynamics.actuated_names]]
+    expected = np.linalg.lstsq(A.T, state.T.T @ tau_r, rcond=None)[0]
+    motion = BaseMotion(turning, spinning, pushing, R)
+    found = dynamics(state.q_a, qd, qdd, base_motion=motion)
+    assert found.shape == (3,)
+    assert relative(found, expected) < 1e-11
+    assert dynamics.forward(state.q_a, qd, found, base_motion=motion) == pytest.approx(qdd)
+
+
 def test_sensors_see_the_same_robot_and_readings_that_do_not_fit_the_same_tilt():
     mechanism = rd.load(CONFIG / "rrr.yaml")
     active = rd.InverseDynamics(mechanism, backend="python")
@@ -235,13 +262,45 @@ def test_without_the_term_gravity_a_moving_base_has_none():
     assert found == pytest.approx(dynamics(*state), abs=1e-12)
 
 
-def test_terms_without_motion_are_refused_on_a_moving_base():
-    dynamics = rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), terms="gravity", backend="python")
+@pytest.mark.parametrize(
+    ("name", "sensed"), [("three_axis", False), ("five_bar", False), ("five_bar", True)]
+)
+def test_gravity_alone_follows_the_tilt(name, sensed):
+    mechanism, terms = rd.load(CONFIG / f"{name}.yaml"), ("gravity", "friction")
+    dynamics = rd.InverseDynamics(mechanism, terms=terms, sensed=sensed, backend="python")
+    R, turning, spinning, pushing = (each[:2] for each in motions(14))
+    q, qd, qdd = np.random.default_rng(14).uniform(-0.1, 0.1, (3, 2, len(dynamics.joint_names)))
+    if dynamics.closed is not None:
+        q = q + dynamics.closed.home.q_r[: q.shape[-1]]
+    g = np.einsum("kji,j->ki", R, mechanism.gravity)
+    told, felt = BaseMotion(turning, spinning, pushing, R), BaseMotion(specific_force=-g)
+    for motion in (told, felt):
+        found = dynamics(q, qd, qdd, base_motion=motion)
+        for k in range(2):
+            dynamics.gravity_vector = g[k]
+            assert relative(found[k], dynamics(q[k], qd[k], qdd[k])) < ROUNDING
+        dynamics.gravity_vector = mechanism.gravity
+    if sensed:
+        return
+    # a gear does not carry what an unbalanced rotor weighs
+    one = BaseMotion(rotation=R[0])
+    motors = dynamics.motor_torques(q, qd, qdd, base_motion=one)
+    dynamics.gravity_vector = g[0]
+    for found, expected in zip(motors, dynamics.motor_torques(q, qd, qdd), strict=True):
+        assert relative(found, expected) < ROUNDING
+    with pytest.raises(rd.InputError, match="without terms of motion"):
+        dynamics.motor_torques(q, qd, qdd, base_motion=told)
+
+
+def test_terms_with_half_the_motion_are_refused_on_a_moving_base():
+    dynamics = rd.InverseDynamics(
+        rd.load(CONFIG / "polar.yaml"), terms=("gravity", "inertia"), backend="python"
+    )
     n = len(dynamics.joint_names)
     whole = rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), backend="python")
     with pytest.raises(rd.InputError, match=rf"qd: .*shape \(…, {n}\)"):
         whole(np.zeros(n), np.zeros(n + 1), np.zeros(n), base_motion=BaseMotion())
-    with pytest.raises(rd.InputError, match=r"inertia, coriolis.* for base_motion"):
+    with pytest.raises(rd.InputError, match=r"coriolis.* for base_motion"):
         dynamics(*np.zeros((3, n)), base_motion=BaseMotion())
 
 

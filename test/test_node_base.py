@@ -425,5 +425,17 @@ def test_settings_of_a_base_that_can_not_be_are_refused(values, words):
 
 
 def test_terms_that_a_moving_base_needs_are_named(tmp_path):
-    with pytest.raises(rd.InputError, match=r"terms: .*inertia, coriolis too, for base_motion"):
-        Ship(tmp_path, terms=("gravity",))
+    with pytest.raises(rd.InputError, match=r"terms: .*coriolis too, for base_motion"):
+        Ship(tmp_path, terms=("gravity", "inertia"))
+    # gravity alone follows what is felt
+    ship = Ship(tmp_path, terms=("gravity",))
+    base = motion(15, spins=False)
+    ship.imu(0.0, base, place=REST, frame="link0", mount=np.eye(3))
+    felt = base.pushing - base.R.T @ moving_base.G
+    level = Motion(np.eye(3), REST, REST, felt + moving_base.G)
+    assert relative(ship.here(0.0), ship.expected(level, resting=True)) < ROUNDING
+    # a base that stands is another model
+    settings, mechanism = ship.settings, ship.controller.model.wish.mechanism
+    keys = {Wish(mechanism, settings.changed({"moving_base": how})).dynamics_key for how in
+            ("always", "never", "described")}  # fmt: skip
+    assert len(keys) == 2

@@ -7,6 +7,9 @@ at zero, where their rates are the base's twist. Gravity is an acceleration of t
 
 Where the base is and how fast it moves along makes no difference. A robot with loops is its tree,
 projected: τ = Tᵀ τ_r at q̇_r = T_q q̇, q̈_r = T_q q̈ + Ṫ_q q̇.
+
+Gravity without the terms of motion is the same robot at rest, on a base that accelerates by what
+its gravity differs from the description's.
 """
 
 from __future__ import annotations
@@ -108,7 +111,7 @@ class MovingBase:
         formulation, rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
 
     Raises:
-        InputError: terms without those of motion: gravity is one of the base here.
+        InputError: terms with some of those of motion: gravity is one of the base here.
     """
 
     def __init__(
@@ -122,14 +125,19 @@ class MovingBase:
         backend: str,
         threads: int | None,
     ):
-        needed = ["inertia", "coriolis", *(["rotors"] if tree.rotors else [])]
-        if missing := [name for name in needed if name not in terms]:
+        of_motion = ("inertia", "coriolis", "rotors")
+        needed = of_motion if tree.rotors else of_motion[:2]
+        self._has_gravity, used = "gravity" in terms, terms
+        self.adds = not set(of_motion) & set(terms)
+        """Are torques to be added to those on a base that stands?"""
+        if self.adds:
+            used = of_motion
+        elif missing := [name for name in needed if name not in terms]:
             raise wrong(
                 InputError, "terms", sorted(terms), f"{', '.join(missing)} too, for base_motion"
             )
-        self._has_gravity = "gravity" in terms
         self._chain = OpenChain(
-            on_six_joints(tree), formulation, rotors, terms, friction_smoothing, backend, threads
+            on_six_joints(tree), formulation, rotors, used, friction_smoothing, backend, threads
         )
         self._names = tree.joint_names
         self._motors: MotorSide | None = None
@@ -160,6 +168,9 @@ class MovingBase:
         closed: ClosedChain | None = None,
     ) -> Floats:
         """(…, n) at q, qd, qdd (…, n); of a robot with loops (`closed`) those of its motors."""
+        if self.adds:
+            qd = qdd = np.zeros_like(as_floats("q", q))
+            motion = self._heavier(motion)
         if closed is None:
             return np.ascontiguousarray(self._of_tree(q, qd, qdd, motion)[..., 6:])
         q_r = closed.configuration(q)
@@ -179,7 +190,14 @@ class MovingBase:
     ) -> MotorTorques:
         """(drive, gear) (…, m) as `InverseDynamics.motor_torques`."""
         tau = self.torques(q, qd, qdd, motion, closed)
-        robot = on_six_joints(self._robot)
+        robot, gravity = on_six_joints(self._robot), STILL[:3]
+        if self.adds:
+            motion = self._heavier(motion)
+            gravity = -np.asarray(motion.specific_force)
+            if gravity.ndim > 1:
+                raise wrong(
+                    InputError, "base_motion", gravity.shape, "one, without terms of motion"
+                )
         if self._motors is None:
             self._motors = MotorSide(robot, *self._options)
         if closed is not None:
@@ -187,7 +205,15 @@ class MovingBase:
             q, qd, qdd = tree_state(closed, q_r, qd, qdd, self._robot.joint_names)
         columns = [robot.joint_names.index(name) for name in actuated]
         state = self._carried(q, qd, qdd, motion, len(robot.joint_names) - 6)
-        return self._motors.torques(columns, tau, *state, robot.gravity)
+        return self._motors.torques(columns, tau, *state, gravity)
+
+    def _heavier(self, motion: BaseMotion) -> BaseMotion:
+        """At rest, with g - g_described for gravity."""
+        if not self._has_gravity:
+            return BaseMotion(specific_force=ZERO)
+        if motion.specific_force is None:
+            motion = BaseMotion(rotation=motion.rotation)
+        return BaseMotion(specific_force=motion.felt(self._gravity) + self._gravity)
 
     def _of_tree(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
         """(…, 6 + n)"""
@@ -197,7 +223,7 @@ class MovingBase:
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion, n: int
     ) -> tuple[Floats, Floats, Floats]:
         """q, qd, qdd (…, 6 + n) on the six joints."""
-        if motion.specific_force is not None and not self._has_gravity:
+        if motion.specific_force is not None and not (self._has_gravity or self.adds):
             raise wrong(
                 InputError, "base_motion", "specific_force, which has gravity in it, without the "
                 "term gravity", "linear_acceleration",

@@ -182,7 +182,7 @@ class InverseDynamics:
         Args:
             base_motion: how the base moves, where something else moves it; gravity follows. The
                 first call with one compiles. `terms` then have to have inertia, coriolis and, with
-                rotors, rotors.
+                rotors, rotors, or none of them: then gravity follows, and that is all.
             wrenches: what acts on links from outside, by the link's name, (6,) or (…, 6): the force
                 (N) and the moment about the origin of the link's frame (N·m), on base axes. A push
                 that helps makes the torques smaller: tau = … - Σ Jᵀ w.
@@ -196,7 +196,10 @@ class InverseDynamics:
                 singularity.
         """
         if base_motion is not None:
-            tau = self._moving_base().torques(q, qd, qdd, base_motion, self.closed)
+            moving = self._moving_base()
+            tau = moving.torques(q, qd, qdd, base_motion, self.closed)
+            if moving.adds:
+                tau = tau + self(q, qd, qdd)
             if wrenches:
                 # what they take of the torques depends on where the links are alone
                 tau = tau + self(q, qd, qdd, wrenches=wrenches) - self(q, qd, qdd)
@@ -512,9 +515,12 @@ class InverseDynamics:
             InputError: a wrong shape.
         """
         if base_motion is not None:
-            return self._moving_base().motor_torques(
-                q, qd, qdd, base_motion, self.closed, self.actuated_names
-            )
+            moving = self._moving_base()
+            found = moving.motor_torques(q, qd, qdd, base_motion, self.closed, self.actuated_names)
+            if not moving.adds:
+                return found
+            standing = self.motor_torques(q, qd, qdd)
+            return MotorTorques(standing.drive + found.drive, standing.gear + found.gear)
         robot = self._robot
         if isinstance(robot.chain, OpenChain):
             tau = robot.torques(q, qd, qdd)
