@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -16,36 +18,48 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
 
 import robot_dynamics as rd
-from robot_dynamics.ros.controller_order import ControllerOrder
+from robot_dynamics.ros.controller_order import PATIENCE, ControllerOrder, Subscribers
 
 POLAR = str(ROOT / "config/polar.yaml")
 AT = {"theta1": (0.3, 0.2), "d2": (0.7, 0.1)}
-REMAP = ("-r", "~/commands:=/arm/effort_controller/commands")
+TOPIC = "/arm/effort_controller/commands"
+REMAP = ("-r", f"~/commands:={TOPIC}")
+RIGHT, WRONG = ["theta1", "d2"], ["d2", "theta1"]
 
 
-@pytest.fixture(scope="module")
-def controlled():
-    """The node, and what runs as its controller."""
-    values = {"description": POLAR, "max_age": 20.0, "command_timeout": 0.0}
-    partner = Partner(arguments=REMAP, **values)
-    node = rclpy.create_node("effort_controller", namespace="arm", context=partner.node.context)
-    node.declare_parameter("joints", ["d2", "theta1"])
-    node.declare_parameter("interface_name", "effort")
-    node.create_subscription(
-        Float64MultiArray, "~/commands", lambda m: partner.commands.append(list(m.data)), 10
-    )
-    partner._executor.add_node(node)
-    partner.controller = node
-    partner._meet = lambda: partner.until(
+@pytest.fixture
+def partner() -> Iterator[Partner]:
+    """The node, whose torques go to a controller that need not be there."""
+    found = Partner(arguments=REMAP, description=POLAR, max_age=20.0, command_timeout=0.0)
+    found._meet = lambda: found.until(
         lambda: (
-            partner.states_out.get_subscription_count()
-            and node.count_publishers("/arm/effort_controller/commands")
-            and partner.node.count_publishers("/diagnostics")
+            found.states_out.get_subscription_count()
+            and found.command_out.get_subscription_count()
+            and found.node.count_publishers(TOPIC)
+            and found.node.count_publishers("/diagnostics")
         ),
         "the node's topics",
     )
-    with partner:
-        yield partner
+    with found:
+        yield found
+
+
+@contextmanager
+def listener(
+    partner: Partner, name: str, joints: Sequence[str] = (), *, answers: bool = True, **options
+) -> Iterator[Node]:
+    """A node that takes torques; its `got` are those that came."""
+    node = rclpy.create_node(name, namespace="arm", context=partner.node.context, **options)
+    node.got = []
+    if joints:
+        node.declare_parameter("joints", list(joints))
+        node.declare_parameter("interface_name", "effort")
+    node.create_subscription(Float64MultiArray, TOPIC, lambda m: node.got.append(list(m.data)), 100)
+    if answers:
+        partner._executor.add_node(node)
+    try:
+        yield node
+    finally:
         partner._executor.remove_node(node)
         node.destroy_node()
 
@@ -55,34 +69,76 @@ def ask(partner: Partner) -> None:
     partner.state(AT)
 
 
-def test_another_interface_or_order_is_refused_with_both_and_the_right_one_is_served(controlled):
-    node = controlled.controller
+def told(partner: Partner, words: str) -> None:
+    partner.until(lambda: words in partner.log, words, meanwhile=lambda: ask(partner))
 
-    def told(words: str) -> None:
-        found = lambda: words in controlled.log  # noqa: E731
-        controlled.until(found, words, meanwhile=lambda: ask(controlled))
 
-    told("/arm/effort_controller has other order: d2, theta1 there, theta1, d2 here")
-    node.set_parameters([Parameter("joints", value=["theta1", "wrist"])])
-    told("/arm/effort_controller has other joints: theta1, wrist there, theta1, d2 here")
-    joints = Parameter("joints", value=["theta1", "d2"])
-    node.set_parameters([joints, Parameter("interface_name", value="position")])
-    told("/arm/effort_controller takes 'position', not torques")
-    controlled.commands.clear()
-    for _ in range(10):
-        ask(controlled)
-        controlled.spin()
-    assert not controlled.commands
-    controlled.until(
-        lambda: controlled.diagnostics[-1].status[0].level == b"\x02", "an error in the diagnostics"
+def served(partner: Partner, node: Node) -> None:
+    """It gets torques, and right ones alone."""
+    partner.until(
+        lambda: node.got, f"torques for {node.get_name()}", meanwhile=lambda: ask(partner)
     )
-    node.set_parameters([Parameter("interface_name", value="effort")])
     expected = rd.InverseDynamics(rd.load(POLAR))([0.3, 0.7], [0.2, 0.1], [2.0, 1.0])
-    controlled.until(
-        lambda: any(np.allclose(each, expected) for each in controlled.commands),
-        "torques for a controller that fits",
-        meanwhile=lambda: ask(controlled),
-    )
+    np.testing.assert_allclose(node.got, [expected] * len(node.got))
+
+
+def test_another_interface_or_order_is_refused_with_both_and_the_right_one_is_served(partner):
+    with listener(partner, "effort_controller", WRONG) as node:
+        told(partner, "/arm/effort_controller has other order: d2, theta1 there, theta1, d2 here")
+        node.set_parameters([Parameter("joints", value=["theta1", "wrist"])])
+        told(partner, "/arm/effort_controller has other joints: theta1, wrist there")
+        right = Parameter("joints", value=RIGHT)
+        node.set_parameters([right, Parameter("interface_name", value="position")])
+        told(partner, "/arm/effort_controller takes 'position', not torques")
+        partner.until(
+            lambda: partner.diagnostics[-1].status[0].level == b"\x02", "an error in diagnostics"
+        )
+        assert not node.got, "none from the first moment on"
+        node.set_parameters([Parameter("interface_name", value="effort")])
+        served(partner, node)
+
+
+def test_one_that_comes_while_torques_go_out_gets_none_before_it_has_told_its_joints(partner):
+    partner.until(lambda: partner.effort, "torques", meanwhile=lambda: ask(partner))
+    for joints in (WRONG, RIGHT, WRONG):
+        # started anew each time, under the same name
+        before = partner.log.count("has other order")
+        with listener(partner, "effort_controller", joints) as node:
+            if joints == RIGHT:
+                served(partner, node)
+                continue
+            partner.until(
+                lambda before=before: partner.log.count("has other order") > before,
+                "a word about the order",
+                meanwhile=lambda: ask(partner),
+            )
+            assert not node.got
+    # nobody is left who could have another order
+    partner.effort.clear()
+    partner.until(lambda: partner.effort, "torques again", meanwhile=lambda: ask(partner))
+
+
+def test_one_that_answers_late_gets_none_until_then_and_its_answer_counts(partner):
+    with listener(partner, "effort_controller", WRONG, answers=False) as node:
+        told(partner, "waiting for /arm/effort_controller to tell its joints")
+        told(partner, "/arm/effort_controller does not answer what its joints are (asked 2 times)")
+        partner._executor.add_node(node)
+        told(partner, "/arm/effort_controller has other order")
+        assert not node.got
+        node.set_parameters([Parameter("joints", value=RIGHT)])
+        served(partner, node)
+
+
+def test_who_is_no_controller_gets_torques_and_does_not_hold_up_others(partner):
+    with listener(partner, "simulator") as plain:
+        served(partner, plain)
+        begin = time.monotonic()
+        with listener(partner, "effort_controller", start_parameter_services=False) as driver:
+            served(partner, driver)
+            assert time.monotonic() - begin >= PATIENCE
+            assert "/arm/effort_controller has no parameters" in partner.log
+        with listener(partner, "effort_controller") as other:
+            served(partner, other)
 
 
 class WithoutTheRight(Node):
@@ -99,11 +155,12 @@ def test_a_controller_that_may_not_be_asked_gets_no_torques_and_the_reason_is_to
         try:
             node = WithoutTheRight("feed_forward", context=context)
             controller = rclpy.create_node("effort_controller", context=context)
-            now = iter(range(10**6))
-            order = ControllerOrder(node, "/effort_controller/commands", lambda: float(next(now)))
+            controller.create_subscription(Float64MultiArray, "~/commands", print, 1)
+            order = ControllerOrder(node, "/effort_controller/commands", print)
+            order.fit(["theta1"])
             deadline = time.monotonic() + 30
-            while not order.problem and time.monotonic() < deadline:
-                order.watch(["theta1"])
+            while "can't be asked" not in order.problem and time.monotonic() < deadline:
+                order.watch(Subscribers(1, 1))
                 time.sleep(0.01)
             assert "get_parameters can't be asked" in order.problem
             assert "denied; allow it in the security policy" in order.problem

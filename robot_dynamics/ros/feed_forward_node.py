@@ -93,7 +93,14 @@ class FeedForwardNode(Managed):
             self._hear(String, "robot_description", self._on_description, LATCHED)
         self._listen_to_controllers(settings)
 
-        self._torques = TorqueTopics(self, self.controller.tally, **OVERRIDABLE, **QUIET_OUT)
+        self._torques = TorqueTopics(
+            self,
+            self.controller.tally,
+            self._warn,
+            check=settings.check_controller,
+            **OVERRIDABLE,
+            **QUIET_OUT,
+        )
         self._residual_out = None
         if settings.residual:
             self._residual_out = self.create_publisher(
@@ -225,7 +232,7 @@ class FeedForwardNode(Managed):
         if old is None:
             # what is there by now stays: the collector need not look at it between two states
             gc.freeze()
-        self._torques.fit(model.outputs)
+        self._torques.fit(model.outputs, are_joints=model.wish.settings.side == "joint")
         formulation = model.wish.settings.formulation
         self._say(f"{model.name}: {formulation} torques for {listed(model.outputs)}")
 
@@ -275,18 +282,14 @@ class FeedForwardNode(Managed):
         self.drowsy.poll()
         if self._goals is not None:
             self._goals.watch()
-        model = self.controller.model
-        if model is not None and self._settings.check_controller:
-            # motors have names of their own
-            is_joints = model.wish.settings.side == "joint"
-            self._torques.order.watch(model.outputs if is_joints else ())
+        self._torques.watch()
         self._changes.poll()
         if self._diagnostics.is_due:
             self._diagnostics.publish(
                 busy=self._changes.busy,
                 description_refused=self._changes.description_refused,
                 state=self.state,
-                blocked=self._torques.order.problem,
+                blocked=self._torques.blocked,
             )
 
     def _on_jump(self, jump: TimeJump) -> None:

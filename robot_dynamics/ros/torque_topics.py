@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from rclpy.duration import Duration
+from rclpy.event_handler import QoSPublisherEventType
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ..scalar import Floats
-from .controller_order import ControllerOrder
+from .controller_order import ControllerOrder, Subscribers
 from .feed_forward.outlet import Torques
 from .feed_forward.refusal import RefusedError, Tally
 from .feed_forward.stamps import SECOND
@@ -31,23 +33,40 @@ class TorqueTopics:
     Args:
         node: theirs.
         tally: is told what is not published.
+        say: takes lines for the log.
+        check: compare the names with the controller's?
         options: of the publishers.
-
-    Attributes:
-        order: of the controller's joints.
     """
 
-    def __init__(self, node: Node, tally: Tally, **options: Any):
-        self._tally = tally
+    def __init__(
+        self,
+        node: Node,
+        tally: Tally,
+        say: Callable[[str], None],
+        *,
+        check: bool,
+        **options: Any,
+    ):
+        self._tally, self._check = tally, check
         self._to_controller = node.create_publisher(
             Float64MultiArray, "~/commands", NEWEST, **options
         )
         self._named = node.create_publisher(JointState, "~/effort", NEWEST, **options)
-        self.order = ControllerOrder(node, self._to_controller.topic_name)
+        # asked for, it costs less than a callback does
+        self._matches = rclpy_implementation.EventHandle(
+            self._to_controller.handle, QoSPublisherEventType.RCL_PUBLISHER_MATCHED
+        )
+        self._order = ControllerOrder(node, self._to_controller.topic_name, say)
         self._commands, self._effort = Float64MultiArray(), JointState()
 
-    def fit(self, outputs: Sequence[str]) -> None:
-        """From now on they are of these joints or motors."""
+    @property
+    def blocked(self) -> str:
+        """Why none goes to the controller; empty: nothing is in the way."""
+        return self._order.problem
+
+    def fit(self, outputs: Sequence[str], *, are_joints: bool) -> None:
+        """From now on they are of these joints, or of motors, whose names no controller has."""
+        self._order.fit(outputs if are_joints and self._check else ())
         self._effort.name = list(outputs)
         self._commands.data = self._effort.effort = [0.0] * len(outputs)
         # windows into the messages: publishing allocates nothing
@@ -57,19 +76,32 @@ class TorqueTopics:
         """Torques (m,) of the outputs; None: there are none."""
         if torques is None:
             return
-        if self.order.problem:
-            self._tally.refuse("torques", RefusedError("controller", self.order.problem))
+        subscribers = self._subscribers()
+        self._order.sees(subscribers)
+        if self._order.problem:
+            self._tally.refuse("torques", RefusedError("controller", self._order.problem))
             return
         self._windows[0][:] = self._windows[1][:] = torques.values
-        self._to_controller.publish(self._commands)
+        # who comes this moment was not seen
+        if subscribers.now:
+            self._to_controller.publish(self._commands)
         stamp = self._effort.header.stamp
         stamp.sec, stamp.nanosec = divmod(torques.time, SECOND)
         self._named.publish(self._effort)
 
     def publish_beside(self, values: Floats) -> None:
         """Torques (m,) for the controller, from another thread than the others."""
-        if not self.order.problem:
+        if not self._order.problem:
             self._to_controller.publish(Float64MultiArray(data=values.tolist()))
+
+    def watch(self) -> None:
+        """To be called again and again: looks after the controller."""
+        self._order.watch(self._subscribers())
+
+    def _subscribers(self) -> Subscribers:
+        with self._matches:
+            status: Any = self._matches.take_event()
+        return Subscribers(status.current_count, status.total_count)
 
     def unacknowledged(self) -> list[str]:
         """Wait for the subscribers to have the last ones; the topics where one has not."""
