@@ -78,6 +78,69 @@ def test_a_state_without_measured_torques_has_no_residual_and_its_torques_all_th
     assert bench.swing(0.102, 0.2)
 
 
+class Parts(Bench):
+    """A polar robot in motion, whose joints are told of by two publishers."""
+
+    def __init__(self, **values):
+        file = str(CONFIG / "polar.yaml")
+        super().__init__(file, merge_states=True, **values)
+        self.dynamics = rd.InverseDynamics(rd.load(file))
+        self.found: list[tuple[float, np.ndarray]] = []
+        self.torques: list[tuple[float, np.ndarray]] = []
+
+    @staticmethod
+    def motion(t: float) -> np.ndarray:
+        """q, qd, qdd"""
+        s, c = math.sin(3 * t), math.cos(3 * t)
+        return np.array([[s, 0.7 + 0.2 * c], [3 * c, -0.6 * s], [-9 * s, -1.8 * c]])
+
+    def play(self, end: float, push: np.ndarray, *, velocities: bool = True) -> None:
+        # theta1 every 10 ms, d2 every 4 ms, often a moment before
+        times = [(t, 0) for t in np.arange(0.01, end, 0.010)]
+        times += [(t, 1) for t in np.arange(0.0099, end, 0.004)]
+        for t, joint in sorted(times):
+            q, qd, qdd = self.motion(t)
+            effort = self.dynamics(q, qd, qdd) + push
+            message = JointState(name=[("theta1", "d2")[joint]], position=[q[joint]])
+            message.velocity = [qd[joint]] if velocities else []
+            message.effort = [effort[joint]]
+            message.header.stamp = stamp(t)
+            if (out := self.controller.state(message, at(t))) is not None:
+                self.torques.append((t, out.values))
+            residual = self.controller.residual
+            if residual is not None and residual.at is not None:
+                self.found.append((t, residual.value))
+
+
+def test_states_in_parts_leave_what_is_left_with_accelerations_of_each_joints_own_times():
+    bench, push = Parts(residual=True, residual_filter=0.02), np.array([0.5, -2.0])
+    bench.play(1.0, push)
+    assert len(bench.found) > 300, "with every part that is new"
+    settled = [value for t, value in bench.found if t > 0.3]
+    # half a period's delay of the slower joint is what stays
+    np.testing.assert_allclose(settled, [push] * len(settled), atol=1.0)
+    np.testing.assert_allclose(np.mean(settled, axis=0), push, atol=0.1)
+
+
+def test_rates_of_states_in_parts_are_derived_by_each_publishers_own_times():
+    bench = Parts(missing_velocities="derive", derivative_filter=0.0, command_timeout=0.0)
+    bench.command(0.0, point(qdd=[0.0, 0.0]), names=("theta1", "d2"))
+    bench.play(0.5, np.zeros(2), velocities=False)
+    assert len(bench.torques) > 150
+    for t, values in bench.torques:
+        q, qd, _ = bench.motion(t)
+        np.testing.assert_allclose(values, bench.dynamics(q, qd, np.zeros(2)), atol=2.0)
+
+
+def test_a_part_without_measured_torques_is_named():
+    bench = Parts(residual=True)
+    for k in range(3):
+        bench.state(0.01 * k, 0.3, 0.2, names=["theta1"])
+        bench.state(0.01 * k, 0.7, 0.1, names=["d2"])
+    assert bench.controller.residual.at is None
+    assert "effort of 'theta1' is nan" in bench.log[-1]
+
+
 @pytest.mark.parametrize("values", [{"feedback": "commanded"}, {"side": "drive"}])
 def test_it_needs_measured_joints(values):
     mechanism = rd.load(CONFIG / "three_axis.yaml")

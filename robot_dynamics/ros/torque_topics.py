@@ -53,7 +53,7 @@ class TorqueTopics:
         )
         self._named = node.create_publisher(JointState, "~/effort", NEWEST, **options)
         # asked for, it costs less than a callback does
-        self._matches = rclpy_implementation.EventHandle(
+        self._matches: Any = rclpy_implementation.EventHandle(
             self._to_controller.handle, QoSPublisherEventType.RCL_PUBLISHER_MATCHED
         )
         self._order = ControllerOrder(node, self._to_controller.topic_name, say)

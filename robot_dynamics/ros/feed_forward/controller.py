@@ -111,6 +111,8 @@ class FeedForward:
 
     def state(self, message: Any, now: int) -> Torques | None:
         """A JointState came."""
+        if self.residual is not None:
+            self.residual.at = None
         try:
             model = self._robot
             time = self.states.take(message, now, self.settings)
@@ -136,14 +138,10 @@ class FeedForward:
     def _compare(self, residual: Residual, model: Model, time: int, now: int) -> None:
         """Measured torques and the model's."""
         states, settings = self.states, self.settings
-        residual.at = None
         try:
             self.base.move(model, settings, now)
             known = self._law.pushed(model, settings, states.q, now) if self.wrenches.on else 0.0
-            residual.update(
-                states.message.name, states.message.effort, model, states.q, states.qd, time,
-                settings.residual_filter, known,
-            )  # fmt: skip
+            residual.update(states, model, time, settings.residual_filter, known)
         except RobotDynamicsError as error:
             self.tally.note("residual", reason_of(error), f"no residual: {error}")
 
@@ -349,7 +347,7 @@ class FeedForward:
             return desired.q, desired.qd
         if not self.states.is_old(now, self.settings.max_age):
             try:
-                return JointStateReader(model.joints).read(self.states.message)
+                return JointStateReader(model.joints).read(self.states.whole)
             except RefusedError:
                 pass
         return None, None

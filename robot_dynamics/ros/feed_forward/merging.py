@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .joint_states import Fill
 from .refusal import RefusedError
 from .stamps import SECOND, Stamps
 
@@ -18,6 +19,8 @@ class Reading(NamedTuple):
 
     position: float
     velocity: float
+    """NaN: not told"""
+    effort: float
     """NaN: not told"""
     time: int
     """ns"""
@@ -40,28 +43,41 @@ class Merging:
         """Those of the publisher of these names: each has its own."""
         return self._stamps.setdefault(frozenset(names) & frozenset(self._joints), Stamps())
 
-    def merged(self, message: Any, time: int, max_age: float) -> tuple[Any, dict[str, Reading]]:
+    def merged(
+        self, message: Any, time: int, max_age: float, fill: Fill | None = None
+    ) -> tuple[Any, dict[str, Reading]]:
         """(a message with all joints that are needed, what there is to `keep` if it is good).
 
-        Velocities that nobody told are NaN.
+        Velocities and efforts that nobody told are NaN.
 
         Args:
             message: a JointState; one that is none is left to its reader.
             time: of the message, ns.
             max_age: s that the other joints' readings may be old; 0: no check.
+            fill: makes rates where there are none, or NaN.
 
         Raises:
             RefusedError: a joint was never heard of, or too long ago.
         """
         names, n = message.name, len(message.name)
         velocities = message.velocity or [math.nan] * n
+        efforts = message.effort if len(message.effort) == n else [math.nan] * n
         if len(message.position) != n or len(velocities) != n or len(set(names)) != n:
             return message, {}
         new = {
-            name: Reading(q, qd, time)
-            for name, q, qd in zip(names, message.position, velocities, strict=True)
+            name: Reading(q, qd, effort, time)
+            for name, q, qd, effort in zip(
+                names, message.position, velocities, efforts, strict=True
+            )
             if name in self._joints
         }
+        if fill is not None and new:
+            q, qd, _, _ = np.array(list(new.values())).T
+            rates = fill(tuple(new), q, qd).tolist()
+            new = {
+                name: each._replace(velocity=rate)
+                for (name, each), rate in zip(new.items(), rates, strict=True)
+            }
         if not new:
             return message, {}
         found = {
@@ -92,6 +108,8 @@ class Merging:
             name=list(found),
             position=np.array([each.position for each in readings]),
             velocity=np.array([each.velocity for each in readings]),
+            effort=np.array([each.effort for each in readings]),
+            times=np.array([each.time for each in readings]),
         )
         return whole, new
 

@@ -14,19 +14,18 @@ from .stamps import SECOND
 
 
 class Rates:
-    """Positions over time, and what they say about rates.
+    """Positions over time, and what they say about rates; of each publisher its own.
 
     Args:
         periodic: names of joints whose position may jump by whole turns.
 
     Attributes:
-        period: s between the last two states; None: there were none.
+        period: s between the last two states of one; None: there were none.
     """
 
     def __init__(self, periodic: Collection[str] = ()):
         self._periodic = frozenset(periodic)
-        self._names: tuple[str, ...] = ()
-        self._of: Derivative | None = None
+        self._of: dict[tuple[str, ...], Derivative] = {}
         self.period: float | None = None
 
     def at(self, time: int, constant: float) -> Fill:
@@ -40,7 +39,7 @@ class Rates:
         def fill(names: tuple[str, ...], q: Floats, qd: Floats) -> Floats:
             if not all_finite(q):
                 return qd
-            before = self._of if names == self._names else None
+            before = self._of.get(names)
             if before is None:
                 new = Derivative(q, time)
             else:
@@ -48,7 +47,7 @@ class Rates:
                 new = before.next(q, time, constant, turns)
                 if time > before.time:
                     self.period = (time - before.time) / SECOND
-            self._names, self._of = names, new
+            self._of[names] = new
             unknown = np.isnan(qd)
             if not unknown.any():
                 return qd

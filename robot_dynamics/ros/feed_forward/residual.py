@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...scalar import Floats
-from .derivative import Derivative
+from .derivative import GAP
 from .joint_states import all_finite, places
 from .model import Model
 from .refusal import RefusedError
 from .stamps import SECOND
+from .states import States
 
 
 class Residual:
     """r = τ_measured - τ(q, q̇, q̈), behind a low-pass of the first order.
 
-    q̈ is the difference of the rates over that of the times: half a period late, and as noisy as
-    they are, which the filter evens out.
+    q̈ is the difference of the rates over that of the times, joint by joint: half a period late, and
+    as noisy as they are, which the filter evens out.
 
     Attributes:
         value: (n,) N·m or N, of the model's joints; None: not known yet.
@@ -26,7 +28,9 @@ class Residual:
     def __init__(self) -> None:
         self.value: Floats | None = None
         self.at: int | None = None
-        self._rates: Derivative | None = None
+        self._time = 0
+        self._times: NDArray[np.int64] | None = None
+        self._qd = self._qdd = np.zeros(0)
         self._names: list[str] | None = None
         self._places = np.zeros(0, dtype=np.intp)
 
@@ -37,11 +41,8 @@ class Residual:
 
     def update(
         self,
-        names: list[str],
-        effort: Floats,
+        states: States,
         model: Model,
-        q: Floats,
-        qd: Floats,
         time: int,
         constant: float,
         known: Floats | float = 0.0,
@@ -49,10 +50,8 @@ class Residual:
         """Take another state into account.
 
         Args:
-            names: of the measured torques.
-            effort: the measured torques, N·m or N.
+            states: with the measured torques.
             model: that of the robot.
-            q, qd: (k,) of what the model reads.
             time: of the state, ns.
             constant: of the filter, s.
             known: (n,) N·m or N, what else the torques have to have, as by a wrench from outside.
@@ -61,24 +60,37 @@ class Residual:
             RefusedError: a joint has no measured torque.
             RobotDynamicsError: the mechanism cannot have this state.
         """
-        measured = self._measured(names, effort, model)
-        before = self._rates
-        self._rates = rates = Derivative(qd, time) if before is None else before.next(qd, time, 0.0)
-        if before is None or rates is before:
+        measured = self._measured(states, model)
+        if not self._moved(states.qd[: len(model.joints)], states.times(model.joints)):
             return
-        if rates.value is None:
+        if np.isnan(self._qdd).any():
             self.value = None
             return
-        new = measured - model(q, qd, rates.value[: len(model.joints)]) - known
+        new = measured - model(states.q, states.qd, self._qdd) - known
         if not all_finite(new):
             return
         # T dr/dt + r = τ_measured - τ, by the backward Euler rule
-        h = (time - before.time) / SECOND
-        share = 1.0 if self.value is None else h / (constant + h)
+        h = max(time - self._time, 0) / SECOND
+        share = 1.0 if self.value is None else h / (constant + h) if h else 0.0
         old = new if self.value is None else self.value
-        self.value, self.at = old + share * (new - old), time
+        self.value, self.at, self._time = old + share * (new - old), time, max(time, self._time)
 
-    def _measured(self, names: list[str], effort: Floats, model: Model) -> Floats:
+    def _moved(self, qd: Floats, times: NDArray[np.int64]) -> bool:
+        """Take rates (n,) and their times into the accelerations; is there anything new?"""
+        if self._times is None or len(self._times) != len(times):
+            self._qd, self._times, self._qdd = qd, times, np.full(len(qd), np.nan)
+            return True
+        step = times - self._times
+        new = step != 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = (qd - self._qd) / (step / SECOND)
+        slope[(step < 0) | (step > GAP)] = np.nan
+        self._qdd = np.where(new, slope, self._qdd)
+        self._qd, self._times = qd, times
+        return bool(new.any())
+
+    def _measured(self, states: States, model: Model) -> Floats:
+        names, effort = states.whole.name, states.whole.effort
         if len(effort) != len(names):
             raise RefusedError(
                 "no effort",
@@ -87,4 +99,12 @@ class Residual:
             )
         if names != self._names:
             self._places, self._names = places(names, model.joints, "name"), list(names)
-        return np.frombuffer(effort)[self._places]
+        measured = np.frombuffer(effort)[self._places]
+        if not all_finite(measured):
+            k = int(np.argmin(np.isfinite(measured)))
+            raise RefusedError(
+                "no effort",
+                f"effort of {model.joints[k]!r} is {measured[k]}: the residual needs the measured "
+                "torque of every joint; let the driver publish it, or set residual to false",
+            )
+        return measured

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...scalar import Floats
 from .joint_states import JointStateReader
@@ -23,7 +25,7 @@ class States:
 
     Attributes:
         q, qd: (k,) of what the model reads; with feedback commanded of the joints besides alone.
-        message: the newest that was used.
+        whole: the newest message that was used; of states in parts all that is known.
         at: when it came; None: there is none.
         count: how many were used.
         foreign: how many told of other joints alone, and were ignored.
@@ -48,10 +50,14 @@ class States:
         self._besides = read[n:]
         measured = model is not None and model.wish.settings.measured
         self._reader = JointStateReader(read if measured else self._besides, optional)
-        self.merging = Merging(self._reader.joints, optional)
+        # what is not measured is of use where a motion begins
+        unused = frozenset(read) - frozenset(self._reader.joints)
+        self.merging = Merging(read, unused | frozenset(optional))
         self.rates = Rates(continuous)
         self.q = self.qd = np.zeros(0)
-        self.message: Any = None
+        self.whole: Any = None
+        self._message: Any = None
+        self._time = 0
         self.at: int | None = None
 
     def take(self, message: Any, now: int, settings: Settings) -> int | None:
@@ -71,17 +77,17 @@ class States:
         if settings.merge_states:
             stamps = self.merging.stamps(message.name)
         time = stamps.checked(stamp, now, settings.max_age)
-        whole = message
+        whole, fill = message, None
+        if settings.missing_velocities == "derive":
+            fill = self.rates.at(time, settings.derivative_filter)
         if settings.merge_states:
-            whole, told = self.merging.merged(message, time, settings.max_age)
-        if self._reader.joints:
+            whole, told = self.merging.merged(message, time, settings.max_age, fill)
             fill = None
-            if settings.missing_velocities == "derive":
-                fill = self.rates.at(time, settings.derivative_filter)
+        if self._reader.joints:
             self.q, self.qd = self._reader.read(whole, fill)
         stamps.accept(time, now)
         self.merging.keep(told)
-        self.message, self.at = message, now
+        self._message, self.whole, self._time, self.at = message, whole, time, now
         self.count += 1
         return time
 
@@ -93,7 +99,14 @@ class States:
     @property
     def moves(self) -> bool:
         """Does the newest message tell of a joint that is driven?"""
-        return not self._driven.isdisjoint(self.message.name)
+        return not self._driven.isdisjoint(self._message.name)
+
+    def times(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """ns, of what is known of each of these joints."""
+        parts = getattr(self.whole, "times", None)
+        if parts is None:
+            return np.full(len(names), self._time)
+        return parts[[self.whole.name.index(name) for name in names]]
 
     def besides(self, now: int, max_age: float) -> tuple[Floats, Floats]:
         """q, qd (k - n,) of the joints that are read but not driven.
