@@ -52,6 +52,11 @@ class Bench:
             message.header.stamp = stamp(stamped)
         self.controller.command(message, at(now))
 
+    def fill(self, message: JointTrajectory, now: float) -> None:
+        """As the node does it, in one thread."""
+        if remark := self.controller.filler(at(now))(message):
+            self.log.append(remark)
+
     def accelerate(self, now: float, qdd: float) -> None:
         self.command(now, point(qdd=qdd))
 

@@ -30,6 +30,7 @@ from robot_dynamics.mechanism import Inertial, Pose, Rotor
 from robot_dynamics.ros.feed_forward import builder as builders
 from robot_dynamics.ros.feed_forward import payload as payloads
 from robot_dynamics.ros.feed_forward import process
+from robot_dynamics.ros.feed_forward.beside import SWITCH_INTERVAL
 from robot_dynamics.ros.feed_forward.builder import MOST_WAITING, Builder, Outcome
 from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
@@ -740,7 +741,7 @@ def test_the_interpreter_switches_often_while_a_model_is_made_and_as_before_afte
     host = Host()
     host.builder.describe(TEXTS["two"])
     host.settle()
-    assert seen == pytest.approx([builders.SWITCH_INTERVAL])
+    assert seen == pytest.approx([SWITCH_INTERVAL])
     assert sys.getswitchinterval() == before
     assert (host.model is None) == fails
 

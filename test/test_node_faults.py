@@ -470,7 +470,7 @@ def test_a_trajectory_with_garbage_gets_its_own_torques_or_none(examples, outcom
         bad = garbled(rng, course(at(now)))
         before = [list(each.effort) for each in bad.points]
         try:
-            node.controller.fill(bad, at(now))
+            node.controller.filler(at(now))(bad)
         except rd.RobotDynamicsError:
             outcomes[False] += 1
             after = [list(each.effort) for each in bad.points]
@@ -485,7 +485,7 @@ def test_a_trajectory_with_garbage_gets_its_own_torques_or_none(examples, outcom
             if all(len(each.velocities) and len(each.accelerations) for each in bad.points):
                 course_points_are_right(bad)
         good = course(at(times.next()))
-        node.controller.fill(good, at(times.now))
+        node.controller.filler(at(times.now))(good)
         course_points_are_right(good)
 
     examples(check, MANY, rng=CHANCE)
@@ -535,13 +535,13 @@ class Twin:
             return node.state(bad, self._now()) is None
         if topic == "command":
             node.command(bad, self._now())
-            return not node.commands
+            return not node.commands.count
         if topic == "wrench":
             node.wrench(bad, self._now())
             return bool(node.tally.rejected)
         try:
             if topic == "trajectory_in":
-                node.fill(bad, self._now())
+                node.filler(self._now())(bad)
             else:
                 payload.check_link(payload.read(bad)[0], self._model.wish.mechanism)
         except rd.RobotDynamicsError:

@@ -11,7 +11,8 @@ import pytest
 
 pytest.importorskip("trajectory_msgs", reason="ROS messages are not installed: extra `ros`")
 
-from node_bench import Bench, at, point, stamp
+from node_bench import Bench, point, stamp
+from rclpy.serialization import deserialize_message
 from robots import CONFIG, example_robots, pin
 from trajectory_msgs.msg import JointTrajectory
 
@@ -65,7 +66,7 @@ def arm() -> Arm:
 
 
 def filled(bench: Bench, message: JointTrajectory, now: float = 0.0) -> np.ndarray:
-    bench.controller.fill(message, at(now))
+    bench.fill(message, now)
     return np.array([each.effort for each in message.points])
 
 
@@ -161,7 +162,7 @@ def test_what_is_no_motion_of_the_robot_is_refused_whole(arm, reason):
     message = refused_messages(arm)[reason]
     before = copy.deepcopy(message)
     with pytest.raises(RefusedError) as caught:
-        arm.bench.controller.fill(message, at(0.0))
+        arm.bench.fill(message, 0.0)
     # the joint that is missing beside the one that is unknown comes first
     assert caught.value.reason in (reason, "missing joint")
     assert message == before
@@ -177,12 +178,12 @@ def test_joints_besides_stand_where_they_were_seen_and_have_to_be_seen():
         return JointTrajectory(joint_names=["theta1"], points=points)
 
     with pytest.raises(RefusedError, match="no recent joint_states with d2"):
-        bench.controller.fill(message(), at(0.0))
+        bench.fill(message(), 0.0)
     bench.state(0.0, [0.0, 0.8], [0.0, 3.0], names=names)
     expected = dynamics([0.5, 0.8], [0.5, 0.0], [2.0, 0.0])[0]
     np.testing.assert_allclose(filled(bench, message())[1], [expected], rtol=1e-12)
     with pytest.raises(RefusedError, match="no recent"):
-        bench.controller.fill(message(), at(60.0))
+        bench.fill(message(), 60.0)
 
 
 def test_a_closed_robot_is_where_it_was_after_a_trajectory_was_looked_at():
@@ -204,7 +205,7 @@ def test_a_closed_robot_is_where_it_was_after_a_trajectory_was_looked_at():
     for each in message.points:
         each.effort, each.velocities, each.accelerations = [], [], []
     with pytest.raises(RefusedError, match="point 1"), pytest.warns(ClosureWarning):
-        bench.controller.fill(message, at(0.04))
+        bench.fill(message, 0.04)
 
 
 @pytest.mark.parametrize("values", [{"sensed": True}, {"side": "drive"}])
@@ -215,7 +216,7 @@ def test_sensors_and_motors_are_no_business_of_a_trajectory(values):
         else Bench(str(CONFIG / "three_axis.yaml"), **values)
     )
     with pytest.raises(RefusedError, match="trajectories with effort need"):
-        bench.controller.fill(JointTrajectory(), at(0.0))
+        bench.fill(JointTrajectory(), 0.0)
 
 
 def test_over_topics_a_trajectory_goes_in_and_comes_out_with_its_effort():
@@ -253,3 +254,60 @@ def test_over_topics_a_trajectory_goes_in_and_comes_out_with_its_effort():
             "the one that was refused",
         )
         assert len(out) == 1
+
+
+def test_a_long_trajectory_of_a_closed_robot_is_filled_while_torques_go_on():
+    """One that holds the loop would leave every state of that time without its torque."""
+    pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
+    from node_process import Partner
+
+    file, count = str(CONFIG / "rrr.yaml"), 5000
+    dynamics = rd.InverseDynamics(rd.load(file))
+    names, home = list(dynamics.actuated_names), dynamics.closed.home.q_r[:3]
+    points = [
+        point(t, home + 0.02 * math.sin(t), 0.02 * math.cos(t) * np.ones(3), np.zeros(3))
+        for t in np.arange(count) * 0.002
+    ]
+    joints = {name: (float(q), 0.0) for name, q in zip(names, home, strict=True)}
+    with Partner(description=file, command_timeout=0.0, max_age=20.0) as partner:
+        out: list[JointTrajectory] = []
+        send = partner.node.create_publisher(JointTrajectory, "/feed_forward/trajectory_in", 10)
+        partner.node.create_subscription(
+            JointTrajectory, "/feed_forward/trajectory_out", out.append, 10, raw=True
+        )
+
+        def move() -> None:
+            partner.accelerate(dict.fromkeys(names, 1.0))
+            partner.state(joints)
+
+        partner.until(lambda: partner.commands, "torques", meanwhile=move)
+        partner.until(
+            lambda: (
+                send.get_subscription_count()
+                and partner.node.count_publishers("/feed_forward/trajectory_out")
+            ),
+            "both topics",
+        )
+        send.publish(JointTrajectory(joint_names=names, points=points))
+        partner.commands.clear()
+        # states one by one, each with its torque, until the answer is there
+        for _ in range(10_000):
+            before = len(partner.commands)
+            partner.state(joints)
+            partner.until(
+                lambda before=before: len(partner.commands) > before,
+                "a torque",
+                meanwhile=lambda: None,
+            )
+            if out:
+                break
+        assert len(partner.commands) > 20, "torques went out while it was filled"
+        filled = deserialize_message(out[0], JointTrajectory)
+        some = slice(0, count, 500)
+        q, qd, qdd = (
+            np.array([getattr(each, what) for each in filled.points[some]])
+            for what in ("positions", "velocities", "accelerations")
+        )
+        np.testing.assert_allclose(
+            [each.effort for each in filled.points[some]], dynamics(q, qd, qdd), rtol=1e-9
+        )

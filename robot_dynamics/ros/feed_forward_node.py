@@ -161,12 +161,15 @@ class FeedForwardNode(Managed):
     def _listen_to_controllers(self, settings: Settings) -> None:
         """What goes through to a controller, and what comes from one."""
 
-        def fill(message: Any) -> None:
+        def filler() -> Callable[[Any], str]:
             self._check_active()
-            self.controller.fill(message, self._now())
+            return self.controller.filler(self._now())
+
+        def note(remark: str) -> None:
+            self.controller.tally.note("trajectory_in", "limited", remark)
 
         refuse = self.controller.tally.refuse
-        TrajectoryEffort(self, fill, refuse, self.drowsy)
+        self._trajectories = TrajectoryEffort(self, filler, note, refuse, self.drowsy)
         self._goals, action = None, settings.follow_joint_trajectory
         if find_spec("control_msgs") is None:
             if action:
@@ -178,7 +181,7 @@ class FeedForwardNode(Managed):
         if action:
             from .follow_joint_trajectory import GoalForwarding
 
-            self._goals = GoalForwarding(self, action, fill, refuse)
+            self._goals = GoalForwarding(self, action, self._trajectories.fill, refuse)
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
         """As of every node; but setters of parameters are answered once the change counts."""
@@ -196,6 +199,8 @@ class FeedForwardNode(Managed):
             self._watchdog.close()
         if hasattr(self, "_changes"):
             self._changes.close()
+        if hasattr(self, "_trajectories"):
+            self._trajectories.close()
         if goals := getattr(self, "_goals", None):
             goals.destroy()
         super().destroy_node()
@@ -280,6 +285,7 @@ class FeedForwardNode(Managed):
         if self.is_active:
             self._torques.publish(self.controller.watch(self._now()))
         self.drowsy.poll()
+        self._trajectories.poll()
         if self._goals is not None:
             self._goals.watch()
         self._torques.watch()

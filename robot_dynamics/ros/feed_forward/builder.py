@@ -7,7 +7,6 @@ was.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -18,13 +17,11 @@ from ...description.files import MOST_BYTES
 from ...errors import DescriptionError, RobotDynamicsError, one_line, wrong
 from ...mechanism import Inertial, Mechanism
 from . import payload as payloads
+from .beside import giving_way
 from .model import Model
 from .parameters import Settings
 from .process import BuildProcess, Draft, unexpected
 from .refusal import RefusedError
-
-SWITCH_INTERVAL = 2e-4
-"""s: how long a build may keep Python's lock from the control loop (5 ms without a build)"""
 
 CLOSING = 5.0
 """s that the end waits for a build to stop"""
@@ -327,12 +324,8 @@ class _Work:
             draft = replace(draft, source=self._prepared(draft))
         elif self._current is None or draft.wish().dynamics_key != self._current.wish.dynamics_key:
             self._prepared(draft)
-        usual = sys.getswitchinterval()
-        sys.setswitchinterval(SWITCH_INTERVAL)
-        try:
+        with giving_way():
             return Model(draft.wish())
-        finally:
-            sys.setswitchinterval(usual)
 
     def _prepared(self, draft: Draft) -> Mechanism:
         with self._start_process() as process:

@@ -180,22 +180,19 @@ class FeedForward:
         except RobotDynamicsError as error:
             self.tally.refuse(MOTION, error)
 
-    def fill(self, message: Any, now: int) -> None:
-        """Give the points of a JointTrajectory for another controller their torques.
+    def filler(self, now: int) -> Callable[[Any], str]:
+        """What gives the points of a JointTrajectory for another controller their torques, in any
+        thread; see `efforts.fill`.
 
         Raises:
-            RefusedError: it is no motion of this robot; see `efforts.fill`.
+            RefusedError: there is no robot, no state of the joints besides, or see
+                `efforts.check`.
         """
         model = self._robot
-        remark = efforts.fill(
-            message,
-            model,
-            CommandLimits.of(self.settings, model),
-            now=now,
-            besides=lambda: self.states.besides(now, self.settings.max_age)[0],
-        )
-        if remark:
-            self.tally.note("trajectory_in", "limited", remark)
+        efforts.check(model)
+        limits = CommandLimits.of(self.settings, model)
+        besides, _ = self.states.besides(now, self.settings.max_age)
+        return lambda message: efforts.fill(message, model, limits, now=now, besides=besides)
 
     def tick(self, now: int) -> Torques | None:
         """Time has passed, with feedback commanded: go on where no states drive the output."""

@@ -9,7 +9,6 @@ and the last one that at rest.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,19 +22,32 @@ from .motion import Course
 from .refusal import RefusedError
 
 
+def check(model: Model) -> None:
+    """Raises:
+    RefusedError: trajectories with effort are not for a model of motors, with sensors, or on a base
+        that moves.
+    """
+    side = model.wish.settings.side
+    if model.sensors is not None or side != "joint" or model.moved:
+        what = "side: joint" if side != "joint" else "sensed: false"
+        if model.moved:
+            what = "a base that stands still: how it will move nobody knows"
+        raise RefusedError("not for this node", f"trajectories with effort need {what}")
+
+
 def fill(
     message: Any,
     model: Model,
     limits: CommandLimits,
     *,
     now: int,
-    besides: Callable[[], Floats],
+    besides: Floats,
 ) -> str:
     """Give each point of a JointTrajectory the torques of its motion, in the message's order.
 
     Args:
         now: the clock, ns.
-        besides: gives q (k - n,) of the joints that are read but not driven; they stand still.
+        besides: q (k - n,) of the joints that are read but not driven; they stand still.
 
     Returns:
         which torque was cut to its limit, and from what; empty: none.
@@ -44,12 +56,6 @@ def fill(
         RefusedError: it is no motion of these joints, asks for more than the limits allow, or
             carries effort already.
     """
-    side = model.wish.settings.side
-    if model.sensors is not None or side != "joint" or model.moved:
-        what = "side: joint" if side != "joint" else "sensed: false"
-        if model.moved:
-            what = "a base that stands still: how it will move nobody knows"
-        raise RefusedError("not for this node", f"trajectories with effort need {what}")
     for k, point in enumerate(message.points):
         if len(point.effort):
             raise RefusedError("effort", f"point {k} has effort already, expected none")
@@ -72,10 +78,9 @@ def fill(
     )
     assert isinstance(course, Course)
     q, qd, qdd = course.trajectory.at_waypoints()
-    others = besides()
-    still = np.zeros((len(q), len(others)))
+    still = np.zeros((len(q), len(besides)))
     try:
-        torques = model.along(np.hstack([q, still + others]), np.hstack([qd, still]), qdd)
+        torques = model.along(np.hstack([q, still + besides]), np.hstack([qd, still]), qdd)
     except ClosureError as error:
         raise RefusedError("closure", str(error)) from None
     except RobotDynamicsError as error:

@@ -172,6 +172,9 @@ class Model:
         self._torques(q, np.zeros_like(q), np.zeros_like(q), self._base())
         self._taken(q, dict.fromkeys(self.wish.pushed, np.zeros(6)))
         self.shared(q[self._read], np.zeros(len(self.joints)))
+        # of trajectories, and of last words
+        two = np.tile(q[self._read], (2, 1))
+        self.along(two, np.zeros_like(two), np.zeros((2, len(self.joints))))
 
     def _fitted(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
         """The joints to drive, the names of their torques and the limits of these.
