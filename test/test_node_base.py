@@ -317,7 +317,7 @@ def test_the_parameter_may_say_that_the_base_moves_or_does_not(tmp_path):
     )  # fmt: skip
     assert relative(np.array(found), expected) < ROUNDING
     with pytest.raises(RefusedError, match="a base that stands still"):
-        bench.controller.fill(None, at(0.0))
+        bench.fill(None, 0.0)
 
 
 @pytest.mark.parametrize(
