@@ -67,10 +67,10 @@ def parameters_on_command_line(parameters: dict[str, Any]) -> list[str]:
     return ["--ros-args", *(part for pair in pairs for part in pair)]
 
 
-def refusal(parameters: Mapping[str, Any]) -> str:
-    """The one line with which the node refuses to start so."""
+def refusal(parameters: Mapping[str, Any], program: Sequence[str] = ()) -> str:
+    """The one line with which the node, or another program, refuses to start so."""
     done = subprocess.run(
-        command_line(*parameters_on_command_line(dict(parameters))),
+        [*(program or command_line()), *parameters_on_command_line(dict(parameters))],
         cwd=ROOT,
         env=ENVIRONMENT,
         capture_output=True,

@@ -26,6 +26,7 @@ from robot_dynamics.app.demo.record import read
 from robot_dynamics.app.demo.robots import ROBOTS
 from robot_dynamics.app.demo.subject import Subject
 from robot_dynamics.errors import BackendError, InputError
+from robot_dynamics.motion.swing import Motion
 
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 120.0
@@ -47,9 +48,22 @@ def test_the_motions_rates_are_its_derivatives(name):
 @pytest.mark.parametrize("name", DEMOS)
 def test_the_motions_begin_and_end_at_rest(name):
     motion = ROBOTS[name].motion
+    # half a cycle stays at the other end of the swing
+    end = np.add(motion.start, np.where(np.mod(motion.cycles, 1.0), motion.swing, 0.0))
     for time_ in (0.0, motion.duration, motion.duration + 1.0):
-        _, qd, qdd = motion(time_)
+        q, qd, qdd = motion(time_)
+        np.testing.assert_allclose(q, end if time_ else motion.start, atol=1e-12)
         np.testing.assert_allclose([qd, qdd], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"duration": 0.0}, {"duration": np.nan}, {"start": (np.inf, 0.0)}, {"cycles": (1.0,)}],
+    ids=str,
+)
+def test_a_motion_that_is_none_is_refused(wrong):
+    with pytest.raises(InputError, match="of one length, and a duration"):
+        Motion(**{"start": (0, 0), "swing": (1, 1), "cycles": (1, 0.5), "duration": 2.0, **wrong})
 
 
 @pytest.mark.parametrize("name", ["polar", "cartesian", "six_axis", "three_axis"])

@@ -1,0 +1,97 @@
+"""Whoever plays a recorded motion is first taken to where it begins, slower than it moves then."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
+
+from node_process import Conversation, refusal
+from scipy.interpolate import BPoly
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from robot_dynamics.description.motion_file import write_motion
+
+PROGRAM = (sys.executable, "-m", "robot_dynamics.ros.trajectory_source")
+TIMES = np.array([0.0, 1.0, 2.0])
+Q = np.array([[0.5, -1.0], [0.7, -1.4], [0.5, -1.0]])
+LEAD = 0.5
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "motion.yaml"
+    write_motion(path, ("a", "b"), TIMES, Q, np.zeros((3, 2)), np.zeros((3, 2)))
+    return str(path)
+
+
+class Source(Conversation):
+    """The node, and what it publishes."""
+
+    def __init__(self, file: str, **parameters):
+        super().__init__(PROGRAM, {"file": file, "lead": LEAD, **parameters})
+        self.found: list[JointTrajectory] = []
+        self.node.create_subscription(JointTrajectory, "joint_trajectory", self.found.append, 10)
+        self.states = self.node.create_publisher(JointState, "joint_states", 10)
+        self.stamps: list[tuple[int, int]] = []
+
+    def state(self, **position: float) -> None:
+        message = JointState(name=list(position), position=list(position.values()))
+        message.header.stamp = self.node.get_clock().now().to_msg()
+        self.stamps.append((message.header.stamp.sec, message.header.stamp.nanosec))
+        self.states.publish(message)
+
+    def motion(self, **position: float) -> tuple[np.ndarray, np.ndarray]:
+        """(times, states (k, 3, n)) of what it asks for when joints are there."""
+        message = self.until(
+            lambda: self.found, "a motion", meanwhile=lambda: self.state(**position)
+        )[0]
+        assert message.joint_names == ["a", "b"]
+        stamp = message.header.stamp
+        assert (stamp.sec, stamp.nanosec) in self.stamps
+        times = [p.time_from_start.sec + p.time_from_start.nanosec / 1e9 for p in message.points]
+        states = [[p.positions, p.velocities, p.accelerations] for p in message.points]
+        return np.array(times), np.array(states)
+
+
+def peak_rates(times: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """Of quintics through states (k, 3, n)."""
+    rate = BPoly.from_derivatives(times, states).derivative()
+    return np.abs(rate(np.linspace(times[0], times[-1], 20_001))).max(axis=0)
+
+
+def test_the_way_to_the_beginning_is_slower_than_the_motion(file):
+    with Source(file) as source:
+        # as many as there are subscribers and states, but one joint was never heard of
+        source.until(
+            lambda: source.states.get_subscription_count() and len(source.stamps) > 50,
+            "states that go out",
+            meanwhile=lambda: source.state(b=-1.0),
+        )
+        assert not source.found
+        times, states = source.motion(c=9.0, b=-1.0, a=0.1)
+        rest = np.zeros(2)
+        np.testing.assert_array_equal(states[:2], [[[0.1, -1.0], rest, rest]] * 2)
+        np.testing.assert_allclose(times[:2], [0.0, LEAD], atol=1e-9)
+        np.testing.assert_allclose(states[2:, 0], Q, atol=1e-12)
+        np.testing.assert_array_equal(states[2:, 1:], 0.0)
+        np.testing.assert_allclose(times[2:] - times[2], TIMES, atol=1e-8)
+        ratio = peak_rates(times[1:3], states[1:3])[0] / peak_rates(times[2:], states[2:])[0]
+        np.testing.assert_allclose(ratio, 0.3, rtol=1e-6)
+        assert source.stop() == 0
+
+
+def test_a_robot_that_is_there_rests_for_the_lead_and_begins(file):
+    with Source(file) as source:
+        times, states = source.motion(a=0.5, b=-1.0)
+        np.testing.assert_allclose(times, [0.0, *(LEAD + TIMES)], atol=1e-8)
+        np.testing.assert_allclose(states[:, 0], [Q[0], *Q], atol=1e-12)
+
+
+def test_a_file_and_a_swing_are_one_motion_too_many(file):
+    line = refusal({"file": file, "start": [0.0, 0.0]}, PROGRAM)
+    assert "says which joints move (a, b) and how; leave" in line
