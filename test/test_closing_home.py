@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import closed_robots
 import numpy as np
 import pytest
 import yaml
@@ -11,6 +12,7 @@ import robot_dynamics as rd
 from robot_dynamics.app.closing_home import close
 from robot_dynamics.closure import ClosureSolver, LoopGeometry, assembly_modes
 from robot_dynamics.description.yaml_home import with_home
+from robot_dynamics.errors import ClosureWarning
 
 FIVE_BAR = CONFIG / "five_bar.yaml"
 
@@ -66,6 +68,23 @@ def test_the_modes_of_a_five_bar_are_mirrored_at_its_motors(tmp_path):
     other = ClosureSolver(LoopGeometry.of(rd.load(copy)))
     assert other.home.platform_pose[:3, 3] == pytest.approx(tips[1], abs=1e-9)
     assert abs(other.mobility.miss).max() < 1e-10
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_rough_home_of_a_plane_whose_angles_were_rounded_is_closed(seed, tmp_path):
+    """The rows out of the plane contradict each other by the rounding: they stay open."""
+    robot = closed_robots.random_five_bar(seed)
+    rng = np.random.default_rng(seed)
+    for link in robot["links"][1:]:
+        place = {"xyz": [0.0, 0.0, 0.0], **link.get("origin", {})}
+        link["origin"] = {**place, "rpy": rng.uniform(-4e-6, 4e-6, 3).tolist()}
+    for joint in ("qp0", "qp1"):
+        robot["home"][joint] += rng.uniform(2.0, 3.0)
+    with pytest.warns(ClosureWarning, match="closed by a search"):
+        chain = closed_robots.ClosedChain(closed_robots.load(robot, tmp_path))
+    assert 1e-9 < chain.home.residual < 1e-4
+    assert chain.home.condition < 100
+    assert chain.home.q_a == pytest.approx([robot["home"][name] for name in robot["actuated"]])
 
 
 def test_what_can_not_be_closed_or_written_is_named(tmp_path):

@@ -29,6 +29,9 @@ MANY_JOINTS = 30
 """Joints above which a try takes long, and few are made"""
 CLOSED = 1e-8
 """rad, or shares of the size: where the method has arrived; it goes on down to rounding"""
+LEFT_OPEN = 1e-4
+"""The same of what may stay open where nothing closes it better: rows that are redundant but for
+how angles were written, as 1.5708"""
 ROUNDING = 1e-15
 STUCK = 1e8
 """Damping from which on nothing goes downhill any more"""
@@ -97,7 +100,7 @@ class Closing:
                 break
             else:
                 damping *= 4
-        return q if np.max(abs(e), initial=0.0) <= CLOSED else None
+        return q if np.max(abs(e), initial=0.0) <= LEFT_OPEN else None
 
     def from_anywhere(self, q: Floats, free: Mask, tries: int | None = None) -> list[Floats]:
         """Closures (n_r,) found from seeded poses of the free joints, the nearest to q first."""
