@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from closed_robots import ClosedChain
-from robots import CONFIG
+from robots import CONFIG, relative
 
 import robot_dynamics as rd
 from robot_dynamics.closure import SensorMonitor, fit
@@ -202,3 +202,48 @@ def test_noise_is_averaged_over_the_sensors():
         errors.append((best.state.q_a - true[:3], readings[:3] - true[:3]))
     fitted, motors = np.sqrt(np.mean(np.square(errors), axis=(0, 2)))
     assert fitted < 0.95 * motors
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_readings_are_closed_once_for_the_verdict_and_the_torques(name):
+    """What is compiled for both is what each gives by itself."""
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    active, sensed, apart = (ClosedChain(mechanism, sensed=s) for s in (False, True, True))
+    monitor = SensorMonitor(mechanism, model=sensed)
+    a, k, rng = len(active.joint_names), len(sensed.joint_names), np.random.default_rng(7)
+    for i in range(20):
+        truth = active.forward(active.home.q_a + 0.003 * i)
+        # they disagree, but not enough for distrust
+        readings = truth.q_r[:k] + 0.004 * rng.uniform(-1, 1, k) * active.solver.scale[:k]
+        found = sensed.judged(readings, monitor.threshold)
+        assert found is not None
+        n = len(active.coordinate_names)
+        exact = active.forward(readings[:a])
+        assert abs(found.q_r[:n] - exact.q_r).max() < 1e-6  # two steps of Newton
+        best = fit(active.solver, readings, exact.q_r, scale=sensed.solver.scale[:k])
+        assert best.residual > 5e-4
+        assert found.left == pytest.approx(best.residual, rel=0.005)
+        verdict = monitor.update(readings)
+        assert verdict.residual == pytest.approx(found.left, abs=1e-9)
+        assert abs(verdict.state.q_r - exact.q_r).max() < 1e-11
+        raw = np.concatenate([readings, exact.q_r[k:]])
+        assert verdict.closure_residual == pytest.approx(float(active.solver.state(raw).residual))
+        # torques where they were closed, and where they were not yet
+        qd, qdd_a = rng.uniform(-1, 1, k), rng.uniform(-3, 3, a)
+        tau = sensed._continuation.driven(readings, qd, qdd_a)
+        assert tau is not None
+        qdd = [*qdd_a, *apart.following(readings, qd, qdd_a)]
+        expected = apart(readings, qd, qdd)
+        assert relative(tau, expected) < 1e-10
+        assert relative(sensed.driven(readings, qd, qdd_a), expected) < 1e-10
+        assert relative(apart.driven(readings + 1e-4, qd, qdd_a), expected) > 1e-10
+    # on the loops the sensed joints accelerate as they have to
+    state = active.forward(active.home.q_a, rng.uniform(-1, 1, a))
+    qdd_a = rng.uniform(-3, 3, a)
+    following = sensed.following(state.q_r[:k], state.qd_r[:k], qdd_a)
+    assert relative(following, state.accelerations(qdd_a)[a:k]) < 1e-9
+    # what disagrees is no place to go on from
+    before = sensed.last.q_r
+    readings[-1] += 0.05
+    assert sensed.judged(readings, monitor.threshold) is None
+    assert np.array_equal(sensed.last.q_r, before)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,7 +54,12 @@ class Fit:
 
 
 def fit(
-    solver: ClosureSolver, readings: ArrayLike, start: Floats, used: ArrayLike | None = None
+    solver: ClosureSolver,
+    readings: ArrayLike,
+    start: Floats,
+    used: ArrayLike | None = None,
+    *,
+    scale: Floats | None = None,
 ) -> Fit:
     """The closed configuration with the least squares of reading - fit.
 
@@ -60,6 +67,8 @@ def fit(
         readings: (n_a + n_s,), rad or m, actuated joints and then sensed ones.
         start: (n_r,), a closed configuration near by.
         used: (n_a + n_s,), which of the readings count; all of them if None.
+        scale: (n_a + n_s,), what differences are measured by: rad, or the mechanism's size in m;
+            None: the solver's.
 
     Raises:
         ClosureError: the readings are too few, or belong to no configuration near start.
@@ -74,7 +83,7 @@ def fit(
         raise wrong(
             InputError, "readings", q.tolist(), "finite numbers where they count, and start"
         )
-    scale = solver.scale[:k]
+    scale = solver.scale[:k] if scale is None else scale
     q_r, before = start, np.inf
     for _ in range(_MAX_ITERATIONS):
         state = solver.state(q_r)
@@ -113,17 +122,30 @@ class Verdict:
     """The joint whose sensor was found faulty just now; None: none, or undecidable"""
     residual: float
     """The largest disagreement among the readings that are trusted by now, rad or shares"""
-    closure_residual: float
-    """By how much the loops miss closing at the readings as they came, m or a cosine"""
     consistent: bool
     """Did the readings agree as they came?"""
-    state: KinematicState
-    """The closed configuration of the readings that are trusted, at rest"""
+    _solver: ClosureSolver
+    _raw: Floats
+    """(n_a + n_s,): the readings as they came"""
+    _q_r: Floats
+    """(n_r,), closed to first order or more"""
+
+    @cached_property
+    def state(self) -> KinematicState:
+        """The closed configuration of the readings that are trusted, at rest."""
+        return self._solver.state(self._solver.settled(self._q_r))
+
+    @cached_property
+    def closure_residual(self) -> float:
+        """By how much the loops miss closing at the readings as they came, m or a cosine."""
+        raw, q_r = self._raw, self.state.q_r
+        there = np.where(np.isfinite(raw), raw, q_r[: len(raw)])
+        return float(self._solver.state(np.concatenate([there, q_r[len(raw) :]])).residual)
 
     @property
     def all_trusted(self) -> bool:
         """Are all sensed joints trusted?"""
-        return len(self.trusted) == len(self.q) - self.state.functions.actuated
+        return len(self.trusted) == len(self.q) - self._solver.functions.actuated
 
 
 class SensorMonitor:
@@ -140,6 +162,8 @@ class SensorMonitor:
         threshold: rad, or shares of the mechanism's size.
         patience: consistent readings in a row before a sensor is trusted again.
         backend: see `InverseDynamics`.
+        model: the one with sensors that torques are asked of; it goes on from where readings that
+            agree were closed, so that it need not close them again. None: one of its own.
     """
 
     def __init__(
@@ -149,27 +173,42 @@ class SensorMonitor:
         threshold: float = THRESHOLD,
         patience: int = PATIENCE,
         backend: str = "auto",
+        model: ClosedChain | None = None,
     ):
         if not (_is_real(threshold) and 0 < threshold < np.inf):
             raise wrong(InputError, "threshold", threshold, "a number above 0 rad")
         if not (_is_real(patience) and patience == int(patience) >= 1):
             raise wrong(InputError, "patience", patience, "a whole number above 0")
-        # without terms: what it closes, and T, are all that is wanted
+        # without terms: where it closes is all that is wanted
         self._chain = ClosedChain(mechanism, terms=(), backend=backend)
+        if model is None:
+            model = ClosedChain(mechanism, terms=(), sensed=True, backend=backend)
+        self.model = model
+        """The one with sensors. May be assigned: another of the same mechanism"""
         self._solver = self._chain.solver
         functions = self._solver.functions
         self._a, self._k = functions.actuated, functions.known
         self.threshold, self.patience = float(threshold), int(patience)
         self.joint_names: tuple[str, ...] = self._chain.coordinate_names[: self._k]
         """The order of the readings: actuated, then sensed"""
-        self.reset()
+        self._sensed = self.joint_names[self._a :]
+        # the size of the robot with its platform on no leg, whichever it hangs on
+        self._scale = model.solver.scale[: self._k]
+        self._start()
 
     def reset(self) -> None:
-        """Trust all of them again."""
+        """Trust all of them again, near home."""
+        self.model.reset()
+        self._chain.reset()
+        self._start()
+
+    def _start(self) -> None:
         self._distrusted: Mask = np.zeros(self._k, dtype=bool)
         self._all_trusted = True
         self._sane = np.zeros(self._k, dtype=int)
         self._last = self._solver.home.q_r
+        self._behind = False
+        """Has the model with sensors gone on without the other one?"""
 
     @property
     def distrusted(self) -> tuple[str, ...]:
@@ -199,6 +238,7 @@ class SensorMonitor:
             verdict = self._at_once(readings, rates)
             if verdict is not None:
                 return verdict
+        self._catch_up()
         there = np.isfinite(readings)
         used = there & ~self._distrusted
         if int(used.sum()) < self._a:
@@ -218,7 +258,7 @@ class SensorMonitor:
                 # it can't be told which: believe the motors
                 self._distrusted[self._a :], self._all_trusted = True, False
                 used = there & (np.arange(self._k) < self._a)
-                best = fit(self._solver, readings, self._last, used)
+                best = self._fit(readings, used)
             else:
                 suspect = self.joint_names[culprit]
                 self._distrusted[culprit], self._all_trusted = True, False
@@ -229,44 +269,51 @@ class SensorMonitor:
         self._last = best.state.q_r
         sound = there & ~self._distrusted
         trusted = [name for name, ok in zip(self.joint_names, sound, strict=True) if ok]
-        unknown = self._last[self._k :]
-        raw = np.where(there, readings, self._last[: self._k])
+        if self._all_trusted:
+            # from now on at once again
+            with suppress(ClosureError):
+                self.model.go_to(best.state)
         return Verdict(
             q=np.where(sound, readings, self._last[: self._k]),
             qd=self._rates(rates, sound, best.state),
             trusted=tuple(name for name in trusted if name in self.joint_names[self._a :]),
             suspect=suspect,
             residual=best.residual,
-            closure_residual=float(self._solver.state(np.concatenate([raw, unknown])).residual),
             consistent=consistent,
-            state=best.state,
+            _solver=self._solver,
+            _raw=np.array(readings),
+            _q_r=self._last,
         )
 
-    def accelerations(self, verdict: Verdict, qd_a: ArrayLike, qdd_a: ArrayLike) -> Floats:
-        """q̈_s (n_s,), rad/s² or m/s², that go with q̇_a, q̈_a (n_a,) where the mechanism is."""
-        _, qdd = self._chain.motion(verdict.state.q_r, qd_a, qdd_a)
-        return qdd[self._a : self._k]
+    def _catch_up(self) -> None:
+        """The motors' model goes on from where the one with sensors has come to."""
+        if self._behind:
+            self._behind = False
+            self._last = self._solver.settled(self._last)
+            with suppress(ClosureError):  # it goes on from where it was
+                self._chain.go_to(self._solver.state(self._last))
 
     def _at_once(self, readings: Floats, rates: Floats | None) -> Verdict | None:
         """What nearly every verdict is: all readings are there, and agree. None: look closer."""
-        if rates is not None and not math.isfinite(sum(rates.tolist())):
+        if rates is None:
+            rates = np.zeros(self._k)
+        elif not math.isfinite(sum(rates.tolist())):
             return None
-        found = self._chain.monitored(readings)
-        if found is None or not found.left <= self.threshold:
+        found = self.model.judged(readings, self.threshold)
+        if found is None:
             return None
-        self._last = found.q_r
-        functions = self._solver.functions
+        self._last, self._behind = found.q_r[: len(self._last)], True
+        readings = np.array(readings)
         return Verdict(
-            q=np.array(readings),
-            qd=np.zeros(self._k) if rates is None else rates,
-            trusted=self.joint_names[self._a :],
-            suspect=None,
-            residual=found.left,
-            closure_residual=found.raw_residual,
+            readings,
+            rates,
+            self._sensed,
+            None,
+            found.left,
             consistent=True,
-            state=KinematicState(
-                functions, found.q_r, np.zeros(len(found.q_r)), np.asarray(found.residual)
-            ),
+            _solver=self._solver,
+            _raw=readings,
+            _q_r=self._last,
         )
 
     def _fitted(self, readings: Floats, used: Mask) -> Fit | None:
@@ -276,12 +323,15 @@ class SensorMonitor:
             if used[: self._a].all():
                 # from where the motors say it is, the sensors correct but little
                 start = self._chain.forward(motors)
-                quick = _first_order(self._solver, readings, start, used)
+                quick = _first_order(readings, start, used, self._scale)
                 if quick.residual <= self.threshold:
                     return quick
-            return fit(self._solver, readings, self._last, used)
+            return self._fit(readings, used)
         except ClosureError:
             return None
+
+    def _fit(self, readings: Floats, used: Mask) -> Fit:
+        return fit(self._solver, readings, self._last, used, scale=self._scale)
 
     def _culprit(self, readings: Floats, used: Mask) -> tuple[int | None, Fit | None]:
         """(the reading without which the others agree, their fit); None: undecidable."""
@@ -292,7 +342,7 @@ class SensorMonitor:
             others = used.copy()
             others[i] = False
             try:
-                without = fit(self._solver, readings, self._last, others)
+                without = self._fit(readings, others)
             except ClosureError:
                 continue
             found.append((without.residual, int(i), without))
@@ -343,10 +393,9 @@ def _is_real(value: object) -> bool:
     return is_number and not isinstance(value, bool) and bool(np.isfinite(float(value)))  # type: ignore[arg-type]
 
 
-def _first_order(solver: ClosureSolver, readings: Floats, start: KinematicState, used: Mask) -> Fit:
+def _first_order(readings: Floats, start: KinematicState, used: Mask, scale: Floats) -> Fit:
     """One step of `fit` from a closed state; the state stays where it is."""
     k = len(readings)
-    scale = solver.scale[:k]
     left = (readings - start.q_r[:k]) / scale
     T = start.T[:k] / scale[:, None]
     step = np.linalg.lstsq(T[used], left[used], rcond=None)[0]

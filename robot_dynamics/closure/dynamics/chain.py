@@ -395,9 +395,38 @@ class ClosedChain:
         pushed = self.on_motors(q_r) @ (_transposed(J_C) @ force[..., None])
         return np.asarray(pushed[..., 0])
 
-    def monitored(self, readings: Floats) -> Readings | None:
-        """See `Continuation.monitored`."""
-        return self._continuation.monitored(readings)
+    def judged(self, readings: ArrayLike, most: float) -> Readings | None:
+        """See `Continuation.judged`."""
+        return self._continuation.judged(readings, most)
+
+    def driven(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:
+        """Torques (n_m,) of one state with sensors, whose accelerations are the motors', qdd_a.
+
+        Args:
+            q, qd: (k,)
+            qdd_a: (n_a,), rad/s² or m/s²; the sensed joints' follow from it.
+
+        Raises:
+            ClosureError, InputError: see `torques`.
+        """
+        tau = self._continuation.driven(q, qd, qdd_a)
+        if tau is None:
+            # it was not closed there yet, or is near a singularity
+            return self.torques(q, qd, np.concatenate([qdd_a, self.following(q, qd, qdd_a)]))
+        return tau
+
+    def following(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:
+        """q̈_s (…, n_s) of the sensed joints that go with q̇_a and q̈_a at q, qd (…, k)."""
+        q, qd = self._arrays(q=q, qd=qd)
+        return self._kernels["following"].call(self._sound(q)[0], qd, qdd_a)
+
+    def go_to(self, state: KinematicState) -> None:
+        """Go on from a closed state of this mechanism, with sensors or without, in this thread.
+
+        Raises:
+            ClosureError: it is on another assembly mode.
+        """
+        self._continuation.go_to(self._own(state).q_r)
 
     def constraint_forces(
         self,

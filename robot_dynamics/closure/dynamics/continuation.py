@@ -57,13 +57,9 @@ class Readings(NamedTuple):
     """Readings of actuated and sensed joints beside the closed configuration of the motors'."""
 
     q_r: Floats
-    """(n_r,), closed"""
+    """(n_r,), closed to first order and more"""
     left: float
     """The largest of |reading - fit|, rad or shares of the mechanism's size"""
-    residual: float
-    """How far the loops are from closed there, m or a cosine"""
-    raw_residual: float
-    """The same at the readings as they are"""
 
 
 class _Here(threading.local):
@@ -90,6 +86,7 @@ class Continuation:
         self._label = model.geometry.described.label
         self._a, self._k, self._n = model.geometry.actuated, model.known, len(model.geometry.names)
         self._motors = model.motors
+        self._size = model.memory_size
         self._limit = model.condition_limit
         self._rest = np.zeros(self._k)
         self._here = _Here()
@@ -125,26 +122,36 @@ class Continuation:
         out = self._next(q, qd, qdd, self._origin)
         return None if out is None else (out[: self._motors], self._configuration(out))
 
-    def monitored(self, readings: Floats) -> Readings | None:
-        """Readings (n_a + n_s,) beside the mechanism where its motors' are; None: that is not near.
-
-        Of a model without sensors.
-        """
-        origin, guard, n = self._origin, self._motors, self._n
-        out = self.kernels["monitored"].call(readings, self._memory(origin))
-        if not out[guard] <= 1.0:
+    def judged(self, q: ArrayLike, most: float) -> Readings | None:
+        """Readings (k,) of a model with sensors; None: they are not near the last, or disagree by
+        more than `most`, and the last state stays the last."""
+        origin = self._origin
+        out = self.kernels["judged"].call(q, self._memory(origin))
+        if out is None or not out[self._motors] <= 1.0:
             return None
-        size, k = self.kernels.model.memory_size, len(readings)
-        memory = out[:size]
-        self._keep(memory, origin)
+        size = self._size
         # of so few numbers Python's own is the fastest
-        closed, raw = np.abs(out[size + k :]).reshape(2, -1).tolist()
-        return Readings(
-            memory[guard + 1 : guard + 1 + n],
-            max(map(abs, out[size : size + k].tolist())),
-            max(closed, default=0.0),
-            max(raw, default=0.0),
-        )
+        off = out[size : size + self._k].tolist()
+        left = max(max(off), -min(off))
+        if not left <= most:
+            return None
+        self._keep(out[:size], origin)
+        return Readings(out[size + self._k :], left)
+
+    def driven(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats | None:
+        """τ (n_m,) where q was closed last, q̈_s as q̈_a has them; None: it was not, or singular."""
+        memory = self._memory(self._origin)
+        out: Floats | None = self.kernels["driven"].call(q, qd, qdd_a, memory)
+        return None if out is None or not out[self._motors] <= 1.0 else out[: self._motors]
+
+    def go_to(self, q_r: Floats) -> None:
+        """Go on from here: a closed configuration that another model came to.
+
+        Raises:
+            ClosureError: it is on another assembly mode.
+        """
+        origin = self._origin
+        self._keep(self._memory_at(self._checked(q_r, origin), origin), origin)
 
     def torques_at(self, q_r: Floats, qd: Floats, qdd: Floats) -> Floats:
         """τ (n_m,) at a closed configuration (n_r,), however near a singularity it is."""

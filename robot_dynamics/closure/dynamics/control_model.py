@@ -109,11 +109,17 @@ class ClosedModel:
         if self.hinged is not None:
             return array([*q, *self.hinged.solved(q, u)]), 0.0
         squares: list[Scalar] = []
-        for _ in range(steps):
+        solver: Eliminated | Orthogonalised | None = None
+        for step in range(steps):
             q_r = array([*q, *u])
-            A = self.jacobian(q_r)[:, k:]
-            # A d = -φ, by least squares where the sensors say too much
-            d = self.solver(A).solve(-self.residual(q_r))
+            A, off = self.jacobian(q_r)[:, k:], self.residual(q_r)
+            if isinstance(solver, Orthogonalised) and step == steps - 1:
+                # AᵀA d = -Aᵀφ: for what is left the last AᵀA will do
+                d = -solver.solve_normal(A.T @ off)
+            else:
+                # A d = -φ, by least squares where the sensors say too much
+                solver = self.solver(A)
+                d = solver.solve(-off)
             u = array(u + self.column_scale[k:] * d)
             squares.append(np.dot(d, d))
         shrinking = squares[1] / (CONTRACTION**2 * (squares[0] + _ROUNDING))
@@ -235,6 +241,50 @@ class ClosedModel:
         prediction that was off by a small share of it, steps that shrink, no singularity near,
         and a determinant of the same sign.
         """
+        here, doubt = self._next(q, memory)
+        return self._remembered(here.torques(qd, qdd), doubt, here, memory)
+
+    def judged(self, q: Array, memory: Array) -> Array:
+        """Whether the readings q (n_a + n_s,) belong together, and where they are closed.
+
+        [what `at_once` gives, without torques; reading - fit (n_a + n_s,), scaled; q_r (n_r,),
+        closed where the motors are]
+
+        The fit is the closed configuration nearest to all readings, to first order.
+        """
+        a, k, scale = self.geometry.actuated, self.known, self.column_scale
+        here, doubt = self._next(q, memory)
+        # the motors' are believed: J_passive d = -φ, and what is left of that
+        closed, squares = here.q_r, []
+        for _ in range(2):
+            d = here.passive.solve(-self.residual(closed))
+            closed = array([*closed[:a], *(closed[a:] + scale[a:] * d)])
+            squares.append(np.dot(d, d))
+        doubt = doubt + squares[1] / (CONTRACTION**2 * (squares[0] + _ROUNDING))
+        # the least |reading - (closed + T δq_a)|
+        off = (q - closed[:k]) / scale[:k]
+        T_s = here.T_passive[: k - a] * scale[:a] / scale[a:k, None]
+        T = np.vstack([np.eye(a), T_s])
+        left = off - T @ Orthogonalised(T).solve(off)
+        return array([*self._remembered(zeros(self.motors), doubt, here, memory), *left, *closed])
+
+    def driven(self, q: Array, qd: Array, qdd_a: Array, memory: Array) -> Array:
+        """Torques where the memory is of these q, and the sensed joints' q̈_s follow q̈_a.
+
+        [τ (n_m,); guard], the guard at most 1 where the memory is of q, and no singularity near.
+        """
+        k, n, at = self.known, len(self.geometry.names), self.motors + 1
+        here = _Projection(self, memory[at : at + n], memory[at + n : -1].reshape(n - k, k))
+        off = q - here.q_r[:k]
+        tau = here.torques(qd, array([*qdd_a, *here.following(qd[: len(qdd_a)], qdd_a)]))
+        return array([*tau, np.dot(off, off) / _ROUNDING + here.nearness])
+
+    def following(self, q_r: Array, qd: Array, qdd_a: Array) -> Array:
+        """q̈_s (n_s,) of the sensed joints that go with q̇_a of qd (k,), and q̈_a (n_a,)."""
+        return _Projection(self, q_r).following(qd[: self.geometry.actuated], qdd_a)
+
+    def _next(self, q: Array, memory: Array) -> tuple[_Projection, Scalar]:
+        """(where q is closed, guard), from the state before."""
         k, n, at = self.known, len(self.geometry.names), self.motors + 1
         q_before, u_before = memory[at : at + k], memory[at + k : at + n]
         T_before, mode = memory[at + n : -1].reshape(n - k, k), memory[-1]
@@ -245,31 +295,13 @@ class ClosedModel:
         length = np.dot(scaled, scaled)
         steps = STEPS_OF_READINGS if self.says_too_much else STEPS
         q_r, guard = self.closed(q, u_before + ahead, steps, BEND**2 * length + _ROUNDING)
-        projection = _Projection(self, q_r)
-        flip = 2.0 * (1.0 - mode * projection.orientation)
-        doubt = length / BOUND**2 + guard + projection.nearness + flip
-        tau = projection.torques(qd, qdd)
-        return array([*tau, doubt, *q_r, *projection.rest.ravel(), mode])
+        here = _Projection(self, q_r)
+        flip = 2.0 * (1.0 - mode * here.orientation)
+        return here, length / BOUND**2 + guard + here.nearness + flip
 
-    def monitored(self, readings: Array, memory: Array) -> Array:
-        """Readings (n_a + n_s,) beside where the motors' say that the others are; no sensors.
-
-        [what `at_once` gives; reading - fit (n_a + n_s,), scaled; all rows of the closure where it
-        is closed, and at the readings]
-
-        The fit is the closed configuration nearest to all readings, to first order.
-        """
-        a, n, at = self.geometry.actuated, len(self.geometry.names), self.motors + 1
-        k = a + self.geometry.sensed
-        still, scale = zeros(a), self.column_scale
-        out = self.at_once(readings[:a], still, still, memory)
-        q_r, T_u = out[at : at + n], out[at + n : -1].reshape(n - a, a)
-        # the least |reading - (q_r + T δq_a)|
-        T = np.vstack([np.eye(a), T_u])[:k] / scale[:k, None]
-        off = (readings - q_r[:k]) / scale[:k]
-        left = off - T @ Orthogonalised(T).solve(off)
-        rows = self.geometry.constraints.residual
-        return array([*out, *left, *rows(q_r), *rows(array([*readings, *q_r[k:]]))])
+    @staticmethod
+    def _remembered(tau: Array, doubt: Scalar, here: _Projection, memory: Array) -> Array:
+        return array([*tau, doubt, *here.q_r, *here.rest.ravel(), memory[-1]])
 
     def memory(self, q_r: Array, T_u: Array, mode: float) -> Array:
         """What `at_once` takes for its first call, from a closed q_r, its T_q and orientation."""
@@ -279,12 +311,13 @@ class ClosedModel:
 class _Projection:
     """T and T_q at one configuration."""
 
-    def __init__(self, model: ClosedModel, q_r: Array):
+    def __init__(self, model: ClosedModel, q_r: Array, rest: Array | None = None):
+        """rest: with sensors, T_q's rows (n_r - k, k) of what is not read, where they are known"""
         self.model, self.q_r = model, q_r
         self.a, self.k = a, k = model.geometry.actuated, model.known
         scale = model.column_scale
         self.J = model.jacobian(q_r)
-        passive = Eliminated(self.J[:, a:], model.pivots)
+        passive = self.passive = Eliminated(self.J[:, a:], model.pivots)
         self.orientation = passive.orientation
         self.nearness = passive.spread * (MARGIN / model.condition_limit) ** 2
         # J_passive q̇_passive = -J_a q̇_a
@@ -294,7 +327,9 @@ class _Projection:
         if k > a:
             # A q̇_p = -B q̇, by least squares where the sensors say too much
             self.solver = model.solver(self.J[:, k:])
-            self.rest = self._solved(self.solver, self.J[:, :k] / scale[:k], scale[k:])
+            if rest is None:
+                rest = self._solved(self.solver, self.J[:, :k] / scale[:k], scale[k:])
+            self.rest = rest
 
     @property
     def T(self) -> Array:
@@ -320,10 +355,7 @@ class _Projection:
         """Ṫ_q w (n_r,) at q̇_r = rates, for way = T_q w."""
         model, k = self.model, self.k
         scale = model.column_scale
-        J_rate = (
-            model.row_scale[:, None]
-            * model.geometry.constraints.jacobian_rate(self.q_r, rates)[list(model.kept)]
-        )
+        J_rate = self._rate(rates)
         # A Ẋ w = -J̇ T_q w
         rest = self.solver.solve(-(J_rate @ way))
         if isinstance(self.solver, Orthogonalised):
@@ -331,6 +363,20 @@ class _Projection:
             missed = (J_rate[:, k:] * scale[k:]).T @ (self.J @ (way / scale))
             rest = rest - self.solver.solve_normal(missed)
         return array([*zeros(k), *(scale[k:] * rest)])
+
+    def _rate(self, rates: Array) -> Array:
+        """J̇ of the kept rows, scaled as they are."""
+        model = self.model
+        J_rate = model.geometry.constraints.jacobian_rate(self.q_r, rates)
+        return array(model.row_scale[:, None] * J_rate[list(model.kept)])
+
+    def following(self, qd_a: Array, qdd_a: Array) -> Array:
+        """q̈_s (n_s,) of q̈_r = T q̈_a + Ṫ q̇_a."""
+        a, k = self.a, self.k
+        rates = array([*qd_a, *(self.T_passive @ qd_a)])
+        # J_passive q̈_passive = -J_a q̈_a - J̇ q̇_r
+        bend = self.model.column_scale[a:] * self.passive.solve(-(self._rate(rates) @ rates))
+        return array((self.T_passive @ qdd_a + bend)[: k - a])
 
     def torques(self, qd: Array, qdd: Array) -> Array:
         """τ (n_m,)"""

@@ -20,6 +20,9 @@ from .control_model import ClosedModel
 from .parameter_vector import ParameterVector
 from .subsystems import Subsystems
 
+_QUICK = ("at_once", "judged", "driven")
+"""Those that go on from a memory"""
+
 
 class ModelKernels:
     """`ClosedModel`'s functions over floats. They never change, so that any thread may use them.
@@ -56,7 +59,7 @@ class ModelKernels:
         if kernel is None:
             # two threads may both come here: what they make is the same
             if name not in self._built:
-                kind = QuickKernel if name == "at_once" else Kernel
+                kind = QuickKernel if name in _QUICK else Kernel
                 self._built[name] = kind(self.function(name), self._values, *self._options)
             kernel = self._kernels[name] = self._built[name].at(self._values)
         return kernel
@@ -64,16 +67,17 @@ class ModelKernels:
     def function(self, name: str) -> Function:
         """One of the model's functions, to compile."""
         m = self.model
-        t, k, n, memory = m.motors, m.known, len(m.geometry.names), m.memory_size
-        readings = m.geometry.actuated + m.geometry.sensed
-        rows = len(m.geometry.constraints.rows)
+        a, t, k, n = m.geometry.actuated, m.motors, m.known, len(m.geometry.names)
+        memory = m.memory_size
         sizes = {"q": k, "qd": k, "qdd": k, "w": k, "q_r": n, "u": n - k, "memory": memory}
-        sizes["readings"] = readings
+        sizes["qdd_a"] = a
         platform = 0 if m.geometry.pose_constraints is None else 6
         arguments, shape = {
             "at_once": (("q", "qd", "qdd", "memory"), (memory,)),
             "closing": (("q", "u"), (n + 3,)),
-            "monitored": (("readings", "memory"), (memory + readings + 2 * rows,)),
+            "judged": (("q", "memory"), (memory + k + n,)),
+            "driven": (("q", "qd", "qdd_a", "memory"), (t + 1,)),
+            "following": (("q_r", "qd", "qdd_a"), (m.geometry.sensed,)),
             "motion": (("q_r", "qd", "qdd"), (2, n)),
             "on_motors": (("q_r",), (t, n)),
             "torques": (("q_r", "qd", "qdd"), (t,)),

@@ -1,6 +1,6 @@
 """Linear equations over any scalar, in an order of elimination that is decided beforehand.
 
-Straight-line: no search for pivots, no square roots. How near the order came to failing is in
+Straight-line: no search for pivots. How near the order came to failing is in
 `spread`.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...scalar import Array, Scalar, array, is_zero, sign
+from ...scalar import Array, Scalar, array, is_zero, sign, sqrt
 
 Pivots = Sequence[tuple[int, int]]
 
@@ -97,48 +97,72 @@ class Eliminated:
 
 
 class Orthogonalised:
-    """A tall matrix of full column rank as Q R, by modified Gram–Schmidt.
+    """A tall matrix of full column rank as Q R, by Householder's reflections.
 
-    The columns of Q keep their lengths, so that R has a unit diagonal.
+    A reflection takes in the rows in which its column is not zero, whatever the numbers, and leaves
+    one row less to the columns after it: unknowns of one leg cost the others nothing.
     """
 
     def __init__(self, A: Array):
         n = A.shape[1]
-        columns = [A[:, j] for j in range(n)]
-        self.Q: list[Array] = []
-        self.inverses: list[Scalar] = []
-        self.R: list[list[Scalar]] = [[0.0] * n for _ in range(n)]
-        for k, q in enumerate(columns):
-            inverse = 1.0 / np.dot(q, q)
-            self.Q.append(q)
-            self.inverses.append(inverse)
+        self.R = [list(row) for row in A]
+        self.diagonal: list[tuple[int, Scalar]] = []
+        """(row, 1 / its entry) of each column of R"""
+        self._reflections: list[tuple[dict[int, Scalar], Scalar]] = []
+        rest = list(range(len(A)))
+        for k in range(n):
+            x = {i: self.R[i][k] for i in rest if not is_zero(self.R[i][k])}
+            first = next(iter(x), rest[0])
+            rest.remove(first)
+            if len(x) < 2:
+                # there is nothing to reflect
+                self.diagonal.append((first, 1.0 / self.R[first][k]))
+                self._reflections.append(({}, 0.0))
+                continue
+            # v = x ± |x| e, 1 - 2 v vᵀ / vᵀv takes x to ∓|x| e; of the signs the one that adds
+            length = sqrt(sum(each * each for each in x.values()))
+            to = length * sign(sign(x[first]) + 0.5)
+            v = {**x, first: x[first] + to}
+            share = 1.0 / (to * v[first])
             for j in range(k + 1, n):
-                # r_kj = q_k·a_j / q_k·q_k,  a_j -= r_kj q_k
-                r = np.dot(q, columns[j]) * inverse
-                self.R[k][j] = r
-                columns[j] = array(columns[j] - r * q)
+                column = {i: self.R[i][j] for i in v}
+                for i, entry in _reflected(column, v, share).items():
+                    self.R[i][j] = entry
+            self.diagonal.append((first, -1.0 / to))
+            self._reflections.append((v, share))
 
     def solve(self, b: Array) -> Array:
         """x (n,) with the least |A x - b|."""
-        y = []
-        for q, inverse in zip(self.Q, self.inverses, strict=True):
-            y.append(np.dot(q, b) * inverse)
-            b = b - y[-1] * q
-        return self._back(y)
+        y = list(b)
+        for v, share in self._reflections:
+            for i, entry in _reflected({i: y[i] for i in v}, v, share).items():
+                y[i] = entry
+        return self._back([y[i] for i, _ in self.diagonal])
 
     def solve_normal(self, c: Array) -> Array:
         """(AᵀA)⁻¹ c (n,)."""
         z: list[Scalar] = []
-        for k, entry in enumerate(c):
-            for i in range(k):
-                entry = entry - self.R[i][k] * z[i]
-            z.append(entry)
-        return self._back([e * inverse for e, inverse in zip(z, self.inverses, strict=True)])
+        # Rᵀ z = c
+        for k, (_, inverse) in enumerate(self.diagonal):
+            entry = c[k]
+            for j, (i, _) in enumerate(self.diagonal[:k]):
+                entry = entry - self.R[i][k] * z[j]
+            z.append(entry * inverse)
+        return self._back(z)
 
     def _back(self, y: Sequence[Scalar]) -> Array:
         """x with R x = y."""
         x = list(y)
-        for k in reversed(range(len(x))):
+        for k, (i, inverse) in reversed([*enumerate(self.diagonal)]):
             for j in range(k + 1, len(x)):
-                x[k] = x[k] - self.R[k][j] * x[j]
+                x[k] = x[k] - self.R[i][j] * x[j]
+            x[k] = x[k] * inverse
         return array(x)
+
+
+def _reflected(x: dict[int, Scalar], v: dict[int, Scalar], share: Scalar) -> dict[int, Scalar]:
+    """x - v (vᵀx)·share, the rows of v alone."""
+    if all(map(is_zero, x.values())):
+        return {}
+    along = sum(v[i] * entry for i, entry in x.items()) * share
+    return {i: entry - v[i] * along for i, entry in x.items()}

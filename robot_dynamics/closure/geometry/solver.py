@@ -83,7 +83,7 @@ class ClosureSolver:
             return known.copy()
         square = k == a
         # where the motors say it is, the sensors correct but little
-        start = self._settled(start) if square else self._forward(known[:a], start, most)
+        start = self.settled(start) if square else self._forward(known[:a], start, most)
         way = self.way(start[:k], known)
         path = (
             MotorPath(self.functions, self._curvature, start, way)
@@ -116,8 +116,8 @@ class ClosureSolver:
             self._check_left_out(q_r)
         return q_r
 
-    def _settled(self, start: Floats) -> Floats:
-        """The loops closed where the motors are: readings may have left them open."""
+    def settled(self, start: Floats) -> Floats:
+        """q_r (n_r,), the loops closed where the motors are: readings may have left them open."""
         a = self.functions.actuated
         if np.max(abs(self.functions.residual(start)), initial=0.0) <= ROUNDING:
             return start

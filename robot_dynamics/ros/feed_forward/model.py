@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ...closure import ClosedChain
 from ...dynamics import BaseMotion, InverseDynamics
 from ...dynamics.motors import gear_matrix
 from ...errors import InputError, choices, listed, wrong
@@ -131,7 +132,8 @@ class Model:
         self._q, self._qd, self._qdd = np.zeros((3, len(names)))
         self.sensors: Sensors | None = None
         if settings.sensed:
-            self.sensors = Sensors(self.dynamics.mechanism, settings.sensor_tolerance)
+            tolerance = settings.sensor_tolerance
+            self.sensors = Sensors(self.dynamics.mechanism, tolerance, self._closed)
         self.moved = wish.moved
         self.base: BaseMotion | None = BaseMotion()
         self._to_motors: Floats | None = None
@@ -156,6 +158,7 @@ class Model:
             self.dynamics.closed.reset(previous.dynamics.closed.last)
         if self.sensors is not None and previous.sensors is not None:
             self.sensors = previous.sensors
+            self.sensors.go_on_with(self._closed)
             self.sensors.tolerance = self.wish.settings.sensor_tolerance
 
     def start_anew(self) -> None:
@@ -170,6 +173,10 @@ class Model:
         closed = self.dynamics.closed
         q = np.zeros(len(self._q)) if closed is None else closed.home.q_r[: len(self._q)]
         self._torques(q, np.zeros_like(q), np.zeros_like(q), self._base())
+        if self.sensors is not None:
+            self.believed(q[self._read], np.zeros_like(q))
+            self.at_rest(q[self._read])
+            self.sensors.reset()
         self._taken(q, dict.fromkeys(self.wish.pushed, np.zeros(6)))
         self.shared(q[self._read], np.zeros(len(self.joints)))
         # of trajectories, and of last words
@@ -327,7 +334,7 @@ class Model:
         """Torques (m,) of `outputs` at q, qd (k,) of `read` and qdd (n,) of `joints`.
 
         Joints that are read but not driven are taken with zero acceleration; the sensed ones
-        follow the others.
+        follow the motors.
 
         Raises:
             RobotDynamicsError: the mechanism cannot have this state.
@@ -335,11 +342,20 @@ class Model:
         self._q[self._read] = q
         self._qd[self._read] = qd
         self._qdd[self._driven] = qdd
-        if self.sensors is not None:
-            self._qdd[self._passive] = self.sensors.accelerations(
-                self._qd[self._actuated], self._qdd[self._actuated]
-            )
-        return self._torques(self._q, self._qd, self._qdd, self._base())
+        base = self._base()
+        if self.sensors is None:
+            return self._torques(self._q, self._qd, self._qdd, base)
+        qdd_a = self._qdd[self._actuated]
+        if base is None and self.wish.settings.side == "joint":
+            torques: Floats = self._closed.driven(self._q, self._qd, qdd_a)[self._out]
+            return torques
+        self._qdd[self._passive] = self._closed.following(self._q, self._qd, qdd_a)
+        return self._torques(self._q, self._qd, self._qdd, base)
+
+    @property
+    def _closed(self) -> ClosedChain:
+        assert self.dynamics.closed is not None
+        return self.dynamics.closed
 
     def _base(self) -> BaseMotion | None:
         if self.moved and self.base is None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ...closure import SensorMonitor, Verdict
+from ...closure import ClosedChain, SensorMonitor, Verdict
 from ...mechanism import Mechanism
 from ...scalar import Floats
 
@@ -18,8 +16,8 @@ class Sensors:
         verdict: on the last readings; None: there were none yet.
     """
 
-    def __init__(self, mechanism: Mechanism, tolerance: float):
-        self._monitor = SensorMonitor(mechanism, threshold=tolerance)
+    def __init__(self, mechanism: Mechanism, tolerance: float, model: ClosedChain):
+        self._monitor = SensorMonitor(mechanism, threshold=tolerance, model=model)
         self.verdict: Verdict | None = None
         self._told: tuple[str, ...] = ()
 
@@ -31,6 +29,10 @@ class Sensors:
     @tolerance.setter
     def tolerance(self, value: float) -> None:
         self._monitor.threshold = value
+
+    def go_on_with(self, model: ClosedChain) -> None:
+        """Another model of the same mechanism asks for torques from now on."""
+        self._monitor.model = model
 
     @property
     def distrusted(self) -> tuple[str, ...]:
@@ -50,13 +52,6 @@ class Sensors:
         """
         self.verdict = self._monitor.update(q, qd)
         return self.verdict.q, self.verdict.qd
-
-    def accelerations(self, qd_a: Floats, qdd_a: Floats) -> Floats:
-        """q̈_s (n_s,) of the sensed joints that go with q̇_a, q̈_a (n_a,), where the robot is."""
-        a, k = len(qd_a), len(self._monitor.joint_names)
-        if self.verdict is None:
-            return np.zeros(k - a)
-        return self._monitor.accelerations(self.verdict, qd_a, qdd_a)
 
     def news(self) -> list[tuple[str, str]]:
         """(event, line) of every change since the last time."""
