@@ -1,11 +1,13 @@
-"""What sensors on passive joints cost the node, from a state to its torques.
+"""What sensors on passive joints, and a wrench from outside, cost the node, from a state to its
+torques.
 
     python benchmarks/sensed_states.py [--json OUT]
 
 Both sides get the same messages, noisy states of a moving robot with all of its encoders; `active`
 reads those of the motors. Times are the processor's, the best of loops of 200 states: the model's
-call alone; what the node does with a message (its controller); and that with the message read from
-bytes and both of its outputs written to bytes, as every node has to. No transport is in them.
+call alone; the same with a wrench on the last link; what the node does with a message (its
+controller); and that with the message read from bytes and both of its outputs written to bytes, as
+every node has to. No transport is in them.
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ START = 1_000
 def main() -> None:
     options = arguments(__doc__, "sensed_states")
     results: dict[str, Any] = {}
-    print(f"{'us a state':16}" + "".join(f"{x:>28}" for x in ("call", "controller", "with bytes")))
+    print(
+        f"{'us a state':16}"
+        + "".join(f"{x:>28}" for x in ("call", "with a wrench", "controller", "with bytes"))
+    )
     for name in ROBOTS:
         times = {kind: side(name, kind == "sensed") for kind in ("active", "sensed")}
         results[name] = times
@@ -102,8 +107,10 @@ def side(name: str, sensed: bool) -> dict[str, float]:
         each.header.stamp = Time(sec=at // 10**9, nanosec=at % 10**9)
         assert controller.state(each, at) is not None
 
+    push = {mechanism.links[-1].name: np.ones(6)}
     return {
         "call": typical(lambda state: model.dynamics(*state, still), given),
+        "with a wrench": typical(lambda state: model.dynamics(*state, still, wrenches=push), given),
         "controller": typical(controlled, messages),
         "with bytes": typical(whole, raw),
     }

@@ -147,6 +147,12 @@ def test_a_push_and_a_payload_are_shared_as_well(scene):
     J = dynamics.jacobian(q, link)
     expected = dynamics(q, qd, qdd) - scene.least(scene.rates(q), J.T @ push)
     assert relative(dynamics(q, qd, qdd, wrenches={link: push}), expected) < 1e-9
+    taken = dynamics(q, qd, qdd) - expected
+    assert relative(dynamics.wrench_torques(q, {link: push}), taken) < 1e-9
+    R = dynamics.pose(q, link)[:3, :3]
+    own = np.concatenate([R.T @ push[:3], R.T @ push[3:]])
+    many = dynamics.wrench_torques(np.stack([q, q]), {link: own}, axes="link")
+    assert relative(many, np.stack([taken, taken])) < 1e-9
     if scene.chain.mechanism.platform is not None:
         lowered = dynamics(q, qd, qdd) - dynamics(q, qd, qdd, wrenches={"platform": push})
         assert scene.chain.external_force(q, push) == pytest.approx(lowered, abs=1e-9)

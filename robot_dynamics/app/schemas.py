@@ -258,6 +258,7 @@ SCHEMAS: Mapping[str, Schema] = {
     "derive": thing(
         {
             **JOINTS,
+            **ACTUATED,
             "torques": several(TEXT, "expressions in SymPy's syntax, as those that follow"),
             "intermediates": by_name(TEXT, "symbol: expression, in an order to compute them in"),
             "latex": TEXT,

@@ -29,7 +29,7 @@ from .closed import OfTree
 from .motors import MotorSide, MotorTorques, motors, tree_state
 from .open_chain import OpenChain
 from .regressor import RegressorKernel
-from .tree import Tree
+from .tree import AtPlace, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,8 @@ class InverseDynamics:
             if moving.adds:
                 tau = tau + self(q, qd, qdd)
             if wrenches:
-                # what they take of the torques depends on where the links are alone
-                tau = tau + self(q, qd, qdd, wrenches=wrenches) - self(q, qd, qdd)
+                # it depends on where the links are alone
+                tau = tau - self.wrench_torques(q, wrenches)
             return tau if out is None else put(out, tau)
         if wrenches is None:
             robot = self._robot
@@ -213,18 +213,50 @@ class InverseDynamics:
             return put(out, robot.torques(q, qd, qdd))
         acting = {link: inputs.wrench(link, wrench) for link, wrench in wrenches.items()}
         robot = self._robot
+        of_links: AtPlace | OfTree
         if isinstance(robot.chain, OpenChain):
-            tau, tree = robot.torques(q, qd, qdd), self._tree_of(robot)
-            for link, wrench in acting.items():
-                tau = tau - tree.wrench_torques(q, link, wrench)
+            tau, of_links = robot.torques(q, qd, qdd), self._tree_of(robot).at(q)
         else:
             with self._changing:
                 assert self.closed is not None
                 tau, q_r = self.closed.solved(q, qd, qdd)
-                opened = self._opened(q_r)
-                for link, wrench in acting.items():
-                    tau = tau - opened.wrench_torques(link, wrench)
+                of_links = self._opened(q_r)
+        for link, wrench in acting.items():
+            tau = tau - of_links.wrench_torques(link, wrench)
         return tau if out is None else put(out, tau)
+
+    def wrench_torques(
+        self, q: ArrayLike, wrenches: Mapping[str, ArrayLike], *, axes: str = "base"
+    ) -> Floats:
+        """Σ Jᵀ w (…, n): what wrenches from outside take of the torques at q (…, n).
+
+        Args:
+            wrenches: as in a call.
+            axes: base, or link: those of each wrench's own link.
+
+        Raises:
+            InputError, ClosureError: as in a call.
+        """
+        acting = {link: inputs.wrench(link, wrench) for link, wrench in wrenches.items()}
+        if axes not in ("base", "link"):
+            raise wrong(InputError, "axes", axes, "base or link")
+        robot = self._robot
+        of_links: AtPlace | OfTree
+        if isinstance(robot.chain, OpenChain):
+            of_links, place = self._tree_of(robot).at(q), as_floats("q", q)
+        else:
+            with self._changing:
+                assert self.closed is not None
+                place = self.closed.configuration(q)
+                of_links = self._opened(place)
+        tau = np.zeros((*place.shape[:-1], len(self.actuated_names)))
+        for link, wrench in acting.items():
+            if axes == "link":
+                R = of_links.pose(link)[..., :3, :3]
+                both = np.stack([wrench[..., :3], wrench[..., 3:]], axis=-1)
+                wrench = np.concatenate(np.moveaxis(R @ both, -1, 0), axis=-1)
+            tau = tau + of_links.wrench_torques(link, wrench)
+        return tau
 
     def constraint_forces(
         self,

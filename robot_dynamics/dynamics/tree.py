@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -111,6 +111,10 @@ class Tree:
         n = len(self.chain.joint_names)
         return self._of_link("jacobian", kinematics.jacobian, (6, n), link).call(q)
 
+    def at(self, q: ArrayLike) -> AtPlace:
+        """At q (…, n)."""
+        return AtPlace(self, q)
+
     def wrench_torques(self, q: ArrayLike, link: str, wrench: ArrayLike) -> Floats:
         """Jᵀ w (…, n) of a wrench w (…, 6) on a link."""
 
@@ -141,6 +145,21 @@ class Tree:
         # two threads may both come here: what they make is the same
         self._built[name, link] = Kernel(made, (), *self._options)
         return self._built[name, link]
+
+
+class AtPlace(NamedTuple):
+    """A tree at q (…, n)."""
+
+    tree: Tree
+    q: ArrayLike
+
+    def pose(self, link: str) -> Floats:
+        """(…, 4, 4)"""
+        return self.tree.pose(self.q, link)
+
+    def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
+        """Jᵀ w (…, n)"""
+        return self.tree.wrench_torques(self.q, link, wrench)
 
 
 def _pushed(mechanism: Mechanism, link: str, q: Array, wrench: Array) -> Array:

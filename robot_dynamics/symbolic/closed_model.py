@@ -63,6 +63,11 @@ class PaperModel(Documented):
         """Of q_r."""
         return tuple(str(symbol) for symbol in (*self.q_a, *self.q_s, *self.q_p))
 
+    @property
+    def actuated_names(self) -> tuple[str, ...]:
+        """The order of the torques."""
+        return tuple(map(str, self.q_a))
+
     @cached_property
     def J_R(self) -> sympy.Matrix:
         """(3, n_a): ẋ = J_R q̇_a (24)."""

@@ -123,6 +123,7 @@ def _as_json(found: Any) -> Result:
     gravity = getattr(found, "g", None)
     return {
         "joints": list(found.joint_names),
+        "actuated": list(getattr(found, "actuated_names", found.joint_names)),
         "torques": [str(entry) for entry in found.torques],
         "D": entries("D"),
         "C": entries("C"),

@@ -405,13 +405,8 @@ class Model:
     def _taken(self, q: Floats, wrenches: Mapping[str, Floats]) -> Floats:
         if not wrenches:
             return np.zeros(len(self.outputs))
-        on_base = {}
-        for link, wrench in wrenches.items():
-            R = self.dynamics.pose(q, link)[:3, :3]
-            on_base[link] = np.concatenate([R @ wrench[:3], R @ wrench[3:]])
-        still = np.zeros_like(q)
         # -Σ Jᵀ w
-        tau = self.dynamics(q, still, still, wrenches=on_base) - self.dynamics(q, still, still)
+        tau = -self.dynamics.wrench_torques(q, wrenches, axes="link")
         torques: Floats = tau[self._out] if self._to_motors is None else tau @ self._to_motors
         return torques
 
