@@ -79,6 +79,13 @@ def test_a_robot_on_the_topic_is_shown_by_rviz_alone():
     assert packages == ["robot_dynamics", "rviz2"]
 
 
+def test_the_topic_of_an_imu_is_the_nodes_where_it_is_given():
+    for chosen, expected in (({}, []), ({"base_imu": "/imu/data"}, [("~/base_imu", "/imu/data")])):
+        (node,) = started("robot", **chosen)
+        node._perform_substitutions(LaunchContext())
+        assert node.expanded_remapping_rules[1:] == expected
+
+
 def test_a_file_of_parameters_that_is_not_there_starts_nothing():
     with pytest.raises(RuntimeError, match=r"params_file: nowhere\.yaml: no such file"):
         started("polar", params_file="nowhere.yaml")
