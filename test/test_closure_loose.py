@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import re
 from copy import deepcopy
 
 import numpy as np
 import pytest
+import yaml
 from closed_robots import Oracle, load, revolute
 
 import robot_dynamics as rd
-from robot_dynamics.closure import assembly_modes
+from robot_dynamics.closure import assembly_modes, prepared
+from robot_dynamics.closure.geometry.closing import Closing
 from robot_dynamics.errors import ClosureWarning, DescriptionError
 
 QUARTER = np.pi / 2
@@ -171,3 +174,111 @@ def test_a_pose_is_closed_from_anywhere_the_same_way_each_time(tmp_path):
     modes = assembly_modes(chain.mechanism)
     assert [mode.distance for mode in modes] == sorted(mode.distance for mode in modes)
     assert len({round(float(np.cos(mode.home["rocker"])), 6) for mode in modes}) == 2
+
+
+def several(count: int, center: float) -> dict:
+    """As many of these four-bars on one base, each with a crank of its own."""
+    robot: dict = {"robot": "many", "links": [], "loops": [], "actuated": [], "home": {}}
+    for k in range(count):
+        one = spatial_four_bar(center=center)
+        named = {name: f"{name}_{k}" for name in [link["name"] for link in one["links"]]}
+        for link in one["links"]:
+            link["name"] = named[link["name"]]
+            link["joint"]["name"] += f"_{k}"
+            if "parent" in link or link["name"] == f"crank_{k}":
+                link["parent"] = "base"
+        for loop in one["loops"]:
+            loop["name"] += f"_{k}"
+            for side in ("predecessor", "successor"):
+                loop[side]["link"] = named[loop[side]["link"]]
+        robot["links"] += one["links"]
+        robot["loops"] += one["loops"]
+        robot["actuated"].append(f"crank_{k}")
+        robot["home"] |= {f"{name}_{k}": value for name, value in one["home"].items()}
+    return robot
+
+
+@pytest.mark.parametrize("center", [0.0, 0.01])
+def test_many_rods_are_told_in_one_line_that_holds_all_of_them(center, tmp_path):
+    mechanism = load(several(3, center), tmp_path)
+    if center:
+        with pytest.raises(DescriptionError) as error:
+            rd.InverseDynamics(mechanism)
+        text = str(error.value)
+        assert "name 3 more, or hold joints with `locked: " in text
+        assert "their centres of mass up to 0.01 m off those axes" in text
+    else:
+        with pytest.warns(ClosureWarning) as caught:
+            prepared(mechanism)
+        text = str(caught[1].message)
+        assert "which does no work: a joint of each is held" in text
+    assert "'rod_0', 'rod_1', 'rod_2' spin freely about themselves" in text
+    lock = yaml.safe_load(re.search(r"`(locked: {spin_0: .*?})`", text)[1])["locked"]
+    assert list(lock) == ["spin_0", "spin_1", "spin_2"]
+    # what the line says is all that there is to say
+    robot = several(3, center) | {"locked": lock}
+    robot["home"] = {name: x for name, x in robot["home"].items() if name not in lock}
+    with pytest.warns(ClosureWarning) as caught:
+        assert prepared(load(robot, tmp_path))[1].mobility.degrees_of_freedom == 3
+    assert len(caught) == 1
+
+
+def test_loops_without_a_joint_in_common_are_closed_each_by_itself(tmp_path):
+    with pytest.warns(ClosureWarning):
+        left, solver = prepared(load(several(2, 0.0), tmp_path))
+    alone = assembly_modes(load(several(1, 0.0), tmp_path))
+    found, names = solver.mobility, solver.geometry.names
+    parts = Closing.of(solver.geometry, found.row_scale, found.column_scale).parts
+    assert [{names[i] for i in part.columns} for part in parts] == [
+        {f"{joint}_{k}" for joint in ("crank", "yaw", "pitch", "rocker")} for k in range(2)
+    ]
+    modes = assembly_modes(left)
+    # every combination of those of each, the nearest first
+    rockers = sorted({round(mode.home["rocker_0"], 6) for mode in alone})
+    assert len(rockers) == 2
+    assert len(modes) == len(alone) ** 2
+    assert {tuple(round(mode.home[f"rocker_{k}"], 6) for k in range(2)) for mode in modes} == {
+        (one, other) for one in rockers for other in rockers
+    }
+    assert [mode.distance for mode in modes] == sorted(mode.distance for mode in modes)
+
+
+def test_loops_that_say_too_much_are_refused_with_their_count_and_how_near_they_come(tmp_path):
+    robot = several(2, 0.0)
+    # a rod welded to its rocker, as an exporter writes a ball joint that nobody told it of
+    robot["loops"][1]["type"] = "fixed"
+    with pytest.raises(DescriptionError) as error:
+        rd.InverseDynamics(load(robot, tmp_path))
+    text = str(error.value)
+    assert "a search closes ball_1 nowhere (nearest from home: ball_1: " in text
+    assert "they have 6 conditions on 5 joints" in text
+    assert "`joints: {NAME: spherical}`" in text
+
+
+def test_a_motor_that_its_loops_hold_fast_does_not_share_the_work_of_others(tmp_path):
+    robot = several(1, 0.0)
+    bar = {"mass": 1.0, "inertia": {"ixx": 0.01, "iyy": 0.01, "izz": 0.01}}
+    # hinge, slide and hinge between two points of the base: a triangle
+    robot["links"] += [
+        {"name": "arm", "parent": "base", "joint": revolute("hinge"), **bar},
+        {
+            "name": "tip",
+            "origin": {"rpy": [0, QUARTER, 0]},
+            "joint": {"name": "slide", "type": "prismatic"},
+            **bar,
+        },
+    ]
+    robot["loops"].append(
+        {
+            "name": "pin",
+            "type": "revolute",
+            "predecessor": {"link": "base", "xyz": [0.5, 0, 0]},
+            "successor": {"link": "tip", "rpy": [0, -QUARTER, 0]},
+        }
+    )
+    robot["actuated"].append("slide")
+    robot["home"] |= {"hinge": 0.0, "slide": 0.5}
+    with pytest.raises(DescriptionError, match=r"many.yaml: home: slide can't move there") as error:
+        rd.InverseDynamics(load(robot, tmp_path))
+    assert "another position of slide" in str(error.value)
+    assert "or leave it out of `actuated`" in str(error.value)

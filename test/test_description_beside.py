@@ -238,14 +238,16 @@ def test_a_joint_that_is_locked_outside_its_limits_is_told(load):
             load({"locked": held})
 
 
+FOLLOWING = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d">
+  <inertial><mass value="1"/></inertial></link>
+  <joint name="j" type="prismatic"><parent link="a"/><child link="b"/></joint>
+  <joint name="k" type="prismatic"><parent link="b"/><child link="c"/><axis xyz="0 1 0"/>
+  <mimic joint="j" multiplier="-2" offset="0.1"/></joint>
+  <joint name="l" type="revolute"><parent link="c"/><child link="d"/></joint></robot>"""
+
+
 def test_a_follower_of_a_locked_joint_is_where_it_would_be(tmp_path):
-    urdf = """<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d">
-      <inertial><mass value="1"/></inertial></link>
-      <joint name="j" type="prismatic"><parent link="a"/><child link="b"/></joint>
-      <joint name="k" type="prismatic"><parent link="b"/><child link="c"/><axis xyz="0 1 0"/>
-      <mimic joint="j" multiplier="-2" offset="0.1"/></joint>
-      <joint name="l" type="revolute"><parent link="c"/><child link="d"/></joint></robot>"""
-    (tmp_path / "r.urdf").write_text(urdf)
+    (tmp_path / "r.urdf").write_text(FOLLOWING)
     (tmp_path / "e.yaml").write_text("{urdf: r.urdf, locked: {j: 0.3}}")
     mechanism = rd.load(tmp_path / "e.yaml")
     assert mechanism.joint_names == ("l",)
@@ -279,14 +281,28 @@ def test_locking_nothing_changes_nothing_and_a_weightless_rotor_is_no_body(load)
         ({"friction": {"joint2": {"viscous": -1}}}, ("extras.yaml: joint 'joint2'", "viscous")),
         ({"locked": {"joint22": 0}}, ("locked: joint", "found 'joint22'", "mean 'joint2'")),
         ({"locked": {"joint2": "far"}}, ("locked.joint2", "'far'", "a finite number")),
-        ({"locked": {"joint2": 0}, "home": {"joint2": 0}}, ("home", "'joint2'")),
-        ({"locked": {"joint2": 0}, "actuated": ["joint2"]}, ("actuated", "'joint2'")),
+        ({"locked": {"joint2": 0}, "home": {"joint2": 0.1}}, ("home.joint2", "0.1", "is locked")),
+        ({"locked": {"joint2": 0}, "actuated": ["joint2"]}, ("actuated", "'joint2'", "or locked")),
         ({"inertial": {}}, ("unknown key 'inertial'", "did you mean 'inertials'")),
         ({"links": []}, ("unknown key 'links'",)),
     ],
 )
 def test_what_fits_nothing_is_refused_with_the_nearest_names(extras, words, load):
     refused(load, extras, "extras.yaml", *words)
+
+
+def test_a_home_may_still_have_a_joint_where_it_is_locked(load):
+    assert load({"locked": {"joint2": 0.25}, "home": {"joint2": 0.25}}).home == {}
+
+
+@pytest.mark.parametrize("said", ["actuated: [j, k, l]", "home: {j: 0.1, k: 0.1}"])
+def test_a_joint_that_follows_another_has_no_motor_and_no_home(said, tmp_path):
+    (tmp_path / "r.urdf").write_text(FOLLOWING)
+    (tmp_path / "e.yaml").write_text(f"{{urdf: r.urdf, {said}}}")
+    with pytest.raises(rd.DescriptionError) as caught:
+        rd.load(tmp_path / "e.yaml")
+    assert f"e.yaml: {said.split(':')[0]}: found 'k'" in str(caught.value)
+    assert "it follows 'j'; leave it out" in str(caught.value)
 
 
 ODD = """<robot name="r"><link name="a"/>

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from ..errors import DescriptionError, choices, wrong
+from ..errors import DescriptionError, choices, listed, wrong
 from ..mechanism import LOOP_TYPES, Inertial, Joint, Limits, Mechanism, Rotor
 from .fields import unknown
 from .order import no_name_twice
@@ -95,9 +95,9 @@ def structure(mechanism: Mechanism, where: str) -> None:
     for key, names in (("actuated", mechanism.actuated), ("sensed", mechanism.sensed)):
         no_name_twice(names, f"{where}: {key}: joint")
         for name in names:
-            _known(name, joints, f"{where}: {key}")
+            _moves_by_itself(mechanism, name, f"{where}: {key}")
     for name in mechanism.home:
-        _known(name, joints, f"{where}: home")
+        _moves_by_itself(mechanism, name, f"{where}: home")
     if both := set(mechanism.actuated) & set(mechanism.sensed):
         raise _bad(f"{where}: sensed", sorted(both)[0], "passive joints (it is actuated)")
     if mechanism.platform is not None:
@@ -192,6 +192,18 @@ def _check_rotor(mechanism: Mechanism, rotor: Rotor, where: str) -> None:
                 rotor.mount,
                 f"a link that joint {name!r} does not move: the motor would carry itself around",
             )
+
+
+def _moves_by_itself(mechanism: Mechanism, name: str, what: str) -> None:
+    joint = next((link.joint for link in mechanism.links if link.joint.name == name), None)
+    if joint is None or name in mechanism.joint_names:
+        _known(name, mechanism.joint_names, what)
+    elif joint.moves:
+        ratios = joint.coupling.ratios if joint.coupling is not None else ()
+        masters = listed(repr(master) for master, _ in ratios)
+        raise _bad(what, name, f"no joint that follows others: it follows {masters}; leave it out")
+    else:
+        raise _bad(what, name, "no joint that is fixed or locked: leave it out")
 
 
 def _known(name: str, names: Iterable[str], what: str) -> None:

@@ -1,18 +1,20 @@
 """Closing the loops from a rough pose: a search that need not begin near.
 
 Levenberg and Marquardt's method on the closure's rows, of which those that say that two frames
-have one orientation are rotation vectors: their cosines vanish after half a turn, too.
+have one orientation are rotation vectors: their cosines vanish after half a turn, too. Loops that
+share no joint are closed each by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...scalar import Array, Floats, array
-from .constraints import LOCKED, Constraints
+from .constraints import LOCKED, Constraints, Row
 from .functions import Mask, fast
 from .loop_geometry import LoopGeometry
 from .position import rotation_vector
@@ -26,7 +28,15 @@ TRIES = 40
 """Other poses of the passive joints to begin at, where the given one does not lead to a closure"""
 FEW_TRIES = 8
 MANY_JOINTS = 30
-"""Joints above which a try takes long, and few are made"""
+"""Joints of a part above which a try takes long, and few are made"""
+MOST_FOUND = 32
+"""Closures that are put together of those of the parts: the nearest ones"""
+STIR = 0.3
+"""rad, or shares of the size: how far a pose is stirred to see what rank the rows have beside it"""
+FULL = 1e-4
+"""Singular values below this share of the largest do not count"""
+SAME = 1e-5
+"""m, cosines and shares of an inertia: what is no farther apart is in one place"""
 CLOSED = 1e-8
 """rad, or shares of the size: where the method has arrived; it goes on down to rounding"""
 LEFT_OPEN = 1e-4
@@ -37,62 +47,80 @@ STUCK = 1e8
 """Damping from which on nothing goes downhill any more"""
 
 
-@dataclass(frozen=True, eq=False)
-class Closing:
-    """The closure of any configuration, however far. Rows and columns scaled."""
+Place = Callable[[Floats], Floats]
+"""Of q_r (n,): numbers, cosines or m, that say where the mechanism is"""
 
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Loops that share joints, and none with others. Rows and columns scaled."""
+
+    rows: tuple[Row, ...]
+    row_scale: Floats
+    columns: NDArray[np.intp]
+    """Which of q_r move in it"""
     error: Callable[[Floats], Floats]
     """q_r (n,) -> (m,)"""
     jacobian: Callable[[Floats], Floats]
-    """q_r (n,) -> (m, n); exact in eᵀJ everywhere"""
+    """q_r (n,) -> (m, columns); exact in eᵀJ everywhere"""
     column_scale: Floats
+    """(n,)"""
     turns: Mask
     """(n,): which joints turn"""
 
     @classmethod
     def of(
         cls,
-        geometry: LoopGeometry,
-        residual: Callable[[Floats], Floats],
-        jacobian: Callable[[Floats], Floats],
-        row_scale: Floats,
-        column_scale: Floats,
-    ) -> Closing:
-        """From the closure's unscaled residual and Jacobian."""
-        closure, n = geometry.constraints, len(geometry.names)
+        closure: Constraints,
+        columns: NDArray[np.intp],
+        scales: tuple[Floats, Floats],
+        turns: Mask,
+    ) -> Part:
+        """Of the loops of a closure, and the scales of its rows and of all columns."""
+        row_scale, column_scale = scales
+        n, m = len(turns), len(closure.rows)
         welds = [i for i, loop in enumerate(closure.loops) if loop.type in WELDED]
-        rows = _direction_rows(closure, welds)
-        relative = fast(lambda q: _relative(closure, welds, q), [n], (len(welds), 3, 3))
-        turning = fast(lambda q: _turning(closure, welds, q), [n], (3 * len(welds), n))
+        rows, w = _direction_rows(closure, welds), len(welds)
+
+        def everywhere(q: Array) -> Array:
+            return np.concatenate([closure.residual(q), np.ravel(_relative(closure, welds, q))])
+
+        def slopes(q: Array) -> Array:
+            J = closure.jacobian(q)
+            if welds:
+                J[rows] = _turning(closure, welds, q)
+            return np.asarray(J[:, columns])
+
+        place = fast(everywhere, [n], (m + 9 * w,))
+        slope = fast(slopes, [n], (m, len(columns)))
 
         def error(q: Floats) -> Floats:
-            e = np.array(residual(q))
+            found = place(q)
+            e = found[:m]
             # of a small rotation vector ρ the cosines are -ρ
-            e[rows] = [-x for R in relative(q) for x in rotation_vector(R)]
-            return row_scale * e
+            e[rows] = [-x for R in found[m:].reshape(w, 3, 3) for x in rotation_vector(R)]
+            return np.asarray(row_scale * e)
 
-        def slope(q: Floats) -> Floats:
-            J = np.array(jacobian(q))
-            J[rows] = turning(q)
-            return np.asarray(row_scale[:, None] * J * column_scale)
+        def jacobian(q: Floats) -> Floats:
+            return np.asarray(row_scale[:, None] * slope(q) * column_scale[columns])
 
-        joints = [closure.tree.joint(name) for name in geometry.names]
-        turns = np.array([joint.turns for joint in joints], dtype=bool)
-        return cls(error, slope, column_scale, turns)
+        return cls(closure.rows, row_scale, columns, error, jacobian, column_scale, turns)
 
-    def from_pose(self, q: Floats, free: Mask) -> Floats | None:
-        """Where the free joints close the loops, downhill from q (n_r,); None: nowhere."""
+    def downhill(self, q: Floats, free: Mask) -> tuple[Floats, Floats]:
+        """(q_r, its error): where the free joints of this part close it best, downhill from q."""
         q, damping = q.copy(), 1e-3
+        mine = free[self.columns]
+        moved = self.columns[mine]
         e = self.error(q)
         for _ in range(MOST_STEPS):
-            if np.max(abs(e), initial=0.0) <= ROUNDING:
+            if np.max(abs(e), initial=0.0) <= ROUNDING or not len(moved):
                 break
-            J = self.jacobian(q)[:, free]
+            J = self.jacobian(q)[:, mine]
             # (JᵀJ + λ 1) d = -Jᵀ e
             d = -np.linalg.solve(J.T @ J + damping * np.eye(J.shape[1]), J.T @ e)
             d *= min(1.0, LONGEST / max(float(np.max(abs(d), initial=0.0)), 1e-300))
             ahead = q.copy()
-            ahead[free] += self.column_scale[free] * d
+            ahead[moved] += self.column_scale[moved] * d
             e_ahead = self.error(ahead)
             if e_ahead @ e_ahead < e @ e:
                 q, e, damping = ahead, e_ahead, max(damping / 5, 1e-14)
@@ -100,37 +128,173 @@ class Closing:
                 break
             else:
                 damping *= 4
+        return q, e
+
+    def from_pose(self, q: Floats, free: Mask) -> Floats | None:
+        """Where the free joints close this part, downhill from q (n_r,); None: nowhere."""
+        q, e = self.downhill(q, free)
         return q if np.max(abs(e), initial=0.0) <= LEFT_OPEN else None
 
-    def from_anywhere(self, q: Floats, free: Mask, tries: int | None = None) -> list[Floats]:
-        """Closures (n_r,) found from seeded poses of the free joints, the nearest to q first."""
+    def from_anywhere(
+        self, q: Floats, free: Mask, tries: int | None = None, place: Place | None = None
+    ) -> list[Floats]:
+        """Closures (n_r,) found from q and from seeded poses of its free joints, nearest first."""
         if tries is None:
-            tries = TRIES if len(q) <= MANY_JOINTS else FEW_TRIES
+            tries = TRIES if len(self.columns) <= MANY_JOINTS else FEW_TRIES
+        moved = self.columns[free[self.columns]]
         generator = np.random.default_rng(0)
+        reach = np.where(self.turns, np.pi, 1.0)[moved] * self.column_scale[moved]
+        place = place or self._joints_at
         found: list[Floats] = []
-        for attempt in range(tries):
+        places: list[Floats] = []
+        for attempt in range(tries + 1):
             # at first around q, then everywhere
-            reach = np.where(self.turns, np.pi, 1.0) * min(1.0, (attempt + 1) / (tries / 2))
+            share = min(1.0, attempt / (tries / 2))
             start = q.copy()
-            stray = reach * generator.uniform(-1, 1, len(q)) * self.column_scale
-            start[free] += stray[free]
+            start[moved] += share * reach * generator.uniform(-1, 1, len(moved))
             closed = self.from_pose(start, free)
             if closed is None:
                 continue
-            closed = self.unwound(closed, q)
-            if all(self.distance(closed, other) > 1e-4 for other in found):
+            closed = unwound(closed, q, self.turns)
+            here = place(closed)
+            if not any(np.max(abs(here - other), initial=0.0) <= SAME for other in places):
                 found.append(closed)
-        return sorted(found, key=lambda each: self.distance(each, q))
+                places.append(here)
+        return sorted(found, key=lambda each: self._distance(each, q))
+
+    def rank(self, q: Floats, free: Mask) -> int:
+        """Of the columns of its free joints."""
+        values = np.linalg.svd(self.jacobian(q)[:, free[self.columns]], compute_uv=False)
+        return int(np.sum(values > FULL * max(values, default=0.0)))
+
+    def is_caught(self, q: Floats, free: Mask) -> bool:
+        """Is the rank lower at q than beside it? A ball joint of three hinges, two of them in one
+        line, looks closed, but can't move as it should."""
+        stirred = np.random.default_rng(0).uniform(-STIR, STIR, len(q)) * self.column_scale
+        return self.rank(q, free) < self.rank(q + np.where(free, stirred, 0.0), free)
+
+    def _joints_at(self, q: Floats) -> Floats:
+        angles = q[self.turns]
+        lengths = (q / self.column_scale)[~self.turns]
+        return np.concatenate([np.cos(angles), np.sin(angles), lengths])
+
+    def _distance(self, one: Floats, other: Floats) -> float:
+        way = (unwound(one, other, self.turns) - other) / self.column_scale
+        return float(way @ way)
+
+
+@dataclass(frozen=True, eq=False)
+class Closing:
+    """The closure of any configuration, however far."""
+
+    parts: tuple[Part, ...]
+    column_scale: Floats
+    turns: Mask
+    """(n,): which joints turn"""
+
+    @classmethod
+    def of(cls, geometry: LoopGeometry, row_scale: Floats, column_scale: Floats) -> Closing:
+        """With the scales of the closure's rows and columns."""
+        closure = geometry.constraints
+        joints = [closure.tree.joint(name) for name in geometry.names]
+        turns = np.array([joint.turns for joint in joints], dtype=bool)
+        owner = [i for i, loop in enumerate(closure.loops) for _ in range(locked_by(loop.type))]
+        parts = []
+        for members, columns in apart(closure):
+            loops = tuple(closure.loops[i] for i in members)
+            scale = row_scale[np.isin(owner, members)]
+            mine = replace(closure, loops=loops)
+            parts.append(Part.of(mine, columns, (scale, column_scale), turns))
+        return cls(tuple(parts), column_scale, turns)
+
+    def from_pose(self, q: Floats, free: Mask) -> Floats | None:
+        """Where the free joints close the loops, downhill from q (n_r,); None: nowhere.
+
+        Where that is caught (see `Part.is_caught`), the nearest closure that is less so.
+        """
+        for part in self.parts:
+            found = part.from_pose(q, free)
+            if found is None:
+                return None
+            if part.is_caught(found, free):
+                others = part.from_anywhere(q, free)
+                found = max([found, *others], key=lambda each: part.rank(each, free))
+            q = found
+        return q
+
+    def from_anywhere(
+        self,
+        q: Floats,
+        free: Mask,
+        tries: int | None = None,
+        place: Place | None = None,
+    ) -> list[Floats]:
+        """Closures (n_r,) found from q and from seeded poses of the free joints, nearest first.
+
+        Args:
+            place: those that are in one place are one; by default, that of the joints.
+        """
+        found = [q]
+        for part in self.parts:
+            its = part.from_anywhere(q, free, tries, place)
+            both = [_with(one, part.columns, other) for one in found for other in its]
+            # squares of distances add up: what is far by now is far at the end
+            found = sorted(both, key=lambda each: self.distance(each, q))[:MOST_FOUND]
+        return found
+
+    def stuck(self, q: Floats, free: Mask) -> tuple[Part, Row, float]:
+        """(the part that closes worst downhill from q, its worst row, by how much: m or rad)."""
+        ends = [(part, part.downhill(q, free)[1]) for part in self.parts]
+        part, e = max(ends, key=lambda end: float(np.max(abs(end[1]), initial=0.0)))
+        worst = int(np.argmax(abs(e)))
+        return part, part.rows[worst], float(abs(e / part.row_scale)[worst])
 
     def unwound(self, q: Floats, near: Floats) -> Floats:
         """The same place with joints that turn within half a turn of where they are near."""
-        way = q - near
-        return np.asarray(np.where(self.turns, near + (way + np.pi) % (2 * np.pi) - np.pi, q))
+        return unwound(q, near, self.turns)
 
     def distance(self, one: Floats, other: Floats) -> float:
         """Between two configurations: the root mean square of rad and shares of the size."""
         way = (self.unwound(one, other) - other) / self.column_scale
         return float(np.sqrt(np.mean(way**2))) if len(way) else 0.0
+
+
+def unwound(q: Floats, near: Floats, turns: Mask) -> Floats:
+    """The same place with joints that turn within half a turn of where they are near."""
+    way = q - near
+    return np.asarray(np.where(turns, near + (way + np.pi) % (2 * np.pi) - np.pi, q))
+
+
+def locked_by(kind: str) -> int:
+    """How many rows a loop of this type has."""
+    return sum(map(len, LOCKED[kind]))
+
+
+def apart(closure: Constraints) -> list[tuple[list[int], NDArray[np.intp]]]:
+    """(loops, columns) of each set of loops that share joints, and none with others.
+
+    Where a loop is closed depends on the joints around it alone, not on those that carry it.
+    """
+    S, index = closure.coordinates[0], closure.tree.index()
+    found: list[tuple[set[int], set[int]]] = []
+    for i, loop in enumerate(closure.loops):
+        sides = (loop.predecessor.link, loop.successor.link)
+        one, other = ({index[link] for link in closure.tree.path(side)} for side in sides)
+        around = sorted(one ^ other)
+        columns = set(np.flatnonzero((S[around] != 0).any(axis=0)).tolist())
+        loops = {i}
+        for mine in [each for each in found if each[1] & columns]:
+            found.remove(mine)
+            loops |= mine[0]
+            columns |= mine[1]
+        found.append((loops, columns))
+    return [(sorted(loops), np.array(sorted(columns), dtype=np.intp)) for loops, columns in found]
+
+
+def _with(q: Floats, columns: NDArray[np.intp], other: Floats) -> Floats:
+    q = q.copy()
+    q[columns] = other[columns]
+    return q
 
 
 def _direction_rows(closure: Constraints, welds: list[int]) -> list[int]:

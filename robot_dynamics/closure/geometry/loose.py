@@ -23,6 +23,8 @@ NEAR_AXIS = 0.1
 """The same of what still looks like a spin: gravity turns it, so that it is not held unasked"""
 UNROUND = 1e-2
 """Share of its inertia by which what spins may differ from a body of revolution, unsaid"""
+FEW = 2
+"""Loose motions that are told one by one"""
 STILL = 1e-6
 """Share of the fastest below which something is at rest"""
 
@@ -57,14 +59,21 @@ class Spin:
 
 def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mendable:
     """Loose motions that do no work, to be taken out."""
-    said = "; ".join(
-        f"{spin.what} spins freely about itself ({', '.join(spin.moving)}), which does no "
-        f"work: {spin.joint} is held at {spin.place}{_unsaid(spin)}"
-        for spin in spins
-    )
-    locked = ", ".join(f"{spin.joint}: {spin.place}" for spin in spins)
+    if len(spins) <= FEW:
+        said = "; ".join(
+            f"{spin.what} spins freely about itself ({', '.join(spin.moving)}), which does no "
+            f"work: {spin.joint} is held at {spin.place}{_unsaid(spin)}"
+            for spin in spins
+        )
+    else:
+        worst = max(spins, key=lambda spin: spin.unround)
+        off = f", of {worst.links[0]!r}{_unsaid(worst)}" if _unsaid(worst) else ""
+        said = (
+            f"{_named(spins)} spin freely about themselves, which does no work: a joint of each "
+            f"is held{off}"
+        )
     return Mendable(
-        f"loops: {said}; to say so yourself write `locked: {{{locked}}}`, or make the ball joint "
+        f"loops: {said}; to say so yourself write {_locks(spins)}, or make the ball joint "
         "at one end universal",
         home=dict(zip(geometry.names, map(float, home), strict=True)),
         held=tuple(spin.joint for spin in spins),
@@ -76,13 +85,31 @@ def told(others: list[Spin], size: float) -> str:
     rods = [spin for spin in others if spin.off_axis <= NEAR_AXIS * size]
     rest = [name for spin in others if spin not in rods for name in spin.moving]
     said = [f"{listed(dict.fromkeys(rest))} can still move"] if rest else []
+    if len(rods) > FEW:
+        off = max(spin.off_axis for spin in rods)
+        said.append(
+            f"{_named(rods)} spin freely about themselves, their centres of mass up to {off:.2g} m "
+            "off those axes: make the ball joint at one end of each universal, or hold them with "
+            f"{_locks(rods)}"
+        )
+        return "; ".join(said)
     for spin in rods:
         said.append(
             f"{spin.what} spins freely about itself ({', '.join(spin.moving)}), its centre of mass "
             f"{spin.off_axis:.2g} m off that axis: make the ball joint at one end universal, or "
-            f"hold it with `locked: {{{spin.joint}: {spin.place}}}`"
+            f"hold it with {_locks([spin])}"
         )
     return "; ".join(said)
+
+
+def _named(spins: list[Spin]) -> str:
+    """The link that each is about, the last of those that move."""
+    return listed((repr((spin.links or spin.moving)[-1]) for spin in spins), 6)
+
+
+def _locks(spins: list[Spin]) -> str:
+    """As a description says that they are held."""
+    return "`locked: {" + ", ".join(f"{spin.joint}: {spin.place}" for spin in spins) + "}`"
 
 
 def _unsaid(spin: Spin) -> str:

@@ -28,6 +28,8 @@ NO_LEVER = 1e-3
 """Levers below this share of the longest do not count for the mechanism's size"""
 LEFT_OUT_TOLERANCE = 1e-3
 """How far a row that was left out as redundant may be violated, in the same measure"""
+CANT_MOVE = 1e-6
+"""Share of the mechanism's free motions below which a motor has none in them"""
 NEIGHBOURS = 6
 STRAY = 0.02
 """How far (rad, or shares of the size) the neighbours of home lie where ranks are compared"""
@@ -100,7 +102,7 @@ def explore(
     motors = np.arange(len(start)) < geometry.actuated
     far = _far(geometry, start, rows, miss, error(start))
     if far is not None:
-        closing = Closing.of(geometry, residual, jacobian, row_scale, column_scale)
+        closing = Closing.of(geometry, row_scale, column_scale)
         raise _searched(geometry, closing, start, motors, far)
     # the motors stay where home puts them; where that can't close, all joints give way
     home = _closed(start, error, scaled, column_scale, ~motors)
@@ -266,12 +268,7 @@ def _searched(
             break
         whom = " (motors too)"
     else:
-        raise DescriptionError(
-            f"{far}; a search from there closes it nowhere: correct home or the loop's frames",
-            name=far.name,
-            value=far.value,
-            expected=far.expected,
-        )
+        raise _open(far, closing, start)
     way = abs(found[0] - start) / closing.column_scale
     moved = [i for i in np.argsort(-way, kind="stable")[:3] if way[i] > HOME_TOLERANCE]
     moves = ", ".join(
@@ -284,6 +281,27 @@ def _searched(
     )
 
 
+def _open(far: DescriptionError, closing: Closing, start: Floats) -> DescriptionError:
+    """What can't be closed: which loops, how near they come, and whether they say too much."""
+    part, row, miss = closing.stuck(start, np.ones(len(start), dtype=bool))
+    loops = listed(dict.fromkeys(each.loop for each in part.rows), 5)
+    joints, m = len(part.columns), len(part.rows)
+    by = f"{miss:.3g} m" if row.is_length else f"{miss:.3g} rad"
+    mend = (
+        f"they have {m} conditions on {joints} joints, so that most likely nothing could move: "
+        "is a ball joint written as `revolute` (`joints: {NAME: spherical}`), a loop's type too "
+        "strict, or a joint left out?"
+        if m >= joints
+        else "correct home or the frames of these loops"
+    )
+    return DescriptionError(
+        f"{far}; a search closes {loops} nowhere (nearest from home: {row} off by {by}): {mend}",
+        name=far.name,
+        value=far.value,
+        expected=far.expected,
+    )
+
+
 def _amount(row: Row, value: float) -> str:
     return f"{value:.4g} m" if row.is_length else f"{value:.4g} (the cosine of a right angle)"
 
@@ -291,10 +309,25 @@ def _amount(row: Row, value: float) -> str:
 def _shared(
     geometry: LoopGeometry, home: Floats, jacobians: list[Floats], rank: int, column_scale: Floats
 ) -> Mendable:
-    """More motors than degrees of freedom: they share the work."""
+    """More motors than degrees of freedom: they share the work.
+
+    Raises:
+        DescriptionError: one of them can't move.
+    """
     motors, freedom = geometry.names[: geometry.actuated], len(home) - rank
     # how each motor moves with the mechanism's free motions
     parts = [np.linalg.svd(J)[2][rank:].T[: len(motors)] for J in jacobians if _rank(J) == rank]
+    still = np.max([np.max(abs(part), axis=1) for part in parts], axis=0) < CANT_MOVE
+    if still.any():
+        held = [name for name, no in zip(motors, still, strict=True) if no]
+        raise DescriptionError(
+            f"home: {listed(held)} can't move there, nor near by: write another position of "
+            f"{held[0]} into `home` (three hinges that make a ball joint hold it where two of "
+            "their axes are in one line), or leave it out of `actuated`",
+            name="home",
+            value=held,
+            expected="a configuration in which every motor can move",
+        )
     driving = tuple(motors[i] for i in _independent(parts, freedom))
     shares, weights = _counting_alike(geometry.mechanism, motors, column_scale)
     return Mendable(
@@ -336,7 +369,10 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
             )
         return
     state, mend = (
-        ("under-actuated", f"{freedom - len(motors)} more")
+        (
+            "under-actuated",
+            f"{freedom - len(motors)} more, or hold joints with `locked: {{NAME: position}}`",
+        )
         if len(motors) < freedom
         else ("over-actuated", f"{len(motors) - freedom} fewer")
     )
