@@ -181,7 +181,8 @@ class Model:
         self.shared(q[self._read], np.zeros(len(self.joints)))
         # of trajectories, and of last words
         two = np.tile(q[self._read], (2, 1))
-        self.along(two, np.zeros_like(two), np.zeros((2, len(self.joints))))
+        still = np.zeros((2, len(self.joints)))
+        self.along(two, np.zeros_like(two), still, self._base())
 
     def _fitted(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
         """The joints to drive, the names of their torques and the limits of these.
