@@ -138,6 +138,74 @@ def test_a_robot_from_the_topic_waits_for_its_configuration():
             assert take(partner, "cleanup")
 
 
+ENDS_IN = {1: 2, 2: 1, 3: 3, 4: 2, 5: 4}
+"""The number of a transition to that of the primary state after it"""
+
+COMMANDS = {
+    "startup": (1, 3),
+    "pause": (4,),
+    "resume": (3,),
+    "reset": (4, 2),
+    "configure": (1,),
+    "cleanup": (2,),
+    "shutdown": (4, 2, 5),
+}
+"""The transitions that nav2_lifecycle_manager asks for, by their numbers"""
+
+
+class Nav2Manager:
+    """The requests of nav2_lifecycle_manager: a transition by its number, then the state's."""
+
+    def __init__(self, partner: Partner) -> None:
+        self.partner = partner
+
+    def __call__(self, command: str) -> bool:
+        """As its service manage_nodes: was every step taken? It stops at the first that is not."""
+        return all(self.change(number) for number in COMMANDS[command])
+
+    def change(self, number: int) -> bool:
+        request = ChangeState.Request(transition=Transition(id=number))
+        if not self.partner._call(ChangeState, "change_state", request).success:
+            return False
+        answer = self.partner._call(GetState, "get_state", GetState.Request())
+        return bool(answer.current_state.id == ENDS_IN[number])
+
+
+def test_nav2s_manager_brings_it_up_pauses_resets_and_shuts_it_down():
+    with Partner(description=POLAR, autostart=False, max_age=20.0, command_timeout=0.0) as partner:
+        manage = Nav2Manager(partner)
+        assert manage("startup")
+        torques(partner)
+        assert manage("pause")
+        assert not manage("reset"), "the manager's own order: what is paused is not deactivated"
+        assert manage("resume")
+        torques(partner)
+        assert manage("reset")
+        assert manage("configure")
+        assert manage("cleanup")
+        assert manage("startup")
+        torques(partner)
+        assert manage("shutdown")
+        assert state(partner) == "finalized"
+        assert not manage("startup")
+        assert partner.stop() == 0
+
+
+def test_nav2s_manager_cannot_start_what_starts_by_itself_and_does_not_disturb_it():
+    with Partner(description=POLAR, max_age=20.0, command_timeout=0.0) as partner:
+        manage = Nav2Manager(partner)
+        expected = torques(partner)
+        assert not manage("startup")
+        assert state(partner) == "active"
+        partner.commands.clear()
+        partner.until(lambda: partner.commands, "torques", meanwhile=lambda: partner.state(AT))
+        np.testing.assert_allclose(partner.commands[0], expected)
+        assert manage("pause")
+        assert manage("resume")
+        torques(partner)
+        assert manage("shutdown")
+
+
 def test_activated_again_a_robot_with_loops_is_solved_from_home():
     bench = Bench(str(CONFIG / "rrr.yaml"))
     dynamics = bench.controller.model.dynamics
