@@ -348,3 +348,30 @@ def test_a_rotor_that_stands_on_the_base_is_nothing_that_moves(tmp_path):
     )
     with pytest.raises(rd.DescriptionError, match="no mass and no inertia in what moves"):
         rd.load(tmp_path / "e.yaml", strict=True)
+
+
+def based(**values: float) -> str:
+    """URDF text of an arm on a base with these mass and moments."""
+    numbers = {"m": 5.0, "ixx": 1.0} | values
+    return f"""<robot name="r"><link name="base"><inertial><mass value="{numbers["m"]}"/>
+      <inertia ixx="{numbers["ixx"]}" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <link name="arm"><inertial><mass value="2"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+      <joint name="q" type="continuous"><parent link="base"/><child link="arm"/></joint></robot>"""
+
+
+def test_the_base_is_a_body_too_although_it_does_not_move(tmp_path, capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rd.load(based(), strict=True)
+    with pytest.raises(rd.RobotDynamicsError, match="link 'base': mass: found -5"):
+        rd.load(based(m=-5.0))
+    for values, said in (({"ixx": 9.0}, "triangle inequality"), ({"m": 0.0}, "but no mass")):
+        with pytest.warns(DescriptionWarning, match=f"link 'base'.*{said}"):
+            assert rd.load(based(**values)).joint_names == ("q",)
+        with pytest.raises(rd.RobotDynamicsError, match="link 'base'"):
+            rd.load(based(**values), strict=True)
+    file = tmp_path / "robot.urdf"
+    file.write_text(based(ixx=9.0))
+    assert cli.main(["check", str(file)]) == 0
+    assert "link 'base': inertia: triangle inequality" in "".join(capsys.readouterr())

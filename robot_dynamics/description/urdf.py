@@ -27,6 +27,7 @@ from ..mechanism import (
     Rotor,
 )
 from ..scalar import array, rotation_to
+from . import check as checks
 from .compound import PARTS, left_out, split
 from .fields import LIMIT_KEYS, inertia_matrix, limits, number, numbers, tolerate
 from .fields import text as text_of
@@ -64,8 +65,8 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         DescriptionError: naming `where`, the link or joint, and what was expected.
 
     Warns:
-        DescriptionWarning: a joint that mimics one that is not there moves by itself (an error
-            if strict).
+        DescriptionWarning: a joint that mimics one that is not there moves by itself, or a base
+            that no body can be (errors if strict).
     """
     root = parsed(text, where)
     bounds = _limits(root, where)
@@ -112,6 +113,11 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         found = ", ".join(repr(name) for name in sorted(roots)) or "none"
         raise wrong(DescriptionError, f"{where}: root link", found, "one link without a parent")
     base = roots.pop()
+    # it does not move, and is no link of the mechanism
+    for complaint in checks.mass(inertials[base], f"{where}: link {base!r}"):
+        raise complaint
+    for complaint in checks.body(inertials[base], f"{where}: link {base!r}"):
+        tolerate(complaint, strict)
     joints = {link.joint.name: link.joint for link in links}
     for joint in list(joints.values()):
         if joint.coupling is None:
