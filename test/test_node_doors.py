@@ -141,6 +141,10 @@ def test_what_no_model_is_built_from_is_what_no_model_reads():
         "missing_accelerations",
         "max_acceleration",
         "lead_in_acceleration",
+        "base_gravity",
+        "base_angular_acceleration",
+        "base_imu_pose",
+        "base_timeout",
     } == AT_ONCE
 
 
@@ -223,7 +227,7 @@ def test_diagnostics_grow_worse_with_what_happens_and_better_again():
     found = report(bench, diagnosis, 1.0, 5.0)
     assert (found.level, found.message) == (
         WARN,
-        "no command comes any more: on_timeout is gravity, for 1.000 s",
+        "no command comes any more: torques at rest for 1.000 s (on_timeout is gravity)",
     )
     bench.controller.model = None
     found = report(bench, diagnosis, 1.0, 6.0)

@@ -128,6 +128,23 @@ def test_torques_change_no_faster_than_their_limit_and_arrive():
     np.testing.assert_allclose(found, np.minimum(10.0 * np.arange(0.0, 2.0, 0.1), AT_90))
 
 
+@pytest.mark.parametrize("values", [{"slew_limits": [10.0]}, {"ramp_time": 2.0}])
+def test_what_is_set_while_torques_go_out_begins_from_these(values):
+    bench = Bench()
+    for now in (0.0, 0.1):
+        bench.accelerate(now, 0.0)
+        close(bench.state(now, math.pi / 2), AT_90)
+    settings = bench.controller.settings.changed(values)
+    bench.controller.settings = settings
+    bench.controller.adopt(Model(Wish(bench.controller.model.wish.mechanism, settings)))
+    bench.accelerate(0.2, 0.0)
+    close(bench.state(0.2, math.pi / 2), AT_90)
+    if "slew_limits" in values:
+        # and from the next torque on they change no faster
+        bench.accelerate(0.3, 4.0)
+        close(bench.state(0.3, math.pi / 2), AT_90 + 10.0 * 0.1)
+
+
 def test_the_last_word_before_silence_is_said_at_once():
     bench = Bench(slew_limits=[10.0], ramp_time=5.0)
     bench.accelerate(0.0, 0.0)

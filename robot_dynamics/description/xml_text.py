@@ -52,8 +52,8 @@ def parsed(text: str, where: str) -> etree._Element:
         name = etree.QName(element).localname
         raise wrong(
             DescriptionError,
-            f"{where}: <xacro:{name}>",
-            None,
+            where,
+            f"<xacro:{name}>",
             "what `xacro FILE` makes of it (a file that ends in .xacro is expanded here)",
         )
     return root

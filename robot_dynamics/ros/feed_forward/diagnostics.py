@@ -18,6 +18,13 @@ OK, WARN, ERROR = range(3)
 MOST_KINDS = 3
 """Kinds of complaints that the message names; the values have all of them"""
 
+OUTCOME = {
+    "gravity": "torques at rest",
+    "hold": "torques without acceleration",
+    "stop": "silence",
+}
+"""What `on_timeout` makes of a command that is over"""
+
 ELSEWHERE = "if the robot was moved meanwhile, deactivate and activate the node"
 """What to do about a robot with loops that cannot be followed from where it was seen last"""
 
@@ -146,7 +153,8 @@ class Diagnosis:
             which = ", ".join(f"{key} ({count})" for key, count in new.most_common(MOST_KINDS))
             more = sum(new.values()) - sum(n for _, n in new.most_common(MOST_KINDS))
             return WARN, f"in the last second: {which}" + (f" and {more} others" if more else "")
-        what = f"on_timeout is {action}, for {_age(controller.commands.over_since, now)} s"
+        since = _age(controller.commands.over_since, now)
+        what = f"{OUTCOME[action]} for {since} s (on_timeout is {action})"
         if phase == "timeout":
             return WARN, f"no command comes any more: {what}"
         if phase == "interrupted":

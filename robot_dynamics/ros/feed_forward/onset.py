@@ -20,6 +20,7 @@ class Onset:
         self._time = 0
         self._from: Floats | None = None
         self._since: int | None = None
+        self._is_on = False
 
     def interrupted(self, last: Floats) -> None:
         """These were the last torques before silence: the next ones are a new beginning."""
@@ -34,9 +35,11 @@ class Onset:
             slew: (m,) N·m/s or N/s; None: no limit.
         """
         if self._since is None or self._since > now:
-            self._since = now
+            self._since, self._is_on = now, False
         share = (now - self._since) / SECOND / ramp_time if ramp_time else 1.0
-        if share < 1.0:
+        # a ramp that is set while torques go out is for the next beginning
+        self._is_on = self._is_on or share >= 1.0
+        if not self._is_on:
             start = 0.0 if self._from is None else self._from
             torques = start + share * (torques - start)
         if slew is not None:

@@ -89,10 +89,12 @@ class Outlet:
             torques = np.clip(torques, -limits, limits)
         if last:
             self._onset.interrupted(torques)
-        elif settings.ramp_time or model.slew is not None:
+        else:
+            # without a ramp and limits too: either may be set while torques go out
             shaped = self._onset.shaped(torques, now, settings.ramp_time, model.slew)
-            at_rest = at_rest and bool((shaped == torques).all())
-            torques = shaped
+            if shaped is not torques:
+                at_rest = at_rest and bool((shaped == torques).all())
+                torques = shaped
         self.count += 1
         self.at, self.at_rest = now, at_rest
         self._on_the_wall = self._steady()
