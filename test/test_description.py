@@ -163,7 +163,7 @@ URDF = """<robot name="r"><link name="base"/><link name="arm"><inertial><mass va
     [
         ('type="revolute"', 'type="screw"', ["'j'", "screw"]),
         ('child link="arm"', 'child link="leg"', ["'j'", "child link", "leg"]),
-        ('xyz="0 0 2"', 'xyz="0 0 0"', ["'j'", "axis"]),
+        ('xyz="0 0 2"', 'xyz="0 0 0"', ["'j'", "axis: found [0.0, 0.0, 0.0], expected"]),
         ('xyz="0 0 2"', 'xyz="0 up 0"', ["up"]),
         ('mass value="1"', 'mass value="one"', ["one"]),
         ("</robot>", "", ["XML"]),

@@ -52,6 +52,11 @@ def refused(load, extras, *words, **options):
         assert word in str(error.value), str(error.value)
 
 
+def test_a_urdf_that_is_not_there_is_said_of_the_file_and_line_that_name_it(load):
+    extras = "gravity: [0, 0, -9.81]\nurdf: nowhere.urdf\n"
+    refused(load, extras, "extras.yaml: urdf: nowhere.urdf: no such file (line 2)")
+
+
 def test_inertials_beside_a_urdf_replace_its_own(load):
     plain = load({})
     name = plain.moving[1].name

@@ -252,7 +252,7 @@ def _joint(joint: Any, bounds: Limits | None, at: str) -> Joint:
     axis = numbers(list(joint.axis), 3, f"{at}: axis") if joint.axis else array([1.0, 0.0, 0.0])
     length = float((axis @ axis) ** 0.5)
     if joint.type != "fixed" and length == 0:
-        raise wrong(DescriptionError, f"{at}: axis", list(axis), "a vector other than 0")
+        raise wrong(DescriptionError, f"{at}: axis", axis.tolist(), "a vector other than 0")
     friction = Friction()
     if joint.dynamics is not None:
         friction = Friction(

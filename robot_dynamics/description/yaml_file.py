@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import DescriptionError, choices, wrong
+from ..errors import DescriptionError, choices, said_of, wrong
 from ..mechanism import (
     BASE,
     JOINT_TYPES,
@@ -76,7 +76,8 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
         tree = replace(_tree(entries, where, path.stem), symbols=symbols, notation=notation)
         return _extras(tree, entries, where, strict), {}
     entries = mapping(content, URDF_KEYS, where)
-    file = find(text(entries["urdf"], f"{where}: urdf", LONGEST_PATH), beside=path.parent)
+    with said_of(f"{where}: urdf"):
+        file = find(text(entries["urdf"], f"{where}: urdf", LONGEST_PATH), beside=path.parent)
     mechanism = _retyped(urdf.read(file, strict=strict), entries.get("joints"), where, strict)
     mechanism = _measured(mechanism, entries, where)
     found = _extras(mechanism, entries, where, strict)

@@ -331,7 +331,7 @@ def _shared(
     driving = tuple(motors[i] for i in _independent(parts, freedom))
     shares, weights = _counting_alike(geometry.mechanism, motors, column_scale)
     return Mendable(
-        f"actuated: {len(motors)} motors on {freedom} degrees of freedom: q is that of "
+        f"actuated: {len(motors)} motors on {_degrees(freedom)}: q is that of "
         f"{', '.join(driving)}; {', '.join(motors)} share the work by torques of least norm, "
         f"weighted {weights}",
         home=dict(zip(geometry.names, map(float, home), strict=True)),
@@ -378,13 +378,17 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
     )
     said = "" if geometry.mechanism.actuated else " (no `actuated` is given: every joint counts)"
     raise DescriptionError(
-        f"actuated: {state}: {len(motors)} motor{'s' * (len(motors) != 1)}{said} on {freedom} "
-        f"degrees of freedom: "
-        f"{', '.join(motors)}; name {mend}" + (f": with these held, {loose}" if loose else ""),
+        f"actuated: {state}: {len(motors)} motor{'s' * (len(motors) != 1)}{said} on "
+        f"{_degrees(freedom)}: {', '.join(motors)}; name {mend}"
+        + (f": with these held, {loose}" if loose else ""),
         name="actuated",
         value=list(motors),
-        expected=f"{freedom} joints",
+        expected=f"{freedom} joint{'s' * (freedom != 1)}",
     )
+
+
+def _degrees(freedom: int) -> str:
+    return f"{freedom} degree{'s' * (freedom != 1)} of freedom"
 
 
 def _check_regular(
