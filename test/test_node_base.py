@@ -141,10 +141,16 @@ def test_without_the_term_gravity_the_base_accelerates_all_the_same(tmp_path):
     assert ship.rejected() == {"base_imu: no orientation": 1}
     # the newest was made for other terms
     settings = ship.settings.changed({"terms": ("inertia", "coriolis", "gravity", "rotors")})
+    bare = ship.controller.model
     ship.controller.settings = settings
-    ship.controller.adopt(Model(Wish(ship.controller.model.wish.mechanism, settings)))
+    ship.controller.adopt(Model(Wish(bare.wish.mechanism, settings)))
     assert ship.here(0.02) is None
     assert ship.rejected()["torques: no base motion"] == 1
+    ship.imu(0.03, base)
+    assert ship.here(0.03) is not None
+    # nor do the last torques have gravity where the terms have none any more
+    ship.controller.adopt(bare)
+    assert ship.farewell(0.04) == pytest.approx([0.0] * len(ship.names), abs=1e-12)
 
 
 def test_torques_come_with_a_recent_motion_of_the_base_and_not_without(tmp_path):
