@@ -97,7 +97,9 @@ setup(
             "hypothesis>=6",  # inputs that nobody thought of
             "cosmic-ray>=8.3",  # would the tests notice a mutation?
             "jsonschema>=4.18",  # outputs against their schemas
-            "pytest-cov>=5",  # which tests run a line
+            "pytest-cov>=7",  # which tests run a line
+            "coverage>=7.10",  # in the processes that they start, too
+            "pytest-xdist>=3",  # test files side by side on several cores
             *IDENTIFY,
             *FLEET,
             "nox>=2024.3",  # the core's tests on other Pythons
