@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import copy
 import math
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import pytest
 pytest.importorskip("trajectory_msgs", reason="ROS messages are not installed: extra `ros`")
 
 from node_bench import Bench, point, stamp
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from robots import CONFIG, example_robots, pin
 from trajectory_msgs.msg import JointTrajectory
 
@@ -311,3 +313,48 @@ def test_a_long_trajectory_of_a_closed_robot_is_filled_while_torques_go_on():
         np.testing.assert_allclose(
             [each.effort for each in filled.points[some]], dynamics(q, qd, qdd), rtol=1e-9
         )
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_trajectory_of_another_robot_than_now_is_not_passed_on(changes):
+    rclpy = pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
+    from node_process import PATIENCE, domain_of_ones_own
+    from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+
+    from robot_dynamics.ros.trajectory_effort import TrajectoryEffort
+
+    with domain_of_ones_own() as domain:
+        context = rclpy.Context()
+        rclpy.init(context=context, domain_id=domain)
+        try:
+            node = rclpy.create_node("fills", context=context)
+            robot, refused, began, go_on = ["first"], [], threading.Event(), threading.Event()
+
+            def fill(message: JointTrajectory) -> str:
+                began.set()
+                assert go_on.wait(PATIENCE)
+                return "a remark"
+
+            remarks: list[str] = []
+            door = TrajectoryEffort(
+                node,
+                lambda: fill,
+                lambda: robot[0],
+                remarks.append,
+                lambda _source, error: refused.append(error),
+                MutuallyExclusiveCallbackGroup(),
+            )
+            door._on_trajectory(serialize_message(JointTrajectory()))
+            assert began.wait(PATIENCE)
+            if changes:
+                robot[0] = "second"
+            go_on.set()
+            deadline = time.monotonic() + PATIENCE
+            while not (refused or remarks) and time.monotonic() < deadline:
+                door.poll()
+            assert [each.reason for each in refused] == (["overtaken"] if changes else [])
+            assert remarks == ([] if changes else ["a remark"])
+            door.close()
+            node.destroy_node()
+        finally:
+            rclpy.shutdown(context=context)

@@ -169,7 +169,14 @@ class FeedForwardNode(Managed):
             self.controller.tally.note("trajectory_in", "limited", remark)
 
         refuse = self.controller.tally.refuse
-        self._trajectories = TrajectoryEffort(self, filler, note, refuse, self.drowsy)
+        self._trajectories = TrajectoryEffort(
+            self,
+            filler,
+            lambda: (self.is_active, self.controller.model),
+            note,
+            refuse,
+            self.drowsy,
+        )
         self._goals, action = None, settings.follow_joint_trajectory
         if find_spec("control_msgs") is None:
             if action:

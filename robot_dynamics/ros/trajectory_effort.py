@@ -41,6 +41,7 @@ class TrajectoryEffort:
     Args:
         node: theirs.
         filler: gives what fills a trajectory that comes now, in any thread.
+        robot: whose torques they are; those of another one than now are not passed on.
         note: is told remarks.
         refuse: is told why one is not passed on.
         group: of the subscription.
@@ -50,11 +51,12 @@ class TrajectoryEffort:
         self,
         node: Node,
         filler: Callable[[], Fill],
+        robot: Callable[[], object],
         note: Callable[[str], None],
         refuse: Callable[[str, RobotDynamicsError], None],
         group: Any,
     ):
-        self._filler, self._note, self._refuse = filler, note, refuse
+        self._filler, self._robot, self._note, self._refuse = filler, robot, note, refuse
         self._beside = Beside()
         node.create_subscription(
             JointTrajectory,
@@ -122,7 +124,16 @@ class TrajectoryEffort:
             raise RefusedError(
                 "too many", f"{MOST_WAITING} trajectories wait already; send it again"
             )
-        fill = self._filler()
+        fill, robot = self._filler(), self._robot()
+
+        def unless_overtaken(result: Any) -> None:
+            if self._robot() != robot:
+                result = RefusedError(
+                    "overtaken",
+                    "the robot, its payload or the node's state changed while it was filled; send "
+                    "it again",
+                )
+            then(result)
 
         def safely() -> Any:
             try:
@@ -133,7 +144,7 @@ class TrajectoryEffort:
             except Exception as error:  # noqa: BLE001
                 return unexpected(error)
 
-        self._beside.add(safely, then)
+        self._beside.add(safely, unless_overtaken)
 
 
 def _unless_error(result: Any) -> Any:
