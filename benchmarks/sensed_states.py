@@ -4,10 +4,11 @@ torques.
     python benchmarks/sensed_states.py [--json OUT]
 
 Both sides get the same messages, noisy states of a moving robot with all of its encoders; `active`
-reads those of the motors. Times are the processor's, the best of loops of 200 states: the model's
-call alone; the same with a wrench on the last link; what the node does with a message (its
-controller); and that with the message read from bytes and both of its outputs written to bytes, as
-every node has to. No transport is in them.
+reads those of the motors. Times are the processor's, the best of loops for each 20 states, one
+side's in turn with the other's: the model's call alone; the same with a wrench on the last link;
+what the node does with a message (its controller); and that with the message read from bytes and
+both of its outputs written to bytes, as every node has to. No transport is in them. `operations`
+are those of the kernels that run in a call, and for a state in the node.
 """
 
 from __future__ import annotations
@@ -47,84 +48,114 @@ def main() -> None:
         + "".join(f"{x:>28}" for x in ("call", "with a wrench", "controller", "with bytes"))
     )
     for name in ROBOTS:
-        times = {kind: side(name, kind == "sensed") for kind in ("active", "sensed")}
-        results[name] = times
+        sides = {kind: Side(name, kind == "sensed") for kind in ("active", "sensed")}
+        times = typical({kind: each.doings for kind, each in sides.items()})
+        operations = {kind: each.operations() for kind, each in sides.items()}
+        results[name] = {"s": times, "operations": operations}
         cells = []
         for what in times["active"]:
             active, sensed = (times[kind][what] for kind in ("active", "sensed"))
             cells.append(f"{1e6 * active:8.1f} {1e6 * sensed:8.1f} {sensed / active:6.2f} x")
-        print(f"{name:16}" + "".join(f"{cell:>28}" for cell in cells), flush=True)
+        print(f"{name:16}" + "".join(f"{cell:>28}" for cell in cells))
+        for what in ("call", "node"):
+            active, sensed = (operations[kind][what] for kind in ("active", "sensed"))
+            print(f"{'':16}{'operations, ' + what:>20}{active:8}{sensed:8}", flush=True)
     keep(options.json, {"sensed states": results})
 
 
-def side(name: str, sensed: bool) -> dict[str, float]:
-    """Seconds a state of one robot's node."""
-    mechanism = rd.load(CONFIG / f"{name}.yaml")
-    settings = Settings.of({"sensed": sensed, "max_age": 3600.0, "command_timeout": 3600.0})
-    model = Model(Wish(mechanism, settings))
-    truth = rd.InverseDynamics(mechanism).closed
-    assert truth is not None
-    names = (*mechanism.actuated_names, *mechanism.sensed)
-    a, k, rng = len(truth.actuated_names), len(names), np.random.default_rng(0)
-    states = []
-    for i in range(STATES):
-        phase = 2 * np.pi * i / STATES + np.arange(a)
-        q = truth.home.q_a + 0.03 * np.sin(phase)
-        qd = 0.03 * 2 * np.pi / (STATES * STEP) * np.cos(phase)
-        state = truth.forward(q, qd)
-        noise = rng.normal(0, 1, (2, k))
-        states.append((state.q_r[:k] + NOISE * noise[0], state.qd_r[:k] + RATE_NOISE * noise[1]))
-    messages = [message(names, *state) for state in states]
-    raw = [serialize_message(each) for each in messages]
-    controller = FeedForward(settings, lambda line: print(line, flush=True))
-    controller.adopt(model)
-    command = JointTrajectory(
-        joint_names=list(model.joints), points=[JointTrajectoryPoint(accelerations=[0.5] * a)]
-    )
-    controller.command(command, START * 10**9)
-    read = len(model.read)
-    given = [(q[:read], qd[:read]) for q, qd in states]
-    still = np.zeros(read)
-    now = START * 10**9
+class Side:
+    """One robot's node, and what it is asked to do."""
 
-    def tick() -> int:
-        nonlocal now
-        now += int(STEP * 1e9)
-        return now
+    def __init__(self, name: str, sensed: bool):
+        mechanism = rd.load(CONFIG / f"{name}.yaml")
+        settings = Settings.of({"sensed": sensed, "max_age": 3600.0, "command_timeout": 3600.0})
+        self.sensed = sensed
+        self.model = model = Model(Wish(mechanism, settings))
+        truth = rd.InverseDynamics(mechanism).closed
+        assert truth is not None
+        names = (*mechanism.actuated_names, *mechanism.sensed)
+        a, k, rng = len(truth.actuated_names), len(names), np.random.default_rng(0)
+        states = []
+        for i in range(STATES):
+            phase = 2 * np.pi * i / STATES + np.arange(a)
+            q = truth.home.q_a + 0.03 * np.sin(phase)
+            qd = 0.03 * 2 * np.pi / (STATES * STEP) * np.cos(phase)
+            state = truth.forward(q, qd)
+            noise = rng.normal(0, 1, (2, k))
+            states.append(
+                (state.q_r[:k] + NOISE * noise[0], state.qd_r[:k] + RATE_NOISE * noise[1])
+            )
+        messages = [message(names, *state) for state in states]
+        raw = [serialize_message(each) for each in messages]
+        controller = FeedForward(settings, lambda line: print(line, flush=True))
+        controller.adopt(model)
+        command = JointTrajectory(
+            joint_names=list(model.joints), points=[JointTrajectoryPoint(accelerations=[0.5] * a)]
+        )
+        controller.command(command, START * 10**9)
+        read = len(model.read)
+        given = [(q[:read], qd[:read]) for q, qd in states]
+        still = np.zeros(read)
+        now = START * 10**9
 
-    def whole(data: bytes) -> None:
-        each = deserialize_message(data, JointState)
-        at = tick()
-        each.header.stamp = Time(sec=at // 10**9, nanosec=at % 10**9)
-        torques = controller.state(each, at)
-        assert torques is not None
-        values = torques.values.tolist()
-        serialize_message(Float64MultiArray(data=values))
-        serialize_message(JointState(name=list(model.outputs), effort=values))
+        def tick() -> int:
+            nonlocal now
+            now += int(STEP * 1e9)
+            return now
 
-    def controlled(each: JointState) -> None:
-        at = tick()
-        each.header.stamp = Time(sec=at // 10**9, nanosec=at % 10**9)
-        assert controller.state(each, at) is not None
+        def whole(data: bytes) -> None:
+            each = deserialize_message(data, JointState)
+            at = tick()
+            each.header.stamp = Time(sec=at // 10**9, nanosec=at % 10**9)
+            torques = controller.state(each, at)
+            assert torques is not None
+            values = torques.values.tolist()
+            serialize_message(Float64MultiArray(data=values))
+            serialize_message(JointState(name=list(model.outputs), effort=values))
 
-    push = {mechanism.links[-1].name: np.ones(6)}
-    return {
-        "call": typical(lambda state: model.dynamics(*state, still), given),
-        "with a wrench": typical(lambda state: model.dynamics(*state, still, wrenches=push), given),
-        "controller": typical(controlled, messages),
-        "with bytes": typical(whole, raw),
-    }
+        def controlled(each: JointState) -> None:
+            at = tick()
+            each.header.stamp = Time(sec=at // 10**9, nanosec=at % 10**9)
+            assert controller.state(each, at) is not None
+
+        push = {mechanism.links[-1].name: np.ones(6)}
+        self.doings: dict[str, tuple[Any, list[Any]]] = {
+            "call": (lambda state: model.dynamics(*state, still), given),
+            "with a wrench": (
+                lambda state: model.dynamics(*state, still, wrenches=push),
+                given,
+            ),
+            "controller": (controlled, messages),
+            "with bytes": (whole, raw),
+        }
+
+    def operations(self) -> dict[str, int]:
+        """Of the kernels of a call, and of a state in the node."""
+        kernels = self.model.dynamics.closed._kernels
+        call, *node = (
+            kernels[name]._code.operations for name in ("at_once", *self.kernels_of_the_node)
+        )
+        return {"call": call, "node": sum(node)}
+
+    @property
+    def kernels_of_the_node(self) -> tuple[str, ...]:
+        return ("judged", "driven") if self.sensed else ("at_once",)
 
 
-def typical(function: Any, given: list[Any]) -> float:
+def typical(sides: dict[str, dict[str, tuple[Any, list[Any]]]]) -> dict[str, dict[str, float]]:
     """The best of loops over all that is given, s each: other load only adds."""
-    times = []
-    for _ in range(LOOPS):
-        start = process_time()
-        for each in given:
-            function(each)
-        times.append((process_time() - start) / len(given))
-    return min(times)
+    best = {kind: dict.fromkeys(doings, float("inf")) for kind, doings in sides.items()}
+    whats = list(next(iter(sides.values())))
+    for what in whats:
+        for _ in range(LOOPS):
+            for kind, doings in sides.items():
+                function, given = doings[what]
+                start = process_time()
+                for each in given:
+                    function(each)
+                time = (process_time() - start) / len(given)
+                best[kind][what] = min(best[kind][what], time)
+    return best
 
 
 def message(names: tuple[str, ...], q: np.ndarray, qd: np.ndarray) -> JointState:

@@ -217,14 +217,15 @@ def test_readings_are_closed_once_for_the_verdict_and_the_torques(name):
         readings = truth.q_r[:k] + 0.004 * rng.uniform(-1, 1, k) * active.solver.scale[:k]
         found = sensed.judged(readings, monitor.threshold)
         assert found is not None
+        q_r, left = found
         n = len(active.coordinate_names)
         exact = active.forward(readings[:a])
-        assert abs(found.q_r[:n] - exact.q_r).max() < 1e-6  # two steps of Newton
+        assert abs(q_r[:n] - exact.q_r).max() < 1e-6  # two steps of Newton
         best = fit(active.solver, readings, exact.q_r, scale=sensed.solver.scale[:k])
         assert best.residual > 5e-4
-        assert found.left == pytest.approx(best.residual, rel=0.005)
+        assert left == pytest.approx(best.residual, rel=0.005)
         verdict = monitor.update(readings)
-        assert verdict.residual == pytest.approx(found.left, abs=1e-9)
+        assert verdict.residual == pytest.approx(left, abs=1e-9)
         assert abs(verdict.state.q_r - exact.q_r).max() < 1e-11
         raw = np.concatenate([readings, exact.q_r[k:]])
         assert verdict.closure_residual == pytest.approx(float(active.solver.state(raw).residual))

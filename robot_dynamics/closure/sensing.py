@@ -34,6 +34,7 @@ CLEAR = 3.0
 """A suspect is named where any other explains the readings this many times worse"""
 _MAX_ITERATIONS = 20
 _DONE = 1e-12
+_FLOAT = np.dtype(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ def fit(
     return Fit(state, (q - q_r[:k]) / scale, mask)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Verdict:
     """The judgement of one set of readings."""
 
@@ -232,8 +233,8 @@ class SensorMonitor:
                 no configuration near the last.
             InputError: a wrong shape.
         """
-        readings = _vector("q", q, self.joint_names)
-        rates = None if qd is None else _vector("qd", qd, self.joint_names)
+        readings = self._vector("q", q)
+        rates = None if qd is None else self._vector("qd", qd)
         if self._all_trusted:
             verdict = self._at_once(readings, rates)
             if verdict is not None:
@@ -285,6 +286,11 @@ class SensorMonitor:
             _q_r=self._last,
         )
 
+    def _vector(self, name: str, values: ArrayLike) -> Floats:
+        if type(values) is np.ndarray and values.dtype is _FLOAT and values.shape == (self._k,):
+            return values
+        return _vector(name, values, self.joint_names)
+
     def _catch_up(self) -> None:
         """The motors' model goes on from where the one with sensors has come to."""
         if self._behind:
@@ -302,14 +308,15 @@ class SensorMonitor:
         found = self.model.judged(readings, self.threshold)
         if found is None:
             return None
-        self._last, self._behind = found.q_r[: len(self._last)], True
+        q_r, left = found
+        self._last, self._behind = q_r[: len(self._last)], True
         readings = np.array(readings)
         return Verdict(
             readings,
             rates,
             self._sensed,
             None,
-            found.left,
+            left,
             consistent=True,
             _solver=self._solver,
             _raw=readings,

@@ -20,7 +20,7 @@ from ..geometry.mobility import LEFT_OUT_TOLERANCE
 from ..geometry.prepared import prepared
 from ..geometry.solver import ClosureSolver
 from .constraint_forces import ConstraintForces, LoopForces
-from .continuation import Continuation, Readings
+from .continuation import Continuation
 from .control_model import ClosedModel
 from .kernels import ModelKernels
 from .sharing import Sharing
@@ -395,7 +395,7 @@ class ClosedChain:
         pushed = self.on_motors(q_r) @ (_transposed(J_C) @ force[..., None])
         return np.asarray(pushed[..., 0])
 
-    def judged(self, readings: ArrayLike, most: float) -> Readings | None:
+    def judged(self, readings: ArrayLike, most: float) -> tuple[Floats, float] | None:
         """See `Continuation.judged`."""
         return self._continuation.judged(readings, most)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,15 +50,6 @@ class Origin:
     def mode(self) -> float:
         """1 or -1: the sign of the passive Jacobian's determinant."""
         return float(self.memory[-1])
-
-
-class Readings(NamedTuple):
-    """Readings of actuated and sensed joints beside the closed configuration of the motors'."""
-
-    q_r: Floats
-    """(n_r,), closed to first order and more"""
-    left: float
-    """The largest of |reading - fit|, rad or shares of the mechanism's size"""
 
 
 class _Here(threading.local):
@@ -122,9 +112,13 @@ class Continuation:
         out = self._next(q, qd, qdd, self._origin)
         return None if out is None else (out[: self._motors], self._configuration(out))
 
-    def judged(self, q: ArrayLike, most: float) -> Readings | None:
-        """Readings (k,) of a model with sensors; None: they are not near the last, or disagree by
-        more than `most`, and the last state stays the last."""
+    def judged(self, q: ArrayLike, most: float) -> tuple[Floats, float] | None:
+        """Readings (k,) of actuated and sensed joints beside a closed configuration.
+
+        (q_r (n_r,), closed where the motors are, to first order and more; the largest of
+        |reading - fit|, rad or shares of the mechanism's size). None: they are not near the last,
+        or disagree by more than `most`, and the last state stays the last.
+        """
         origin = self._origin
         out = self.kernels["judged"].call(q, self._memory(origin))
         if out is None or not out[self._motors] <= 1.0:
@@ -136,7 +130,7 @@ class Continuation:
         if not left <= most:
             return None
         self._keep(out[:size], origin)
-        return Readings(out[size + self._k :], left)
+        return out[size + self._k :], left
 
     def driven(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats | None:
         """τ (n_m,) where q was closed last, q̈_s as q̈_a has them; None: it was not, or singular."""

@@ -121,6 +121,7 @@ class Model:
 
         column = {name: k for k, name in enumerate(names)}
         self._read = np.array([column[name] for name in self.read], dtype=np.intp)
+        self._in_order = self.read == names
         self._driven = np.array([column[name] for name in self.joints], dtype=np.intp)
         actuated = self.dynamics.actuated_names
         driving = len(self._driving)
@@ -327,6 +328,8 @@ class Model:
         """
         if self.sensors is None:
             return q, qd
+        if self._in_order:
+            return self.sensors.believed(q, qd)
         self._q[self._read], self._qd[self._read] = q, qd
         q, qd = self.sensors.believed(self._q, self._qd)
         return q[self._read], qd[self._read]

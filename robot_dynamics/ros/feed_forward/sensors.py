@@ -56,6 +56,8 @@ class Sensors:
     def news(self) -> list[tuple[str, str]]:
         """(event, line) of every change since the last time."""
         before, self._told = self._told, self.distrusted
+        if self._told == before:
+            return []
         lines = []
         verdict = self.verdict
         if lost := [name for name in self._told if name not in before]:
