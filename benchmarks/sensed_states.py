@@ -32,7 +32,7 @@ from robot_dynamics.ros.feed_forward.parameters import Settings
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
 ROBOTS = ("rrr", "five_bar", "delta", "gough_stewart")
-STATES, LOOPS = 200, 30
+STATES, STRETCH, LOOPS = 200, 20, 40
 STEP = 0.002
 """s between states"""
 NOISE, RATE_NOISE = 1e-4, 1e-3
@@ -143,19 +143,27 @@ class Side:
 
 
 def typical(sides: dict[str, dict[str, tuple[Any, list[Any]]]]) -> dict[str, dict[str, float]]:
-    """The best of loops over all that is given, s each: other load only adds."""
-    best = {kind: dict.fromkeys(doings, float("inf")) for kind, doings in sides.items()}
-    whats = list(next(iter(sides.values())))
-    for what in whats:
+    """The mean over stretches of the best of loops, s a state: other load only adds."""
+    stretches = STATES // STRETCH
+    best: dict[str, dict[str, Any]] = {
+        kind: {what: np.full(stretches, np.inf) for what in doings}
+        for kind, doings in sides.items()
+    }
+    for what in next(iter(sides.values())):
         for _ in range(LOOPS):
-            for kind, doings in sides.items():
-                function, given = doings[what]
-                start = process_time()
-                for each in given:
-                    function(each)
-                time = (process_time() - start) / len(given)
-                best[kind][what] = min(best[kind][what], time)
-    return best
+            for i in range(stretches):
+                for kind, doings in sides.items():
+                    function, given = doings[what]
+                    stretch = given[i * STRETCH : (i + 1) * STRETCH]
+                    start = process_time()
+                    for each in stretch:
+                        function(each)
+                    time = (process_time() - start) / STRETCH
+                    best[kind][what][i] = min(best[kind][what][i], time)
+    return {
+        kind: {what: float(each.mean()) for what, each in whats.items()}
+        for kind, whats in best.items()
+    }
 
 
 def message(names: tuple[str, ...], q: np.ndarray, qd: np.ndarray) -> JointState:
