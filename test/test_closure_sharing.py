@@ -92,7 +92,7 @@ def scene(request, tmp_path):
 
 def test_motors_share_the_work_of_the_motion_by_the_least_torques(scene):
     dynamics, chain, n, m = scene.dynamics, scene.chain, scene.n, len(scene.motors)
-    assert f"{m} motors on {n} degrees of freedom" in scene.said
+    assert f"{m} motors on {n} degree{'s' * (n != 1)} of freedom" in scene.said
     # it is said once: what is known is kept in the mechanism
     with warnings.catch_warnings():
         warnings.simplefilter("error", ClosureWarning)
