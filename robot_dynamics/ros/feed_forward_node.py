@@ -280,7 +280,7 @@ class FeedForwardNode(Managed):
 
     def _check_active(self) -> None:
         if not self.is_active:
-            raise RefusedError("not active", f"the node is {self.state}, not active")
+            raise RefusedError("not active", f"the node is {self.state}, not active: activate it")
 
     def _on_tick(self) -> None:
         if self.is_active:
@@ -323,7 +323,7 @@ class FeedForwardNode(Managed):
         self._torques.publish(torques)
         # what is under way is lost where its publisher is gone
         for topic in self._torques.unacknowledged():
-            self._warn(f"{topic}: the last torques were not acknowledged")
+            self._warn(f"{topic}: the last torques were not acknowledged; older ones may be held")
 
     def _patience(self) -> float:
         """s that the loop may hang."""

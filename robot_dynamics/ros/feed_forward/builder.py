@@ -21,7 +21,7 @@ from .beside import giving_way
 from .model import Model
 from .parameters import Settings
 from .process import BuildProcess, Draft, unexpected
-from .refusal import RefusedError
+from .refusal import RefusedError, no_robot
 
 CLOSING = 5.0
 """s that the end waits for a build to stop"""
@@ -105,9 +105,7 @@ class Builder:
         """
         if not self.busy:
             if current is None:
-                raise RefusedError(
-                    "no robot", "there is no robot yet: robot_description has not come"
-                )
+                raise no_robot()
             payloads.check_link(link, current.wish.mechanism)
         self._forget(lambda change: change.kind == "payload" and change.value[0] == link)
         self._make_room()
@@ -147,7 +145,9 @@ class Builder:
 
     def _make_room(self) -> None:
         if len(self._waiting) >= MOST_WAITING:
-            raise RefusedError("too many", f"{MOST_WAITING} changes wait already")
+            raise RefusedError(
+                "too many", f"{MOST_WAITING} changes wait already: send it again later"
+            )
 
     def _forget(self, is_outdated: Callable[[Change], bool]) -> None:
         self._waiting = deque(each for each in self._waiting if not is_outdated(each))
@@ -255,7 +255,7 @@ class Builder:
                 sources.append(current.wish.mechanism)
             return [Draft(source, settings, carried, pushed) for source in sources]
         if current is None:
-            raise RefusedError("no robot", "there is no robot yet: robot_description has not come")
+            raise no_robot()
         mechanism = current.wish.mechanism
         if change.kind == "wrench":
             payloads.check_link(change.value, mechanism)

@@ -89,7 +89,7 @@ def fill(
     if not finite.all():
         raise RefusedError(
             "not finite",
-            f"point {int(np.argmin(finite))} has no torques: no such state, or singular",
+            f"point {int(np.argmin(finite))} has no torques: the loops have no such state",
         )
     over = np.abs(torques) - model.limits
     remark = ""

@@ -93,7 +93,9 @@ class Merging:
             if all(math.isfinite(each.position) for each in new.values()):
                 self.keep(new)
             raise RefusedError(
-                "missing joint", f"nobody has told of {', '.join(map(repr, missing))} yet"
+                "missing joint",
+                f"nobody has told of {', '.join(map(repr, missing))} yet: start what publishes it, "
+                "or name it in locked_joints",
             )
         late = [name for name in old if name not in self._optional]
         if late:

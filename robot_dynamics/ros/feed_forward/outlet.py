@@ -75,7 +75,9 @@ class Outlet:
         if not all_finite(torques):
             by_joint = dict(zip(model.outputs, torques.tolist(), strict=True))
             raise RefusedError(
-                "not finite", f"the torques came out as {by_joint}; none are published"
+                "not finite",
+                f"the torques came out as {by_joint}; none are published, and the controller "
+                "keeps the last ones: look at the newest state and command",
             )
         limits = model.limits
         if (np.abs(torques) > limits).any():

@@ -41,7 +41,9 @@ def reason_of(error: RobotDynamicsError) -> str:
 
 def no_robot() -> RefusedError:
     """What everything is refused with until there is a robot."""
-    return RefusedError("no robot", "there is no robot yet: robot_description has not come")
+    return RefusedError(
+        "no robot", "there is no robot yet: publish robot_description, or configure the node"
+    )
 
 
 @dataclass

@@ -102,7 +102,8 @@ class Stamps:
         if recent and stamp < self._newest:
             raise RefusedError(
                 "old stamp",
-                f"header.stamp is {(self._newest - stamp) / SECOND:.6f} s before the newest one",
+                f"header.stamp is {(self._newest - stamp) / SECOND:.6f} s before the newest one: "
+                "it came late, or from another publisher (one of some joints: set merge_states)",
             )
         return stamp
 
