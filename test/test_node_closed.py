@@ -125,7 +125,7 @@ def test_out_of_reach_it_rests_once_and_is_silent_until_states_and_command_are_g
     seen = rrr.commands
     np.testing.assert_allclose(seen[-1], dynamics.gravity(Q), rtol=TO_SOLVED)
     assert all(np.allclose(tau, expected, TO_SOLVED, TO_SOLVED) for tau in seen[:-1])
-    assert "torques not published: closure" in rrr.log
+    assert "torques not published: rrr.yaml: closure" in rrr.log
     torques_become(rrr, readings, expected)
 
 
