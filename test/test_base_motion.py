@@ -260,6 +260,8 @@ def test_without_the_term_gravity_a_moving_base_has_none():
     state = np.random.default_rng(8).uniform(0.2, 1, (3, len(dynamics.joint_names)))
     found = dynamics(*state, base_motion=BaseMotion())
     assert found == pytest.approx(dynamics(*state), abs=1e-12)
+    with pytest.raises(rd.InputError, match=r"specific_force, .* without the term gravity"):
+        dynamics(*state, base_motion=BaseMotion(specific_force=[0.0, 0.0, 9.81]))
 
 
 @pytest.mark.parametrize(

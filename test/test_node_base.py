@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from moving_base import FreeFlyer, Motion, imu, motion, told
 from node_bench import Bench, at, point, stamp
 from robots import relative
+from sensor_msgs.msg import JointState
 
 import robot_dynamics as rd
 from robot_dynamics.ros.feed_forward.diagnostics import Diagnosis
@@ -191,6 +192,33 @@ def test_the_last_words_are_those_of_a_base_at_rest(tmp_path):
     assert relative(ship.controller.last_words(), expected) < ROUNDING
     assert relative(ship.farewell(0.01), expected) < ROUNDING
     assert ship.farewell(0.02) is None
+
+
+def test_the_residual_is_that_on_the_moving_base(tmp_path):
+    ship = Ship(tmp_path, residual=True, residual_filter=0.0)
+    ship.controller.commands.drop()
+    base = motion(16, spins=False)
+
+    def measure(now: float) -> None:
+        message = JointState(name=list(ship.names), position=ship.q.tolist())
+        message.velocity, message.header.stamp = ship.qd.tolist(), stamp(now)
+        message.effort = ship.oracle(ship.q, ship.qd, 0 * ship.q, base).tolist()
+        ship.controller.state(message, at(now))
+
+    for now in (0.0, 0.01, 0.02):
+        ship.imu(now, base)
+        measure(now)
+    assert np.abs(ship.controller.residual.value).max() < 1e-11
+    measure(0.2)
+    assert ship.controller.tally.events["residual: no base motion"] == 1
+
+
+def test_another_robots_base_is_another(tmp_path):
+    ship = Ship(tmp_path)
+    ship.imu(0.0, motion(1))
+    settings = Settings.of({"moving_base": "always"})
+    ship.controller.adopt(Model(Wish(rd.load(CONFIG / "polar.yaml"), settings)))
+    assert ship.told_by_diagnostics(0.0).values["base motion age (s)"] == "never"
 
 
 def test_a_clock_that_jumps_takes_the_bases_motion_with_it(tmp_path):
