@@ -205,7 +205,7 @@ def test_many_rods_are_told_in_one_line_that_holds_all_of_them(center, tmp_path)
         with pytest.raises(DescriptionError) as error:
             rd.InverseDynamics(mechanism)
         text = str(error.value)
-        assert "name 3 more, or hold joints with `locked: " in text
+        assert "; name 3 more: with these held, 'rod_0', 'rod_1'" in text
         assert "their centres of mass up to 0.01 m off those axes" in text
     else:
         with pytest.warns(ClosureWarning) as caught:

@@ -65,8 +65,9 @@ def given_home(geometry: LoopGeometry) -> Floats:
     home = geometry.mechanism.home
     if missing := [name for name in geometry.names if name not in home]:
         raise DescriptionError(
-            f"home: leaves out {', '.join(missing)}; give one closed configuration with the "
-            "position of every joint: it picks the assembly mode",
+            f"home: leaves out {listed(missing)}; give one closed configuration with the "
+            "position of every joint, which picks the assembly mode (`robot_dynamics close FILE "
+            "--out FILE` finds one and writes it)",
             name="home",
             value=dict(home),
             expected=", ".join(geometry.names),
@@ -368,10 +369,12 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
                 expected="motors that hold the mechanism",
             )
         return
+    # a rod is told with the joint that holds it
+    hold = "" if "`locked: {" in loose else ", or hold joints with `locked: {NAME: position}`"
     state, mend = (
         (
             "under-actuated",
-            f"{freedom - len(motors)} more, or hold joints with `locked: {{NAME: position}}`",
+            f"{freedom - len(motors)} more" + hold,
         )
         if len(motors) < freedom
         else ("over-actuated", f"{len(motors) - freedom} fewer")
