@@ -462,6 +462,26 @@ def test_a_motion_that_begins_before_its_torques_can_have_come_does_not_count(tm
         talk.until(lambda: len(rows()) > 5, "periods of the motion")
         assert talk.stop() == 0
         assert [row["missed"] for row in rows()[:5]] == ["1"] * 5
+        first = rows()[0]
+        assert float(first["time"]) == pytest.approx(float(first["begin"]), abs=0.01)
+
+
+@pytest.mark.usefixtures("ros")
+def test_a_motion_begins_when_it_first_leaves_where_it_rests():
+    from builtin_interfaces.msg import Duration
+    from trajectory_msgs.msg import JointTrajectoryPoint
+
+    from robot_dynamics.ros.simulated_robot_node import _rest
+
+    def points(*positions: float) -> list[JointTrajectoryPoint]:
+        return [
+            JointTrajectoryPoint(positions=[q], time_from_start=Duration(sec=k))
+            for k, q in enumerate(positions)
+        ]
+
+    assert _rest(points(0.3)) == 0
+    assert _rest(points(0.3, 0.4)) == 0
+    assert _rest(points(0.3, 0.3, 0.3, 0.4, 0.3)) == 2 * 10**9, "it comes back, and does not rest"
 
 
 def test_the_manual_has_the_simulated_robots_parameters():
