@@ -253,6 +253,9 @@ def test_a_force_counts_by_the_robots_arms_where_limits_say_nothing(tmp_path):
                     del place[end][key]
         scene = Scene(made, "equally", None, tmp_path)
         assert "1 N counts as" in scene.said
+        lever = float(scene.said.split("1 N counts as ")[1].split(" N·m")[0])
+        assert lever * scene.chain.mechanism.shares["slide"] == pytest.approx(1.0, rel=1e-2)
+        assert 0.1 * size < lever < 0.6 * size
         A = scene.rates(scene.chain.home.q_a)
         S = np.asarray(scene.chain.model.S(scene.chain.home.q_r), dtype=float)
         assert relative(A.T @ S, np.eye(1)) < 1e-12

@@ -350,10 +350,11 @@ def _counting_alike(
     if all(0 < effort < np.inf for effort in efforts):
         return dict(zip(motors, efforts, strict=True)), "by their effort limits"
     # a force counts as its moment on a lever as long as the mechanism's arms
-    shares = {name: 1 / float(scale) for name, scale in zip(motors, column_scale, strict=False)}
-    lever = max(column_scale[: len(motors)])
-    turns = {mechanism.joint(name).turns for name in motors}
-    units = f"; 1 N counts as {lever:.3g} N·m" if len(turns) > 1 else ""
+    levers = {name: float(scale) for name, scale in zip(motors, column_scale, strict=False)}
+    shares = {name: 1 / lever for name, lever in levers.items()}
+    sliding = [levers[name] for name in motors if not mechanism.joint(name).turns]
+    mixed = 0 < len(sliding) < len(motors)
+    units = f"; 1 N counts as {sliding[0]:.3g} N·m" if mixed else ""
     return shares, f"equally (not every motor has an effort limit{units})"
 
 
