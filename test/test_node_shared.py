@@ -40,6 +40,7 @@ def five_bar() -> dict:
         if name is not None:
             link["friction"] = {"viscous": 0.2, "coulomb": 0.1}
         if name in MOTORS:
+            link["joint"]["type"] = "continuous"
             link["joint"]["limits"] = {"effort": float(LIMITS[MOTORS.index(name)])}
             link.setdefault("rotor", robots.random_rotor(rng, "proximal0"))
     return made
@@ -149,16 +150,19 @@ def test_a_command_of_all_motors_has_to_be_one_of_the_robot(robot):
     k = MOTORS.index(robot.follower)
     for what in range(3):
         state = [np.array(x) for x in (q, qd, qdd)]
-        state[what][k] += 0.1
+        state[what][k] += 0.02 if what == 0 else 0.1
         one.command(0.02, point(0.0, *state), names=MOTORS)
     assert one.rejected() == {"command: inconsistent": 3}
     # little is rounding, and counts for nothing
     state = [np.array(x) for x in (q, qd, qdd)]
     state[1][k] += 1e-4
+    state[0][k] += 2 * np.pi  # the same place
     one.command(0.02, point(0.0, *state), names=MOTORS)
+    # what is not said is not compared
+    one.command(0.02, point(0.5, q=q, qd=qd), names=MOTORS)
     # what can't be known can't be compared
     one.command(0.02, point(qdd=qdd), names=MOTORS)
-    one.command(0.02, point(q=q, qdd=qdd), names=MOTORS)
+    one.command(0.02, point(q=q, qdd=0 * qdd), names=MOTORS)
     one.command(0.02, point(q=q + 3.0, qd=qd, qdd=qdd), names=MOTORS)
     one.command(0.02, point(q=q[:2], qd=qd, qdd=qdd), names=MOTORS)
     one.command(0.02, point(q=q * np.nan, qd=qd, qdd=qdd), names=MOTORS)
@@ -168,7 +172,7 @@ def test_a_command_of_all_motors_has_to_be_one_of_the_robot(robot):
         "command: wrong length": 1,
         "command: not finite": 1,
     }
-    assert one.controller.commands.count == 2
+    assert one.controller.commands.count == 3
 
 
 def test_gains_are_of_the_joints_that_are_commanded_and_shared_like_the_rest(robot):
