@@ -373,9 +373,11 @@ class Continuation:
 
 def _warn(label: str, lost: Mask, why: ClosureError) -> None:
     first = ", ".join(map(str, np.argwhere(lost)[0]))
+    # the file is named once
+    reason = str(why).removeprefix(f"{label}: ")
     warnings.warn(
         f"{label}: {int(lost.sum())} of {lost.size} states are left out (nan), the first at "
-        f"[{first}]: {why}",
+        f"[{first}]: {reason}",
         ClosureWarning,
         stacklevel=callers_level(),
     )
