@@ -11,7 +11,7 @@ To be imported only where control_msgs is needed.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from action_msgs.msg import GoalStatus
@@ -32,7 +32,7 @@ class GoalForwarding:
     Args:
         node: its own.
         action: the controller's.
-        fill: gives the points of a JointTrajectory their effort, beside the control loop.
+        fill: gives the points of a JointTrajectory their effort.
         refuse: is told why a goal is not passed on.
     """
 
@@ -40,7 +40,7 @@ class GoalForwarding:
         self,
         node: Node,
         action: str,
-        fill: Callable[[Any], Awaitable[None]],
+        fill: Callable[[Any], None],
         refuse: Callable[[str, RobotDynamicsError], None],
     ):
         self._action, self._fill, self._refuse = action, fill, refuse
@@ -71,7 +71,7 @@ class GoalForwarding:
         self._server.destroy()
         self._client.destroy()
 
-    async def _on_goal(self, goal: Any) -> GoalResponse:
+    def _on_goal(self, goal: Any) -> GoalResponse:
         try:
             if not self._client.server_is_ready():
                 raise RefusedError(
@@ -79,7 +79,7 @@ class GoalForwarding:
                     f"there is no action {self._action}; start the controller, or mend the "
                     "parameter follow_joint_trajectory",
                 )
-            await self._fill(goal.trajectory)
+            self._fill(goal.trajectory)
         except RobotDynamicsError as error:
             self._refuse("goal", error)
             return GoalResponse.REJECT

@@ -15,7 +15,6 @@ from typing import Any
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
-from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory
 
 from ..errors import RobotDynamicsError
@@ -82,15 +81,13 @@ class TrajectoryEffort:
         """Fill no more."""
         self._beside.close(CLOSING)
 
-    async def fill(self, trajectory: JointTrajectory) -> None:
-        """Fill one beside the control loop.
+    def fill(self, trajectory: JointTrajectory) -> None:
+        """Fill one at once, in the loop: a goal is answered before anything else happens.
 
         Raises:
-            RobotDynamicsError: it is no motion of this robot, or too many wait.
+            RobotDynamicsError: it is no motion of this robot.
         """
-        future: Future[Any] = Future()
-        self._begin(lambda fill: fill(trajectory), future.set_result)
-        if remark := _unless_error(await future):
+        if remark := self._filler()(trajectory):
             self._note(remark)
 
     def _on_trajectory(self, data: bytes) -> None:
