@@ -120,6 +120,10 @@ def test_motors_share_the_work_of_the_motion_by_the_least_torques(scene):
         assert dynamics.forward(q[i], qd[i], tau + 3 * against) == pytest.approx(qdd[i], abs=1e-7)
         Y = dynamics.regressor(q[i], qd[i], qdd[i])
         assert Y @ dynamics.parameters == pytest.approx(tau, abs=1e-8)
+    # rotors of joints that follow have both parts of their accelerations
+    turning = rd.InverseDynamics(dynamics.mechanism, terms=("rotors", "gravity"), backend="python")
+    Y, tau = (f(q[0], qd[0] + 1.0, qdd[0]) for f in (turning.regressor, turning))
+    assert Y @ turning.parameters == pytest.approx(tau, abs=1e-9)
 
 
 def test_slopes_are_those_of_the_least_torques(scene):
