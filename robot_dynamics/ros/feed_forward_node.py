@@ -210,6 +210,8 @@ class FeedForwardNode(Managed):
             self._trajectories.close()
         if goals := getattr(self, "_goals", None):
             goals.destroy()
+        if hasattr(self, "_torques"):
+            self._torques.close()
         super().destroy_node()
 
     # The robot

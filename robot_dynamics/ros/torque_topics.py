@@ -53,9 +53,10 @@ class TorqueTopics:
         )
         self._named = node.create_publisher(JointState, "~/effort", NEWEST, **options)
         # asked for, it costs less than a callback does
-        self._matches: Any = rclpy_implementation.EventHandle(
-            self._to_controller.handle, QoSPublisherEventType.RCL_PUBLISHER_MATCHED
-        )
+        with self._to_controller.handle:
+            self._matches: Any = rclpy_implementation.EventHandle(
+                self._to_controller.handle, QoSPublisherEventType.RCL_PUBLISHER_MATCHED
+            )
         self._order = ControllerOrder(node, self._to_controller.topic_name, say)
         self._commands, self._effort = Float64MultiArray(), JointState()
 
@@ -97,6 +98,10 @@ class TorqueTopics:
     def watch(self) -> None:
         """To be called again and again: looks after the controller."""
         self._order.watch(self._subscribers())
+
+    def close(self) -> None:
+        """Let go of the publisher: the node takes it apart, and nothing may keep it longer."""
+        self._matches.destroy_when_not_in_use()
 
     def _subscribers(self) -> Subscribers:
         with self._matches:
