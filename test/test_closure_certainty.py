@@ -195,9 +195,11 @@ def test_kernels_are_the_models_functions_whatever_gravity_and_friction_are(name
         q_r = newton(model, np.concatenate([q, home[k:]]))
         states = {"q": q, "u": home[k:], "q_r": q_r}
         states |= {name: rng.normal(size=k) for name in ("qd", "qdd", "w")}
+        states["qdd_a"] = states["qdd"][: model.geometry.actuated]
         states["memory"] = model.memory(home, rates(model, home), mode(model, home))
         for what in ("at_once", "closing", "torques", "gravity", "mass_matrix", "coriolis_matrix",
-                     "coriolis_column", "accelerations"):  # fmt: skip
+                     "coriolis_column", "motion", "on_motors", "generalised_forces",
+                     *["following"] * sensed):  # fmt: skip
             function = kernels.function(what)
             arguments = [states[each] for each in function.arguments]
             expected = np.asarray(getattr(model, what)(*arguments), dtype=float)

@@ -60,7 +60,7 @@ def used() -> dict[str, dict[str, set[str]]]:
     import rclpy
     from node_process import Conversation, command_line
     from rclpy.qos import DurabilityPolicy, QoSProfile
-    from std_msgs.msg import String
+    from std_msgs.msg import Float64MultiArray, String
     from trajectory_msgs.msg import JointTrajectory
 
     remapped = ("-r", "~/commands:=effort_controller/commands")
@@ -74,6 +74,7 @@ def used() -> dict[str, dict[str, set[str]]]:
             rclpy.create_node(name, context=ask.context)
             for name in ("effort_controller", "commander")
         ]
+        others[0].create_subscription(Float64MultiArray, "~/commands", lambda _: None, 1)
         others[1].create_publisher(JointTrajectory, "/feed_forward/command", 10)
         kinds = {
             "publish": ask.get_publisher_names_and_types_by_node,
