@@ -630,9 +630,13 @@ def ended(pid: int) -> bool:
     return False
 
 
-def test_a_build_in_its_process_gives_the_same_torques_and_leaves_kernels_and_nothing_else():
+def test_a_build_in_its_process_gives_the_same_torques_and_leaves_kernels_and_nothing_else(
+    monkeypatch, tmp_path
+):
     from robot_dynamics.codegen import cache
 
+    # where nobody else puts kernels meanwhile
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
     said: list[str] = []
     with BuildProcess() as process:
         mechanism = process.mechanism(draft(SIX_AXIS), said.append)
@@ -642,6 +646,7 @@ def test_a_build_in_its_process_gives_the_same_torques_and_leaves_kernels_and_no
         os.waitpid(pid, os.WNOHANG)
     assert not said
     compiled = len(cache.entries())
+    assert compiled
     model = Model(Wish(mechanism, Settings.of({})))
     assert len(cache.entries()) == compiled
     tau, _ = expected(SIX_AXIS, {}, {})
