@@ -6,11 +6,21 @@ import numpy as np
 import pytest
 import sympy
 import yaml
-from robots import CONFIG, RELATIVE_TO_SISTERS, random_dh, relative, state
+from robots import (
+    CONFIG,
+    RELATIVE_TO_PINOCCHIO,
+    RELATIVE_TO_SISTERS,
+    dh_to_pinocchio,
+    pinocchio_torques,
+    random_dh,
+    relative,
+    state,
+)
 from sympy.physics.mechanics import dynamicsymbols
 
 import robot_dynamics as rd
 from robot_dynamics.formulations import FORMULATIONS
+from robot_dynamics.symbolic.polynomial import Ring, TooManyTerms
 
 NUMBERS_PUT_IN = 1e-10
 """Expanded expressions sum many large terms that cancel"""
@@ -126,6 +136,40 @@ def test_symbols_with_numbers_put_in_are_the_numbers(tmp_path, name, joints):
     model = rd.derive(mechanism, name, simplify=False, intermediates=False)
     expected = rd.InverseDynamics(mechanism, name)(q, qd, qdd)
     assert relative(model.function()(q, qd, qdd), expected) < NUMBERS_PUT_IN
+
+
+@pytest.mark.parametrize("intermediates", [False, None, True], ids=["whole", "free", "listed"])
+@pytest.mark.parametrize("ratio", [-7.0, -1024.0, 2048.0, 12345.5, 1e6])
+def test_gear_ratios_of_any_size_give_pinocchios_torques(tmp_path, ratio, intermediates):
+    robot = random_dh(2, 2, rotors=True)
+    for link in robot["links"]:
+        link |= {"theta": 0.0, "alpha": 0.0}  # few terms, so that they stay whole
+        link["joint"]["type"] = "revolute"
+    robot["links"][1].pop("rotor")
+    robot["links"][0]["rotor"] |= {"gear_ratio": ratio, "origin": {}}
+    path = tmp_path / "robot.yaml"
+    path.write_text(yaml.safe_dump(robot))
+    mechanism = rd.load(path)
+    q, qd, qdd = state(1, 2)
+    model = rd.derive(mechanism, "gibbs_appell", parameters="numbers", intermediates=intermediates)
+    pinned, geared = dh_to_pinocchio(robot)
+    expected = pinocchio_torques(pinned, mechanism.joint_names, q, qd, qdd, geared)
+    assert relative(model.function()(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
+
+
+def test_a_term_whose_exponent_would_not_fit_is_never_made():
+    ring = Ring()
+    x, y = (ring.letter("parameter", sympy.Symbol(name)) for name in "xy")
+    power, largest = x, 1
+    while largest < 1024:
+        power, largest = power * power, 2 * largest
+    assert list(ring.exponents(*power.terms)) == [(0, 1024)]
+    with pytest.raises(TooManyTerms):
+        power * power
+    assert list(ring.exponents(*(power * y).terms)) == [(0, 1024), (1, 1)]
+    # a bound that was too wide is looked at again
+    narrow = power + x - power
+    assert list(ring.exponents(*(narrow * power).terms)) == [(0, 1025)]
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)

@@ -116,10 +116,7 @@ def derive(
         if formulation == "lagrange_euler":
             recursion = "newton_euler"
             notes += ("too long by Lagrange–Euler's matrices: listed by Newton–Euler's recursion",)
-        assignments, parts = listed(mechanism, state, known, recursion, rotors, chosen, progress)
-        friction = _friction(mechanism, known, recursion, qd) if "friction" in chosen else [0] * n
-        parts["friction"] = sympy.Matrix(n, 1, friction)
-        parts["torques"] += parts["friction"]
+        assignments, parts = _listed(mechanism, state, known, recursion, rotors, chosen, progress)
     return SymbolicModel(
         mechanism.name,
         names,
@@ -134,6 +131,27 @@ def derive(
         derivation=derivation,
         **parts,
     )
+
+
+def _listed(
+    mechanism: Mechanism,
+    state: tuple[Symbols, Symbols, Symbols],
+    known: Parameters,
+    recursion: str,
+    rotors: str,
+    chosen: frozenset[str],
+    progress: Callable[[str], None],
+) -> tuple[Assignments, dict[str, sympy.Matrix]]:
+    """The model by intermediates: by name, or, where those are too long too, by number."""
+    try:
+        assignments, parts = listed(mechanism, state, known, recursion, rotors, chosen, progress)
+    except TooManyTerms:
+        return straight_line(mechanism, state, known, recursion, rotors, chosen)
+    n = len(state[0])
+    friction = _friction(mechanism, known, recursion, state[1]) if "friction" in chosen else [0] * n
+    parts["friction"] = sympy.Matrix(n, 1, friction)
+    parts["torques"] += parts["friction"]
+    return assignments, parts
 
 
 def _whole(

@@ -30,10 +30,13 @@ _TIDY = math.pi / 12
 
 MOST_PRODUCTS = 3_000_000
 """Of terms, in one derivation: some seconds"""
+MOST_TURNS = 8
+"""Multiples of a coordinate up to which e^{ikq} is the k-th power of one letter. A rotor's angle at
+a larger ratio has a letter of its own, so that exponents stay small and no cosine is expanded"""
 
 
 class TooManyTerms(Exception):  # noqa: N818  no error: another way is taken
-    """Written out, the equations would fill pages."""
+    """Written out, the equations would fill pages, or have powers that a term cannot hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,11 @@ class Generator:
 
 
 class Ring:
-    """Hands out the letters. A term's key is Σ exponent·2^(12 slot), with signed exponents."""
+    """Hands out the letters. A term's key is Σ exponent·2^(12 slot), with signed exponents.
+
+    An exponent has to be below 2^11 in size, or it would run into the next slot's: every product
+    looks (`Polynomial.degree`).
+    """
 
     def __init__(self) -> None:
         self.generators: list[Generator] = []
@@ -76,8 +83,10 @@ class Ring:
         if key == 0:
             turns = factor.real / _TIDY
             if abs(turns - round(turns)) < 1e-9:
-                return 1 << (BITS * self._slot("fifteen", sympy.pi / 12)), round(turns)
-        elif whole == factor.real:
+                return 1 << (BITS * self._slot("fifteen", sympy.pi / 12)), (
+                    round(turns) + 12
+                ) % 24 - 12
+        elif whole == factor.real and abs(whole) <= MOST_TURNS:
             return 1 << (BITS * self._slot("angle", self.expression(key), (key, 1 + 0j))), whole
         size = abs(factor.real)
         angle = self.expression(key) * sympy.Rational(repr(size))
@@ -117,13 +126,28 @@ class Ring:
 
 
 class Polynomial:
-    """Terms: key to coefficient (a complex number with dyadic parts, so that sums are exact)."""
+    """Terms: key to coefficient (a complex number with dyadic parts, so that sums are exact).
 
-    __slots__ = ("ring", "terms")
+    degree: what no exponent's size exceeds, where it is known.
+    """
 
-    def __init__(self, ring: Ring, terms: dict[int, complex]):
+    __slots__ = ("_degree", "ring", "terms")
+
+    def __init__(self, ring: Ring, terms: dict[int, complex], degree: int | None = None):
         self.ring = ring
         self.terms = terms
+        self._degree = degree
+
+    @property
+    def degree(self) -> int:
+        """No exponent is larger in size."""
+        if self._degree is None:
+            self._degree = self._largest()
+        return self._degree
+
+    def _largest(self) -> int:
+        exponents = self.ring.exponents
+        return max((abs(e) for key in self.terms for _, e in exponents(key)), default=0)
 
     @property
     def is_zero(self) -> bool:
@@ -150,10 +174,11 @@ class Polynomial:
                 terms[key] = total
             else:
                 del terms[key]
-        return Polynomial(self.ring, terms)
+        return Polynomial(self.ring, terms, max(self.degree, right.degree))
 
     def __neg__(self) -> Polynomial:
-        return Polynomial(self.ring, {key: -value for key, value in self.terms.items()})
+        terms = {key: -value for key, value in self.terms.items()}
+        return Polynomial(self.ring, terms, self._degree)
 
     def __sub__(self, other: Any) -> Any:
         right = self._other(other)
@@ -169,13 +194,18 @@ class Polynomial:
         self.ring.products += len(self.terms) * len(right.terms)
         if self.ring.products > MOST_PRODUCTS:
             raise TooManyTerms
+        degree = self.degree + right.degree
+        if degree >= _HALF:
+            self._degree, right._degree = self._largest(), right._largest()
+            degree = _checked(self._degree + right._degree)
         terms: dict[int, complex] = {}
         get, others = terms.get, list(right.terms.items())
         for key, value in self.terms.items():
             for other_key, factor in others:
                 total = key + other_key
                 terms[total] = get(total, 0) + value * factor
-        return Polynomial(self.ring, {key: value for key, value in terms.items() if value})
+        kept = {key: value for key, value in terms.items() if value}
+        return Polynomial(self.ring, kept, degree)
 
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, Polynomial):
@@ -190,7 +220,9 @@ class Polynomial:
         result = self.ring.constant(1.0)
         for key, factor in self.terms.items():
             step, power = self.ring.unit(key, factor)
-            result = Polynomial(self.ring, {k + power * step: v for k, v in result.terms.items()})
+            degree = _checked(result.degree + abs(power))
+            terms = {k + power * step: v for k, v in result.terms.items()}
+            result = Polynomial(self.ring, terms, degree)
         return result
 
     def cos(self) -> Polynomial:
@@ -219,3 +251,12 @@ class Polynomial:
                     outer = Polynomial(self.ring, {key: 1j * exponent * value})
                     result = result + outer * inner[slot]
         return result
+
+
+def _checked(degree: int) -> int:
+    """Raises:
+    TooManyTerms: an exponent of this size would run into the next slot's.
+    """
+    if degree >= _HALF:
+        raise TooManyTerms
+    return degree
