@@ -1,6 +1,7 @@
 """An ament_python package that is a plain Python package too."""
 
 import hashlib
+import sys
 from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
@@ -19,6 +20,11 @@ def extensions() -> list[Extension]:
     try:
         import numpy
     except ImportError:
+        print(
+            "robot_dynamics: NumPy is missing at build time, so the extension that calls kernels "
+            "is not built but compiled at first use. To build it now, install python3-numpy.",
+            file=sys.stderr,
+        )
         return []
     source = Path(NAME, "codegen", "c", "caller.c")
     built_from = hashlib.sha256(source.read_bytes()).hexdigest()
@@ -117,7 +123,26 @@ setup(
     maintainer="robot_dynamics maintainers",
     maintainer_email="robot-dynamics@example.org",
     description="Feed-forward joint torques from a robot's description",
+    long_description=Path("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    url="https://docs.ros.org/en/rolling/p/robot_dynamics/",
+    keywords="robotics ROS inverse-dynamics parallel-robots identification feed-forward",
     license="Apache-2.0",
+    license_files=["LICENSE"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Education",
+        "Intended Audience :: Manufacturing",
+        "Intended Audience :: Science/Research",
+        "Operating System :: MacOS",
+        "Operating System :: Microsoft :: Windows",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: C",
+        "Programming Language :: Python :: 3 :: Only",
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 15)),
+        "Topic :: Scientific/Engineering :: Physics",
+        "Typing :: Typed",
+    ],
     tests_require=["pytest"],
     entry_points={
         "console_scripts": [

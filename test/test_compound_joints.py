@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from scipy.spatial.transform import Rotation
 
 import robot_dynamics as rd
 from robot_dynamics.description.fields import DescriptionWarning
+
+pin = pytest.importorskip("pinocchio", reason="pinocchio is not installed: extra `dev`")
 
 URDF = """<robot name="cart"><link name="world"/>
 <joint name="base" type="floating"><parent link="world"/><child link="body"/>

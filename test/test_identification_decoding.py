@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-pytest.importorskip("rosbags", reason="rosbags is not installed: extra `identify`")
+pytest.importorskip("rosbags.typesys", reason="rosbags is not installed: extra `identify`")
 
 from rosbags.typesys import Stores, get_typestore
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -47,6 +49,65 @@ def test_package_xml_depends_on_what_the_package_needs_at_run_time():
     found = {depend.text for depend in package.findall("exec_depend")}
     assert {ROSDEP.get(name, f"python3-{name}") for name in needed - NO_ROSDEP} <= found
     assert all(name in (ROOT / "README.md").read_text() for name in NO_ROSDEP)
+
+
+IMPORTED_AS = {"yaml": "pyyaml", "urdf_parser_py": "urdfdom_py"}
+"""Modules that are not called like their package"""
+
+
+def imported_first(path: Path) -> set[str]:
+    """Packages that a test imports when it is collected, before it asks for any by importorskip."""
+    found: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if "importorskip" in ast.unparse(node):
+            return found
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def test_what_tests_import_is_installed_by_rosdep_or_asked_for_first():
+    """So that `colcon test` after `rosdep install` collects every test."""
+    package = ElementTree.parse(ROOT / "package.xml").getroot()
+    depends = package.findall("exec_depend") + package.findall("test_depend")
+    known = {depend.text.removeprefix("python3-") for depend in depends}
+    ours = {path.stem for path in (ROOT / "test").rglob("*.py")} | {"robot_dynamics"}
+    known |= ours | set(sys.stdlib_module_names)
+    assert "hypothesis" in known
+    for path in sorted((ROOT / "test").glob("*.py")):
+        if path.name in {"mutation.py", "process_contexts.py"}:  # mutation's own, never collected
+            continue
+        names = {ROSDEP.get(IMPORTED_AS.get(n, n), n) for n in imported_first(path)}
+        assert {name.removeprefix("python3-") for name in names} <= known, path.name
+
+
+def test_the_source_distribution_collects_its_tests(tmp_path):
+    """With the conftest, helpers and data that they need."""
+    ignored = shutil.ignore_patterns(
+        ".[a-bd-z]*", "*.so", "build", "install", "log", "*.egg-info", "__pycache__"
+    )
+    shutil.copytree(ROOT, tmp_path / "here", ignore=ignored)
+    pack = [sys.executable, "setup.py", "-q", "sdist", "-d", str(tmp_path)]
+    made = subprocess.run(pack, cwd=tmp_path / "here", capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    unpacked = next((tmp_path / "unpacked").iterdir())
+    for path in (ROOT / "test").rglob("*"):
+        if path.is_file() and path.suffix not in {".pyc", ".so"}:
+            assert (unpacked / path.relative_to(ROOT)).is_file(), path
+    collect = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider"]
+    collected = subprocess.run(
+        collect,
+        cwd=unpacked,
+        env={**os.environ, "PYTHONPATH": str(unpacked)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert collected.returncode == 0, collected.stdout[-2000:]
 
 
 @pytest.mark.skipif(
