@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import closed_robots
@@ -14,7 +15,9 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 import robot_dynamics as rd
+from robot_dynamics import closure
 from robot_dynamics.closure.geometry.free_platform import free_platform
+from robot_dynamics.errors import ClosureError
 from robot_dynamics.mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
 from robot_dynamics.symbolic.closed_chain import derive
 
@@ -406,3 +409,28 @@ def test_steps_from_the_state_before_are_enough_where_readings_disagree():
         else:
             chain(here, qd, qdd)
     assert quick > 10
+
+
+@pytest.mark.parametrize("name", ["gough_stewart", "delta", "rrr", "five_bar"])
+@pytest.mark.parametrize("off", [0.05, 0.2, 0.6])
+def test_readings_that_agree_are_answered_whatever_was_read_before(name, off):
+    """Each state after one that disagrees, at once or by and by, is that of a new model."""
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    active = closure.ClosedChain(mechanism)
+    chain, fresh = (closure.ClosedChain(mechanism, sensed=True) for _ in range(2))
+    k, a = len(chain.joint_names), len(chain.actuated_names)
+    order = [active.coordinate_names.index(joint) for joint in chain.joint_names]
+    rng = np.random.default_rng(3)
+    for attempt in range(12):
+        q_a = active.home.q_a + rng.uniform(-0.15, 0.15, a) * active.solver.scale[:a]
+        active.reset()
+        q = active.forward(q_a).q_r[order]
+        wrong = np.zeros(k)
+        one = np.eye(k - a)[attempt // 2 % (k - a)]
+        wrong[a:] = off * (rng.uniform(-1, 1, k - a) if attempt % 2 else one)
+        qd, qdd = rng.uniform(-1, 1, (2, k))
+        for share in (1.0,) if attempt % 3 else np.linspace(0.1, 1, 10):
+            with suppress(ClosureError):
+                chain(q + share * wrong, qd, qdd)
+        fresh.reset()
+        assert relative(chain(q, qd, qdd), fresh(q, qd, qdd)) < 1e-9

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen.kernel import as_floats
-from ...errors import DescriptionError, InputError, said_of, wrong
+from ...errors import ClosureError, DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
 from ...mechanism import Mechanism, Pose
 from ...scalar import Floats
@@ -28,6 +28,8 @@ from .subsystems import Subsystems
 
 CONDITION_LIMIT = 1e3
 """Of the passive Jacobian: beyond it torques may be a hundred times as large as elsewhere"""
+NEAR = 0.5
+"""rad, or shares of the size: how far from closed the state may be that `reset` is given"""
 STRAIGHT_LINE = 50
 """Entries of T_q up to which the Coriolis matrix is one program"""
 
@@ -264,6 +266,15 @@ class ClosedChain:
         if not start.residual <= LEFT_OUT_TOLERANCE:
             # as readings may leave it: the loops closed where the motors are
             q_r = self.solver.forward(start.q_r[: len(self.driving_names)], start.q_r)
+            off = float(np.max(abs(q_r - start.q_r) / self.solver.scale))
+            if off > NEAR:
+                raise ClosureError(
+                    f"{self.mechanism.label}: start: its loops are open, and the closed state "
+                    f"nearest to it is {off:.3g} away (rad, or shares of the robot's size)",
+                    name="start",
+                    value=off,
+                    expected=f"at most {NEAR:g}",
+                )
             start = self.solver.state(q_r)
         self._continuation.restart(start)
 

@@ -330,6 +330,9 @@ class Continuation:
             back = origin.q_r[: self._k]
             if memory is origin.memory or not np.isfinite(q).all():
                 raise
+            if self._k > self._a:
+                # readings say where it is, wherever it was before
+                return self._followed(q, origin.memory, origin, most)
             # by way of the origin, if that is where one comes back to: readings of the same sign of
             # the determinant may belong to several assembly modes
             try:

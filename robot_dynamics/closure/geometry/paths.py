@@ -44,11 +44,14 @@ class ReadingsPath(Path):
 class MotorPath(ReadingsPath):
     """The passive joints from the actuated ones, each step certified.
 
-    With A = J_u⁻¹ at (q_0, u_0), a step w = (δq, -A J_q δq) and the guess u_0 + s w_u at the share
-    s of it, the simplified Newton map y ↦ y - A φ(q_0 + s δq, u_0 + s w_u + y) takes the ball
-    |y| ≤ r into itself and shrinks distances, for every s from 0 to 1, where
+    The start may be open by φ_0, as readings that disagree leave it: at the share σ of the way
+    ψ = φ - (1 - σ) φ_0 vanishes, so that the loops are closed at its end.
 
-        c = |A φ(guess)| ≤ |A φ| + ½ |A φ''[w,w]| + ⅙ |A| |φ'''|[w,w,w]
+    With A = J_u⁻¹ at (q_0, u_0), a step w = (δq, -A (J_q δq + δσ φ_0)) and the guess u_0 + s w_u at
+    the share s of it, the simplified Newton map y ↦ y - A ψ(q_0 + s δq, u_0 + s w_u + y) takes the
+    ball |y| ≤ r into itself and shrinks distances, for every s from 0 to 1, where
+
+        c = |A ψ(guess)| ≤ |A ψ| + ½ |A φ''[w,w]| + ⅙ |A| |φ'''|[w,w,w]
         κ = |A (J_u(x) - J_u)| ≤ |A φ''_u[w]| + |A| (|φ''_u|[r] + ½ |φ'''_u|[w + r, w + r])
         c + κ r ≤ r,  κ < 1
 
@@ -63,6 +66,11 @@ class MotorPath(ReadingsPath):
         super().__init__(functions, start, way)
         self._curvature = curvature
         self._spread = abs(functions.spread)
+        self._open = functions.residual(start)
+
+    def error(self, u: Floats, share: float) -> Floats:
+        # ψ = φ - (1 - σ) φ_0
+        return np.asarray(super().error(u, share) - (1.0 - share) * self._open)
 
     def increment(self, u: Floats, share: float) -> Floats:
         return -np.asarray(np.linalg.solve(self.jacobian(u, share), self.error(u, share)))
@@ -79,13 +87,13 @@ class MotorPath(ReadingsPath):
         except np.linalg.LinAlgError:
             return Stride(0.0, u, 0.0)
         # the direction w of the whole way, and φ''[w]: both are linear in the step
-        w = np.concatenate([self._way, -scale * (A @ (J[:, :k] @ self._way))])
+        w = np.concatenate([self._way, -scale * (A @ (J[:, :k] @ self._way + self._open))])
         J_rate = functions.jacobian_rate(q_r, w)
         turning = A @ (J_rate[:, k:] * scale)
         bending = float(max(abs(A @ (J_rate @ w)), default=0.0)) / 2
         twist = float(np.linalg.norm(turning, np.inf))
         weights = abs(A) * functions.kept_scale
-        off = float(max(abs(A @ functions.residual(q_r)), default=0.0))
+        off = float(max(abs(A @ self.error(u, share)), default=0.0))
         levers = self._curvature.levers(q_r)
         along = self._spread @ abs(w)
         across = self._spread[:, k:] @ scale

@@ -82,8 +82,9 @@ class ClosureSolver:
         if k == len(start):
             return known.copy()
         square = k == a
-        # where the motors say it is, the sensors correct but little
-        start = self.settled(start) if square else self._forward(known[:a], start, most)
+        if not square:
+            # where the motors say it is, the sensors correct but little
+            start = self._forward(known[:a], start, most)
         way = self.way(start[:k], known)
         path = (
             MotorPath(self.functions, self._curvature, start, way)
