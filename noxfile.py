@@ -29,6 +29,7 @@ CORE = (
 )
 SLOW = "not one_robot and not option and not body and not process"
 
+nox.options.sessions = ["core"]
 nox.options.error_on_missing_interpreters = False
 nox.options.reuse_venv = "yes"
 nox.options.download_python = "never"
@@ -45,3 +46,9 @@ def core(session: nox.Session) -> None:
     session.install("-q", "-e", ".", numpy, pytest, "pytest-timeout", "hypothesis")
     tests = [f"test/{name}" for name in CORE]
     session.run("pytest", "-q", "-k", SLOW, "-p", "no:cacheprovider", *tests, *session.posargs)
+
+
+@nox.session(python=False)
+def docs(session: nox.Session) -> None:
+    """The documentation site, into docs/_build: `nox -s docs`."""
+    session.run("python", "-m", "sphinx", "-W", "--keep-going", "docs", "docs/_build")

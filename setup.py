@@ -61,6 +61,12 @@ IDENTIFY = [
     "scipy>=1.8",  # zero-phase filters, spectra and splines
     "threadpoolctl>=3.1",  # one thread of BLAS: the same rounding on every machine's cores
 ]
+DOCS = [
+    "sphinx>=7",  # the documentation site
+    "myst-nb>=1.1",  # its pages in Markdown, and notebooks that run
+    "furo>=2024.1",  # its looks, light and dark
+    "sphinx-click>=6",  # the commands' reference
+]
 FLEET = ["distributed>=2023.5"]  # recordings reduced by many machines, workers that may die
 
 setup(
@@ -96,6 +102,7 @@ setup(
         "sim": SIM,
         "identify": IDENTIFY,
         "fleet": [*IDENTIFY, *FLEET],
+        "docs": [*DOCS, *IDENTIFY, *SIM],
         "test": ["pytest"],  # where colcon looks for the test runner
         "dev": [
             "pytest>=7",
@@ -106,6 +113,7 @@ setup(
             "pytest-cov>=7",  # which tests run a line
             "coverage>=7.10",  # in the processes that they start, too
             "pytest-xdist>=3",  # test files side by side on several cores
+            *DOCS,
             *IDENTIFY,
             *FLEET,
             "nox>=2024.3",  # the core's tests on other Pythons

@@ -127,7 +127,7 @@ def identify(
 
     Args:
         robot: a mechanism, or what `rd.load` takes.
-        recordings: rosbag2 folders, .db3, .mcap or .csv files, or `Recording`s.
+        recordings: rosbag2 folders, .db3, .mcap or .csv files, or `Recording` objects.
         validate: recordings kept from the fit, for validation; None: the last third of each.
         topic: of type sensor_msgs/JointState; None: `/joint_states`, or the only one there is.
         rename: the recordings' joint names, or how several begin, to the description's.

@@ -1,0 +1,41 @@
+"""The documentation site: `nox -s docs`, or rosdoc2."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed
+
+project = "robot_dynamics"
+author = "robot_dynamics maintainers"
+copyright = "robot_dynamics maintainers, Apache-2.0"
+version = release = installed("robot_dynamics")
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.intersphinx",
+    "sphinx_click",
+]
+source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
+exclude_patterns = ["_build", "**.ipynb_checkpoints"]
+nitpicky = False
+
+myst_enable_extensions = ["colon_fence", "dollarmath", "html_image"]
+myst_heading_anchors = 4
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+autodoc_class_signature = "mixed"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+intersphinx_mapping: dict[str, tuple[str, None]] = {}
+
+html_theme = "furo"
+html_title = "robot_dynamics"
+html_static_path = ["_static"]
+html_theme_options = {"source_directory": "docs/"}
