@@ -608,10 +608,10 @@ def test_models_fit_each_other_where_they_have_the_same_joints_in_the_same_order
         (model("two", joints=["elbow"]), False),
         (model("two", joints=["shoulder"], locked_joints=["elbow:0.1"]), False),
     ):
-        assert two.has_the_joints_of(other) == other.has_the_joints_of(two) == fits
+        assert two.is_the_robot_of(other) == other.is_the_robot_of(two) == fits
     # the same joints are moved, but one of them is not read
     locked = model("two", joints=["shoulder"], locked_joints=["elbow:0.1"])
-    assert not locked.has_the_joints_of(model("two", joints=["shoulder"]))
+    assert not locked.is_the_robot_of(model("two", joints=["shoulder"]))
 
 
 # The process of a build

@@ -239,7 +239,7 @@ class FeedForwardNode(Managed):
 
     def _adopt(self, model: Model) -> None:
         old = self.controller.model
-        if old is not None and not old.has_the_joints_of(model):
+        if old is not None and not old.is_the_robot_of(model):
             self._torques.publish(self.controller.farewell(self._now()))
         self.controller.adopt(model)
         self._had_a_robot = True

@@ -22,7 +22,7 @@ from .base_messages import check_size, on_base, sensed, told
 from .derivative import Derivative
 from .model import Model
 from .parameters import Settings
-from .refusal import RefusedError
+from .refusal import IncompleteError, RefusedError
 from .stamps import SECOND, Stamps, stamped
 
 IMU, MOTION = "base_imu", "base_motion"
@@ -71,7 +71,17 @@ class Base:
         turning, force, up = sensed(
             message, mount, gravity, by_force=by_force, with_up=not (by_force and has_gravity)
         )
-        rates, spinning = self._spinning(turning, time, settings)
+        rates, spinning = self._spinning(
+            turning, time, settings, has_stamp=stamped(message.header) != 0
+        )
+        if spinning is None:
+            self._stamps[IMU].accept(time, now)
+            self._rates = rates
+            raise IncompleteError(
+                "no angular acceleration yet",
+                "it is derived from the angular velocity (base_angular_acceleration: derive), and "
+                "too few of these are known",
+            )
         # what gravity alone makes an accelerometer read, -g
         weight = np.zeros(3) if up is None else gravity * up
         felt = weight
@@ -138,23 +148,22 @@ class Base:
         return self._mounted[3]
 
     def _spinning(
-        self, turning: Floats, time: int, settings: Settings
-    ) -> tuple[Derivative | None, Floats]:
-        """(what the next derivative goes on from, α (3,))"""
+        self, turning: Floats, time: int, settings: Settings, *, has_stamp: bool
+    ) -> tuple[Derivative | None, Floats | None]:
+        """(what the next derivative goes on from, α (3,) or None where it is not known yet)"""
         if settings.base_angular_acceleration == "zero":
             self.late = None
             return None, np.zeros(3)
         before, constant = self._rates, settings.derivative_filter
         if before is None:
-            return Derivative(turning, time), np.zeros(3)
-        rates = before.next(turning, time, constant)
+            return Derivative.begun(turning, time), None
+        rates = before.next(turning, time, constant, stamped=has_stamp)
         if rates.value is None:
-            return rates, np.zeros(3)
-        check_size(
-            "angular acceleration", rates.value, settings.max_acceleration or math.inf, "rad/s²"
-        )
-        if rates is not before:
-            self.late = constant + (time - before.time) / SECOND / 2
+            return rates, None
+        # what no filter has made small
+        slope = rates.value if rates.steepest is None else rates.steepest
+        check_size("angular acceleration", slope, settings.max_acceleration or math.inf, "rad/s²")
+        self.late = constant + rates.period / SECOND / 2
         return rates, rates.value
 
     # What is known

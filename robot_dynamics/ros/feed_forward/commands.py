@@ -13,7 +13,7 @@ from .limits import CommandLimits
 from .model import Model
 from .motion import Course, Desired, Missing, Motion, Setpoint, is_course, no_accelerations, read
 from .parameters import Settings
-from .refusal import RefusedError, Tally
+from .refusal import IncompleteError, RefusedError, Tally
 from .stamps import SECOND, Stamps, stamped
 
 
@@ -58,8 +58,8 @@ class Commands:
         is_state = not is_course(message)
         if is_state:
             self._stamps.checked(stamp, now, settings.max_age)
-        missing = _Accelerations(self._rates, settings, model)
-        self.pending = read(
+        missing = _Accelerations(self._rates, stamp, now, settings, model)
+        motion = read(
             message if model.followers is None else model.followers.left_out(message),
             model.joints,
             model.periodic,
@@ -71,6 +71,13 @@ class Commands:
         self._rates = missing.rates
         if is_state and stamp:
             self._stamps.accept(stamp, now)
+        if missing.are_unknown:
+            raise IncompleteError(
+                "no accelerations yet",
+                "accelerations are derived from the velocities of a stream of points "
+                "(missing_accelerations: derive), and too few of these are known",
+            )
+        self.pending = motion
         self.at = now
         self.count += 1
 
@@ -152,6 +159,7 @@ class Commands:
     def forget_times(self) -> None:
         """The clock jumped: earlier stamps are void."""
         self._stamps.forget()
+        self._rates = None
 
 
 class _Accelerations:
@@ -159,10 +167,14 @@ class _Accelerations:
 
     Attributes:
         rates: those of the stream of points so far.
+        are_unknown: too few points have come to derive any.
     """
 
-    def __init__(self, rates: Derivative | None, settings: Settings, model: Model):
-        self.rates = rates
+    def __init__(
+        self, rates: Derivative | None, stamp: int, now: int, settings: Settings, model: Model
+    ):
+        self.rates, self.are_unknown = rates, False
+        self._stamp, self._now = stamp, now
         self._joints = model.joints
         self._policy, self._filter = settings.missing_accelerations, settings.derivative_filter
 
@@ -173,12 +185,15 @@ class _Accelerations:
             return None
         return self._derived if self._policy == "derive" else no_accelerations(self._joints)
 
-    def _derived(self, qd: Floats | None, time: int) -> Floats:
+    def _derived(self, qd: Floats | None, _since: int) -> Floats:
         if qd is None:
             raise RefusedError(
                 "no velocities", "a single point carries no velocities to derive accelerations from"
             )
-        before = self.rates
-        self.rates = Derivative(qd, time) if before is None else before.next(qd, time, self._filter)
-        # a first point says nothing about accelerations
+        time, before = self._stamp or self._now, self.rates
+        if before is None:
+            self.rates = Derivative.begun(qd, time)
+        else:
+            self.rates = before.next(qd, time, self._filter, stamped=self._stamp != 0)
+        self.are_unknown = self.rates.value is None
         return np.zeros_like(qd) if self.rates.value is None else self.rates.value

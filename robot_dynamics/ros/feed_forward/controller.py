@@ -76,10 +76,14 @@ class FeedForward:
     # The robot
 
     def adopt(self, model: Model) -> None:
-        """Compute with this model from now on. A motion of other joints is forgotten."""
+        """Compute with this model from now on.
+
+        Where it is another robot than before, states and commands are forgotten: another type,
+        axis or zero of a joint of the same name makes other positions of the same numbers.
+        """
         old, self.model = self.model, model
         self.wrenches.keep(link.name for link in model.wish.mechanism.links)
-        if old is None or not old.has_the_joints_of(model):
+        if old is None or not old.is_the_robot_of(model):
             self._forget()
 
     def release(self) -> None:
@@ -277,6 +281,8 @@ class FeedForward:
         """Earlier stamps and times are void: the command is over."""
         self.states.forget_times()
         self.commands.forget_times()
+        if self.residual is not None:
+            self.residual = Residual()
         over = "command and wrenches are" if self.wrenches.on else "the command is"
         self.wrenches.clear()
         self.tally.note("clock", what, f"the clock {what}: {over} over; send a new one", anew=True)

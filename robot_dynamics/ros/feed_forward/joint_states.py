@@ -64,7 +64,7 @@ class JointStateReader:
                 raise RefusedError(
                     "wrong length", f"{len(velocities)} velocities for {n} names, expected {n}"
                 )
-            if fill is None:
+            if fill is None and self.joints:
                 raise RefusedError(
                     "no velocities",
                     "velocity is empty, expected a rate for every joint; let the driver or "
@@ -84,10 +84,11 @@ class JointStateReader:
         # nothing of a message that is refused stays behind
         if not known:
             self._names, self._columns, self._places = list(names), columns, at
-        self.missing = () if whole else self._missing(q)
+        self.missing = () if whole else self.gaps(q)
         return q, qd
 
-    def _missing(self, q: Floats) -> tuple[str, ...]:
+    def gaps(self, q: Floats) -> tuple[str, ...]:
+        """The joints whose positions (k,) are NaN."""
         gaps = np.isnan(q).tolist()
         return tuple(name for name, gap in zip(self.joints, gaps, strict=True) if gap)
 

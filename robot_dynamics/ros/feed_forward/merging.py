@@ -2,128 +2,200 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .joint_states import Fill
-from .refusal import RefusedError
-from .stamps import SECOND, Stamps
+from ...errors import listed
+from .joint_states import Fill, JointStateReader, places
+from .refusal import IncompleteError, RefusedError
+from .stamps import FORGET_AFTER, SECOND, check_age, out_of_order
 
-
-class Reading(NamedTuple):
-    """What was said last of a joint."""
-
-    position: float
-    velocity: float
-    """NaN: not told"""
-    effort: float
-    """NaN: not told"""
-    time: int
-    """ns"""
+MOST_SOURCES = 100
+"""whose names are remembered: a message may have any of the joints"""
 
 
 class Merging:
-    """What was said last of each joint, with its own age.
+    """The newest reading of each joint, with its own age.
+
+    A message is judged by itself: it is refused, or its readings are kept, whatever the other
+    joints' are. Whether they make a state together is asked afterwards.
 
     Args:
-        joints: names that are needed.
-        optional: those of them that may be missing.
+        joints: (k) names, in the order of q and qd.
+        needed: those of them whose positions and rates have to be known and recent.
+        optional: those whose readings may be missing, NaN in q and qd then. What is neither is
+            kept as it comes.
     """
 
-    def __init__(self, joints: Sequence[str], optional: Collection[str] = ()):
-        self._joints, self._optional = tuple(joints), frozenset(optional)
-        self._readings: dict[str, Reading] = {}
-        self._stamps: dict[frozenset[str], Stamps] = {}
+    def __init__(
+        self,
+        joints: Sequence[str] = (),
+        needed: Collection[str] = (),
+        optional: Collection[str] = (),
+    ):
+        self.joints = list(joints)
+        self._place = {name: k for k, name in enumerate(self.joints)}
+        self._optional = frozenset(optional)
+        self._checked = frozenset(needed) | self._optional
+        self._needed = np.array([name in needed for name in self.joints], dtype=bool)
+        self.forget()
 
-    def stamps(self, names: Sequence[str]) -> Stamps:
-        """Those of the publisher of these names: each has its own."""
-        return self._stamps.setdefault(frozenset(names) & frozenset(self._joints), Stamps())
+    def forget(self) -> None:
+        """Nothing is known of any joint."""
+        k = len(self.joints)
+        self._values = np.full((3, k), np.nan)
+        self._times, self._received = np.zeros((2, k), dtype=np.int64)
+        self._known = np.zeros(k, dtype=bool)
+        self._sources: dict[tuple[str, ...], _Source] = {}
 
-    def merged(
-        self, message: Any, time: int, max_age: float, fill: Fill | None = None
-    ) -> tuple[Any, dict[str, Reading]]:
-        """(a message with all joints that are needed, what there is to `keep` if it is good).
-
-        Velocities and efforts that nobody told are NaN.
+    def take(self, message: Any, stamp: int, now: int, max_age: float, fill: Fill | None) -> int:
+        """Keep what a message says of some of the joints.
 
         Args:
-            message: a JointState; one that is none is left to its reader.
-            time: of the message, ns.
-            max_age: s that the other joints' readings may be old; 0: no check.
-            fill: makes rates where there are none, or NaN.
+            message: a JointState.
+            stamp: its stamp, ns; 0: none.
+            now: the clock, ns; 0 while simulated time has not begun.
+            max_age: s by which the stamp may be off the clock; 0: the clock is not asked.
+            fill: makes rates where there are none, or NaN; None: such a message is refused.
+
+        Returns:
+            its time, ns.
 
         Raises:
-            RefusedError: a joint was never heard of, or too long ago.
+            RefusedError: a value is not finite, a name appears twice, lengths differ, or the stamp
+                is of a wrong time, or before the newest of one of these joints.
         """
-        names, n = message.name, len(message.name)
-        velocities = message.velocity or [math.nan] * n
-        efforts = message.effort if len(message.effort) == n else [math.nan] * n
-        if len(message.position) != n or len(velocities) != n or len(set(names)) != n:
-            return message, {}
-        new = {
-            name: Reading(q, qd, effort, time)
-            for name, q, qd, effort in zip(
-                names, message.position, velocities, efforts, strict=True
-            )
-            if name in self._joints
-        }
-        if fill is not None and new:
-            q, qd, _, _ = np.array(list(new.values())).T
-            rates = fill(tuple(new), q, qd).tolist()
-            new = {
-                name: each._replace(velocity=rate)
-                for (name, each), rate in zip(new.items(), rates, strict=True)
-            }
-        if not new:
-            return message, {}
-        found = {
-            name: each for name, each in (self._readings | new).items() if name in self._joints
-        }
-        old = [name for name in found if max_age > 0 and time - found[name].time > max_age * SECOND]
-        for name in old:
-            if name in self._optional:
-                del found[name]
-        missing = [n for n in self._joints if n not in found and n not in self._optional]
-        if missing:
-            # the others may come yet
-            if all(math.isfinite(each.position) for each in new.values()):
-                self.keep(new)
-            raise RefusedError(
-                "missing joint",
-                f"nobody has told of {', '.join(map(repr, missing))} yet: start what publishes it, "
-                "or name it in locked_joints",
-            )
-        late = [name for name in old if name not in self._optional]
-        if late:
-            age = (time - found[late[0]].time) / SECOND
-            raise RefusedError(
-                "joint too old",
-                f"{late[0]!r} was told of {age:.3f} s ago, expected at most "
-                f"max_age = {max_age:g} s",
-            )
-        readings = found.values()
-        whole = SimpleNamespace(
-            name=list(found),
-            position=np.array([each.position for each in readings]),
-            velocity=np.array([each.velocity for each in readings]),
-            effort=np.array([each.effort for each in readings]),
-            times=np.array([each.time for each in readings]),
+        source = self._source(message)
+        columns, time = source.columns, stamp
+        if stamp:
+            check_age(stamp, now, max_age)
+            recent = self._known[columns] & (now - self._received[columns] < FORGET_AFTER)
+            newest = int(self._times[columns][recent].max(initial=0))
+            if stamp < newest:
+                raise out_of_order(stamp, newest)
+        else:
+            time = now
+        q, qd = source.reader.read(message, fill)
+        values = self._values.copy()
+        for row, field in enumerate((message.position, message.velocity, message.effort)):
+            said = len(field) == len(message.name)
+            values[row, columns] = np.frombuffer(field)[source.places] if said else np.nan
+        values[:2, source.checked] = q, qd
+        self._values, self._times, self._received, self._known = (
+            values,
+            _with(self._times, columns, time),
+            _with(self._received, columns, now),
+            _with(self._known, columns, True),
         )
-        return whole, new
+        self._sources[tuple(message.name)] = source
+        if len(self._sources) > MOST_SOURCES:
+            del self._sources[next(iter(self._sources))]
+        return time
 
-    def keep(self, new: dict[str, Reading]) -> None:
-        """These were good."""
-        self._readings |= new
+    def _source(self, message: Any) -> _Source:
+        """The places of a message's names."""
+        names = message.name
+        known = self._sources.get(tuple(names))
+        if known is not None:
+            return known
+        there = set(names)
+        told = [name for name in self.joints if name in there]
+        if not told:
+            raise RefusedError("missing joint", "there is no name in it, expected some joints")
+        checked = [name for name in told if name in self._checked]
+        return _Source(
+            JointStateReader(checked, [name for name in checked if name in self._optional]),
+            places(names, told, "name"),
+            np.array([self._place[name] for name in told], dtype=np.intp),
+            np.array([self._place[name] for name in checked], dtype=np.intp),
+        )
+
+    def whole(self, time: int, now: int, max_age: float) -> Any:
+        """A JointState of all joints, with the `times` (k,) of its readings, ns.
+
+        Positions, velocities and efforts are NaN where they are unknown or too old.
+
+        Args:
+            time: of the newest message, ns.
+            now: the clock, ns; 0 while simulated time has not begun.
+            max_age: s that a reading may be old; 0: no check.
+
+        Raises:
+            IncompleteError: a joint that is needed is unknown, or was told too long ago.
+        """
+        usable = self._known
+        if not self._known[self._needed].all():
+            missing = [
+                name
+                for name, known, needed in zip(self.joints, self._known, self._needed, strict=True)
+                if needed and not known
+            ]
+            which = listed(map(repr, missing))
+            raise IncompleteError(
+                "missing joint",
+                f"no message has contained joint {which} yet: start what publishes it, or name it "
+                "in locked_joints",
+            )
+        if max_age > 0:
+            ages = ((now or time) - self._times) / SECOND
+            usable = usable & (ages <= max_age)
+            if not usable[self._needed].all():
+                k = int(np.argmax(np.where(self._needed, ages, -np.inf)))
+                raise IncompleteError(
+                    "joint too old",
+                    f"the newest reading of {self.joints[k]!r} is {ages[k]:.3f} s old, expected at "
+                    f"most max_age = {max_age:g} s",
+                )
+        q, qd, effort = np.where(usable, self._values, np.nan)
+        return SimpleNamespace(
+            name=self.joints, position=q, velocity=qd, effort=effort, times=self._times
+        )
+
+    @property
+    def began(self) -> bool:
+        """Is anything known of any joint?"""
+        return bool(self._sources)
+
+    @property
+    def oldest(self) -> int:
+        """ns, of the readings of joints that are needed."""
+        return int(self._times[self._needed].min())
 
     def ages(self, time: int) -> dict[str, float]:
         """s since each joint was told of."""
-        return {name: (time - each.time) / SECOND for name, each in self._readings.items()}
+        return {
+            name: float(time - then) / SECOND
+            for name, then, known in zip(self.joints, self._times, self._known, strict=True)
+            if known
+        }
 
-    def forget(self) -> None:
-        """The clock jumped."""
-        self._readings.clear()
-        self._stamps.clear()
+
+class _Source:
+    """What reads the messages with certain names.
+
+    Args:
+        reader: of the joints that are checked.
+        places: of the names of `columns` in the message.
+        columns: the joints that it has.
+        checked: those that the reader reads.
+    """
+
+    def __init__(
+        self,
+        reader: JointStateReader,
+        places: NDArray[np.intp],
+        columns: NDArray[np.intp],
+        checked: NDArray[np.intp],
+    ):
+        self.reader, self.places, self.columns, self.checked = reader, places, columns, checked
+
+
+def _with(values: NDArray[Any], places: NDArray[np.intp], new: Any) -> NDArray[Any]:
+    """A copy with other values in some places."""
+    found = values.copy()
+    found[places] = new
+    return found

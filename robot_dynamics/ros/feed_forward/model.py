@@ -12,7 +12,7 @@ from ...closure import ClosedChain
 from ...dynamics import BaseMotion, InverseDynamics
 from ...dynamics.motors import gear_matrix
 from ...errors import InputError, choices, listed, wrong
-from ...mechanism import Inertial, Mechanism
+from ...mechanism import Inertial, Link, Loop, Mechanism, Pose
 from ...scalar import Floats
 from .feedback import Feedback
 from .followers import Followers
@@ -316,9 +316,16 @@ class Model:
         """The robot's name."""
         return self.wish.mechanism.name
 
-    def has_the_joints_of(self, other: Model) -> bool:
-        """Do commands and states for one fit the other?"""
-        return (self.joints, self.outputs, self.read) == (other.joints, other.outputs, other.read)
+    def is_the_robot_of(self, other: Model) -> bool:
+        """Do commands, states and torques for one mean the same for the other?
+
+        Masses, friction, payloads, gravity, the formulation and the gains may differ.
+        """
+        names = (self.joints, self.outputs, self.read), (other.joints, other.outputs, other.read)
+        if names[0] != names[1] or self.wish.settings.side != other.wish.settings.side:
+            return False
+        ours, theirs = self.wish.mechanism, other.wish.mechanism
+        return ours is theirs or _kinematics(ours) == _kinematics(theirs)
 
     def believed(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
         """q, qd (k,) of `read`, with solved values for what is missing (NaN) or not trusted.
@@ -438,6 +445,28 @@ class Model:
     def at_rest(self, q: Floats) -> Floats:
         """Torques (m,) that carry the robot where it is: of the chosen terms, gravity alone."""
         return self(q, np.zeros_like(q), np.zeros(len(self.joints)))
+
+
+def _kinematics(mechanism: Mechanism) -> tuple[object, ...]:
+    """All that a position, a rate or an acceleration of a joint depends on, to be compared."""
+
+    def pose(each: Pose) -> tuple[object, ...]:
+        return tuple(each.rotation.flat), tuple(each.translation.flat)
+
+    def joint(of: Link) -> tuple[object, ...]:
+        each = of.joint
+        places = pose(each.origin), pose(each.tail), tuple(each.axis.flat)
+        return of.name, of.parent, each.name, each.type, places, each.limits, each.coupling
+
+    def loop(each: Loop) -> tuple[object, ...]:
+        ends = [(end.link, pose(end.pose)) for end in (each.predecessor, each.successor)]
+        return each.name, each.type, *ends
+
+    links, loops = tuple(map(joint, mechanism.links)), tuple(map(loop, mechanism.loops))
+    # where there are loops, it picks one of several configurations with the same motors' positions
+    home = tuple(sorted(mechanism.home.items())) if loops else ()
+    chosen = mechanism.actuated, mechanism.driving, mechanism.sensed, mechanism.platform
+    return links, loops, home, chosen, mechanism.base, mechanism.base_motion
 
 
 def _one_each(name: str, values: tuple[float, ...], of: tuple[str, ...]) -> Floats | None:

@@ -1,62 +1,106 @@
-"""Rates of joints that no message tells, from their positions."""
+"""Rates of joints that no message contains, from their positions."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 
 import numpy as np
 
 from ...scalar import Floats
-from .derivative import Derivative
-from .joint_states import Fill, all_finite
-from .refusal import RefusedError
+from .derivative import GAP, RECENT, Derivative, Derivatives
+from .joint_states import Fill
+from .refusal import IncompleteError, RefusedError
 from .stamps import SECOND
+
+FASTEST = 1_000.0
+"""rad/s or m/s: what no joint does, where `max_acceleration` says nothing about it"""
 
 
 class Rates:
     """Positions over time, and what they say about rates; of each publisher its own.
 
+    What is derived for a message counts for later ones once it is kept.
+
     Args:
         periodic: names of joints whose position may jump by whole turns.
+        optional: names of sensors that may fail: where one jumps, its rate is missing.
 
     Attributes:
-        period: s between the last two states of one; None: there were none.
+        period: s, usual between two states of the publisher that was heard last; None: not known.
     """
 
-    def __init__(self, periodic: Collection[str] = ()):
-        self._periodic = frozenset(periodic)
-        self._of: dict[tuple[str, ...], Derivative] = {}
+    def __init__(self, periodic: Collection[str] = (), optional: Collection[str] = ()):
+        self._periodic, self._optional = frozenset(periodic), frozenset(optional)
+        self._of = Derivatives()
+        self._new: tuple[tuple[str, ...], Derivative] | None = None
         self.period: float | None = None
 
-    def at(self, time: int, constant: float) -> Fill:
+    def at(self, time: int, constant: float, largest: float, *, stamped: bool) -> Fill:
         """What fills up the rates of a state.
 
         Args:
-            time: its stamp, ns.
+            time: its stamp, or when it came, ns.
             constant: of the filter, s.
+            largest: acceleration of a joint, rad/s² or m/s²; 0: not known. At rates of √a a
+                lever's end accelerates by a; a position that jumps as if the joint were faster is
+                none of this motion.
+            stamped: is it its stamp?
         """
+        fastest = math.sqrt(largest) if largest else FASTEST
+        self._new = None
 
         def fill(names: tuple[str, ...], q: Floats, qd: Floats) -> Floats:
-            if not all_finite(q):
-                return qd
-            before = self._of.get(names)
-            if before is None:
-                new = Derivative(q, time)
-            else:
-                turns = np.array([name in self._periodic for name in names])
-                new = before.next(q, time, constant, turns)
-                if time > before.time:
-                    self.period = (time - before.time) / SECOND
-            self._of[names] = new
+            needed = np.array([name not in self._optional for name in names], dtype=bool)
+            if not np.isfinite(q[needed]).all() or np.isinf(qd[needed]).any():
+                return qd  # it is refused for that
+            q = np.where(np.isfinite(q), q, np.nan)
+            turns = np.array([name in self._periodic for name in names], dtype=bool)
+            new = self._of.next(names, q, time, constant, turns, stamped=stamped)
+            self._new = names, new
             unknown = np.isnan(qd)
-            if not unknown.any():
-                return qd
             if new.value is None:
-                raise RefusedError(
-                    "no velocities yet",
-                    "velocities come from positions (missing_velocities: derive), and this is the "
-                    "first of them",
-                )
-            return np.where(unknown, new.value, qd)
+                if not (unknown & needed).any():
+                    return qd
+                self.keep()
+                raise IncompleteError("no velocities yet", _what_is_missing(new, stamped))
+            derived = new.value
+            if new.steepest is not None:
+                jumps = unknown & (np.abs(new.steepest) > fastest)
+                if (jumps & needed).any():
+                    k = int(np.argmax(jumps & needed))
+                    raise RefusedError(
+                        "jump",
+                        f"position of {names[k]!r} is {q[k]:.6g} after {new.steepest[k]:.3g} rad/s "
+                        f"(or m/s), expected at most {fastest:.3g}; if it stays there, the state "
+                        f"is used after {GAP / SECOND:g} s",
+                    )
+                derived = np.where(jumps, np.nan, derived)
+            return np.where(unknown, derived, qd)
 
         return fill
+
+    def keep(self) -> None:
+        """The message that was filled up last is a good one."""
+        if self._new is None:
+            return
+        names, new = self._new
+        self._of.keep(names, new)
+        self._new = None
+        if new.period:
+            self.period = new.period / SECOND
+
+    def forget(self) -> None:
+        """Earlier times are void."""
+        self._of.forget()
+        self._new = None
+
+
+def _what_is_missing(new: Derivative, stamped: bool) -> str:
+    why = "velocities are derived from positions (missing_velocities: derive), and "
+    if stamped or len(new.steps) >= RECENT:
+        return why + "this is the first position"
+    return why + (
+        f"{RECENT - len(new.steps)} more positions are needed to know how often they come: the "
+        "states carry no stamps"
+    )

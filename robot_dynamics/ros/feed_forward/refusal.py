@@ -32,6 +32,10 @@ class RefusedError(RobotDynamicsError):
         self.reason = reason
 
 
+class IncompleteError(RefusedError):
+    """An input that is good and is kept, but not enough yet for a torque."""
+
+
 def reason_of(error: RobotDynamicsError) -> str:
     """The short name under which an error is counted."""
     if isinstance(error, ClosureError):
@@ -79,8 +83,10 @@ class Tally:
         self._told: dict[str, _Told] = {}
 
     def refuse(self, source: str, error: RobotDynamicsError) -> None:
-        """Count and report something that was dropped."""
+        """Count and report something that was dropped, or is not enough yet."""
         what = "not published" if source == "torques" else "dropped"
+        if isinstance(error, IncompleteError):
+            what = "incomplete"
         self._add(self.rejected, f"{source}: {reason_of(error)}", f"{source} {what}: {error}")
 
     def note(self, source: str, reason: str, text: str, *, anew: bool = False) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...scalar import Floats
-from .derivative import GAP
+from .derivative import Derivatives
 from .joint_states import all_finite, places
 from .model import Model
 from .refusal import RefusedError
@@ -17,8 +16,8 @@ from .states import States
 class Residual:
     """r = τ_measured - τ(q, q̇, q̈), behind a low-pass of the first order.
 
-    q̈ is the difference of the rates over that of the times, joint by joint: half a period late, and
-    as noisy as they are, which the filter evens out.
+    q̈ is the derivative of the rates that one publisher tells, without a filter of its own: half a
+    period late, and as noisy as they are, which the filter of the residual evens out.
 
     Attributes:
         value: (n,) N·m or N, of the model's joints; None: not known yet.
@@ -29,8 +28,8 @@ class Residual:
         self.value: Floats | None = None
         self.at: int | None = None
         self._time = 0
-        self._times: NDArray[np.int64] | None = None
-        self._qd = self._qdd = np.zeros(0)
+        self._rates = Derivatives()
+        self._qdd = np.zeros(0)
         self._names: list[str] | None = None
         self._places = np.zeros(0, dtype=np.intp)
 
@@ -61,7 +60,7 @@ class Residual:
             RobotDynamicsError: the mechanism cannot have this state.
         """
         measured = self._measured(states, model)
-        if not self._moved(states.qd[: len(model.joints)], states.times(model.joints)):
+        if not self._moved(states, model):
             return
         if np.isnan(self._qdd).any():
             self.value = None
@@ -75,19 +74,16 @@ class Residual:
         old = new if self.value is None else self.value
         self.value, self.at, self._time = old + share * (new - old), time, max(time, self._time)
 
-    def _moved(self, qd: Floats, times: NDArray[np.int64]) -> bool:
-        """Take rates (n,) and their times into the accelerations; is there anything new?"""
-        if self._times is None or len(self._times) != len(times):
-            self._qd, self._times, self._qdd = qd, times, np.full(len(qd), np.nan)
-            return True
-        step = times - self._times
-        new = step != 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = (qd - self._qd) / (step / SECOND)
-        slope[(step < 0) | (step > GAP)] = np.nan
-        self._qdd = np.where(new, slope, self._qdd)
-        self._qd, self._times = qd, times
-        return bool(new.any())
+    def _moved(self, states: States, model: Model) -> bool:
+        """Take the newest rates into the accelerations; is there anything new in them?"""
+        if len(self._qdd) != len(model.joints):
+            self._qdd = np.full(len(model.joints), np.nan)
+        told = states.told
+        columns = [model.joints.index(name) for name in told]
+        names, qd = tuple(told), states.qd[columns]
+        new = self._rates.next(names, qd, states.time, 0.0, stamped=states.stamped)
+        self._qdd[columns] = np.nan if new.value is None else new.value
+        return self._rates.keep(names, new)
 
     def _measured(self, states: States, model: Model) -> Floats:
         names, effort = states.whole.name, states.whole.effort

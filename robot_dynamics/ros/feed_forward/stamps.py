@@ -64,6 +64,42 @@ def _seconds(time: int) -> str:
     return f"{time / SECOND:.3f} s"
 
 
+def check_age(stamp: int, now: int, max_age: float) -> None:
+    """Is a stamp near the clock?
+
+    Args:
+        stamp: ns.
+        now: the clock, ns; 0 while simulated time has not begun.
+        max_age: s; 0: the clock is not asked.
+
+    Raises:
+        RefusedError: it is too far from the clock.
+    """
+    if max_age > 0 and now > 0:
+        behind = (now - stamp) / SECOND
+        if behind > max_age:
+            raise RefusedError(
+                "old stamp",
+                f"header.stamp is {behind:.3f} s old, expected at most max_age = {max_age:g} s "
+                f"({_clocks(stamp, now)})",
+            )
+        if -behind > max_age:
+            raise RefusedError(
+                "future stamp",
+                f"header.stamp is {-behind:.3f} s ahead of the clock, expected at most "
+                f"max_age = {max_age:g} s ({_clocks(stamp, now)})",
+            )
+
+
+def out_of_order(stamp: int, newest: int) -> RefusedError:
+    """The refusal of a stamp before the newest one, both ns."""
+    return RefusedError(
+        "old stamp",
+        f"header.stamp is {(newest - stamp) / SECOND:.6f} s before the newest one: "
+        "it came late, or from another publisher (one of some joints: set merge_states)",
+    )
+
+
 class Stamps:
     """The newest stamp of one stream of messages."""
 
@@ -75,36 +111,17 @@ class Stamps:
         """The time of a message, ns: its stamp, or now where it has none (zero).
 
         Args:
-            stamp: ns.
-            now: the clock, ns; 0 while simulated time has not begun.
-            max_age: s; 0: the clock is not asked.
+            stamp, now, max_age: see `check_age`.
 
         Raises:
             RefusedError: the stamp is older than the newest one, or too far from the clock.
         """
         if stamp == 0:
             return now
-        if max_age > 0 and now > 0:
-            behind = (now - stamp) / SECOND
-            if behind > max_age:
-                raise RefusedError(
-                    "old stamp",
-                    f"header.stamp is {behind:.3f} s old, expected at most max_age = {max_age:g} s "
-                    f"({_clocks(stamp, now)})",
-                )
-            if -behind > max_age:
-                raise RefusedError(
-                    "future stamp",
-                    f"header.stamp is {-behind:.3f} s ahead of the clock, expected at most "
-                    f"max_age = {max_age:g} s ({_clocks(stamp, now)})",
-                )
+        check_age(stamp, now, max_age)
         recent = self._received is not None and now - self._received < FORGET_AFTER
         if recent and stamp < self._newest:
-            raise RefusedError(
-                "old stamp",
-                f"header.stamp is {(self._newest - stamp) / SECOND:.6f} s before the newest one: "
-                "it came late, or from another publisher (one of some joints: set merge_states)",
-            )
+            raise out_of_order(stamp, self._newest)
         return stamp
 
     def accept(self, stamp: int, now: int) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...scalar import Floats
-from .joint_states import JointStateReader
-from .merging import Merging, Reading
+from .joint_states import Fill, JointStateReader
+from .merging import Merging
 from .model import Model
 from .parameters import Settings
 from .rates import Rates
@@ -21,14 +19,17 @@ from .stamps import SECOND, Stamps, stamped
 class States:
     """The newest state of a model's joints, out of JointState messages.
 
-    Times are ns of the node's clock. A message that is refused leaves nothing behind.
+    Times are ns of the node's clock. A message that is refused leaves nothing behind; one that is
+    incomplete is kept.
 
     Attributes:
         q, qd: (k,) of what the model reads; with feedback commanded of the joints besides alone.
         whole: the newest message that was used; of states in parts all that is known.
-        at: when it came; None: there is none.
+        at: when it came; of states in parts the time of the oldest one; None: there is none.
         count: how many were used.
         foreign: how many told of other joints alone, and were ignored.
+        missing: what the newest state lacks of the sensors that may be missing.
+        stamped: has the newest message a stamp?
         merging: what was said last of each joint, where states come in parts.
         rates: derived from positions, where they are not told.
     """
@@ -46,19 +47,23 @@ class States:
         if model is not None:
             joint = model.wish.mechanism.joint
             continuous = [name for name in read if joint(name).type == "continuous"]
-        self._known, self._driven = frozenset(read), frozenset(read[:n])
+        self._known, self._driven = frozenset(read), read[:n]
         self._besides = read[n:]
-        measured = model is not None and model.wish.settings.measured
-        self._reader = JointStateReader(read if measured else self._besides, optional)
         # what is not measured is of use where a motion begins
-        unused = frozenset(read) - frozenset(self._reader.joints)
-        self.merging = Merging(read, unused | frozenset(optional))
-        self.rates = Rates(continuous)
+        measured = model is not None and model.wish.settings.measured
+        used = read if measured else self._besides
+        self._reader = JointStateReader(used, optional)
+        self._used = slice(len(read) - len(used), len(read))
+        self.merging = Merging(read, frozenset(used) - frozenset(optional), optional)
+        self.rates = Rates(continuous, optional)
         self.q = self.qd = np.zeros(0)
+        self.missing: tuple[str, ...] = ()
         self.whole: Any = None
-        self._message: Any = None
+        self.stamped = True
+        self._names: list[str] = []
         self._time = 0
         self.at: int | None = None
+        self._stamps.forget()
 
     def take(self, message: Any, now: int, settings: Settings) -> int | None:
         """Take q and qd from a JointState.
@@ -68,45 +73,59 @@ class States:
 
         Raises:
             RefusedError: it is none of this robot, or comes at a wrong time.
+            IncompleteError: it is kept, but it makes no state yet.
         """
         if message.name and self._known.isdisjoint(message.name):
             self.foreign += 1
             return None
-        stamps, told = self._stamps, dict[str, Reading]()
-        stamp = stamped(message.header)
-        if settings.merge_states:
-            stamps = self.merging.stamps(message.name)
-        time = stamps.checked(stamp, now, settings.max_age)
-        whole, fill = message, None
+        stamp, max_age = stamped(message.header), settings.max_age
+        fill = None
         if settings.missing_velocities == "derive":
-            fill = self.rates.at(time, settings.derivative_filter)
+            fill = self.rates.at(
+                stamp or now,
+                settings.derivative_filter,
+                settings.max_acceleration,
+                stamped=stamp != 0,
+            )
         if settings.merge_states:
-            whole, told = self.merging.merged(message, time, settings.max_age, fill)
-            fill = None
-        if self._reader.joints:
-            self.q, self.qd = self._reader.read(whole, fill)
-        stamps.accept(time, now)
-        self.merging.keep(told)
-        self._message, self.whole, self._time, self.at = message, whole, time, now
+            time = self.merging.take(message, stamp, now, max_age, fill)
+            self._keep_rates(fill)
+            whole = self.merging.whole(time, now, max_age)
+            self.q, self.qd = whole.position[self._used], whole.velocity[self._used]
+            self.missing = self._reader.gaps(self.q)
+            self.at = min(self.merging.oldest, now) if len(self.q) else now
+        else:
+            if self.merging.began:
+                self.merging.forget()
+            time = self._stamps.checked(stamp, now, max_age)
+            whole = message
+            if self._reader.joints:
+                self.q, self.qd = self._reader.read(whole, fill)
+                self._keep_rates(fill)
+            self._stamps.accept(time, now)
+            self.missing, self.at = self._reader.missing, now
+        self.whole, self._names, self._time, self.stamped = whole, message.name, time, stamp != 0
         self.count += 1
         return time
 
+    def _keep_rates(self, fill: Fill | None) -> None:
+        if fill is not None:
+            self.rates.keep()
+
     @property
-    def missing(self) -> tuple[str, ...]:
-        """What the newest state lacks of the sensors that may be missing."""
-        return self._reader.missing
+    def told(self) -> list[str]:
+        """Those of the driven joints that are in the newest message, in the model's order."""
+        return [name for name in self._driven if name in self._names]
 
     @property
     def moves(self) -> bool:
         """Does the newest message tell of a joint that is driven?"""
-        return not self._driven.isdisjoint(self._message.name)
+        return any(name in self._names for name in self._driven)
 
-    def times(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """ns, of what is known of each of these joints."""
-        parts = getattr(self.whole, "times", None)
-        if parts is None:
-            return np.full(len(names), self._time)
-        return parts[[self.whole.name.index(name) for name in names]]
+    @property
+    def time(self) -> int:
+        """ns, of the newest message."""
+        return self._time
 
     def besides(self, now: int, max_age: float) -> tuple[Floats, Floats]:
         """q, qd (k - n,) of the joints that are read but not driven.
@@ -130,4 +149,5 @@ class States:
     def forget_times(self) -> None:
         """The clock jumped: earlier stamps are void."""
         self._stamps.forget()
+        self.rates.forget()
         self.merging.forget()
