@@ -1,0 +1,142 @@
+"""Torque errors on motion kept aside, of all methods, on real and simulated logs.
+
+    python benchmarks/identification_table.py [FOLDER ...] [--simulated [N ...]] [--json OUT]
+
+Each FOLDER has a recorded robot and a `case.yaml` that names its files:
+
+    robot: robot.urdf
+    fit: [excitation.csv]
+    validate: [other.csv]
+    rename: {OLD: NEW}            # may be left out, as may effort_scale: {JOINT: FACTOR}
+
+Numbers are RMS torque errors over RMS torque, in %, per joint. Recorded motion is judged after a
+filter of 10 Hz, the same for all; simulated motion by states and torques without noise. "least
+squares" and "FIGAROH" are told which filter of 5 to 50 Hz will judge best, as nobody is; "ours"
+finds its own. The last columns say what has to hold: no joint worse than 1.1 of least squares, the
+mean at most 0.95 of it, and no joint worse than the description.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from identification_methods import Case, best_least_squares, described, figaroh, ours
+from simulated_logs import LOGS, make
+
+WORST = 1.1
+MEAN = 0.95
+EXACT = 0.002
+"""Error up to which a joint counts as told exactly, whoever is better still"""
+
+
+def run(case: Case, with_figaroh: bool = True) -> dict[str, Any]:
+    """The errors (%) of every method on one case, and what ours said."""
+    found: dict[str, Any] = {"name": case.name, "joints": list(case.mechanism.joint_names)}
+    found["described"] = _percent(case, described(case))
+    plain, cutoff = best_least_squares(case)
+    found["least squares"], found["cutoff"] = _percent(case, plain), cutoff
+    if with_figaroh:
+        try:
+            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found["FIGAROH"] = _percent(case, figaroh(case, cutoff))
+        except Exception as error:  # noqa: BLE001  its failures are a result
+            found["FIGAROH"] = f"{type(error).__name__}: {str(error)[:80]}"
+    begin = time.process_time()
+    try:
+        model, result = ours(case)
+        found["ours"] = _percent(case, model)
+        found["ours' cutoffs"] = {k: str(v) for k, v in result.cutoffs.items()}
+        found["warnings"] = list(result.warnings)
+    except Exception as error:  # noqa: BLE001  so are ours
+        found["ours"] = f"{type(error).__name__}: {str(error)[:120]}"
+    found["seconds"] = time.process_time() - begin
+    return found
+
+
+def verdict(found: dict[str, Any]) -> dict[str, Any]:
+    """worst: of the joints' ratios to least squares; mean: ratio of the means; harm: does some
+    joint lose to the description?"""
+    if not isinstance(found["ours"], list):
+        return {"worst": np.inf, "mean": np.inf, "harm": True, "passes": False}
+    measured = np.isfinite(found["least squares"])
+    own, plain, before = (
+        np.maximum(np.array(found[key])[measured] / 100, EXACT)
+        for key in ("ours", "least squares", "described")
+    )
+    worst, mean = float((own / plain).max()), float(own.mean() / plain.mean())
+    harm = bool((own > 1.02 * before).any())
+    told = bool((own <= EXACT).all())
+    passes = not harm and worst <= WORST and (mean <= MEAN or told)
+    return {"worst": worst, "mean": mean, "harm": harm, "passes": passes}
+
+
+def _percent(case: Case, model: Any) -> list[float]:
+    return [100 * float(x) for x in case.errors(model)]
+
+
+def _row(label: str, values: Any) -> str:
+    if isinstance(values, str):
+        return f"  {label:14} {values}"
+    return (
+        f"  {label:14} " + " ".join(f"{x:6.3g}" for x in values) + f" | {np.nanmean(values):6.3g}"
+    )
+
+
+def show(found: dict[str, Any]) -> None:
+    """One case, a line for each method."""
+    held = verdict(found)
+    print(f"{found['name']}  (least squares at {found['cutoff']:g} Hz)")
+    for label in ("described", "least squares", "FIGAROH", "ours"):
+        if label in found:
+            print(_row(label, found[label]))
+    print(
+        f"  {'':14} worst {held['worst']:.2f}, mean {held['mean']:.2f} of least squares"
+        f"{', WORSE THAN DESCRIBED' if held['harm'] else ''}: "
+        f"{'holds' if held['passes'] else 'FAILS'}; {found['seconds']:.1f} s; cut-offs "
+        + (", ".join(found.get("ours' cutoffs", {}).values()) or "-"),
+        flush=True,
+    )
+
+
+def main() -> None:
+    """See the module."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
+    parser.add_argument(
+        "--simulated", nargs="*", type=int, metavar="N",
+        help=f"make logs of simulated robots: these of 1 to {len(LOGS)}, or all",
+    )  # fmt: skip
+    parser.add_argument("--without-figaroh", action="store_true")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        cases = [Case.of(each) for each in options.folders]
+        if options.simulated is not None:
+            for number in options.simulated or range(1, len(LOGS) + 1):
+                cases += make(Path(folder) / str(number), number, (LOGS[number - 1],))
+        for case in cases:
+            results.append(run(case, not options.without_figaroh))
+            show(results[-1])
+    verdicts = [verdict(each) for each in results]
+    held = sum(each["passes"] for each in verdicts)
+    print(f"{held} of {len(results)} hold")
+    if options.json:
+        pairs = zip(results, verdicts, strict=True)
+        options.json.write_text(json.dumps([a | b for a, b in pairs], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
