@@ -8,6 +8,7 @@ from setuptools import Extension, find_packages, setup
 
 NAME = "robot_dynamics"
 SHARE = f"share/{NAME}"
+ASSETS = ("js", "css", "html")  # of pages
 
 
 def files(folder: str) -> tuple[str, list[str]]:
@@ -74,7 +75,14 @@ setup(
     version="0.1.0",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
     ext_modules=extensions(),
-    package_data={NAME: ["py.typed", "codegen/c/*", "description/*.json"]},
+    package_data={
+        NAME: [
+            "py.typed",
+            "codegen/c/*",
+            "description/*.json",
+            *(f"app/show/*.{x}" for x in ASSETS),
+        ]
+    },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (SHARE, ["package.xml"]),
@@ -116,6 +124,7 @@ setup(
             *DOCS,
             *IDENTIFY,
             *FLEET,
+            "selenium>=4.11",  # pages in a real browser
             "nox>=2024.3",  # the core's tests on other Pythons
             "ruff>=0.9",
             "mypy>=1.10",

@@ -35,6 +35,7 @@ def test_every_command_has_a_schema():
         ["bench", POLAR],
         ["cache"],
         ["urdf", POLAR],
+        ["show", POLAR, "--out", "OUT.html"],
         ["completion", "zsh"],
         ["schema", "torque"],
         ["export", POLAR, "--out", "OUT"],

@@ -332,6 +332,9 @@ SCHEMAS: Mapping[str, Schema] = {
         },
         files=FILES,
     ),
+    "show": thing(
+        {**ROBOT, "files": FILES, "opened": told(SWITCH, "whether a browser took it")},
+    ),
     "completion": thing({"shell": TEXT, "script": TEXT}),
     "schema": {"type": "object"},
 }

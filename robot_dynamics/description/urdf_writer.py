@@ -12,23 +12,20 @@ import numpy as np
 from lxml import etree
 
 from ..errors import DescriptionError, listed, wrong
-from ..mechanism import Friction, Inertial, Joint, Limits, Link, Mechanism, Pose, Rotor
+from ..mechanism import Friction, Inertial, Limits, Link, Mechanism, Pose, Rotor
 from ..mechanism.transform import with_rotor_model
-from ..scalar import Floats, is_zero, roll_pitch_yaw, rotation_to
+from ..scalar import Floats, is_zero, roll_pitch_yaw
 from .fields import tolerate
+from .shapes import Shape, Shapes
 from .urdf_text import dynamics_text, inertial_text
 
 WORLD = "world"
 """What Gazebo takes for the ground, and a robot without it for one that falls"""
 UNKNOWN = 1e6
 """For limits that URDF needs and nobody knows: far beyond what a robot does"""
-THICKNESS = 0.05
-"""Of drawn links, of the robot's size"""
-SMALLEST = 0.3
-"""m: the size of a robot whose frames are all in one place"""
 
-BODY, JOINT, END = "robot_dynamics_body", "robot_dynamics_joint", "robot_dynamics_end"
-COLOURS = {BODY: "0.80 0.82 0.85 1", JOINT: "0.84 0.37 0 1", END: "0 0.45 0.70 1"}
+MATERIALS = {part: f"robot_dynamics_{part}" for part in ("body", "joint", "end")}
+COLOURS = {"body": "0.80 0.82 0.85 1", "joint": "0.84 0.37 0 1", "end": "0 0.45 0.70 1"}
 DOWN = np.array([0.0, 0.0, -1.0])
 
 
@@ -55,18 +52,19 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
     names = _Names(robot)
     root = etree.Element("robot")
     _set(root, "name", robot.name)
-    shapes = _Shapes(robot)
-    for name, colour in COLOURS.items():
-        etree.SubElement(etree.SubElement(root, "material", name=name), "color", rgba=colour)
+    shapes = Shapes(robot)
+    for part, colour in COLOURS.items():
+        material = etree.SubElement(root, "material", name=MATERIALS[part])
+        etree.SubElement(material, "color", rgba=colour)
     if world and robot.base != WORLD:
         around = names.free(WORLD)
         _link(root, around, None, [])
         _fixed(root, names.free(f"{WORLD}_joint"), around, robot.base, Pose())
-    _link(root, robot.base, None, shapes.of(robot.base))
+    _link(root, robot.base, None, _visuals(shapes.of(robot.base)))
     for link in robot.links:
         joint, body = link.joint, link.inertial
         if not joint.moves:
-            _link(root, link.name, body, shapes.of(link.name))
+            _link(root, link.name, body, _visuals(shapes.of(link.name)))
             _fixed(root, joint.name, link.parent, link.name, joint.pose(0.0))
             continue
         child = link.name
@@ -74,7 +72,7 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
             child = names.free(f"{link.name}_axis")
             _link(root, child, None, [])
         _joint(root, link, child)
-        _link(root, link.name, body, shapes.of(link.name))
+        _link(root, link.name, body, _visuals(shapes.of(link.name)))
         if child != link.name:
             _fixed(root, names.free(f"{link.name}_frame"), child, link.name, joint.tail)
     for rotor in mechanism.rotors:
@@ -229,53 +227,19 @@ def _transmission(root: etree._Element, rotor: Rotor) -> None:
     etree.SubElement(actuator, "mechanicalReduction").text = repr(float(ratio))
 
 
-class _Shapes:
-    """Drawn links: a marker at each joint, and sticks from one to the next."""
-
-    def __init__(self, robot: Mechanism):
-        names = robot.index()
-        self._sticks: dict[str, list[Floats]] = {name: [] for name in names}
-        self._markers: dict[str, list[tuple[Joint, Pose]]] = {name: [] for name in names}
-        self._balls: dict[str, list[Floats]] = {name: [] for name in names}
-        for link in robot.links:
-            joint = link.joint
-            self._sticks[link.parent].append(joint.origin.translation)
-            if joint.moves:
-                back = joint.tail.inverse()
-                self._sticks[link.name].append(back.translation)
-                self._markers[link.name].append((joint, back))
-            if not is_zero(link.inertial.mass):
-                self._sticks[link.name].append(link.inertial.center_of_mass)
-        for loop in robot.loops:
-            for side in (loop.predecessor, loop.successor):
-                self._sticks[side.link].append(side.pose.translation)
-                self._balls[side.link].append(side.pose.translation)
-        lengths = [float(np.linalg.norm(p)) for each in self._sticks.values() for p in each]
-        self._width = THICKNESS * max([SMALLEST, *lengths])
-
-    def of(self, name: str) -> list[etree._Element]:
-        """The visuals of a link, in its frame."""
-        width = self._width
-        found = []
-        for joint, pose in self._markers[name]:
-            along = pose @ Pose(rotation_to(joint.axis))
-            if joint.turns:
-                shape = etree.Element(
-                    "cylinder", radius=repr(0.9 * width), length=repr(2.4 * width)
-                )
-            else:
-                shape = etree.Element("box", size=_numbers([1.5 * width, 1.5 * width, 3 * width]))
-            found.append(_visual(shape, along, JOINT))
-        for point in self._sticks[name]:
-            length = float(np.linalg.norm(point))
-            if length > width / 10:
-                stick = etree.Element("cylinder", radius=repr(0.5 * width), length=repr(length))
-                pose = Pose(rotation_to(point / length), point / 2)
-                found.append(_visual(stick, pose, BODY))
-        for point in self._balls[name]:
-            ball = etree.Element("sphere", radius=repr(0.8 * width))
-            found.append(_visual(ball, Pose(translation=point), END))
-        return found
+def _visuals(shapes: list[Shape]) -> list[etree._Element]:
+    found = []
+    for shape in shapes:
+        match shape.kind:
+            case "cylinder":
+                radius, length = map(repr, shape.size)
+                element = etree.Element("cylinder", radius=radius, length=length)
+            case "box":
+                element = etree.Element("box", size=_numbers([*shape.size]))
+            case _:
+                element = etree.Element("sphere", radius=repr(shape.size[0]))
+        found.append(_visual(element, shape.pose, MATERIALS[shape.part]))
+    return found
 
 
 def _visual(shape: etree._Element, pose: Pose, colour: str) -> etree._Element:

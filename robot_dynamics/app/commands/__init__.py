@@ -4,6 +4,7 @@ COMMANDS = (
     "torque",
     "derive",
     "check",
+    "show",
     "compare",
     "demo",
     "identify",

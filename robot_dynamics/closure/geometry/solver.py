@@ -48,9 +48,10 @@ class ClosureSolver:
             for master, _ in link.joint.coupling.ratios
         }
         # a whole turn more is the same place, unless something is geared to the joint
-        self._wraps = np.array(
+        self.wraps = np.array(
             [j.type == "continuous" and j.name not in followed for j in joints], dtype=bool
         )
+        """(n_r,): the joints that may turn on for ever"""
         self.home = self.state(self.mobility.home)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -164,7 +165,7 @@ class ClosureSolver:
     def way(self, start: Floats, known: Floats) -> Floats:
         """(…, k) from start to known; of joints that may turn forever the shorter one."""
         way = np.asarray(known - start)
-        turns = self._wraps[: known.shape[-1]]
+        turns = self.wraps[: known.shape[-1]]
         way[..., turns] = (way[..., turns] + np.pi) % (2 * np.pi) - np.pi
         return way
 

@@ -1,0 +1,65 @@
+"""`robot_dynamics show`: a robot on a page that computes."""
+
+from __future__ import annotations
+
+import tempfile
+import webbrowser
+from pathlib import Path
+
+import click
+
+from ..command import Command, Result
+from ..options import description, rotors_option
+from ..progress import Progress
+
+
+@click.command(
+    "show",
+    cls=Command,
+    examples=[
+        "show config/three_axis.yaml",
+        "show config/rrr.yaml --out rrr.html",
+        "show config/rrr.yaml --sensed --out rrr_sensed.html",
+    ],
+)
+@description
+@click.option("--out", type=click.Path(), metavar="PAGE.html", help="The file; no browser opens.")
+@click.option("--no-open", is_flag=True, help="Open no browser.")
+@click.option("--sensed", is_flag=True, help="Of a closed robot: with its sensed passive joints.")
+@rotors_option
+def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str) -> Result:
+    """A robot in 3-D, on one HTML page that computes by itself.
+
+    Sliders for its state, a payload and gravity; torques term by term, D, C and g, energies, the
+    ways to put a robot with loops together, a motion, the equations. It needs no network. In its
+    console window.robot.torques(q, qd, qdd) is what InverseDynamics gives.
+    """
+    from ...description import load
+    from ..show.facts import gathered
+    from ..show.page import page, write
+
+    progress = Progress()
+    mechanism = load(file)
+    progress("checks, tables and equations")
+    facts = gathered(file, mechanism, sensed=sensed)
+    progress("programs")
+    text = page(mechanism, facts, rotors=rotors, sensed=sensed)
+    path = out or str(Path(tempfile.mkdtemp(prefix="robot_dynamics_")) / "robot.html")
+    write(path, text)
+    is_opened = out is None and not no_open and _opened(Path(path))
+    lines = [f"wrote {path} ({len(text.encode()) // 1000} kB)"]
+    if out is None and not no_open and not is_opened:
+        lines.append("no browser was found: open it in one")
+    return {
+        "robot": mechanism.name,
+        "files": {"page": path},
+        "opened": is_opened,
+        "text": "\n".join(lines),
+    }
+
+
+def _opened(path: Path) -> bool:
+    try:
+        return webbrowser.open(path.resolve().as_uri())
+    except webbrowser.Error:
+        return False

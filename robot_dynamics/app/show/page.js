@@ -1,0 +1,411 @@
+/* Sliders, bars, tables and charts around `window.robot`. Names from outside are text, never markup. */
+
+(() => {
+  const DATA = JSON.parse(document.getElementById("data").textContent);
+  const robot = window.robot = new Robot(DATA, PROGRAMS);
+  const scene = DATA.scene, joints = Object.fromEntries(scene.joints.map(j => [j.name, j]));
+  const sensed = DATA.closed && DATA.closed.sensed;
+  const own = sensed ? DATA.joint_names.slice(0, DATA.closed.actuated) : DATA.joint_names;   // what has sliders
+  const n = own.length, $ = id => document.getElementById(id);
+  const TERMS = { inertia: ["b", "inertia"], coriolis: ["d", "Coriolis, centrifugal"], gravity: ["c", "gravity"],
+    friction: ["a", "friction"], rotors: ["e", "rotors"] };
+  const view = new View($("view"), $("labels"), scene, DATA.gravity);
+  const ui = { q: DATA.home.slice(0, n), qd: zeros(n), qdd: zeros(n), from: robot.closed ? robot.home : null, tab: "q", own_scale: false,
+    mode: 0, scale: {}, at: null };
+
+  const make = (tag, attributes = {}, ...inner) => {
+    const e = document.createElement(tag);
+    for (const [k, v] of Object.entries(attributes)) {
+      if (k === "text") e.textContent = v;
+      else if (k === "style" || k.startsWith("aria") || k.startsWith("data") || k === "for") e.setAttribute(k, v);
+      else if (k.startsWith("on")) e.addEventListener(k.slice(2), v);
+      else e[k] = v;
+    }
+    e.append(...inner);
+    return e;
+  };
+  const svg = (tag, attributes = {}, ...inner) => {
+    const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    e.append(...inner);
+    return e;
+  };
+  const pressed = (button, on) => button.setAttribute("aria-pressed", String(!!on));
+  /* Four digits; what is nothing beside `beside` is 0. */
+  const said = (x, beside = 0) => {
+    if (!Number.isFinite(x)) return "–";
+    if (Math.abs(x) <= 1e-9 * Math.abs(beside) || Math.abs(x) < 1e-12) return "0";
+    const a = Math.abs(x);
+    const text = a >= 1e6 || a < 1e-4 ? x.toExponential(2) : a >= 1000 ? x.toFixed(0) : String(+x.toPrecision(4));
+    return text.replace("-", "−");
+  };
+  const nice = x => { const t = 10 ** Math.floor(Math.log10(x || 1)); return [1, 2, 5, 10].map(k => k * t).find(k => k >= x * 0.999) || x; };
+
+  /* --- sliders ------------------------------------------------------------------------------- */
+
+  const RANGE = { q: j => [j.lower ?? (j.turns ? -Math.PI : -reach()), j.upper ?? (j.turns ? Math.PI : reach())],
+    qd: j => { const v = j.velocity ?? (j.turns ? 3 : 1); return [-v, v]; },
+    qdd: j => { const a = 2 * (j.velocity ?? (j.turns ? 3 : 1)); return [-a, a]; } };
+  const reach = () => Math.max(1, 4 * scene.width);
+  const PER = { q: "", qd: "/s", qdd: "/s²" };
+  let rows_ = [];
+
+  function slider(name, unit, range, value, dot, marked, set) {
+    const low = Math.min(range[0], value), high = Math.max(range[1], value);
+    const number = make("input", { type: "number", step: "any", value: +value.toPrecision(6) });
+    const track = make("input", { type: "range", min: low, max: high, step: "any", value });
+    number.setAttribute("aria-label", `${name}, ${unit}`); track.setAttribute("aria-label", name);
+    const ends = make("div", { className: "ends" }, make("span", { text: said(low) + (marked[0] ? " limit" : "") }), make("span", { text: said(high) + (marked[1] ? " limit" : "") }));
+    const row = make("div", { className: "row" },
+      make("span", { className: "name", text: name, title: name, style: `--dot: var(--${dot})` }),
+      make("span", { className: "value" }, number, make("span", { className: "unit", text: unit })),
+      make("div", { className: "track" }, track, ends));
+    const show = (x, from) => {
+      if (from !== number) number.value = +x.toPrecision(6);
+      if (from !== track) { track.min = Math.min(range[0], x); track.max = Math.max(range[1], x); track.value = x; }
+      row.classList.toggle("beyond", (marked[0] && x < range[0] - 1e-12) || (marked[1] && x > range[1] + 1e-12));
+    };
+    for (const e of [track, number]) e.addEventListener("input", () => {
+      const x = parseFloat(e.value);
+      if (Number.isFinite(x)) { stop(); set(x); show(x, e); update(); }
+    });
+    show(value);
+    return { row, show };
+  }
+
+  function build() {
+    for (const b of document.querySelectorAll("[data-tab]")) pressed(b, b.dataset.tab === ui.tab);
+    const box = $("sliders");
+    box.replaceChildren();
+    rows_ = [];
+    if (ui.tab === "world") {
+      "xyz".split("").forEach((axis, k) => {
+        const s = slider(`gravity ${axis}`, "m/s²", [-20, 20], robot.world[k], "faint", [], x => { robot.world[k] = x; });
+        box.append(s.row);
+      });
+      const s = slider(`payload on ${DATA.load}`, "kg", [0, payloadRange()], robot.world[3], "d", [], x => { robot.world[3] = Math.max(0, x); });
+      box.append(s.row, make("p", { className: "faint", text: `a point at the origin of ${DATA.load}'s frame` }));
+      return;
+    }
+    own.forEach((name, k) => {
+      const j = joints[name], range = RANGE[ui.tab](j);
+      const marked = ui.tab === "q" ? [j.lower != null, j.upper != null] : ui.tab === "qd" ? [j.velocity != null, j.velocity != null] : [];
+      const s = slider(name, (j.unit) + PER[ui.tab], range, ui[ui.tab][k], { motor: "a", sensed: "c" }[j.role] || "faint", marked, x => { ui[ui.tab][k] = x; });
+      box.append(s.row);
+      rows_.push(s);
+    });
+  }
+  const payloadRange = () => nice(Math.max(0.5, 0.5 * scene.bodies.reduce((sum, b) => sum + b.mass, 0)));
+  const refresh = () => { if (ui.tab !== "world") rows_.forEach((s, k) => s.show(ui[ui.tab][k])); };
+
+  /* --- the state ----------------------------------------------------------------------------- */
+
+  function stateAt(q, qd, qdd, from) {
+    if (!sensed) return robot.at(q, qd, qdd, from);
+    return robot.at(...robot.agreeing(q, qd, qdd, from), from);
+  }
+  let waiting = false;
+  const update = () => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; compute(); }); } };
+
+  function compute() {
+    const box = $("state");
+    let at = null;
+    try {
+      at = stateAt(ui.q, ui.qd, ui.qdd, ui.from);
+      if (robot.closed) ui.from = at.configuration;
+      const condition = robot.closed ? at.condition() : 0, limit = robot.closed ? robot.closed.condition_limit : 1;
+      box.replaceChildren(...(condition > 0.1 * limit
+        ? [make("span", { className: "near", text: `near a singularity: condition number ${said(condition)}, refused beyond ${said(limit)}` })] : []));
+    } catch (failure) {
+      box.replaceChildren(make("span", { className: "bad", text: failure.message }));
+    }
+    ui.at = at;
+    if (at) view.poses = at.poses();
+    showTorques(at);
+    view.draw();
+    showFigures(at);
+    showTables(at);
+  }
+
+  function showTorques(at) {
+    const shares = at && Object.fromEntries(DATA.terms.map(t => [t, at.share(t)])), tau = at && at.torques();
+    const units = DATA.actuated_names.map(name => joints[name].effort_unit);
+    const extent = DATA.actuated_names.map((_, i) => at ? Math.max(Math.abs(tau[i]),
+      DATA.terms.reduce((s, t) => s + Math.max(0, shares[t][i]), 0), -DATA.terms.reduce((s, t) => s + Math.min(0, shares[t][i]), 0)) : 0);
+    const scales = {};
+    extent.forEach((x, i) => { scales[units[i]] = Math.max(scales[units[i]] || 0, x); });
+    for (const u of Object.keys(scales)) {   // it does not flicker
+      const before = ui.scale[u] || 0, now = nice(1.05 * scales[u] || 1);
+      ui.scale[u] = now > before || now < before / 4 ? now : before;
+    }
+    $("bars").replaceChildren(...DATA.actuated_names.map((name, i) => {
+      const limit = joints[name].effort, W = 1000, most = ui.own_scale ? nice(1.05 * extent[i] || 1) : ui.scale[units[i]];
+      const x = v => W / 2 + Math.max(-1, Math.min(1, v / most)) * (W / 2 - 6);
+      const picture = svg("svg", { viewBox: `0 0 ${W} 26`, preserveAspectRatio: "none", role: "img" });
+      if (at) {
+        let up = 0, down = 0;
+        for (const t of DATA.terms) {
+          const v = shares[t][i], start = v > 0 ? up : down, end = start + v;
+          if (v > 0) up = end; else down = end;
+          const [a, b] = [x(start), x(end)].sort((p, q) => p - q);
+          if (b - a > 0.4) picture.append(svg("rect", { x: a, y: 4, width: b - a, height: 18, style: `fill: var(--${TERMS[t][0]})` }));
+        }
+        if (limit != null) for (const s of [-1, 1]) if (limit <= most)
+          picture.append(svg("rect", { x: x(s * limit) - 1.5, y: 0, width: 3, height: 26, style: "fill: var(--bad)" }));
+        picture.append(svg("rect", { x: x(tau[i]) - 3, y: 1, width: 6, height: 24, rx: 2, style: "fill: var(--ink)" }));
+      }
+      picture.append(svg("rect", { x: W / 2 - 0.75, y: 0, width: 1.5, height: 26, style: "fill: var(--faint)" }));
+      const over = at && limit != null && Math.abs(tau[i]) > limit;
+      const number = make("span", { className: "number" + (over ? " beyond" : "") }, at ? said(tau[i], ui.scale[units[i]]) : "–", make("small", { text: ` ${units[i]}` }));
+      if (at && limit != null) number.append(make("small", { text: `, ${Math.round(100 * Math.abs(tau[i]) / limit)} %` }));
+      return make("div", { className: "bar-row" }, make("span", { className: "name", text: name, title: name }), picture, number);
+    }));
+    view.torques = at && DATA.actuated_names.map((name, i) => ({ joint: name, share: tau[i] / (ui.own_scale ? nice(1.05 * extent[i] || 1) : ui.scale[units[i]]) }));
+  }
+
+  function showFigures(at) {
+    const cards = [];
+    const card = (label, value, unit, note) => cards.push(make("div", { className: "figure" }, make("small", { text: label }),
+      make("b", {}, value, make("small", { text: unit ? ` ${unit}` : "" })), make("small", { text: note || "" })));
+    const energy = at ? [at.kinetic(), at.potential()] : [NaN, NaN], beside = Math.abs(energy[0]) + Math.abs(energy[1]);
+    card("kinetic energy", said(energy[0], beside), "J", "½ q̇ᵀ D q̇");
+    card("potential energy", said(energy[1], beside), "J", "0 at the base's origin");
+    card("power of the motors", said(at ? at.power() : NaN, 1e-3), "W", "τᵀ q̇");
+    card("condition number", said(at ? at.condition() : NaN), "", robot.closed ? `of the passive Jacobian; refused beyond ${said(robot.closed.condition_limit)}` : "of D(q)");
+    if (at && scene.platform != null) {
+      const P = at.poses().slice(12 * scene.platform, 12 * scene.platform + 12);
+      card("platform", P.slice(9).map(x => said(+x.toFixed(6))).join("  "), "m", "roll, pitch, yaw " + angles(P).map(x => said(+x.toFixed(6))).join("  ") + " rad");
+    }
+    $("figures").replaceChildren(...cards);
+  }
+  const angles = P => [Math.atan2(P[7], P[8]), Math.atan2(-P[6], Math.hypot(P[7], P[8])), Math.atan2(P[3], P[0])];
+
+  const MOST = 12;
+  function showTables(at) {
+    const box = $("tables");
+    if (!at) { box.replaceChildren(make("p", { className: "faint", text: "no torques where the robot cannot be" })); return; }
+    const table = (caption, M, across) => {
+      const most = Math.max(...M.flat().map(Math.abs), 1e-300), t = make("table", { className: "matrix" }, make("caption", { text: caption }));
+      if (across) t.append(make("tr", {}, make("th"), ...across.map(x => make("th", { text: short(x), title: x }))));
+      M.forEach((r, i) => t.append(make("tr", {}, make("th", { text: short(DATA.actuated_names[i]), title: DATA.actuated_names[i] }), ...r.map(v => make("td", { text: said(v, most),
+        style: `background: color-mix(in srgb, var(--${v < 0 ? "a" : "b"}) ${Math.round(34 * Math.sqrt(Math.abs(v) / most))}%, transparent)` })))));
+      return t;
+    };
+    if (DATA.joint_names.length > MOST) {
+      box.replaceChildren(table("g, N·m or N", at.gravity().map(x => [x])), make("p", { className: "faint", text: `D and C are ${DATA.actuated_names.length} × ${DATA.joint_names.length}` }));
+      return;
+    }
+    box.replaceChildren(table("D, kg·m², kg·m or kg", at.massMatrix(), DATA.joint_names), table("C, of Christoffel symbols", at.coriolisMatrix(), DATA.joint_names),
+      table("g, N·m or N", at.gravity().map(x => [x])));
+  }
+  const short = name => name.length > 14 ? name.slice(0, 13) + "…" : name;
+
+  /* --- assembly modes -------------------------------------------------------------------------- */
+
+  function buildModes() {
+    const modes = DATA.facts.modes || [];
+    if (!robot.closed || !modes.length) return;
+    $("modes").hidden = false;
+    const still = zeros(DATA.joint_names.length), pictures = [];
+    modes.forEach((mode, k) => {
+      const canvas = make("canvas", { width: 440, height: 340 });
+      const tree = DATA.tree.map(i => mode.q_r[i]), poses = PROGRAMS.poses(tree);
+      const lines = make("div", {}, make("b", { text: `mode ${k + 1}${k ? "" : ", home"}` }));
+      if (scene.platform != null) {
+        const P = poses.slice(12 * scene.platform, 12 * scene.platform + 12);
+        lines.append(make("small", { text: `platform at ${P.slice(9).map(x => said(+x.toFixed(4))).join(", ")} m` }),
+          make("small", { text: `turned by ${angles(P).map(x => said(+x.toFixed(3))).join(", ")} rad` }));
+      }
+      let holding = "";
+      try {
+        const tau = PROGRAMS.torques(mode.q_r, still, still, robot.world), most = Math.max(...tau.map(Math.abs));
+        holding = mode.condition > robot.closed.condition_limit ? "near a singularity" : "held by " + tau.slice(0, 6).map(x => said(x, most)).join(", ") + (tau.length > 6 ? " …" : "");
+      } catch { holding = ""; }
+      lines.append(make("small", { text: holding }), make("small", { text: `condition number ${said(mode.condition)}` }));
+      const button = make("button", { className: "mode", onclick: () => choose(k) }, canvas, lines);
+      pressed(button, k === 0);
+      $("mode-list").append(button);
+      pictures.push({ canvas, poses, button });
+    });
+    const small = document.createElement("canvas");
+    small.width = 440; small.height = 340;
+    const thumb = new View(small, null, scene, DATA.gravity);
+    const all = pictures.flatMap(p => { thumb.poses = p.poses; return thumb.points(); });
+    const redraw = () => pictures.forEach(p => {
+      thumb.poses = p.poses; thumb.colours = null;
+      if (!thumb.camera) thumb.frame(all);
+      thumb.draw();
+      const g = p.canvas.getContext("2d");
+      g.clearRect(0, 0, 440, 340); g.drawImage(small, 0, 0);
+    });
+    redraw();
+    onTheme(redraw);
+    function choose(k) {
+      stop();
+      robot.reset(modes[k].q_r, modes[k].mode);
+      ui.from = robot.home; ui.q = modes[k].q_r.slice(0, n); ui.mode = k;
+      pictures.forEach((p, i) => pressed(p.button, i === k));
+      view.poses = PROGRAMS.poses(DATA.tree.map(i => modes[k].q_r[i]));
+      refresh(); update(); motion = null; buildMotion();
+    }
+  }
+
+  /* --- along a motion --------------------------------------------------------------------------- */
+
+  let motion = null, playing = null;
+  const SAMPLES = 121;
+  function swing(share) {  // there and back in 4 s: q(t) = start + swing (1 - cos φ) / 2, φ = 2π s(t/T)
+    const T = 4, start = DATA.facts.modes && ui.mode ? ui.q.slice() : DATA.home.slice(0, n), found = { t: [], q: [], qd: [], qdd: [] };
+    const amount = own.map((name, k) => {
+      const j = joints[name], want = (j.turns ? 0.9 : 0.35 * reach()) * share * (k % 2 ? -1 : 1);
+      const room = want > 0 ? (j.upper ?? Infinity) - start[k] : start[k] - (j.lower ?? -Infinity);
+      const back = want > 0 ? start[k] - (j.lower ?? -Infinity) : (j.upper ?? Infinity) - start[k];
+      return room >= back ? Math.sign(want) * Math.min(Math.abs(want), 0.8 * room) : -Math.sign(want) * Math.min(Math.abs(want), 0.8 * back);
+    });
+    for (let i = 0; i < SAMPLES; i++) {
+      const x = i / (SAMPLES - 1), s = x ** 3 * (10 - 15 * x + 6 * x * x), v = 30 * x * x * (1 - x) ** 2 / T, a = 60 * x * (1 - x) * (1 - 2 * x) / T ** 2;
+      const w = 2 * Math.PI, sine = Math.sin(w * s), cosine = Math.cos(w * s);
+      found.t.push(T * x);
+      found.q.push(amount.map((d, k) => start[k] + d / 2 * (1 - cosine)));
+      found.qd.push(amount.map(d => d / 2 * sine * w * v));
+      found.qdd.push(amount.map(d => d / 2 * (cosine * (w * v) ** 2 + sine * w * a)));
+    }
+    return found;
+  }
+  function along(m) {  // the torques by term, or null where the robot can't go there
+    let from = robot.closed ? robot.home : null;
+    const states = [];
+    for (let i = 0; i < m.t.length; i++) {
+      try {
+        const at = stateAt(m.q[i].slice(0, n), m.qd[i].slice(0, n), m.qdd[i].slice(0, n), from);
+        if (robot.closed) from = at.configuration;
+        states.push({ tau: at.torques(), shares: Object.fromEntries(DATA.terms.map(t => [t, at.share(t)])) });
+      } catch { if (!DATA.motion) return null; states.push(null); }
+    }
+    return states;
+  }
+  function buildMotion() {
+    let m = DATA.motion, states = null;
+    if (m) states = along(m);
+    for (let share = 1; !states && share > 0.02; share /= 2) { m = swing(share); states = along(m); }
+    if (!states) { $("motion").hidden = true; return; }
+    motion = { ...m, states };
+    $("motion-name").textContent = DATA.motion ? DATA.motion.name : "a smooth swing of every joint and back, in 4 s";
+    drawCharts();
+  }
+  function drawCharts() {
+    const box = $("charts"), W = 560, H = 190, left = 52, right = 10, top = 8, bottom = 26;
+    box.replaceChildren();
+    motion.lines = [];
+    const T0 = motion.t[0], T1 = motion.t[motion.t.length - 1];
+    DATA.actuated_names.slice(0, 12).forEach((name, i) => {
+      const curves = { total: motion.states.map(s => s ? s.tau[i] : NaN) };
+      for (const t of DATA.terms) curves[t] = motion.states.map(s => s ? s.shares[t][i] : NaN);
+      const all = Object.values(curves).flat().filter(Number.isFinite);
+      let low = Math.min(0, ...all), high = Math.max(0, ...all);
+      if (high - low < 1e-9) { low = -1; high = 1; }
+      const pad = 0.06 * (high - low); low -= pad; high += pad;
+      const x = t => left + (t - T0) / (T1 - T0) * (W - left - right), y = v => top + (high - v) / (high - low) * (H - top - bottom);
+      const picture = svg("svg", { viewBox: `0 0 ${W} ${H}` });
+      const step = nice((high - low) / 5);
+      for (let v = Math.ceil(low / step) * step; v <= high; v += step) {
+        picture.append(svg("line", { x1: left, x2: W - right, y1: y(v), y2: y(v), style: `stroke: var(--${Math.abs(v) < step / 2 ? "faint" : "line"})` }));
+        const label = svg("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" });
+        label.textContent = said(v, step * 1e3); picture.append(label);
+      }
+      for (let k = 0; k <= 4; k++) {
+        const t = T0 + (T1 - T0) * k / 4, label = svg("text", { x: x(t), y: H - 8, "text-anchor": k === 4 ? "end" : "middle" });
+        label.textContent = said(t) + (k === 4 ? " s" : ""); picture.append(label);
+      }
+      const path = values => { let pen = "M"; return motion.t.map((t, k) => { if (!Number.isFinite(values[k])) { pen = "M"; return ""; } const s = `${pen}${x(t).toFixed(1)},${y(values[k]).toFixed(1)}`; pen = "L"; return s; }).join(""); };
+      for (const t of DATA.terms) if (curves[t].some(v => Math.abs(v) > 1e-9 * (high - low)))
+        picture.append(svg("path", { d: path(curves[t]), style: `fill: none; stroke: var(--${TERMS[t][0]}); stroke-width: 1.6; stroke-linejoin: round` }));
+      picture.append(svg("path", { d: path(curves.total), style: "fill: none; stroke: var(--ink); stroke-width: 2.4; stroke-linejoin: round" }));
+      const line = svg("line", { y1: top, y2: H - bottom, x1: left, x2: left, style: "stroke: var(--faint); stroke-dasharray: 3 3" });
+      picture.append(line);
+      motion.lines.push([line, x]);
+      picture.addEventListener("pointerdown", seek); picture.addEventListener("pointermove", e => e.buttons && seek(e));
+      function seek(e) {
+        const r = picture.getBoundingClientRect(), share = ((e.clientX - r.left) / r.width * W - left) / (W - left - right);
+        stop(); goTo(T0 + Math.max(0, Math.min(1, share)) * (T1 - T0));
+      }
+      box.append(make("figure", {}, make("figcaption", { text: `${name}, ${joints[name].effort_unit}` }), picture));
+    });
+    if (DATA.actuated_names.length > 12) box.append(make("p", { className: "faint", text: `the first 12 of ${DATA.actuated_names.length}` }));
+  }
+  function goTo(t) {
+    const T = motion.t;
+    let k = 0;
+    while (k + 2 < T.length && T[k + 1] <= t) k++;
+    const w = Math.max(0, Math.min(1, (t - T[k]) / (T[k + 1] - T[k])));
+    for (const x of ["q", "qd", "qdd"]) ui[x] = motion[x][k].slice(0, n).map((v, i) => v + w * (motion[x][k + 1][i] - v));
+    for (const [line, x] of motion.lines) { line.setAttribute("x1", x(t)); line.setAttribute("x2", x(t)); }
+    ui.time = t;
+    refresh(); compute();
+  }
+  function play() {
+    if (playing) { stop(); return; }
+    const T = motion.t, first = T[0], last = T[T.length - 1], begun = performance.now(), start = ui.time != null && ui.time < last - 1e-6 ? ui.time : first;
+    const tick = now => {
+      if (!playing) return;
+      const t = start + (now - begun) / 1000;
+      if (t >= last) { goTo(last); stop(); ui.time = null; return; }
+      goTo(t);
+      playing = requestAnimationFrame(tick);
+    };
+    playing = requestAnimationFrame(tick);
+    playButton.textContent = "❚❚ pause";
+  }
+  function stop() { if (playing) cancelAnimationFrame(playing); playing = null; playButton.textContent = "▶ play"; }
+  const playButton = make("button", { text: "▶ play", onclick: play });
+
+  /* --- the page ----------------------------------------------------------------------------------- */
+
+  const themes = [];
+  const onTheme = f => themes.push(f);
+  function start() {
+    const dof = robot.closed ? own.length : DATA.joint_names.length;
+    const mass = scene.bodies.reduce((sum, b) => sum + b.mass, 0);
+    $("what").textContent = [`${scene.joints.length} joint${scene.joints.length === 1 ? "" : "s"}`, `${dof} degree${dof === 1 ? "" : "s"} of freedom`, `${said(mass)} kg`,
+      scene.loops.length ? `${scene.loops.length} loop${scene.loops.length === 1 ? "" : "s"} closed` : "open chain", ...(sensed ? ["with sensors on passive joints"] : [])].join(" · ");
+    for (const b of document.querySelectorAll("[data-tab]")) b.addEventListener("click", () => { ui.tab = b.dataset.tab; build(); });
+    const toggles = [["links", "links"], ["joints", "joints"], ["axes", "axes"], ["frames", "frames"], ["masses", "centres of mass"], ["torques", "torques"], ["names", "names"]];
+    if (scene.motors.length) toggles.splice(5, 0, ["motors", "motors"]);
+    if (scene.links.some(l => l.meshes.length)) toggles.splice(1, 0, ["meshes", "meshes"]);
+    for (const [key, label] of toggles) {
+      const b = make("button", { text: label, onclick: () => { view.shown[key] = !view.shown[key]; pressed(b, view.shown[key]); view.draw(); } });
+      pressed(b, view.shown[key]);
+      $("toggles").append(b);
+    }
+    const roles = [["motor", "a", "driven"], ["sensed", "c", "passive, sensed"], ["passive", "faint", "passive"], ["follows", "e", "follows"]].filter(([r]) => scene.joints.some(j => j.role === r));
+    if (scene.loops.length) roles.push(["end", "b", "closed loop"]);
+    if (roles.length > 1) $("roles").append(...roles.map(([, colour, label]) => make("span", {}, make("i", { style: `--dot: var(--${colour})` }), label)));
+    $("actions").append(
+      make("button", { text: "home", onclick: () => { stop(); const m = (DATA.facts.modes || [])[ui.mode]; ui.q = (m ? m.q_r : DATA.home).slice(0, n); ui.qd = zeros(n); ui.qdd = zeros(n); if (robot.closed) ui.from = robot.home; refresh(); update(); } }),
+      make("button", { text: "at rest", onclick: () => { stop(); ui.qd = zeros(n); ui.qdd = zeros(n); refresh(); update(); } }),
+      make("button", { text: "shake", title: "a random state near by", onclick: () => {
+        stop(); const k = robot.closed ? 0.12 : 0.8, r = () => 2 * Math.random() - 1;
+        ui.q = ui.q.map((x, i) => { const j = joints[own[i]], [a, b] = RANGE.q(j); return Math.max(a, Math.min(b, x + k * r() * (j.turns ? 1 : 0.2 * (b - a)))); });
+        ui.qd = ui.qd.map(() => 2 * r()); ui.qdd = ui.qdd.map(() => 4 * r()); refresh(); update(); } }),
+      make("button", { text: "gravity as described", onclick: () => { robot.world = [...DATA.gravity, 0]; build(); update(); } }));
+    const scaled = make("button", { text: "each on its own scale", onclick: () => { ui.own_scale = !ui.own_scale; pressed(scaled, ui.own_scale); compute(); } });
+    pressed(scaled, false);
+    $("scales").append(scaled);
+    const used = DATA.terms.filter(t => PROGRAMS["of_" + t].length && !DATA.empty.includes(t));
+    $("terms").append(...used.map(t => make("span", {}, make("i", { style: `--dot: var(--${TERMS[t][0]})` }), TERMS[t][1])), make("span", {}, make("i", { style: "--dot: var(--ink); width: 4px" }), "all together"),
+      ...(DATA.actuated_names.some(x => joints[x].effort != null) ? [make("span", {}, make("i", { style: "--dot: var(--bad); width: 3px" }), "limit")] : []));
+    $("player").append(playButton);
+    build();
+    view.poses = PROGRAMS.poses(DATA.tree.map(i => robot.closed ? robot.home[i] : DATA.home[i]));
+    view.resize(); view.frame();
+    view.listen(() => view.draw());
+    compute();
+    new ResizeObserver(() => { view.resize(); view.draw(); }).observe($("stage"));
+    const repaint = () => { view.colours = null; view.draw(); themes.forEach(f => f()); };
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+    buildModes();
+    buildMotion();
+    window.addEventListener("beforeprint", () => { stop(); repaint(); });
+  }
+  start();
+})();

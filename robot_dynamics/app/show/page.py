@@ -1,0 +1,175 @@
+"""One HTML file of a robot, that needs no network and computes by itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...dynamics import InverseDynamics
+from ...errors import InputError
+from ...formulations.equations import TERMS
+from ...mechanism import Mechanism
+from ...scalar import is_zero
+from ...version import version
+from ..svg import COLOURS
+from .facts import Facts
+from .programs import Choices, programs
+from .scene import scene
+
+STYLES = ("page.css",)
+SCRIPTS = ("robot.js", "view.js", "page.js")
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="robot_dynamics {version}">
+<title>{title}</title><style>{style}</style></head><body>
+{body}
+<script type="application/json" id="data">{data}</script>
+<script>"use strict";const PROGRAMS={{{programs}}};</script>
+<script>{script}</script>
+</body></html>
+"""
+
+
+def page(
+    mechanism: Mechanism,
+    facts: Facts,
+    *,
+    rotors: str = "full",
+    sensed: bool = False,
+    meshes: Mapping[str, list[dict[str, Any]]] | None = None,
+    motion: Mapping[str, Any] | None = None,
+) -> str:
+    """The text of the page.
+
+    Args:
+        mechanism: what `rd.load` gives.
+        facts: what is said beside the robot.
+        sensed: of a robot with loops: q are motors and sensed joints.
+        meshes: by link, see `meshes.found`; None: links are drawn from the description.
+        motion: {"t": (m,), "q", "qd", "qdd": (m, n), "name": text} to play back; None: a swing.
+
+    Raises:
+        RobotDynamicsError: as `InverseDynamics`.
+    """
+    # the page computes: nothing is compiled for it
+    dynamics = InverseDynamics(mechanism, rotors=rotors, sensed=sensed, backend="python")
+    mechanism = dynamics.mechanism
+    load = _load(mechanism)
+    texts = programs(dynamics, Choices(rotors, sensed), load)
+    data = _data(dynamics, load) | {
+        "scene": scene(mechanism, meshes or {}),
+        "facts": facts.data,
+        "motion": motion,
+    }
+    body = _asset("page.html").replace("{title}", escape(mechanism.name))
+    for place, text in facts.sections.items():
+        body = body.replace(f"<!-- {place} -->", text)
+    return PAGE.format(
+        version=escape(version()),
+        title=escape(f"{mechanism.name}: robot_dynamics"),
+        style=COLOURS + "".join(map(_asset, STYLES)),
+        body=body,
+        data=_embedded(data),
+        # names are of our own, and texts are made from numbers alone
+        programs=",\n".join(f"{name}:{text}" for name, text in texts.items()),
+        script="".join(map(_asset, SCRIPTS)),
+    )
+
+
+def write(path: str, text: str) -> None:
+    """Write the page.
+
+    Raises:
+        InputError: it can't be written there.
+    """
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--out {path}: {error.strerror}", name="--out", value=path) from None
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _embedded(data: Any) -> str:
+    """JSON that can't end its element, nor begin a comment, whatever its names are."""
+    text = json.dumps(_finite(data), allow_nan=False, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _finite(value: Any) -> Any:
+    """Plain values; null for what JSON has not."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(each) for key, each in value.items()}
+    if isinstance(value, np.ndarray):
+        return _finite(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_finite(each) for each in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    return value
+
+
+def _load(mechanism: Mechanism) -> str:
+    """The link that carries the payload: the platform, or the end of the longest chain."""
+    if mechanism.platform is not None:
+        return mechanism.platform
+    moving = {link.name for link in mechanism.moving}
+
+    def joints(name: str) -> int:
+        return sum(each in moving for each in mechanism.path(name))
+
+    names = [link.name for link in mechanism.links]
+    return max(reversed(names), key=joints) if names else mechanism.base
+
+
+def _empty(mechanism: Mechanism) -> list[str]:
+    """The terms that this robot has nothing of."""
+    rubs = any(not is_zero(x) for j in mechanism.moving for x in j.joint.friction.numbers.values())
+    spins = any(not rotor.inertial.is_nothing for rotor in mechanism.rotors)
+    return [*(["friction"] if not rubs else []), *(["rotors"] if not spins else [])]
+
+
+def _data(dynamics: InverseDynamics, load: str) -> dict[str, Any]:
+    mechanism, closed = dynamics.mechanism, dynamics.closed
+    names = list(dynamics.joint_names)
+    data: dict[str, Any] = {
+        "robot": mechanism.name,
+        "joint_names": names,
+        "actuated_names": list(dynamics.actuated_names),
+        "gravity": [float(x) for x in mechanism.gravity],
+        "terms": list(TERMS),
+        "empty": _empty(mechanism),
+        "load": load,
+        "load_place": mechanism.index()[load],
+        "home": [float(mechanism.home.get(name, 0.0)) for name in names],
+        "closed": None,
+    }
+    if closed is None:
+        coordinates = tuple(names)
+    else:
+        coordinates = closed.coordinate_names
+        solver, home = closed.solver, closed.home
+        data["closed"] = {
+            "names": list(coordinates),
+            "home": home.q_r,
+            "mode": float(home.assembly_mode),
+            "scale": solver.scale,
+            "wraps": solver.wraps[: len(names)],
+            "condition_limit": closed.condition_limit,
+            "actuated": closed.model.geometry.actuated,
+            "sensed": closed.sensed,
+        }
+        data["home"] = home.q_r[: len(names)]
+    data["tree"] = [coordinates.index(name) for name in mechanism.joint_names]
+    data["motors"] = [coordinates.index(name) for name in dynamics.actuated_names]
+    return data

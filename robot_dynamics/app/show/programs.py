@@ -1,0 +1,220 @@
+"""A robot's equations as JavaScript, its numbers compiled in but for gravity and a payload.
+
+Every program takes vectors of plain numbers and returns one array. The last vector of those that
+weigh something is `world`: gravity (3,), m/s², in the base frame, and the mass (kg) of a body at
+the origin of one link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...closure import ClosedChain
+from ...closure.dynamics.control_model import ClosedModel
+from ...closure.dynamics.parameter_vector import ParameterVector
+from ...closure.dynamics.subsystems import Subsystems
+from ...codegen.guard import guarded
+from ...codegen.js_code import source
+from ...codegen.recorder import record
+from ...dynamics import InverseDynamics
+from ...dynamics.open_chain import OpenChain
+from ...formulations import kinematics
+from ...formulations.equations import TERMS
+from ...mechanism import Inertial, Mechanism, Pose
+from ...mechanism.transform import rotors_as_links, with_payload, with_rotor_model
+from ...scalar import Array, Floats
+
+WORLD = 4
+"""gravity, payload"""
+FORMULATION = "newton_euler"
+"""It reads moments of bodies alone, which add up"""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What `InverseDynamics` was built with."""
+
+    rotors: str = "full"
+    sensed: bool = False
+
+
+def programs(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str, str]:
+    """The programs by name; `load` is the link that carries the payload."""
+    mechanism = dynamics.mechanism
+    closed = dynamics.closed
+    found = {"poses": _poses(mechanism)}
+    tree = mechanism
+    if closed is None:
+        found |= _open(mechanism, choices, load)
+    else:
+        found |= _closed(closed, mechanism, choices, load)
+        tree = replace(mechanism, loops=(), actuated=(), driving=(), sensed=(), platform=None)
+    found["potential"] = _potential(tree, choices.rotors)
+    found["kinetic"] = _kinetic(tree, choices, load)
+    return found
+
+
+# --- open chains --------------------------------------------------------------------------------
+
+
+def _open(mechanism: Mechanism, choices: Choices, load: str) -> dict[str, str]:
+    def chain(terms: Iterable[str]) -> _Weighed:
+        return _Weighed(mechanism, choices, terms, load)
+
+    whole = chain(TERMS)
+    found = {name: whole.program(name) for name in ("torques", "mass_matrix", "gravity", "bias")}
+    for term in TERMS:
+        found[f"of_{term}"] = chain([term]).program("torques")
+    return found
+
+
+class _Weighed:
+    """The functions of an open chain, of gravity and payload."""
+
+    def __init__(self, mechanism: Mechanism, choices: Choices, terms: Iterable[str], load: str):
+        self._chain = OpenChain(mechanism, FORMULATION, choices.rotors, tuple(terms))
+        self._p = _Affine.of(lambda robot: self._chain.over(robot).parameters, mechanism, load)
+
+    def program(self, name: str) -> str:
+        """One of `OpenChain.function`'s."""
+        function = self._chain.function(name)
+
+        def equations(*vectors: Array) -> Iterable[Any]:
+            *states, world = vectors
+            return function.equations(*states, self._p.at(world))
+
+        return _printed(equations, function.sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Affine:
+    """A kernel's parameters as functions of the world: what gravity is in the frame that is
+    computed in is linear, and so is what a body adds, since moments of bodies add up."""
+
+    still: Floats
+    """(p,): weightless, without payload"""
+    slopes: Floats
+    """(p, 4): of gravity and of the payload's mass"""
+
+    @classmethod
+    def of(cls, values: Callable[[Mechanism], Floats], mechanism: Mechanism, load: str) -> _Affine:
+        """From what gives the parameters of a mechanism of the same geometry."""
+        weightless = replace(mechanism, gravity=np.zeros(3))
+        still = values(weightless)
+        changed = [replace(mechanism, gravity=g) for g in np.eye(3)]
+        changed.append(with_payload(weightless, load, Inertial(1.0)))
+        slopes = np.stack([values(each) - still for each in changed], axis=1)
+        # differences of large numbers
+        slopes[abs(slopes) <= 1e-13 * np.maximum(1.0, abs(still))[:, None]] = 0.0
+        return cls(still, slopes)
+
+    def at(self, world: Array) -> Array:
+        """Of any scalar."""
+        return np.array(
+            [
+                value + sum(slope * x for slope, x in zip(row, world, strict=True) if slope)
+                for value, row in zip(self.still.tolist(), self.slopes.tolist(), strict=True)
+            ],
+            dtype=object,
+        )
+
+
+# --- closed chains ------------------------------------------------------------------------------
+
+
+def _closed(
+    closed: ClosedChain, mechanism: Mechanism, choices: Choices, load: str
+) -> dict[str, str]:
+    model = _LoadedModel(closed.model, mechanism, choices, TERMS, load)
+    n, k = len(closed.coordinate_names), len(closed.joint_names)
+    found = {
+        "closing": model.program("closing", (k, n - k)),
+        "torques": model.program("torques", (n, k, k)),
+        "gravity": model.program("gravity", (n,)),
+        "mass_matrix": model.program("mass_matrix", (n,)),
+        "coriolis_column": model.program("coriolis_column", (n, k, k)),
+        "motion": model.program("motion", (n, k, k)),
+        "jacobian": model.program("jacobian", (n,)),
+    }
+    if closed.sensed:
+        # readings need not agree: the motors' way is gone first
+        found["residual"] = model.program("residual", (n,))
+        a = closed.model.geometry.actuated
+        found["following"] = model.program("following", (n, k, a))
+    for term in TERMS:
+        of_term = _LoadedModel(closed.model, mechanism, choices, [term], load)
+        found[f"of_{term}"] = of_term.program("torques", (n, k, k))
+    return found
+
+
+class _LoadedModel:
+    """A closed model's functions, of gravity and payload."""
+
+    def __init__(
+        self,
+        model: ClosedModel,
+        mechanism: Mechanism,
+        choices: Choices,
+        terms: Iterable[str],
+        load: str,
+    ):
+        def parts(robot: Mechanism) -> Subsystems:
+            free = model.geometry.free is not None
+            return Subsystems.of(robot, FORMULATION, choices.rotors, terms, free=free)
+
+        bare = parts(mechanism)
+        layout = self._layout = ParameterVector(bare)
+        self._model = model.over(bare)
+        self._p = _Affine.of(lambda robot: layout.values(parts(robot)), mechanism, load)
+
+    def program(self, name: str, sizes: tuple[int, ...]) -> str:
+        """One of `ClosedModel`'s functions."""
+
+        def equations(*vectors: Array) -> Iterable[Any]:
+            *states, world = vectors
+            filled = self._model.over(self._layout.filled(self._p.at(world)))
+            return np.ravel(getattr(filled, name)(*states))
+
+        return _printed(equations, sizes)
+
+
+# --- of the tree --------------------------------------------------------------------------------
+
+
+def _poses(mechanism: Mechanism) -> str:
+    """12 numbers a link, the base left out: the rows of R, then p; of the tree's q."""
+    S, s = mechanism.coordinates()
+
+    def equations(q: Array) -> Iterable[Any]:
+        position = dict(zip(mechanism.tree_names, S @ q + s, strict=True))
+        poses = {mechanism.base: Pose()}
+        for link in mechanism.links:
+            here = poses[link.parent] @ link.joint.pose(position.get(link.joint.name, 0.0))
+            poses[link.name] = here
+            yield from (*here.rotation.ravel(), *here.translation)
+
+    return source(record(equations, (len(mechanism.joint_names),)))
+
+
+def _potential(tree: Mechanism, rotors: str) -> str:
+    """J at q and gravity; the payload apart."""
+    whole = rotors_as_links(with_rotor_model(tree, rotors))
+
+    def equations(q: Array, world: Array) -> Iterable[Any]:
+        return [kinematics.potential_energy(replace(whole, gravity=world[:3]), q)]
+
+    return source(record(equations, (len(tree.joint_names), WORLD)))
+
+
+def _kinetic(tree: Mechanism, choices: Choices, load: str) -> str:
+    """J at q, q̇."""
+    return _Weighed(tree, choices, TERMS, load).program("kinetic_energy")
+
+
+def _printed(equations: Callable[..., Iterable[Any]], sizes: tuple[int, ...]) -> str:
+    program = record(equations, (*sizes, WORLD))
+    return source(guarded(program, len(sizes)))

@@ -1,0 +1,91 @@
+"""A program as a JavaScript function: one local variable a value.
+
+Names in the text are made of numbers alone; nothing from a description ever gets into it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from .recorder import Operand, Program
+
+FORMS = {
+    "neg": "-{}",
+    "add": "{}+{}",
+    "sub": "{}-{}",
+    "mul": "{}*{}",
+    "div": "{}/{}",
+}
+"""Beside these, functions of the same name in Math"""
+
+
+def source(program: Program) -> str:
+    """`(x0, x1, …) => {…; return [results]}`, an array of numbers in for each vector.
+
+    A value that is needed once stands where it is needed, as deep as JavaScript's parser likes.
+    """
+    return _Printer(program).text()
+
+
+DEEPEST = 12
+"""Values within one another, in one expression"""
+
+
+class _Printer:
+    def __init__(self, program: Program):
+        self._program = program
+        self._places = [(i, j) for i, size in enumerate(program.sizes) for j in range(size)]
+        uses = Counter(
+            x
+            for operation, *operands in program.instructions
+            if operation != "input"
+            for x in operands
+            if isinstance(x, int)
+        )
+        uses.update(end for end in program.outputs if isinstance(end, int))
+        self._uses = uses
+        self._inline: dict[int, tuple[str, int, bool]] = {}
+        """Of each place: its text, how deep it is, whether it needs brackets"""
+
+    def text(self) -> str:
+        """The whole function."""
+        names = ",".join(f"x{i}" for i in range(len(self._program.sizes)))
+        statements = []
+        for place, (operation, *operands) in enumerate(self._program.instructions):
+            if operation == "input":
+                vector, entry = self._places[operands[0]]
+                self._inline[place] = (f"x{vector}[{entry}]", 0, False)
+                continue
+            form = FORMS.get(operation, f"Math.{operation}({{}})")
+            texts, depth = self._operands(operation, operands)
+            made = form.format(*texts)
+            if self._uses[place] == 1 and depth < DEEPEST:
+                self._inline[place] = (made, depth + 1, operation in FORMS)
+            else:
+                statements.append(f"v{place}={made}")
+                self._inline[place] = (f"v{place}", 0, False)
+        ends = ",".join(self._operand(end)[0] for end in self._program.outputs)
+        declared = f"const {','.join(statements)};" if statements else ""
+        return f"({names})=>{{{declared}return[{ends}]}}"
+
+    def _operands(self, operation: str, operands: list[Operand]) -> tuple[list[str], int]:
+        texts, deepest = [], 0
+        for k, operand in enumerate(operands):
+            text, depth, is_loose = self._operand(operand)
+            # what stands first in a sum or a difference is taken first as it is
+            first = k == 0 and operation in ("add", "sub") and not text.startswith("-")
+            bare = operation not in FORMS or first
+            texts.append(f"({text})" if is_loose and not bare else text)
+            deepest = max(deepest, depth)
+        return texts, deepest
+
+    def _operand(self, operand: Operand) -> tuple[str, int, bool]:
+        if isinstance(operand, int):
+            return self._inline[operand]
+        return _number(operand), 0, operand < 0
+
+
+def _number(value: Any) -> str:
+    text = repr(float(value))
+    return text.removesuffix(".0")
