@@ -1,18 +1,30 @@
-"""Samples per second of many recordings reduced, against workers and the length of the data."""
+"""Samples per second of recordings reduced: each step alone on one core, then against workers.
+
+    python benchmarks/fleet.py [--workers 1 2] [--recordings 4 8 16] [--json OUT]
+
+A worker is to reach 0.9 of what this process does by itself, two 1.8 of it. Where the machine has
+other work, compare the samples per second of cores.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from distributed import Client, LocalCluster
 
 import robot_dynamics as rd
 from robot_dynamics.identification.fleet import fleet_at
-from robot_dynamics.identification.passes import Reduction, Work
+from robot_dynamics.identification.normal_equations import reduce
+from robot_dynamics.identification.passes import Reduction, Work, one_blas_thread
+from robot_dynamics.identification.preparation import prepare
+from robot_dynamics.identification.read import read
+from robot_dynamics.identification.solve import Prior
 
 ROBOT = "package://robot_dynamics/urdf/six_axis.urdf"
 RATE = 250.0
@@ -34,15 +46,44 @@ def record(path: Path, mechanism: rd.Mechanism, duration: float, seed: int) -> N
     np.savetxt(path, table, delimiter=",", header=",".join(header), comments="", fmt="%.9g")
 
 
+def steps(work: Work, paths: list[Path]) -> dict[str, float]:
+    """Samples per second of processor time, by step; `all` is all of them in a row."""
+    clock = time.process_time
+    taken = dict.fromkeys(("reading", "filtering", "summing"), 0.0)
+    samples = 0
+    for path in paths:
+        begin = clock()
+        recording = read(path)
+        taken["reading"] += clock() - begin
+        begin = clock()
+        prepared = prepare(recording, work.mechanism.joint_names, work.cutoff)
+        taken["filtering"] += clock() - begin
+        unknowns = work.unknowns(prepared.joints)
+        prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+        begin = clock()
+        with one_blas_thread():
+            reduce(unknowns, prior, prepared)
+        taken["summing"] += clock() - begin
+        samples += sum(len(stream.time) for stream in recording.streams)
+    taken["all"] = sum(taken.values())
+    return {name: samples / seconds for name, seconds in taken.items()}
+
+
+def cores(cluster: LocalCluster) -> float:
+    """s of processor time that this process, scheduler included, and the workers have taken."""
+    with Client(cluster, set_as_default=False) as client:
+        return time.process_time() + math.fsum(client.run(time.process_time).values())
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--recordings", type=int, nargs="+", default=[4, 8, 16])
     parser.add_argument("--duration", type=float, default=20.0, help="s of each recording")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    from distributed import LocalCluster
-
     mechanism = rd.load(ROBOT)
     work = Work(mechanism, None, {}, {}, None, None, 1 / 3, None)
     results = []
@@ -50,6 +91,11 @@ def main() -> None:
         paths = [Path(folder) / f"{k}.csv" for k in range(max(options.recordings))]
         for k, path in enumerate(paths):
             record(path, mechanism, options.duration, k)
+        Reduction(work)(paths[0])  # the kernels are there before a clock starts
+        alone = steps(work, paths[: max(2, min(options.recordings))])
+        for name, rate in alone.items():
+            print(f"{name:14} {rate:29,.0f} per second of one core")
+        own: dict[int, float] = {}
         for workers in (0, *options.workers):
             with (
                 LocalCluster(
@@ -61,16 +107,25 @@ def main() -> None:
                 # every worker has its kernels before the clock starts
                 list(fleet.map(Reduction(work), paths[: 2 * max(workers, 1)]))
                 for count in options.recordings:
-                    begin = time.perf_counter()
+                    begin, spent = time.perf_counter(), cores(cluster)
                     list(fleet.map(Reduction(work), paths[:count]))
-                    seconds = time.perf_counter() - begin
+                    seconds, spent = time.perf_counter() - begin, cores(cluster) - spent
                     samples = count * round(options.duration * RATE)
-                    each = {"workers": workers, "samples": samples, "per_second": samples / seconds}
+                    each = {
+                        "workers": workers, "samples": samples, "per_second": samples / seconds,
+                        "per_core_second": samples / spent,
+                    }  # fmt: skip
                     results.append(each)
                     who = f"{workers} workers" if workers else "this process"
-                    print(f"{who:14} {samples:9,} samples: {samples / seconds:9,.0f} per second")
+                    own.setdefault(count, samples / seconds)
+                    print(
+                        f"{who:14} {samples:9,} samples: {samples / seconds:9,.0f} per second, "
+                        f"{samples / seconds / own[count]:.2f} of this process; "
+                        f"{samples / spent:9,.0f} per second of cores",
+                        flush=True,
+                    )
     if options.json:
-        options.json.write_text(json.dumps(results, indent=1))
+        options.json.write_text(json.dumps({"steps": alone, "workers": results}, indent=1))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import math
 import os
+import shutil
 import signal
+import subprocess
 import time
 import tracemalloc
 from dataclasses import dataclass, replace
@@ -342,3 +344,37 @@ def test_recordings_go_where_they_lie():
     answers["tcp://four:1"] = lambda paths: ModuleNotFoundError("robot_dynamics")
     with pytest.raises(BackendError, match="lacks robot_dynamics"):
         Seen(answers)._hosts(places)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
+def test_a_fleet_over_tls_takes_those_alone_who_have_a_certificate(arm, logs, tmp_path):
+    import dask
+
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    names = ["-subj", "/CN=localhost", "-keyout", str(key), "-out", str(cert)]
+    subprocess.run([*command, *names], check=True, capture_output=True)
+    tls = "distributed.comm.tls"
+    wanted = {"distributed.comm.require-encryption": True, f"{tls}.ca-file": str(cert)}
+    for role in ("scheduler", "worker", "client"):
+        wanted |= {f"{tls}.{role}.cert": str(cert), f"{tls}.{role}.key": str(key)}
+    with (
+        dask.config.set(wanted),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, protocol="tls", silence_logs=50,
+            security=distributed.Security(), dashboard_address=None,
+        ) as cluster,
+    ):  # fmt: skip
+        assert cluster.scheduler_address.startswith("tls://")
+        with fleet_at(cluster.scheduler_address) as fleet:
+            assert dict(fleet.map(_length, logs[:2])) == {0: 600, 1: 600}
+        nobody = {f"{tls}.client.cert": None, f"{tls}.client.key": None}
+        with (
+            dask.config.set(nobody),
+            pytest.raises(BackendError, match="no scheduler answers"),
+        ):
+            fleet_at(cluster.scheduler_address)
+
+
+def _length(source):
+    return len(rd.identification.read(source).streams[0].time)

@@ -68,6 +68,19 @@ def test_a_table_without_rates_and_with_another_publishers_rows(tmp_path):
     assert np.isnan(arm.velocity).all()
 
 
+def test_a_cell_is_read_as_the_same_number_however_the_table_is_written(tmp_path, truth):
+    plain = csv_of(recording(truth, 1.0, 50.0, noise=0.1), tmp_path / "plain.csv")
+    header, *rows = plain.read_text().splitlines()
+    cells = [row.split(",") for row in rows]
+    for row in cells:
+        row[0] = f'"{row[0]}"'  # what only the csv module reads
+    quoted = tmp_path / "quoted.csv"
+    quoted.write_text("\n\n".join([header, *map(",".join, cells)]))
+    one, other = (read(path).streams[0] for path in (plain, quoted))
+    for field in ("time", "position", "velocity", "effort"):
+        np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -77,6 +90,9 @@ def test_a_table_without_rates_and_with_another_publishers_rows(tmp_path):
         ("time,a/position\n", "no rows"),
         ("time,a/position,x/a/position\n1,2,3", "two columns"),
         ("time,a/position\n1,2\n1,2,3", "row 3: 3 cells"),
+        ("time,a/position\n1\n2", "row 2: 1 cells"),
+        ("time,a/position\n1,2\n# 1,2", "row 3: time: found '# 1'"),
+        ("time,a/position\n1,0x10", "row 2: a/position: found '0x10'"),
         ("time,a/position\n1,two", "row 2: a/position: found 'two'"),
     ],
 )

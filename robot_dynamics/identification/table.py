@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
@@ -28,15 +30,15 @@ def read(path: Path) -> Recording:
             first = file.readline()
             delimiter = max(",;\t", key=first.count)
             header = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])]
-            rows = [
-                row for row in csv.reader(file, delimiter=delimiter) if any(map(str.strip, row))
-            ]
+            time, columns = _columns(header, path.name)
+            begin = file.tell()
+            values = _plain_numbers(file, delimiter, len(header))
+            if values is None:
+                file.seek(begin)
+                rows = csv.reader(file, delimiter=delimiter)
+                values = _numbers([row for row in rows if any(map(str.strip, row))], header, path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordingError(f"{path.name}: not readable as CSV: {error}", name=str(path)) from None
-    time, columns = _columns(header, path.name)
-    if not rows:
-        raise RecordingError(f"{path.name}: a header and no rows", name=str(path))
-    values = _numbers(rows, header, path.name)
     stamps = values[:, time]
     joints = tuple(dict.fromkeys(joint for joint, _ in columns))
     shape = (len(values), len(joints))
@@ -91,8 +93,21 @@ def _columns(header: list[str], source: str) -> tuple[int, dict[tuple[str, str],
     return times[0], columns
 
 
-def _numbers(rows: list[list[str]], header: list[str], source: str) -> np.ndarray:
-    width = len(header)
+def _plain_numbers(file: TextIO, delimiter: str, width: int) -> np.ndarray | None:
+    """The rest of a table that has a number in every cell; None: it has not."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # no rows
+            values = np.loadtxt(file, delimiter=delimiter, comments=None, ndmin=2)
+    except (ValueError, UserWarning):
+        return None
+    return values if values.shape[1] == width else None
+
+
+def _numbers(rows: list[list[str]], header: list[str], path: Path) -> np.ndarray:
+    if not rows:
+        raise RecordingError(f"{path.name}: a header and no rows", name=str(path))
+    source, width = path.name, len(header)
     for number, row in enumerate(rows, start=2):
         if len(row) != width:
             raise RecordingError(
