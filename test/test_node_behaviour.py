@@ -457,6 +457,107 @@ def test_before_simulated_time_begins_stamps_are_taken_as_they_are():
     close(bench.controller.state(state, 0).values, torque(0.4, 0.0, 3.0))
 
 
+# Over stays over
+
+
+def changed(bench: Bench, **values) -> None:
+    """Parameters are set while the node runs."""
+    bench.settings = bench.controller.settings = bench.settings.changed(values)
+
+
+def ended(how: str, **values) -> Bench:
+    """A bench whose command (q̈ = 3, to be at q = 0.4) is over since a while, at 2 s; the arm has
+    moved to 0.1 since."""
+    bench = Bench(**{"command_timeout": 0.5, "p_gains": [50.0], "d_gains": [5.0], **values})
+    if how == "trajectory":
+        points = [point(0.0, q=0.3, qd=0.0, qdd=3.0), point(0.4, q=0.4, qd=0.0, qdd=3.0)]
+        bench.command(0.0, *points)
+    else:
+        bench.command(0.0, point(q=0.4, qd=0.2, qdd=3.0))
+    bench.state(0.0, 0.4, 0.2)
+    if how == "lost feedback":
+        assert bench.watch(0.51) is not None
+    elif how == "clock":
+        bench.controller.clock_changed(at(0.45))
+    for now in (0.6, 1.0, 1.4, 1.8, 2.0):
+        bench.state(now, 0.1)
+        bench.watch(now)
+    assert bench.controller.commands.phase in ("timeout", "finished", "interrupted")
+    return bench
+
+
+@pytest.mark.parametrize("how", ["timeout", "trajectory", "lost feedback", "clock"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"command_timeout": 10.0},
+        {"command_timeout": 0.0},
+        {"max_age": 0.0},
+        {"max_age": 3600.0, "command_timeout": 3600.0},
+        {"lookahead": 1.0},
+        {"on_timeout": "hold"},
+        {"on_timeout": "hold", "command_timeout": 0.0},
+        {"ramp_time": 1e-3},
+    ],
+)
+def test_what_is_over_stays_over_whatever_is_set(how, values):
+    bench = ended(how)
+    changed(bench, **values)
+    damped = 5.0 * 0.3 if "on_timeout" in values else 0.0
+    friction = VISCOUS * 0.3 if "on_timeout" in values else 0.0
+    for now in (2.1, 2.2):
+        # floating, or damped where it is: neither the acceleration nor the position is wanted
+        close(bench.state(now, 0.2, 0.3), torque(0.2, 0.0, 0.0) + friction - damped)
+    assert bench.controller.commands.phase in ("timeout", "finished", "interrupted")
+    bench.command(2.3, point(q=0.2, qd=0.3, qdd=3.0))
+    close(bench.state(2.3, 0.2, 0.3), torque(0.2, 0.3, 3.0))
+
+
+def test_what_ended_while_no_state_came_is_over_whatever_is_set_then():
+    bench = Bench(command_timeout=0.5, max_age=0.0)
+    bench.accelerate(0.0, 3.0)
+    bench.state(0.0, 0.4)
+    bench.watch(1.0)
+    changed(bench, command_timeout=10.0)
+    close(bench.state(1.1, 0.4), torque(0.4, 0.0, 0.0))
+
+
+def test_a_command_that_waited_too_long_is_gone_before_max_age_is_set():
+    bench = Bench(max_age=0.5)
+    bench.accelerate(0.0, 3.0)
+    bench.watch(0.6)
+    changed(bench, max_age=0.0)
+    assert bench.state(0.7) is None
+    assert bench.rejected() == {"command: waited too long": 1}
+
+
+def test_hold_that_was_set_before_the_end_holds_the_last_position_whatever_follows():
+    bench = ended("timeout", on_timeout="hold")
+    held = torque(0.1, 0.0, 0.0) + 50.0 * (0.4 - 0.1)
+    close(bench.state(2.1, 0.1), held)
+    changed(bench, command_timeout=0.0)
+    close(bench.state(2.2, 0.1), held)
+    changed(bench, on_timeout="gravity")
+    close(bench.state(2.3, 0.1), torque(0.1, 0.0, 0.0))
+    changed(bench, on_timeout="hold")
+    close(bench.state(2.4, 0.1), torque(0.1, 0.0, 0.0))
+
+
+def test_stop_that_is_set_while_the_arm_floats_takes_its_torques_away():
+    bench = ended("timeout")
+    changed(bench, on_timeout="stop")
+    close(bench.state(2.1, 0.1), 0.0)
+    assert bench.state(2.2, 0.1) is None
+
+
+def test_an_interruption_is_over_although_commands_last_for_ever():
+    bench = Bench(command_timeout=0.0, max_age=0.5, on_timeout="stop")
+    bench.accelerate(0.0, 3.0)
+    bench.state(0.0, 0.4)
+    close(bench.watch(0.6), 0.0)
+    assert bench.state(0.7, 0.4) is None
+
+
 # Limits
 
 

@@ -22,7 +22,9 @@ class Commands:
 
         pending ──next state──→ following ──→ finished, timeout, or interrupted
 
-    Times are ns of the node's clock. A message that is refused leaves nothing behind.
+    A command that is over is replaced by a rest where it ended. Nothing of it is left that a
+    parameter could bring back. Times are ns of the node's clock. A message that is refused leaves
+    nothing behind.
 
     Args:
         tally: is told of beginnings and ends that need words.
@@ -98,14 +100,9 @@ class Commands:
         pending, self.pending = self.pending, None
         assert pending is not None
         assert self.at is not None
-        waited = (now - self.at) / SECOND
+        if self._is_late(now, max_age):
+            return
         try:
-            if 0 < max_age < waited:
-                raise RefusedError(
-                    "waited too long",
-                    f"it waited {waited:.3f} s for joint_states, expected at most max_age = "
-                    f"{max_age:g} s; send it again",
-                )
             self.motion = pending.begun(time, *start())
         except RefusedError as error:
             self._tally.refuse("command", error)
@@ -114,37 +111,72 @@ class Commands:
         if self.motion.remark:
             self._tally.note("command", "no lead-in", self.motion.remark)
 
-    def is_over(self, motion: Motion, time: int, now: int, settings: Settings) -> bool:
-        """Has it ended for so long that on_timeout follows?"""
-        timeout, over = settings.command_timeout, motion.over_for(time, now)
-        if timeout == 0 or over <= timeout:
-            if self.phase != "interrupted":
-                self.phase = "following"
+    def _is_late(self, now: int, max_age: float) -> bool:
+        """Has the pending motion waited for longer than max_age (s; 0: no check)? Then it is
+        counted as dropped."""
+        assert self.at is not None
+        waited = (now - self.at) / SECOND
+        if not 0 < max_age < waited:
             return False
-        if self.phase in ("waiting", "following"):
-            self._tell_end(motion, now, over, settings)
+        error = RefusedError(
+            "waited too long",
+            f"it waited {waited:.3f} s for joint_states, expected at most max_age = "
+            f"{max_age:g} s; send it again",
+        )
+        self._tally.refuse("command", error)
         return True
 
-    def _tell_end(self, motion: Motion, now: int, over: float, settings: Settings) -> None:
-        """It ended some s ago."""
-        self.over_since = now - round(over * SECOND)
-        if isinstance(motion, Course):
-            self.phase = "finished"
-            return
-        self.phase = "timeout"
-        self._tally.note(
-            "command",
-            "timeout",
-            f"no command for {over:.3g} s (command_timeout is {settings.command_timeout:g} s): "
-            f"on_timeout is {settings.on_timeout}",
-            anew=True,
-        )
+    @property
+    def is_over(self) -> bool:
+        """Has it ended? Then on_timeout says what is published, until a new command comes."""
+        return self.phase in ("finished", "timeout", "interrupted")
 
-    def interrupt(self, at: Desired, now: int, settings: Settings) -> None:
-        """It is over: on_timeout follows (where a timeout is set; else a rest at this state)."""
-        if self.phase == "following":
-            self.phase, self.over_since = "interrupted", now
-        self.motion = Setpoint(at, now - int((settings.command_timeout + 1) * SECOND))
+    def lapse(self, time: int, now: int, settings: Settings) -> None:
+        """End what has lasted long enough.
+
+        Args:
+            time: of the newest state, ns.
+        """
+        if self.pending is not None and self._is_late(now, settings.max_age):
+            self.pending = None
+        motion, timeout = self.motion, settings.command_timeout
+        if motion is None or self.is_over or timeout == 0:
+            return
+        over = motion.over_for(time, now)
+        if over <= timeout:
+            return
+        self.phase = "finished" if isinstance(motion, Course) else "timeout"
+        self._rest(motion.at(time).q, now - round(over * SECOND))
+        if self.phase == "timeout":
+            self._tally.note(
+                "command",
+                "timeout",
+                f"no command for {over:.3g} s (command_timeout is {timeout:g} s): on_timeout is "
+                f"{settings.on_timeout}",
+                anew=True,
+            )
+
+    def interrupt(self, q: Floats | None, now: int) -> None:
+        """End it now, at rest at q (n,), or nowhere in particular."""
+        self.pending = None
+        if self.motion is not None and not self.is_over:
+            self.phase = "interrupted"
+            self._rest(q, now)
+        elif self.motion is not None:
+            self.let_go(q)
+
+    def let_go(self, q: Floats | None = None) -> None:
+        """Of a command that is over: no position is held any more but q (n,), where it is given."""
+        assert self.motion is not None
+        if q is not None or self.motion.at(self.over_since).q is not None:
+            self._rest(q, self.over_since)
+
+    def _rest(self, q: Floats | None, since: int) -> None:
+        """From `since` (ns) on, at q (n,)."""
+        assert self.motion is not None
+        n = len(self.motion.at(since).qdd)
+        self.over_since = since
+        self.motion = Setpoint(Desired(q, np.zeros(n), np.zeros(n)), since)
 
     def drop(self) -> None:
         """Nothing is wanted any more."""

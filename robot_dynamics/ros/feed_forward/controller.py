@@ -71,7 +71,7 @@ class FeedForward:
         self.outlet = Outlet(self.tally, steady)
         self.residual = Residual() if settings.residual else None
         self._law = Law(self.states, self.wrenches, self.base)
-        self._ticked = 0
+        self._ticked = self._time = 0
 
     # The robot
 
@@ -214,6 +214,7 @@ class FeedForward:
         limit = self.settings.max_age
         if self.wrenches.on:
             self.wrenches.drop_old(now, limit)
+        self.commands.lapse(self._time, now, self.settings)
         if limit == 0 or not self.outlet.holds_a_motion_for(now, limit):
             return None
         self.tally.note(
@@ -293,22 +294,19 @@ class FeedForward:
 
     def _end_command(self, now: int) -> None:
         commands, last_q = self.commands, self._law.last_q
-        commands.pending = None
-        if commands.motion is None:
-            return
         if self.model is None or (last_q is None and not self.settings.measured):
-            commands.motion = None
+            commands.pending = commands.motion = None
             return
-        n = len(self.model.joints)
         # where it is measured, no position is wanted any more: somebody may have moved the robot
-        q = None if last_q is None or self.settings.measured else last_q[:n]
-        commands.interrupt(Desired(q, np.zeros(n), np.zeros(n)), now, self.settings)
+        held = None if last_q is None or self.settings.measured else last_q
+        commands.interrupt(None if held is None else held[: len(self.model.joints)], now)
 
     # What goes out
 
     def _output(self, time: int, now: int) -> Torques | None:
         model, commands, settings = self._robot, self.commands, self.settings
-        before = commands.motion, commands.pending
+        began = commands.motion, commands.phase, commands.pending
+        self._time = time
         try:
             if model.sensors is not None:
                 self._believe(model)
@@ -317,8 +315,9 @@ class FeedForward:
             motion = commands.motion
             if motion is None:
                 return None
-            if commands.is_over(motion, time, now, settings):
-                return self._after_timeout(model, motion, time, now)
+            commands.lapse(time, now, settings)
+            if commands.is_over:
+                return self._after_timeout(model, time, now)
             desired = motion.at(time + int(settings.lookahead * SECOND))
             return self._published(self._law.following(model, settings, desired, now), time, now)
         except ClosureError as error:
@@ -326,9 +325,9 @@ class FeedForward:
             self.tally.refuse("torques", error)
             return self._stopped(now)
         except RobotDynamicsError as error:
-            if commands.motion is not before[0]:
+            if commands.motion is not began[0] and not commands.is_over:
                 # it began from a state that is worth nothing
-                commands.motion, commands.pending = before
+                commands.motion, commands.phase, commands.pending = began
             self.tally.refuse("torques", error)
             return None
 
@@ -355,13 +354,19 @@ class FeedForward:
                 pass
         return None, None
 
-    def _after_timeout(self, model: Model, motion: Motion, time: int, now: int) -> Torques | None:
+    def _after_timeout(self, model: Model, time: int, now: int) -> Torques | None:
+        """Torques, or silence, after a command: as `on_timeout` says now."""
         action, measured = self.settings.on_timeout, self.settings.measured
+        if measured and action != "hold":
+            # the robot may float away: where it was is not held any more, whatever is set later
+            self.commands.let_go()
         if action == "stop":
+            # those at rest may have gone out before, by another on_timeout
+            self.outlet.at_rest = self.outlet.is_zero
             return self.farewell(now)
+        assert self.commands.motion is not None
         if measured and action == "hold":
-            rest = np.zeros(len(model.joints))
-            still = Desired(motion.at(time).q, rest, rest)
+            still = self.commands.motion.at(time)
             torques = self._law.following(model, self.settings, still, now)
             return self._published(torques, time, now)
         q = self.states.q if measured else self._law.last_q

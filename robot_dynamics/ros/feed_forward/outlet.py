@@ -42,6 +42,7 @@ class Outlet:
         self.count = 0
         self.at: int | None = None
         self.at_rest = True
+        self._last: Floats | None = None
         self._tally, self._steady = tally, steady
         self._on_the_wall = 0.0
         self._onset = Onset()
@@ -98,9 +99,15 @@ class Outlet:
                 at_rest = at_rest and bool((shaped == torques).all())
                 torques = shaped
         self.count += 1
+        self._last = torques
         self.at, self.at_rest = now, at_rest
         self._on_the_wall = self._steady()
         return Torques(torques, time)
+
+    @property
+    def is_zero(self) -> bool:
+        """Are the last ones zero, or were there none?"""
+        return self._last is None or not self._last.any()
 
     def holds_a_motion_for(self, now: int, limit: float) -> bool:
         """Have torques that belong to a motion stayed downstream for longer than `limit` (s)?"""
