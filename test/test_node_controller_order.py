@@ -13,11 +13,13 @@ pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
 import rclpy
 from node_process import ROOT, Partner, domain_of_ones_own
+from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
 
 import robot_dynamics as rd
+from robot_dynamics.ros import controller_order
 from robot_dynamics.ros.controller_order import PATIENCE, ControllerOrder, Subscribers
 
 POLAR = str(ROOT / "config/polar.yaml")
@@ -89,7 +91,7 @@ def test_another_interface_or_order_is_refused_with_both_and_the_right_one_is_se
         told(partner, "/arm/effort_controller has other joints: theta1, wrist there")
         right = Parameter("joints", value=RIGHT)
         node.set_parameters([right, Parameter("interface_name", value="position")])
-        told(partner, "/arm/effort_controller takes 'position', not torques")
+        told(partner, "/arm/effort_controller takes 'position', not effort alone")
         partner.until(
             lambda: partner.diagnostics[-1].status[0].level == b"\x02", "an error in diagnostics"
         )
@@ -120,8 +122,8 @@ def test_one_that_comes_while_torques_go_out_gets_none_before_it_has_told_its_jo
 
 def test_one_that_answers_late_gets_none_until_then_and_its_answer_counts(partner):
     with listener(partner, "effort_controller", WRONG, answers=False) as node:
-        told(partner, "waiting for /arm/effort_controller to tell its joints")
-        told(partner, "/arm/effort_controller does not answer what its joints are (asked 2 times)")
+        told(partner, "waiting for the joints of /arm/effort_controller")
+        told(partner, "/arm/effort_controller does not answer when asked for its joints (2 times)")
         partner._executor.add_node(node)
         told(partner, "/arm/effort_controller has other order")
         assert not node.got
@@ -132,13 +134,87 @@ def test_one_that_answers_late_gets_none_until_then_and_its_answer_counts(partne
 def test_who_is_no_controller_gets_torques_and_does_not_hold_up_others(partner):
     with listener(partner, "simulator") as plain:
         served(partner, plain)
-        begin = time.monotonic()
-        with listener(partner, "effort_controller", start_parameter_services=False) as driver:
-            served(partner, driver)
-            assert time.monotonic() - begin >= PATIENCE
-            assert "/arm/effort_controller has no parameters" in partner.log
-        with listener(partner, "effort_controller") as other:
+        with listener(partner, "effort_controller", RIGHT) as other:
             served(partner, other)
+
+
+def test_a_controller_that_is_unknown_gets_none(partner):
+    begin = time.monotonic()
+    with listener(partner, "effort_controller", start_parameter_services=False) as driver:
+        told(partner, "/arm/effort_controller has no parameters that name its joints")
+        assert time.monotonic() - begin >= PATIENCE
+        assert not driver.got
+    with listener(partner, "effort_controller") as plain:
+        told(partner, "/arm/effort_controller does not say its joints")
+        assert not plain.got
+    with listener(partner, "effort_controller", RIGHT) as right:
+        served(partner, right)
+
+
+class AsRclcpp(Node):
+    """A node in C++ as far as its parameters go: one name that is not declared, and the answer is
+    empty."""
+
+    def __init__(self, declared, partner: Partner):
+        self.declared, self.got = declared, []
+        super().__init__(
+            "effort_controller",
+            namespace="arm",
+            context=partner.node.context,
+            start_parameter_services=False,
+        )
+        self.create_service(GetParameters, "~/get_parameters", self.on_request)
+        self.create_subscription(
+            Float64MultiArray, TOPIC, lambda message: self.got.append(list(message.data)), 100
+        )
+
+    def on_request(self, request, response):
+        if all(name in self.declared for name in request.names):
+            for name in request.names:
+                found = Parameter(name, value=self.declared[name])
+                response.values.append(found.get_parameter_value())
+        return response
+
+
+@contextmanager
+def in_cpp(partner: Partner, **declared) -> Iterator[AsRclcpp]:
+    node = AsRclcpp(declared, partner)
+    partner._executor.add_node(node)
+    try:
+        yield node
+    finally:
+        partner._executor.remove_node(node)
+        node.destroy_node()
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ({"joints": WRONG}, "has other order: d2, theta1 there"),
+        ({"joints": WRONG, "interface_name": "effort"}, "has other order: d2, theta1 there"),
+        ({"joints": RIGHT}, "does not say what it commands"),
+        ({"joints": [""], "interface_name": "effort"}, "has other joints"),
+        ({"interface_name": "effort"}, "does not say its joints"),
+        ({"joint": "d2", "interface_names": ["effort"]}, "has other joints: d2 there"),
+        ({"joint": "d2", "interface_names": ["effort", "velocity"]}, "has other joints: d2"),
+        ({"joint": "", "interface_names": ["effort"]}, "does not say its joints"),
+        ({}, "does not say its joints"),
+    ],
+)
+def test_a_controller_in_cpp_that_has_not_declared_all_is_asked_for_each(partner, declared, words):
+    with in_cpp(partner, **declared) as node:
+        told(partner, words)
+        assert not node.got
+        node.declared = {"joints": RIGHT, "interface_name": "effort"}
+        served(partner, node)
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "fits"), [(["effort"], True), (["effort", "velocity"], False), ([], False)]
+)
+def test_a_controller_of_several_interfaces_of_one_joint_has_to_have_effort_alone(interfaces, fits):
+    told = {"joint": "theta1", "interface_names": interfaces}
+    assert (not controller_order._difference("/c", told, ["theta1"])) == fits
 
 
 class WithoutTheRight(Node):
@@ -156,7 +232,7 @@ def test_a_controller_that_may_not_be_asked_gets_no_torques_and_the_reason_is_to
             node = WithoutTheRight("feed_forward", context=context)
             controller = rclpy.create_node("effort_controller", context=context)
             controller.create_subscription(Float64MultiArray, "~/commands", print, 1)
-            order = ControllerOrder(node, "/effort_controller/commands", print)
+            order = ControllerOrder(node, "/effort_controller/commands")
             order.fit(["theta1"])
             deadline = time.monotonic() + 30
             while "can't be asked" not in order.problem and time.monotonic() < deadline:

@@ -17,6 +17,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import robot_dynamics as rd
 from robot_dynamics.ros.feed_forward import motion
+from robot_dynamics.ros.feed_forward.limits import unlimited
 from robot_dynamics.ros.feed_forward.refusal import RefusedError
 
 POLAR = str(Path(__file__).resolve().parents[1] / "config" / "polar.yaml")
@@ -229,6 +230,113 @@ def test_a_joint_that_spins_fast_on_its_own_is_no_reason():
     bench = Bench(flywheel)
     bench.command(0.0, point(qdd=2.0), names=("x",))
     close(bench.state(0.0, 0.0, 300.0, names=("x",)), 152.0)
+
+
+CONFIG = Path(POLAR).parent
+GYRO = """
+<robot name="gyro"><link name="world"/><link name="arm"><inertial><mass value="1"/>
+<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="rim"><inertial><mass value="2"/>
+<inertia ixx="1" iyy="1" izz="2" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="roll" type="continuous"><parent link="world"/><child link="arm"/><axis xyz="1 0 0"/>
+</joint>
+<joint name="yaw" type="continuous"><parent link="arm"/><child link="fork"/><axis xyz="0 1 0"/>
+</joint><link name="fork"/>
+<joint name="spin" type="continuous"><parent link="fork"/><child link="rim"/><axis xyz="0 0 1"/>
+{limit}</joint></robot>"""
+GYRO_NAMES = ("roll", "yaw", "spin")
+
+
+def test_a_robot_that_runs_away_gets_no_torques_that_its_rates_alone_explain():
+    names, here = ("q1", "q2", "q3"), [0.3, 0.5, -0.7]
+    bench = Bench(str(CONFIG / "three_axis.yaml"))
+    bench.command(0.0, point(qdd=[1.0, 1.0, 1.0]), names=names)
+    assert bench.state(0.0, here, [3.0, -3.0, 3.0], names=names) is not None
+    for k, rate in enumerate((40.0, 100.0, 311.0, 1e9), start=1):
+        qd = [rate, -rate / 2, rate]
+        assert bench.state(0.01 * k, here, qd, names=names) is None
+        assert bench.rejected() == {"torques: beyond the robot": k}
+    assert "set velocity_limits" in bench.log[0]
+
+
+@pytest.mark.parametrize(
+    ("limit", "values", "rate", "taken"),
+    [
+        ("", {}, 30.0, True),
+        ("", {}, 300.0, False),
+        ("", {"velocity_limits": [5.0, 5.0, 400.0]}, 300.0, True),
+        ("", {"velocity_limits": [math.inf] * 3}, 300.0, True),
+        ("", {"max_acceleration": 0.0}, 300.0, True),
+        ('<limit effort="0" velocity="400"/>', {}, 300.0, True),
+        ('<limit effort="0" velocity="400"/>', {}, 2000.0, False),
+        ('<limit effort="0" velocity="4"/>', {}, 7.9, True),
+        ('<limit effort="0" velocity="4"/>', {}, 20.0, False),
+        ('<limit effort="0" velocity="4"/>', {"velocity_limits": [5.0, 5.0, 400.0]}, 300.0, True),
+    ],
+)
+def test_rates_are_believed_as_far_as_limits_say_or_what_a_lever_can_do(limit, values, rate, taken):
+    bench = Bench(GYRO.format(limit=limit), terms=["inertia", "coriolis"], **values)
+    bench.command(0.0, point(qdd=[0.0, 0.0, 0.0]), names=GYRO_NAMES)
+    found = bench.state(0.0, [0.0, 0.3, 0.0], [2.0, 1.0, rate], names=GYRO_NAMES)
+    assert (found is not None) == taken
+    assert bench.rejected() == ({} if taken else {"torques: beyond the robot": 1})
+
+
+@pytest.mark.parametrize(("asked", "taken"), [(4.3, True), (4.5, False)])
+def test_stated_velocity_limits_are_those_of_commands(asked, taken):
+    bench = Bench(DESCRIPTION.format(velocity=2.0), velocity_limits=[4.0])
+    bench.command(0.0, point(q=0.0, qd=asked, qdd=0.0), names=("x",))
+    assert bench.rejected() == ({} if taken else {"command: too fast": 1})
+
+
+@pytest.mark.parametrize("robot", ["polar", "three_axis", "rrr", "five_bar"])
+@pytest.mark.parametrize("terms", [("inertia", "gravity", "rotors"), ("gravity", "rotors")])
+def test_the_reach_is_the_most_that_any_signs_of_the_accelerations_take(robot, terms):
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / f"{robot}.yaml"))
+    bench = Bench(str(CONFIG / f"{robot}.yaml"), terms=list(terms))
+    model = bench.controller.model
+    q = model.home + 0.05
+    signs = np.stack(np.meshgrid(*[[-1.0, 1.0]] * len(q))).reshape(len(q), -1).T
+    # friction is none of it
+    still = np.zeros_like(q)
+    torques = [dynamics(q, still, 50.0 * each) for each in signs]
+    np.testing.assert_allclose(
+        model.reach(q, 50.0), np.abs(torques).max(axis=0), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_a_gain_on_an_error_that_no_robot_has_makes_no_torque_unless_a_limit_cuts_it():
+    gains = {"p_gains": [1e3, 1e3], "d_gains": [0.0, 0.0]}
+    for values, expected in (({}, None), ({"effort_limits": [100.0, 100.0]}, [100.0, 0.0])):
+        bench = polar(**gains, **values)
+        bench.command(0.0, point(q=[1e3, 0.3], qd=STILL, qdd=STILL), names=NAMES)
+        found = state(bench, 0.0)
+        if expected is None:
+            assert found is None
+            assert bench.rejected() == {"torques: beyond the robot": 1}
+            assert "p_gains" in bench.log[0]
+        else:
+            close(found, *expected)
+
+
+def test_feedback_on_terms_without_inertia_is_bounded_by_the_robot_all_the_same():
+    bench = polar(terms=["gravity"], p_gains=[10.0, 10.0], d_gains=[0.0, 0.0])
+    bench.command(0.0, point(q=[0.4, 0.3], qd=STILL, qdd=STILL), names=NAMES)
+    close(state(bench, 0.0), 10.0 * 0.1, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({}, "no effort limit is known for theta1, d2: their torques are bounded by max_accel"),
+        ({"max_acceleration": 0.0}, "nothing bounds their torques"),
+        ({"effort_limits": [math.inf, 1.0]}, ""),
+        ({"effort_limits": [2.0, 1.0]}, ""),
+    ],
+)
+def test_a_robot_without_effort_limits_is_warned_of(values, words):
+    found = unlimited(polar(**values).controller.model)
+    assert (words in found) if words else not found
 
 
 # Reading

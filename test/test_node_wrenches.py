@@ -325,3 +325,25 @@ def test_the_diagnostics_tell_where_wrenches_act():
     bench.push(0.0, "tip", TIP_FORCE)
     bench.push(0.0, "arm", TIP_FORCE)
     assert told() == "arm, tip"
+
+
+@pytest.mark.parametrize("limits", [[], [50.0]])
+@pytest.mark.parametrize("size", [1e4, 1e12, 1e300])
+def test_a_wrench_that_no_robot_could_bear_is_dropped_and_the_torques_go_on(size, limits):
+    bench = Bench(effort_limits=limits)
+    bench.accelerate(0.0, 0.0)
+    bench.push(0.0, "tip", (size, 0.0, 0.0, 0.0, 0.0, 0.0))
+    close(bench.state(0.1, 1.1), weight(1.1))
+    assert bench.rejected() == {"wrench: beyond the robot": 1}
+    assert "the wrench on 'tip' would add" in bench.log[-1]
+    assert not bench.controller.wrenches.on
+    bench.push(0.1, "tip", TIP_FORCE)
+    close(bench.state(0.1, 1.1), weight(1.1) + LENGTH * FORCE)
+
+
+def test_a_wrench_that_is_stamped_ahead_acts_no_longer_than_others():
+    bench = Bench(max_age=0.5)
+    bench.accelerate(0.0, 0.0)
+    bench.push(0.0, "tip", TIP_FORCE, stamped=0.4)
+    close(bench.state(0.49, 1.1), weight(1.1) + LENGTH * FORCE)
+    close(bench.state(0.51, 1.1), weight(1.1))

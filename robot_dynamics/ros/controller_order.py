@@ -17,33 +17,36 @@ LOOK = 1.0
 AGAIN = 10.0
 """s between two questions to one that fits: it may be another one meanwhile"""
 PATIENCE = 5.0
-"""s: then an answer that has not come is asked for again, and who has no service has no
-parameters"""
+"""s after which an unanswered question is asked again, and a node without a parameter service is
+taken for one that has no parameters"""
 INTRODUCTION = 2.0
-"""s that a new subscriber may be without its node's name, as all are for a moment"""
+"""s that a new subscription may be without its node's name, as all are for a moment"""
 
-NAMES = ["joints", "interface_name"]
+NAMES = ("joints", "interface_name", "joint", "interface_names")
+"""Parameters of forward_command_controller and its relatives: the first two, or, of the one for
+several interfaces of one joint, the last two"""
+
+UNLESS = "or set check_controller to false"
 
 
 class Subscribers(NamedTuple):
-    """Of a publisher."""
+    """How many a publisher has, and has had, those included that have left."""
 
     now: int
     ever: int
-    """so many came since the beginning, some of whom may have left"""
 
 
 class ControllerOrder:
     """Asks the controller that takes the torques for its parameters.
 
-    A controller in ros2_control is a node, and its topic is `~/commands`: the topic that torques
-    go out on says which node it is, if it was remapped. From when that node subscribes until it
-    has told its joints, no torque may go out. Other subscribers have no say.
+    A controller in ros2_control is a node with a topic `~/commands`: its name follows from the
+    topic that the torques are remapped to. While a newly subscribed controller has not answered,
+    no torque may be published. Neither may one go to a controller whose joints, or whose interface,
+    are unknown. Other subscribers have no say.
 
     Args:
         node: who publishes the torques.
         topic: where.
-        say: takes lines for the log.
         steady: s, of a clock that never jumps.
 
     Attributes:
@@ -54,11 +57,10 @@ class ControllerOrder:
         self,
         node: Node,
         topic: str,
-        say: Callable[[str], None],
         steady: Callable[[], float] = time.monotonic,
     ):
         self.problem = ""
-        self._node, self._topic, self._say, self._steady = node, topic, say, steady
+        self._node, self._topic, self._steady = node, topic, steady
         self.controller, _, end = topic.rpartition("/")
         own = self.controller == node.get_fully_qualified_name()
         self._is_one = end == "commands" and not own and bool(self.controller)
@@ -70,12 +72,13 @@ class ControllerOrder:
         self._strangers = False
         self._ever = 0
         self._verdict = self._denied = ""
-        self._parameters: Any = None
+        # what the controller has said by name; None: it has no parameters
+        self._told_values: dict[str, Any] | None = None
         self._questions = 0
         self._asked = self._next = 0.0
         self._of = frozenset[bytes]()
         self._client: Any = None
-        self._future: Any = None
+        self._futures: dict[str, Any] = {}
 
     def fit(self, outputs: Sequence[str]) -> None:
         """From now on torques have these names; none: they are not compared."""
@@ -97,7 +100,7 @@ class ControllerOrder:
             return
         self._look(subscribers)
         now = self._steady()
-        if self._future is not None:
+        if self._futures:
             self._wait(now)
         elif self._theirs and (now >= self._next or self._theirs - self._told):
             self._next = now + LOOK
@@ -136,50 +139,52 @@ class ControllerOrder:
                 self._judge()
                 return
             self._denied = ""
-            self._future = self._client.call_async(GetParameters.Request(names=NAMES))
+            # one question each: rclcpp answers none of several names where one is not declared
+            self._futures = {
+                name: self._client.call_async(GetParameters.Request(names=[name])) for name in NAMES
+            }
             self._asked, self._of = now, self._theirs
             self._questions += 1
         elif new and now - min(self._since[gid] for gid in new) > PATIENCE:
-            self._say(f"{self.controller} has no parameters: its joints are not compared with ours")
-            self._hear(None)
+            self._told, self._told_values = self._theirs, None
         self._judge()
 
     def _wait(self, now: float) -> None:
-        """Is there an answer?"""
-        if self._future.done():
+        """Are the answers there?"""
+        if all(future.done() for future in self._futures.values()):
             self._questions = 0
-            self._hear(self._future.result())
+            self._told = self._of & self._theirs
+            answers = {name: future.result() for name, future in self._futures.items()}
+            self._told_values = {
+                name: _value(answer.values[0])
+                for name, answer in answers.items()
+                if answer is not None and len(answer.values) == 1
+            }
+            self._judge()
             self._next = now + (LOOK if self._verdict else AGAIN)
         elif now - self._asked <= PATIENCE:
             return
         self._node.destroy_client(self._client)
-        self._client = self._future = None
+        self._client, self._futures = None, {}
         self._judge()
-
-    def _hear(self, answer: Any) -> None:
-        """What it has told; None, or other values than were asked for: nothing is known of it."""
-        self._told = self._theirs if self._future is None else self._of & self._theirs
-        known = answer is not None and len(answer.values) == len(NAMES)
-        self._parameters = answer.values if known else None
 
     def _judge(self) -> None:
         self.problem = self._verdict = ""
         if not self._applies:
             return
-        if self._theirs and self._parameters is not None:
-            joints, interface = self._parameters
-            self._verdict = _difference(self.controller, joints, interface, self._outputs)
+        if self._theirs & self._told:
+            self._verdict = _difference(self.controller, self._told_values, self._outputs)
         if self._theirs - self._told:
-            self.problem = self._denied or f"waiting for {self.controller} to tell its joints"
+            self.problem = self._denied or f"waiting for the joints of {self.controller}"
             if self._questions > 1:
                 self.problem = (
-                    f"{self.controller} does not answer what its joints are (asked "
-                    f"{self._questions} times); mend it, or set check_controller to false"
+                    f"{self.controller} does not answer when asked for its joints "
+                    f"({self._questions} times); restart it, {UNLESS}"
                 )
         elif self._theirs:
             self.problem = self._verdict
         elif self._strangers:
-            self.problem = f"waiting for a subscriber of {self._topic} to tell its name"
+            self.problem = f"waiting for the node name of a subscriber of {self._topic}"
 
 
 def _name(endpoint: Any) -> str:
@@ -189,20 +194,39 @@ def _name(endpoint: Any) -> str:
     return f"{endpoint.node_namespace.rstrip('/')}/{endpoint.node_name}"
 
 
-def _difference(
-    controller: str, joints: ParameterValue, interface: ParameterValue, outputs: Sequence[str]
-) -> str:
-    if joints.type == ParameterType.PARAMETER_STRING_ARRAY:
-        theirs = list(joints.string_array_value)
-        if theirs and theirs != list(outputs):
-            what = "order" if sorted(theirs) == sorted(outputs) else "joints"
-            return (
-                f"{controller} has other {what}: {listed(theirs)} there, {listed(outputs)} here; "
-                "set joints to what it has, or check_controller to false"
-            )
-    if interface.type == ParameterType.PARAMETER_STRING and interface.string_value != "effort":
+def _value(found: ParameterValue) -> Any:
+    """A string or a list of strings; None: not declared, or of another type."""
+    if found.type == ParameterType.PARAMETER_STRING:
+        return found.string_value
+    if found.type == ParameterType.PARAMETER_STRING_ARRAY:
+        return list(found.string_array_value)
+    return None
+
+
+def _difference(controller: str, told: dict[str, Any] | None, outputs: Sequence[str]) -> str:
+    """Why no torque may go to this controller; empty: it has these joints, and takes efforts."""
+    if told is None:
+        return f"{controller} has no parameters that name its joints; give it some, {UNLESS}"
+    joints, interfaces = told.get("joints"), told.get("interface_name")
+    if joints is None and told.get("joint"):
+        joints, interfaces = [told["joint"]], told.get("interface_names")
+    if not joints:
+        return f"{controller} does not say its joints (parameter joints); set it, {UNLESS}"
+    if joints != list(outputs):
+        what = "order" if sorted(joints) == sorted(outputs) else "joints"
         return (
-            f"{controller} takes {interface.string_value!r}, not torques; set its interface_name "
-            "to effort, or check_controller to false"
+            f"{controller} has other {what}: {listed(joints)} there, {listed(outputs)} here; "
+            f"set joints of this node to those there, {UNLESS}"
+        )
+    if not interfaces:
+        return (
+            f"{controller} does not say what it commands (parameter interface_name); set it to "
+            f"effort, {UNLESS}"
+        )
+    if interfaces not in ("effort", ["effort"]):
+        found = interfaces if isinstance(interfaces, list) else [interfaces]
+        return (
+            f"{controller} takes {listed(map(repr, found))}, not effort alone; set its "
+            f"interface to effort, {UNLESS}"
         )
     return ""

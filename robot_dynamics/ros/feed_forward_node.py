@@ -23,6 +23,7 @@ from ..errors import InputError, listed, one_line, wrong
 from .declared_parameters import declare
 from .diagnostics_topic import LINE, DiagnosticsTopic
 from .feed_forward.controller import FeedForward
+from .feed_forward.limits import unlimited
 from .feed_forward.model import Model, Wish
 from .feed_forward.parameters import Settings
 from .feed_forward.refusal import RefusedError
@@ -70,7 +71,7 @@ class FeedForwardNode(Managed):
         self._changes = RobotChanges(
             self, self._requests, self.controller, self._adopt, self._say, self._warn
         )
-        self._had_a_robot = False
+        self._had_a_robot, self._remark = False, ""
 
         # what comes at the control loop's rate
         self.create_subscription(
@@ -96,7 +97,6 @@ class FeedForwardNode(Managed):
         self._torques = TorqueTopics(
             self,
             self.controller.tally,
-            self._warn,
             check=settings.check_controller,
             **OVERRIDABLE,
             **QUIET_OUT,
@@ -249,6 +249,10 @@ class FeedForwardNode(Managed):
         self._torques.fit(model.outputs, are_joints=model.wish.settings.side == "joint")
         formulation = model.wish.settings.formulation
         self._say(f"{model.name}: {formulation} torques for {listed(model.outputs)}")
+        if (remark := unlimited(model)) != self._remark:
+            self._remark = remark
+            if remark:
+                self._warn(remark)
 
     # Torques
 

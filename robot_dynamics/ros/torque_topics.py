@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,6 @@ class TorqueTopics:
     Args:
         node: theirs.
         tally: is told what is not published.
-        say: takes lines for the log.
         check: compare the names with the controller's?
         options: of the publishers.
     """
@@ -42,7 +41,6 @@ class TorqueTopics:
         self,
         node: Node,
         tally: Tally,
-        say: Callable[[str], None],
         *,
         check: bool,
         **options: Any,
@@ -57,7 +55,7 @@ class TorqueTopics:
             self._matches: Any = rclpy_implementation.EventHandle(
                 self._to_controller.handle, QoSPublisherEventType.RCL_PUBLISHER_MATCHED
             )
-        self._order = ControllerOrder(node, self._to_controller.topic_name, say)
+        self._order = ControllerOrder(node, self._to_controller.topic_name)
         self._commands, self._effort = Float64MultiArray(), JointState()
 
     @property

@@ -14,8 +14,6 @@ import time as steady
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ...errors import ClosureError, RobotDynamicsError
 from ...scalar import Floats
 from . import efforts
@@ -25,7 +23,6 @@ from .joint_states import JointStateReader
 from .law import Law
 from .limits import CommandLimits
 from .model import Model
-from .motion import Desired, Motion
 from .outlet import Outlet, Torques
 from .parameters import Settings
 from .refusal import RefusedError, Tally, no_robot, reason_of

@@ -13,7 +13,7 @@ import numpy as np
 from ...scalar import Floats
 from .base import Base
 from .joint_states import all_finite
-from .limits import check_torques
+from .limits import check_added, check_torques
 from .model import Model
 from .motion import Desired
 from .parameters import Settings
@@ -50,20 +50,25 @@ class Law:
             q, qd = self._wanted(desired, now, settings.max_age)
         self._base.move(model, settings, now)
         torques = model(q, qd, desired.qdd)
-        if settings.max_acceleration and all_finite(torques):
-            check_torques(model, settings.max_acceleration, q, qd, torques)
+        largest = settings.max_acceleration
+        if largest and all_finite(torques):
+            check_torques(model, largest, q, qd, desired.qdd, torques)
         if self._wrenches.on:
             torques = torques + self.pushed(model, settings, q, now)
         if model.feedback is not None:
             n = len(model.joints)
             forces = model.feedback.torques(desired.q, desired.qd, q[:n], qd[:n])
-            torques = torques + model.shared(q, forces)
+            shared = model.shared(q, forces)
+            if largest and model.unlimited.any():
+                added = np.where(model.unlimited, shared, 0.0)
+                check_added(model, largest, q, added, "feedback (p_gains, d_gains)")
+            torques = torques + shared
         self.last_q = q
         return torques
 
     def pushed(self, model: Model, settings: Settings, q: Floats, now: int) -> Floats:
         """What wrenches from outside add to the torques (m,) at q (k,)."""
-        return self._wrenches.torques(model, q, now, settings.max_age)
+        return self._wrenches.torques(model, q, now, settings)
 
     def _wanted(self, desired: Desired, now: int, max_age: float) -> tuple[Floats, Floats]:
         """q, qd (k,): the wanted ones, and the measured ones of the joints besides."""

@@ -8,13 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...errors import listed
 from ...scalar import Floats
 from .model import Model
 from .parameters import Settings
 from .refusal import RefusedError
 
 OVERSHOOT = 1.1
-"""Splines through points at the limit of the rates go a little beyond it"""
+"""Splines through points at the velocity limit go a little beyond it"""
+
+IMPLAUSIBLE = 2.0
+"""times the velocity limit: no valid motion comes near; a sensor that says so is doubted"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +35,9 @@ class CommandLimits:
     @classmethod
     def of(cls, settings: Settings, model: Model) -> CommandLimits:
         """Those of the parameters, and of the description where it has some."""
-        mechanism = model.wish.mechanism
-        rates = np.full(len(model.joints), math.inf)
-        for k, name in enumerate(model.joints):
-            said = mechanism.joint(name).limits
-            if said is not None and said.velocity:
-                rates[k] = said.velocity
         largest = settings.max_acceleration or math.inf
-        return cls(largest, min(settings.lead_in_acceleration, largest), OVERSHOOT * rates)
+        rates = OVERSHOOT * model.rates[: len(model.joints)]
+        return cls(largest, min(settings.lead_in_acceleration, largest), rates)
 
     def check(self, joints: Sequence[str], rates: Floats, accelerations: Floats) -> None:
         """Are these magnitudes (n,) within the limits?
@@ -52,8 +51,8 @@ class CommandLimits:
             raise RefusedError(
                 "too fast",
                 f"{joints[k]!r} would move at {rates[k]:.6g} rad/s (or m/s), expected at most "
-                f"{limit:.6g}: the velocity limit of the description and a tenth; ask for less, "
-                "or mend the description",
+                f"{limit:.6g}, which is 110 % of its velocity limit; command less, or set "
+                "velocity_limits",
             )
         if (accelerations > self.accelerations).any():
             k = int(np.argmax(accelerations > self.accelerations))
@@ -67,31 +66,75 @@ class CommandLimits:
 NO_LIMITS = CommandLimits()
 
 
-def check_torques(model: Model, largest: float, q: Floats, qd: Floats, torques: Floats) -> None:
-    """Are torques (m,) at q, qd (k,) such as the robot takes within its accelerations' limit?
+def check_torques(
+    model: Model, largest: float, q: Floats, qd: Floats, qdd: Floats, torques: Floats
+) -> None:
+    """Are torques (m,) at q, qd (k,) and qdd (n,) such as the robot takes at rates it can have?
 
-    Rates are not commanded where they are measured, and a sensor may tell anything. No torque is
-    beyond what the robot takes at rest, at accelerations of a = `largest` rad/s² or m/s², and at
-    rates of √a: at these a lever's end accelerates as much.
+    Accelerations were checked when they were commanded; measured rates may be anything. Where one
+    is s > 1 times the fastest, the torques of inertia, g + D q̈, are taken as they are, those that
+    are quadratic in the rates at rates of q̇ / s, and friction at q̇ / s with as much on top as the
+    robot takes at accelerations of `largest` rad/s² or m/s². The fastest is twice the velocity
+    limit, or √largest where there is none: at these rates a lever's end accelerates as much.
 
     Raises:
         RefusedError: they are beyond that.
     """
-    fastest = math.sqrt(largest)
-    # at such rates, and with accelerations that were checked, they are
+    fastest = model.fastest(IMPLAUSIBLE, largest)
     if not (np.abs(qd) > fastest).any():
         return
     n, still = len(model.joints), np.zeros_like(qd)
-    rest = model(q, still, np.zeros(n))
-    bound = np.abs(model(q, np.clip(qd, -fastest, fastest), np.zeros(n)))
-    for unit in np.eye(n):
-        bound = bound + np.abs(model(q, still, largest * unit) - rest)
+    zero = np.zeros(n)
+    with np.errstate(all="ignore"):
+        s = float((np.abs(qd) / fastest).max())
+        rest = model(q, still, zero)
+        units = [np.abs(model(q, still, largest * unit) - rest) for unit in np.eye(n)]
+        inertia = sum((unit * abs(a) / largest for unit, a in zip(units, qdd, strict=True)), 0.0)
+        forth, back = model(q, qd, zero) - rest, model(q, -qd, zero) - rest
+        quadratic, friction = np.abs(forth + back) / 2, np.abs(forth - back) / 2
+        bound = np.abs(rest) + inertia + quadratic / s**2
+        bound = bound + np.minimum(friction, friction / s + sum(units))
     if not (np.abs(torques) <= bound).all():
         k = int(np.argmax(~(np.abs(torques) <= bound)))
-        j = int(np.argmax(np.abs(qd)))
+        j = int(np.argmax(np.abs(qd) / fastest))
         raise RefusedError(
             "beyond the robot",
-            f"torque of {model.outputs[k]!r} would be {torques[k]:.6g} with {model.read[j]!r} at "
-            f"{qd[j]:.6g} rad/s (or m/s), expected at most {bound[k]:.6g}, which the robot takes "
-            f"at max_acceleration = {largest:g} and at rates of {fastest:.3g}",
+            f"torque of {model.outputs[k]!r} would be {torques[k]:.6g} with {model.read[j]!r} "
+            f"measured at {qd[j]:.6g} rad/s (or m/s), expected at most {bound[k]:.6g}, with rates "
+            f"up to {fastest[j]:.3g}; check the sensor, or set velocity_limits",
         )
+
+
+def check_added(model: Model, largest: float, q: Floats, added: Floats, what: str) -> None:
+    """Is what comes on top of the model's torques (m,) no more than the robot takes at q (k,), at
+    rest and at accelerations of `largest` rad/s² or m/s²?
+
+    Raises:
+        RefusedError: it is more.
+    """
+    bound = model.reach(q, largest)
+    if not (np.abs(added) <= bound).all():
+        k = int(np.argmax(~(np.abs(added) <= bound)))
+        raise RefusedError(
+            "beyond the robot",
+            f"{what} would add {added[k]:.6g} N·m (or N) to the torque of {model.outputs[k]!r}, "
+            f"expected at most {bound[k]:.6g}: what it takes at rest and at max_acceleration = "
+            f"{largest:g}",
+        )
+
+
+def unlimited(model: Model) -> str:
+    """A warning about torques without an effort limit; empty: all have one, or were given one."""
+    settings = model.wish.settings
+    names = [name for name, free in zip(model.outputs, model.unlimited, strict=True) if free]
+    if not names or settings.effort_limits:
+        return ""
+    largest = settings.max_acceleration
+    bound = "nothing bounds their torques (max_acceleration is 0)"
+    if largest:
+        reach = dict(zip(model.outputs, model.reach(model.home, largest), strict=True))
+        bound = (
+            f"their torques are bounded by max_acceleration = {largest:g} alone, at home to "
+            f"{listed(f'{reach[name]:.3g}' for name in names)} N·m (or N)"
+        )
+    return f"no effort limit is known for {listed(names)}: {bound}; set effort_limits"

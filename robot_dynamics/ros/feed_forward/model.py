@@ -81,6 +81,9 @@ class Model:
         base: how it moves now, where that is so; None: nobody knows.
         limits: (m,) largest magnitudes of the torques: `effort_limits`, else the description's;
             infinity where nothing is known.
+        unlimited: (m,) where nothing is known.
+        rates: (k,) largest magnitudes of the rates of `read`: `velocity_limits`, else the
+            description's; infinity where nothing is known.
 
     Raises:
         InputError: the settings name joints that the robot does not have, or not in this way.
@@ -109,6 +112,10 @@ class Model:
         self.joints, self.outputs, self.limits = self._fitted(settings)
         besides = (name for name in names if name not in self.joints and name not in locked)
         self.read = (*self.joints, *besides)
+        self.unlimited = np.isinf(self.limits)
+        self._rates = self._rate_limits(settings)
+        self.rates = np.where(np.isnan(self._rates), math.inf, self._rates)
+        self._fastest = (0.0, self.rates)
         self.periodic = np.array(
             [mechanism.joint(name).type == "continuous" for name in self.joints], dtype=bool
         )
@@ -263,6 +270,18 @@ class Model:
             raise wrong(InputError, gains, value, "none: they are of joints; set side to joint")
         none = np.zeros(len(self.joints))
         return Feedback(none if p is None else p, none if d is None else d, self.periodic)
+
+    def _rate_limits(self, settings: Settings) -> Floats:
+        """(k,) rad/s or m/s; NaN where nothing is known."""
+        rates = np.full(len(self.read), math.nan)
+        for k, name in enumerate(self.read):
+            said = self.wish.mechanism.joint(name).limits
+            if said is not None and said.velocity:
+                rates[k] = said.velocity
+        stated = _one_each("velocity_limits", settings.velocity_limits, self.joints)
+        if stated is not None:
+            rates[: len(stated)] = stated
+        return rates
 
     def _described_limits(self, joints: tuple[str, ...]) -> Floats:
         """(m,) largest magnitudes of the torques of `joints`, or of the motors, by the description.
@@ -445,6 +464,43 @@ class Model:
     def at_rest(self, q: Floats) -> Floats:
         """Torques (m,) that carry the robot where it is: of the chosen terms, gravity alone."""
         return self(q, np.zeros_like(q), np.zeros(len(self.joints)))
+
+    def fastest(self, times: float, acceleration: float) -> Floats:
+        """(k,) rates of `read` that are believed: so many times their limits, or √acceleration."""
+        if self._fastest[0] != acceleration:
+            unknown = np.isnan(self._rates)
+            rates = np.where(unknown, math.sqrt(acceleration), times * self._rates)
+            self._fastest = (acceleration, rates)
+        return self._fastest[1]
+
+    def reach(self, q: Floats, acceleration: float) -> Floats:
+        """Torques (m,) that robot and payload take at most at q (k,), at rest and at accelerations
+        of `acceleration` rad/s² or m/s², whatever the chosen terms (rotors where these have them);
+        infinity where they take none.
+
+        Raises:
+            RobotDynamicsError: the mechanism cannot have this state.
+        """
+        self._q[self._read] = q
+        # |g| + |D| q̈
+        D = np.abs(self.dynamics.mass_matrix(self._q)[:, self._driven])
+        forces = np.abs(self.dynamics.gravity(self._q)) + D.sum(axis=1) * acceleration
+        if self._to_motors is not None:
+            torques = forces @ np.abs(self._to_motors)
+        elif self.followers is not None:
+            S = self._closed.on_motors(self._closed.configuration(self._q))
+            torques = (np.abs(S) @ forces)[self._out]
+        else:
+            torques = forces[self._out]
+        return np.where(torques > 0, torques, math.inf)
+
+    @property
+    def home(self) -> Floats:
+        """q (k,) of `read`: the description's home, or zero."""
+        closed = self.dynamics.closed
+        if closed is not None:
+            return np.asarray(closed.home.q_r[: len(self._q)][self._read])
+        return np.zeros(len(self.read))
 
 
 def _kinematics(mechanism: Mechanism) -> tuple[object, ...]:

@@ -373,6 +373,15 @@ PARAMETERS = (
         minimum=0.0,
     ),
     Parameter(
+        "velocity_limits",
+        "double_array",
+        (),
+        "rad/s or m/s",
+        "rates that a command may ask for, in the order of the joints; measured ones beyond twice "
+        "this are not believed; not set: the description's <limit velocity> where it has one",
+        minimum=1e-9,
+    ),
+    Parameter(
         "slew_limits",
         "double_array",
         (),
@@ -440,8 +449,8 @@ PARAMETERS = (
         "bool",
         True,
         "",
-        "no torques go to a controller whose parameters name other joints, another order, or "
-        "another interface than effort",
+        "torques go only to a controller whose parameters name the same joints in the same order, "
+        "and effort as its interface",
         read_only=True,
     ),
     Parameter(
@@ -497,6 +506,7 @@ class Settings:
     max_acceleration: float
     lead_in_acceleration: float
     effort_limits: tuple[float, ...]
+    velocity_limits: tuple[float, ...]
     slew_limits: tuple[float, ...]
     ramp_time: float
     p_gains: tuple[float, ...]

@@ -10,7 +10,9 @@ import numpy as np
 from ...errors import listed, shown
 from ...mechanism import Mechanism
 from ...scalar import Floats
+from .limits import check_added
 from .model import Model
+from .parameters import Settings
 from .payload import check_link
 from .refusal import RefusedError, Tally
 from .stamps import SECOND, Stamps, stamped
@@ -55,6 +57,7 @@ class Wrenches:
         self.on: dict[str, Wrench] = {}
         self._tally = tally
         self._stamps: dict[str, Stamps] = {}
+        self._unchecked: set[str] = set()
 
     def take(self, message: Any, mechanism: Mechanism, now: int, max_age: float) -> str:
         """Take a message's wrench in place of the one before; a zero one takes that away.
@@ -74,6 +77,7 @@ class Wrenches:
         check_link(link, mechanism)
         stamps = self._stamps.setdefault(link, Stamps())
         time = stamps.checked(stamped(message.header), now, max_age)
+        self._unchecked.add(link)
         if not value.any():
             self.on.pop(link, None)
         elif link not in self.on and len(self.on) >= MOST_LINKS:
@@ -83,18 +87,34 @@ class Wrenches:
                 "more; take one away by a wrench of zero",
             )
         else:
-            self.on[link] = Wrench(value, time)
+            # a stamp ahead must not keep it alive
+            self.on[link] = Wrench(value, min(time, now) if now else time)
         stamps.accept(time, now)
         return link
 
-    def torques(self, model: Model, q: Floats, now: int, max_age: float) -> Floats:
+    def torques(self, model: Model, q: Floats, now: int, settings: Settings) -> Floats:
         """What they add to the torques (m,) at q (k,) of the model; see `Model.taken_by`.
+
+        A wrench that no joint could stand against is dropped, with a line.
 
         Raises:
             RobotDynamicsError: the mechanism cannot have this state.
         """
-        self.drop_old(now, max_age)
+        self.drop_old(now, settings.max_age)
+        for link in self._unchecked & model.wish.pushed if self._unchecked else ():
+            self._unchecked.discard(link)
+            if settings.max_acceleration and link in self.on:
+                self._check(link, model, q, settings.max_acceleration)
         return model.taken_by({link: wrench.value for link, wrench in self.on.items()}, q)
+
+    def _check(self, link: str, model: Model, q: Floats, largest: float) -> None:
+        with np.errstate(all="ignore"):
+            added = model.taken_by({link: self.on[link].value}, q)
+        try:
+            check_added(model, largest, q, added, f"the wrench on {shown(link)}")
+        except RefusedError as error:
+            del self.on[link]
+            self._tally.refuse("wrench", error)
 
     def drop_old(self, now: int, max_age: float) -> None:
         """Drop what is older than max_age, s; 0: nothing is."""
