@@ -76,27 +76,35 @@ def test_any_signal_and_more_of_them_end_it_with_a_torque_at_rest_and_code_0(nam
 
 
 LISTENER = """
-import sys, rclpy
+import sys, rclpy, rclpy.qos
 from std_msgs.msg import Float64MultiArray
 rclpy.init()
 node = rclpy.create_node("listener")
+qos = rclpy.qos.QoSProfile(depth=10, reliability=rclpy.qos.ReliabilityPolicy[sys.argv[1]])
 listen = lambda message: print(*message.data, flush=True)
-node.create_subscription(Float64MultiArray, "/feed_forward/commands", listen, 10)
+node.create_subscription(Float64MultiArray, "/feed_forward/commands", listen, qos)
 rclpy.spin(node)
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
-def test_a_controller_that_is_held_up_gets_the_last_torques_too(tmp_path):
+@pytest.mark.parametrize(("reliability", "held_up"), [("RELIABLE", 0.3), ("BEST_EFFORT", 2.5)])
+@pytest.mark.parametrize("before", [0.0, 0.2])
+def test_a_controller_that_is_held_up_gets_the_last_torques_too(
+    tmp_path, reliability, held_up, before
+):
     heard = tmp_path / "heard"
 
     def last() -> list[float]:
         lines = heard.read_text().splitlines()
         return [float(each) for each in lines[-1].split()] if lines else []
 
-    with cartesian() as partner, heard.open("w") as out:
+    # long enough for a node that does not stay to be gone
+    with cartesian(farewell_time=4.0) as partner, heard.open("w") as out:
         environment = {**ENVIRONMENT, "ROS_DOMAIN_ID": str(partner.domain)}
-        listener = subprocess.Popen([sys.executable, "-c", LISTENER], env=environment, stdout=out)
+        listener = subprocess.Popen(
+            [sys.executable, "-c", LISTENER, reliability], env=environment, stdout=out
+        )
         try:
             partner.until(
                 lambda: partner.node.count_subscribers("/feed_forward/commands") == 2, "a listener"
@@ -107,8 +115,11 @@ def test_a_controller_that_is_held_up_gets_the_last_torques_too(tmp_path):
                 meanwhile=lambda: set_in_motion(partner),
             )
             listener.send_signal(signal.SIGSTOP)
+            if before:  # they are at rest already when the node ends
+                partner.set_parameters(max_age=0.1)
+                time.sleep(before)
             partner.process.send_signal(signal.SIGTERM)
-            time.sleep(0.3)
+            time.sleep(held_up)
             listener.send_signal(signal.SIGCONT)
             assert partner.process.wait(PATIENCE) == 0
             partner.until(lambda: is_close(last(), REST), "the last word", ended=True)

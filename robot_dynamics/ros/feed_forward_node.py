@@ -323,12 +323,9 @@ class FeedForwardNode(Managed):
     def farewell(self) -> None:
         """The last torques, which the controllers downstream keep: until they have them, the node
         stays."""
-        torques = self.controller.farewell(self._now())
-        if torques is None:
-            return
-        self._torques.publish(torques)
+        self._torques.publish(self.controller.farewell(self._now()))
         # what is under way is lost where its publisher is gone
-        for topic in self._torques.unacknowledged():
+        for topic in self._torques.stay(self.controller.settings.farewell_time):
             self._warn(f"{topic}: the last torques were not acknowledged; older ones may be held")
 
     def _patience(self) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +12,7 @@ from rclpy.duration import Duration
 from rclpy.event_handler import QoSPublisherEventType
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -24,7 +26,10 @@ NEWEST = QoSProfile(depth=1)
 """Torques: an old one is of no use"""
 
 DELIVERY = 1.0
-"""s that the end waits for a reliable subscriber to have the last torques"""
+"""s that the end waits for reliable subscribers to acknowledge the last torques"""
+
+REPETITION = 0.02
+"""s between two repetitions of the last torques, for subscribers that acknowledge nothing"""
 
 
 class TorqueTopics:
@@ -45,7 +50,7 @@ class TorqueTopics:
         check: bool,
         **options: Any,
     ):
-        self._tally, self._check = tally, check
+        self._node, self._tally, self._check = node, tally, check
         self._to_controller = node.create_publisher(
             Float64MultiArray, "~/commands", NEWEST, **options
         )
@@ -57,6 +62,7 @@ class TorqueTopics:
             )
         self._order = ControllerOrder(node, self._to_controller.topic_name)
         self._commands, self._effort = Float64MultiArray(), JointState()
+        self._at = -math.inf
 
     @property
     def blocked(self) -> str:
@@ -84,6 +90,7 @@ class TorqueTopics:
         # who comes this moment was not seen
         if subscribers.now:
             self._to_controller.publish(self._commands)
+        self._at = time.monotonic()
         stamp = self._effort.header.stamp
         stamp.sec, stamp.nanosec = divmod(torques.time, SECOND)
         self._named.publish(self._effort)
@@ -106,10 +113,33 @@ class TorqueTopics:
             status: Any = self._matches.take_event()
         return Subscribers(status.current_count, status.total_count)
 
-    def unacknowledged(self) -> list[str]:
-        """Wait for the subscribers to have the last ones; the topics where one has not."""
+    def stay(self, seconds: float) -> list[str]:
+        """Stay until the subscribers have the last torques, if these went out a moment ago.
+
+        Reliable ones acknowledge. For best-effort ones, as ros2_control's effort controllers are
+        over Fast DDS, they are repeated: who is held up finds nothing of a publisher that is gone.
+
+        Args:
+            seconds: that best-effort ones get.
+
+        Returns:
+            the topics where a reliable one has not acknowledged them.
+        """
+        age = time.monotonic() - self._at
+        end = self._at + seconds
+        while time.monotonic() < end and self._has_a_best_effort_subscriber():
+            self._order.sees(self._subscribers())
+            if not self._order.problem:
+                self._to_controller.publish(self._commands)
+            time.sleep(REPETITION)
+        if age > DELIVERY:
+            return []
         return [
             publisher.topic_name
             for publisher in (self._to_controller, self._named)
             if not publisher.wait_for_all_acked(Duration(seconds=DELIVERY))
         ]
+
+    def _has_a_best_effort_subscriber(self) -> bool:
+        found = self._node.get_subscriptions_info_by_topic(self._to_controller.topic_name)
+        return any(each.qos_profile.reliability != ReliabilityPolicy.RELIABLE for each in found)

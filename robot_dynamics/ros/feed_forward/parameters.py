@@ -332,6 +332,17 @@ PARAMETERS = (
         at_once=True,
     ),
     Parameter(
+        "farewell_time",
+        "double",
+        0.7,
+        "s",
+        "how long the node repeats its last torques when it ends, where a subscriber is best "
+        "effort and acknowledges nothing; 0: once",
+        minimum=0.0,
+        maximum=4.0,
+        at_once=True,
+    ),
+    Parameter(
         "lookahead",
         "double",
         0.0,
@@ -502,6 +513,7 @@ class Settings:
     command_timeout: float
     on_timeout: str
     max_age: float
+    farewell_time: float
     lookahead: float
     max_acceleration: float
     lead_in_acceleration: float
