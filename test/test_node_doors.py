@@ -131,6 +131,7 @@ def test_what_no_model_is_built_from_is_what_no_model_reads():
         "command_timeout",
         "on_timeout",
         "ramp_time",
+        "farewell_time",
         "missing_velocities",
         "derivative_filter",
         "merge_states",
