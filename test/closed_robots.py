@@ -347,6 +347,52 @@ def welded_four_bar(seed: int) -> dict:
     return closed_at_home(robot, [("ground", "foot", "fixed")])
 
 
+def palletiser(home: dict) -> dict:
+    """An arm and a crank that drive a forearm by a parallelogram; two more keep the tool level."""
+    reach, short, back = 0.8, 0.25, 0.2
+
+    def link(name: str, parent: str, joint: str, at: tuple, length: float, mass: float) -> dict:
+        # in the plane of x and z of the base
+        turn = {"rpy": [np.pi / 2, 0.0, 0.0]} if parent == "base" else {}
+        return {
+            "name": name,
+            "parent": parent,
+            "origin": {"xyz": [*at, 0.0], **turn},
+            "joint": revolute(joint),
+            "mass": mass,
+            "center_of_mass": [length / 2, 0.02, 0.0],
+            "inertia": robots.tensor(np.diag([1e-3, mass * length**2 / 12, mass * length**2 / 12])),
+        }
+
+    def end(link: str, x: float, y: float = 0.0) -> dict:
+        return {"link": link, "xyz": [x, y, 0.0]}
+
+    def hinge(name: str, one: dict, other: dict) -> dict:
+        return {"name": name, "type": "revolute", "predecessor": one, "successor": other}
+
+    return {
+        "robot": "palletiser",
+        "links": [
+            link("upper", "base", "arm", (0.0, 0.0), reach, 20.0),
+            link("crank_link", "base", "crank", (0.0, 0.0), short, 6.0),
+            link("rod", "crank_link", "rod_foot", (short, 0.0), reach, 4.0),
+            link("forearm", "upper", "elbow", (reach, 0.0), 1.0, 12.0),
+            link("level_rod", "base", "level_foot", (-back, 0.0), reach, 3.0),
+            link("triangle", "upper", "triangle_pivot", (reach, 0.0), back, 2.0),
+            link("upper_rod", "triangle", "upper_foot", (0.0, back), 1.0, 2.0),
+            link("tool", "forearm", "wrist", (1.0, 0.0), 0.1, 5.0),
+        ],
+        "loops": [
+            hinge("crank_loop", end("rod", reach), end("forearm", -short)),
+            hinge("level_loop", end("level_rod", reach), end("triangle", -back)),
+            hinge("tool_loop", end("upper_rod", 1.0), end("tool", 0.0, back)),
+        ],
+        "actuated": ["arm", "crank"],
+        "platform": "tool",
+        "home": home,
+    }
+
+
 def two_links(A: np.ndarray, C: np.ndarray, L: float, l: float) -> tuple[float, float]:
     """(q_a, q_p) with the elbow to the right of the way from A to C."""
     way = np.asarray(C) - A

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
+
 import closed_robots
 import numpy as np
 import pytest
 import yaml
-from robots import CONFIG
+from robots import CONFIG, relative
 
 import robot_dynamics as rd
 from robot_dynamics.app.closing_home import close
+from robot_dynamics.app.report import survey
 from robot_dynamics.closure import ClosureSolver, LoopGeometry, assembly_modes
 from robot_dynamics.description.yaml_home import with_home
 from robot_dynamics.errors import ClosureWarning
@@ -39,9 +43,29 @@ def test_home_is_replaced_and_nothing_else(home, after):
     assert ("# behind" in made) == ("# behind" in text)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("home:  # rough\n  a: 1   # the arm\n  b: 2\n# end\n",
+         "home:  # rough\n  a: 0.1   # the arm\n  b: 2\n  c: -3.0\n# end\n"),
+        ("home: {a: 1, b: 2}  # rough\nx: 1", "home: {a: 0.1, b: 2, c: -3.0}  # rough\nx: 1"),
+        ("home: {a: 1,  # one\n       b: 2,\n}\n",
+         "home: {a: 0.1,  # one\n       b: 2, c: -3.0,\n}\n"),
+        ("home: {}  # none\n", "home: {a: 0.1, b: 2.0, c: -3.0}  # none\n"),
+        ("home:  # none\nx: 1\n", "home:  # none\n  a: 0.1\n  b: 2.0\n  c: -3.0\nx: 1\n"),
+        ("home:", "home:\n  a: 0.1\n  b: 2.0\n  c: -3.0"),
+        ("home:\n    a: 0.10\n    # between\n    c: -3\n    b: 9",
+         "home:\n    a: 0.10\n    # between\n    c: -3\n    b: 2.0"),
+        ("x: 1\n# end", "x: 1\n# end\nhome:\n  a: 0.1\n  b: 2.0\n  c: -3.0\n"),
+    ],
+)  # fmt: skip
+def test_comments_stay_on_their_lines(before, after):
+    assert with_home(before, {"a": 0.1, "b": 2.0, "c": -3.0}, "x.yaml") == after
+
+
 def test_an_anchored_home_is_left_alone():
     text = "home: &h {a: 1}\nlocked: *h\n"
-    with pytest.raises(rd.DescriptionError, match=r"x\.yaml: home: it can't be replaced"):
+    with pytest.raises(rd.DescriptionError, match=r"x\.yaml: home: it can't be changed"):
         with_home(text, {"a": 2.0}, "x.yaml")
 
 
@@ -99,3 +123,132 @@ def test_what_can_not_be_closed_or_written_is_named(tmp_path):
             close(str(copy), **arguments)
     with pytest.raises(rd.RobotDynamicsError, match="no loops"):
         close(str(CONFIG / "polar.yaml"))
+
+
+# --- which of many assembly modes is meant ----------------------------------------------------
+
+MOTORS = {"arm": 1.2, "crank": 2.9}
+REAL = {
+    # every rod is parallel to its arm
+    "rod_foot": MOTORS["arm"] - MOTORS["crank"],
+    "elbow": MOTORS["crank"] - np.pi - MOTORS["arm"],
+    "level_foot": MOTORS["arm"],
+    "triangle_pivot": -MOTORS["arm"],
+    "upper_foot": MOTORS["crank"] - np.pi,
+    "wrist": np.pi - MOTORS["crank"],
+}
+
+
+def written(tmp_path, **more):
+    return str(written_robot(tmp_path, closed_robots.palletiser(dict(MOTORS)) | more))
+
+
+def written_robot(tmp_path, robot):
+    file = tmp_path / "palletiser.yaml"
+    file.write_text(yaml.safe_dump(robot))
+    return file
+
+
+def is_real(home) -> bool:
+    return all(abs(np.sin((home[name] - REAL[name]) / 2)) < 1e-6 for name in REAL)
+
+
+def test_every_way_to_assemble_three_parallelograms_is_told_with_where_it_puts_the_tool(tmp_path):
+    """Each parallelogram may be crossed: two to the third."""
+    result = close(written(tmp_path), picture=str(tmp_path / "modes.svg"))
+    modes = result["assembly_modes"]
+    assert len(modes) == 8
+    assert sum(is_real(mode["home"]) for mode in modes) == 1
+    rows = [
+        line for line in result["text"].splitlines() if line.lstrip()[:2] in f"{'1.2.3.4.5.6.7.8.'}"
+    ]
+    assert [row.split(".")[0].strip() for row in rows] == list("12345678")
+    # home says the motors alone: nothing tells the modes apart
+    assert len(result["warnings"]) == 1
+    assert "modes 1, 2, 3, 4, 5, 6, 7, 8 are as near" in result["warnings"][0]
+    robot = closed_robots.palletiser({})
+    model, _ = closed_robots.robots.dh_to_pinocchio(robot, rotors=False)
+    for mode in modes:
+        places = closed_robots.frames(model, mode["home"])
+        for link in ("tool", "rod", "upper_rod", "level_rod"):
+            assert np.array(mode["poses"][link]) == pytest.approx(
+                places[link].homogeneous, abs=1e-9
+            )
+    assert "<svg" in (tmp_path / "modes.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    "near",
+    [
+        {"elbow": REAL["elbow"] + 0.3, "level_foot": 1.0, "wrist": 0.0},
+        {"elbow": REAL["elbow"] + 2 * np.pi, "triangle_pivot": -1.0, "upper_foot": 0.1},
+        {"level_rod": {"xyz": [-0.2, 0, 0]}, "rod_foot": -1.5, "triangle": {"xyz": [0.29, 0, 0.75],
+         "rpy": [np.pi / 2, 0, 0]}, "tool": {"xyz": [1.2, 0.1, 0.5], "rpy": [np.pi / 2, 0, 0.2]}},
+    ],
+)  # fmt: skip
+def test_near_says_which_mode_is_meant(near, tmp_path):
+    file = written(tmp_path, near=near)
+    result = close(file, out=file)
+    assert result["warnings"] == []
+    assert is_real(result["home"])
+    mechanism = rd.load(file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chain = closed_robots.ClosedChain(mechanism)
+    # its torques are those of Pinocchio's cut tree there
+    robot = closed_robots.palletiser(dict(mechanism.home))
+    oracle = closed_robots.Oracle(robot, chain.coordinate_names, 2)
+    q, qd, qdd = chain.home.q_a + 0.05, np.array([0.4, -0.7]), np.array([-2.0, 3.0])
+    expected = oracle.torques(chain.forward(q).q_r, qd, qdd)
+    assert relative(chain(q, qd, qdd), expected) < 1e-9
+
+
+def test_near_that_fits_several_modes_is_said(tmp_path):
+    """Where the tool is does not tell how the parallelograms behind it are."""
+    result = close(written(tmp_path, near={"elbow": REAL["elbow"]}))
+    (words,) = result["warnings"]
+    assert words.startswith("near: modes 1, 2, 3, 4 fit it about as well")
+
+
+def test_a_home_far_from_near_is_warned_of(tmp_path):
+    file = written(tmp_path)
+    modes = close(file)["assembly_modes"]
+    crossed = next(mode["home"] for mode in modes if not is_real(mode["home"]))
+    robot = closed_robots.palletiser(crossed) | {
+        "near": {k: REAL[k] for k in ("elbow", "wrist", "level_foot")}
+    }
+    with pytest.warns(ClosureWarning, match="palletiser.*home: it is .* from what `near` says"):
+        closed_robots.ClosedChain(rd.load(written_robot(tmp_path, robot)))
+    assert any("what `near` says" in words for words in survey(file)[1]["warnings"])
+    # a rough home that is closed by a search is closed there
+    rough = {**crossed, **{name: value + 0.2 for name, value in REAL.items()}}
+    robot["home"] = rough
+    with pytest.warns(ClosureWarning, match="closed by a search"):
+        chain = closed_robots.ClosedChain(rd.load(written_robot(tmp_path, robot)))
+    assert is_real(dict(zip(chain.coordinate_names, chain.home.q_r, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("near", "words"),
+    [
+        ({"elbo": 1.0}, "near: found 'elbo'"),
+        ({"elbow": "x"}, r"near\.elbow: found 'x'"),
+        ({"elbow": {"xyz": [0, 0, 0]}}, "near: link"),
+        ({"tool": {"rpy": [0, 0, 0]}}, r"near\.tool: .*xyz"),
+        ({"tool": {"xyz": [0, 0]}}, r"near\.tool\.xyz"),
+        ({"tool": {"xyz": [0, 0, 0], "at": 1}}, r"near\.tool.*unknown key"),
+        ([1.0], "near: found"),
+    ],
+)
+def test_near_is_validated(near, words, tmp_path):
+    with pytest.raises(rd.DescriptionError, match=words):
+        rd.load(written(tmp_path, near=near))
+
+
+def test_check_says_that_there_are_other_modes_unless_near_does(tmp_path):
+    file = written(tmp_path)
+    close(file, out=file, mode=1)
+    home = yaml.safe_load(Path(file).read_text())["home"]
+    assert any("one of 8 assembly modes" in note for note in survey(file)[1]["notes"])
+    with_near = written_robot(tmp_path, closed_robots.palletiser(home) | {"near": home})
+    assert not any("assembly modes" in note for note in survey(str(with_near))[1]["notes"])

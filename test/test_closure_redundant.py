@@ -434,3 +434,55 @@ def test_readings_that_agree_are_answered_whatever_was_read_before(name, off):
                 chain(q + share * wrong, qd, qdd)
         fresh.reset()
         assert relative(chain(q, qd, qdd), fresh(q, qd, qdd)) < 1e-9
+
+
+@pytest.mark.parametrize("name", ["delta", "gough_stewart", "rrr"])
+def test_a_body_on_any_link_makes_the_model_that_is_built_with_it(name, tmp_path):
+    """Bodies don't decide what kind of joint a closure is, and none is lost, whenever it comes."""
+    robot = closed_robots.shipped(name)
+    # something that the platform carries by a joint with a motor
+    robot["links"].append(
+        {
+            "name": "jaw",
+            "parent": "platform",
+            "joint": {"name": "jaw", "type": "revolute"},
+            "a": 0.1,
+        }
+    )
+    robot["actuated"] = [*robot["actuated"], "jaw"]
+    robot["home"]["jaw"] = 0.2
+    mechanism = closed_robots.load(robot, tmp_path)
+    body = rd.Inertial(2.0, np.array([0.01, 0.02, 0.03]), np.diag([0.02, 0.03, 0.04]))
+
+    def made(of: Mechanism, sensed: bool) -> rd.InverseDynamics:
+        return rd.InverseDynamics(of, sensed=sensed, backend="python")
+
+    dynamics, active = made(mechanism, True), made(mechanism, False)
+    k = len(dynamics.joint_names)
+    rng = np.random.default_rng(7)
+    agreeing = dynamics.closed.home.q_r[:k]
+    q = agreeing + rng.uniform(-OFF, OFF, k) * dynamics.closed.solver.scale[:k]
+    qd, qdd = rng.uniform(-1, 1, (2, k))
+    # the middle link of a universal joint among them
+    for link in mechanism.links:
+        if link.name not in (*mechanism.path("platform")[:4], "jaw"):
+            continue
+        dynamics.set_payload(link.name, body)
+        active.set_payload(link.name, body)
+        loaded = replace(link, inertial=link.inertial + body)
+        links = tuple(loaded if each is link else each for each in mechanism.links)
+        built = made(replace(mechanism, links=links), True)
+        forces, expected = (each.constraint_forces(q, qd, qdd) for each in (dynamics, built))
+        assert forces.rows == expected.rows
+        assert relative(forces.multipliers, expected.multipliers) < SAME
+        assert relative(dynamics.mass_matrix(q), built.mass_matrix(q)) < SAME
+        assert relative(dynamics(q, qd, qdd), built(q, qd, qdd)) < SAME
+        # where the readings agree it is the model without sensors
+        G = active.gravity(active.closed.home.q_a)
+        assert relative(dynamics.gravity(agreeing), G) < SAME
+        for one in (dynamics, built):
+            one.set_friction(mechanism.joint_names[0], 0.3, 0.1)
+        assert relative(dynamics(q, qd, qdd), built(q, qd, qdd)) < SAME
+        for one in (dynamics, active):
+            one.set_payload(link.name, None)
+            one.set_friction(mechanism.joint_names[0], 0.0, 0.0)

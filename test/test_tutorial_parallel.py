@@ -14,6 +14,7 @@ import yaml
 from robots import CONFIG
 
 import robot_dynamics as rd
+from robot_dynamics.app.closing_home import close
 
 TUTORIAL = (CONFIG.parent / "docs" / "tutorial_parallel.md").read_text()
 
@@ -92,3 +93,16 @@ def test_the_tutorials_torque_is_that_of_python_and_of_the_work_that_is_done(fol
     h = 1e-5
     lifted = (dynamics.potential_energy([0.5 + h]) - dynamics.potential_energy([0.5 - h])) / (2 * h)
     assert np.allclose(dynamics.gravity([0.5]), lifted, atol=1e-8)
+
+
+def test_near_as_it_is_printed_means_the_mode_that_is_written(folder):
+    place, _ = folder
+    (near,) = (yaml.safe_load(block) for block in blocks("yaml")[1:] if "near" in block)
+    for meant in (near["near"], {"cut_rocker": {"xyz": [0.6, 0, -0.1]}}):
+        robot = {**yaml.safe_load(blocks("yaml")[0]), "near": meant}
+        file = place / "near.yaml"
+        file.write_text(yaml.safe_dump(robot))
+        result = close(str(file))
+        assert result["warnings"] == []
+        written = yaml.safe_load((place / "linkage.yaml").read_text())["home"]
+        assert result["home"] == pytest.approx(written, abs=1e-9)

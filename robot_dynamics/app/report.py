@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..closure import assembly_modes, prepared
+from ..closure import ClosureSolver, assembly_modes, prepared
 from ..description import load
 from ..description.check import body, nearest_possible
 from ..description.files import find, read_text
@@ -17,8 +17,7 @@ from ..description.yaml_text import plain
 from ..errors import DescriptionError, listed
 from ..mechanism import Inertial, Limits, Link, Mechanism
 from .agreement import agreement
-from .closing_home import MOST_SHOWN as MOST_MODES
-from .closing_home import listing
+from .closing_home import listing, modes_table
 from .compare import coordinates
 from .oddities import notes, oddities
 from .tables import table
@@ -52,7 +51,7 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
     if mechanism.loops:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            mechanism, _ = prepared(mechanism)
+            mechanism, solver = prepared(mechanism)
         mended = [str(each.message) for each in caught]
     for complaint in (*mended, *oddities(mechanism, source)):
         if strict:
@@ -91,8 +90,15 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
         "loops": [loop.name for loop in mechanism.loops],
     }
     if mechanism.loops:
-        result["closure"] = closure(mechanism)
-        result["assembly_modes"] = listing(assembly_modes(mechanism))
+        result["closure"] = closure(solver)
+        modes = assembly_modes(mechanism)
+        result["assembly_modes"] = listing(mechanism, modes)
+        if len(modes) > 1 and not mechanism.near:
+            result["notes"].append(
+                f"home is one of {len(modes)} assembly modes with the motors there: is it the one "
+                "that was built? `robot_dynamics close FILE --picture modes.png` draws them, and "
+                "`near` in the description says which is meant"
+            )
         result["degrees_of_freedom"] = result["closure"]["degrees_of_freedom"]
     return mechanism, result
 
@@ -113,13 +119,8 @@ def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionErro
     return DescriptionError(f"{error}; {listed(told)}", name=error.name, value=error.value)
 
 
-def closure(mechanism: Mechanism) -> dict[str, Any]:
-    """A closed mechanism at home: degrees of freedom, closure residual, condition number.
-
-    Raises:
-        DescriptionError, ClosureError: it can't be closed or held; see `closure.geometry.mobility`.
-    """
-    _, solver = prepared(mechanism)
+def closure(solver: ClosureSolver) -> dict[str, Any]:
+    """A closed mechanism at home: degrees of freedom, closure residual, condition number."""
     found, rows = solver.mobility, solver.geometry.constraints.rows
     return {
         "degrees_of_freedom": found.degrees_of_freedom,
@@ -225,7 +226,8 @@ def text(result: dict[str, Any]) -> str:
             f"redundant rows left out: {listed(closed['redundant_rows'])}",
             f"home misses closing by {closed['miss_at_home']:.2g}, condition number "
             f"{closed['condition_at_home']:.3g}",
-            *_modes(result["assembly_modes"]),
+            f"assembly modes with the motors there: {len(result['assembly_modes'])}",
+            *modes_table(result["assembly_modes"], "mode"),
         ]
     for name, difference in result["disagreement"].items():
         by_joint = result["disagreement_by_joint"][name]
@@ -237,15 +239,6 @@ def text(result: dict[str, Any]) -> str:
     lines += [f"warning: {words}" for words in result["warnings"]]
     lines.append("sound" if result["sound"] else "computable, with warnings")
     return "\n".join(lines)
-
-
-def _modes(modes: list[dict[str, Any]]) -> list[str]:
-    """The ways to put it together with the motors where home has them."""
-    rows = [[f"assembly modes: {len(modes)}", "from home", "condition number"]]
-    for k, each in enumerate(modes[:MOST_MODES], start=1):
-        name = f"{k}. home" if k == 1 else f"{k}."
-        rows.append([name, f"{each['distance']:.3g}", f"{each['condition']:.3g}"])
-    return table(rows) + ["  …"] * (len(modes) > MOST_MODES)
 
 
 def _joints(names: list[str], motion: dict[str, Any]) -> list[str]:

@@ -83,7 +83,17 @@ _MOTION = thing(
 )
 
 _MODES = several(
-    thing({"home": by_name(NUMBER, "rad or m"), "distance": NUMBER, "condition": MAYBE}),
+    thing(
+        {
+            "home": by_name(NUMBER, "rad or m"),
+            "distance": told(NUMBER, "from home, rad or shares of the robot's size"),
+            "condition": MAYBE,
+            "poses": by_name(
+                several(several(NUMBER)),
+                "4 × 4 in the base frame: the platform, and links that carry nothing",
+            ),
+        }
+    ),
     "the ways to put the loops together with the motors where home has them",
 )
 
@@ -329,6 +339,8 @@ SCHEMAS: Mapping[str, Schema] = {
             "home": by_name(NUMBER, "rad or m, of the mode that was asked for"),
             "moved": by_name(NUMBER, "how far from the home as given"),
             "assembly_modes": _MODES,
+            "mode": told(COUNT, "which of them home is, from 1 on"),
+            "warnings": several(TEXT),
         },
         files=FILES,
     ),

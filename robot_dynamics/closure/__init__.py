@@ -15,7 +15,7 @@ platform, subsystems and control_model. They run in q_r = [q_a; q_s; q_p], of wh
 from .dynamics.chain import CONDITION_LIMIT, ClosedChain
 from .dynamics.constraint_forces import ConstraintForces
 from .dynamics.subsystems import Subsystems
-from .geometry.assembly import AssemblyMode, assembly_modes
+from .geometry.assembly import AssemblyMode, assembly_modes, undecided
 from .geometry.kinematic_state import KinematicState
 from .geometry.loop_geometry import LoopGeometry
 from .geometry.mobility import Mobility
@@ -39,4 +39,5 @@ __all__ = [
     "assembly_modes",
     "fit",
     "prepared",
+    "undecided",
 ]

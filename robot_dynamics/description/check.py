@@ -98,6 +98,11 @@ def structure(mechanism: Mechanism, where: str) -> None:
             _moves_by_itself(mechanism, name, f"{where}: {key}")
     for name in mechanism.home:
         _moves_by_itself(mechanism, name, f"{where}: home")
+    for name, value in mechanism.near.items():
+        if isinstance(value, float):
+            _moves_by_itself(mechanism, name, f"{where}: near")
+        else:
+            _known(name, links, f"{where}: near: link")
     if both := set(mechanism.actuated) & set(mechanism.sensed):
         raise _bad(f"{where}: sensed", sorted(both)[0], "passive joints (it is actuated)")
     if mechanism.platform is not None:

@@ -211,6 +211,15 @@ def schema() -> Schema:
         "sensed": _list(_text(), "passive joints with a sensor"),
         "platform": _said({"type": ["string", "null"]}, "the link that is the moving platform"),
         "home": _by_name(_number("rad or m"), "a configuration in which the loops are closed"),
+        "near": _by_name(
+            {
+                "anyOf": [
+                    _number("of a joint: rad or m"),
+                    _said(pose, "of a link, in the base frame"),
+                ]
+            },
+            "about where joints or links are in the assembly mode that is meant",
+        ),
         "locked": _by_name(_number("rad or m"), "joints held fixed at this position"),
     }
     common["base_motion"] = _said(

@@ -22,7 +22,7 @@ from ..mechanism import (
     Rotor,
 )
 from ..mechanism.transform import with_locked_joints
-from ..scalar import array, exact, rotation_x, rotation_z
+from ..scalar import Array, array, exact, rotation_x, rotation_z
 from . import urdf
 from .check import Origins, position, things
 from .compound import PARTS, left_out, moved_from_outside, parts_of, split
@@ -45,8 +45,8 @@ from .order import parents_first
 from .yaml_text import plain
 
 COMMON_KEYS = (
-    "robot", "gravity", "rotors", "loops", "actuated", "sensed", "platform", "home", "locked",
-    "base_motion",
+    "robot", "gravity", "rotors", "loops", "actuated", "sensed", "platform", "home", "near",
+    "locked", "base_motion",
 )  # fmt: skip
 TREE_KEYS = (*COMMON_KEYS, "dh_convention", "links", "symbols")
 URDF_KEYS = (*COMMON_KEYS, "urdf", "joints", "friction", "inertials")
@@ -300,12 +300,27 @@ def _extras(
         name: number(value, f"{where}: home.{name}")
         for name, value in mapping(home, home or (), f"{where}: home").items()
     }
+    near = entries.get("near")
+    changes["near"] = {
+        name: _near(value, f"{where}: near.{name}")
+        for name, value in mapping(near, near or (), f"{where}: near").items()
+    }
     changes["loops"] = tuple(
         _loop(item, i, where)
         for i, item in enumerate(sequence(entries.get("loops"), f"{where}: loops"))
     )
     changes["rotors"] = _rotors(mechanism, entries.get("rotors"), where)
     return _locked(replace(mechanism, **changes), entries.get("locked"), where, strict)
+
+
+def _near(value: Any, where: str) -> float | Array | Pose:
+    """A joint's position, or a link's place or pose."""
+    if not isinstance(value, Mapping):
+        return number(value, where)
+    place = pose(mapping(value, ("xyz", "rpy"), where), where)
+    if "xyz" not in value:
+        raise wrong(DescriptionError, where, dict(value), "xyz, or xyz and rpy")
+    return place if "rpy" in value else place.translation
 
 
 def _locked(mechanism: Mechanism, listed: Any, where: str, strict: bool) -> Mechanism:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import yaml
 
 from ..errors import DescriptionError
+from .fields import number
 from .yaml_text import plain
 
 DECIMALS = 12
@@ -19,37 +20,83 @@ def rounded(home: Mapping[str, float]) -> dict[str, float]:
 
 
 def with_home(text: str, home: Mapping[str, float], where: str) -> str:
-    """The same YAML with this home, comments and layout kept.
+    """The same YAML with this home: numbers change where they stand, joints are added behind.
+
+    Comments and layout stay. Where the old home names joints that the new one does not, it is
+    written anew.
 
     Raises:
-        DescriptionError: its `home` is not written so that it can be replaced (by an anchor, say).
+        DescriptionError: its `home` is not written so that it can be changed (by an anchor, say).
     """
-    block = yaml.safe_dump(
-        {"home": rounded(home)},
-        sort_keys=False,
-        allow_unicode=True,
-        width=100,
-        default_flow_style=False,
-    ).rstrip("\n")
+    home = rounded(home)
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     entries = root.value if isinstance(root, yaml.MappingNode) else []
-    for key, value in entries:
-        if key.value == "home":
-            made = text[: key.start_mark.index] + block + text[_end(value) :]
-            break
+    old = next(((key, value) for key, value in entries if key.value == "home"), None)
+    if old is None:
+        made = f"{text.rstrip()}\n{_block({'home': home})}\n"
     else:
-        made = f"{text.rstrip()}\n{block}\n"
-    expected = {**plain(text, where), "home": plain(block, where)["home"]}
+        made = _changed(text, *old, home)
+    expected = {**plain(text, where), "home": home}
     try:
-        same = plain(made, where) == expected
-    except DescriptionError:  # something else refers to it
+        found = plain(made, where)
+        read = {name: number(value, where) for name, value in found["home"].items()}
+        same = {**found, "home": rounded(read)} == expected
+    except (DescriptionError, AttributeError):  # something else refers to it
         same = False
     if not same:
         raise DescriptionError(
-            f"{where}: home: it can't be replaced where it stands; write it as a plain mapping",
+            f"{where}: home: it can't be changed where it stands; write it as a plain mapping",
             name="home",
         )
     return made
+
+
+def _changed(text: str, key: yaml.Node, value: yaml.Node, home: Mapping[str, float]) -> str:
+    """The text with this home in place of the old one."""
+    is_mapping = isinstance(value, yaml.MappingNode)
+    known = {name.value: (name, number) for name, number in value.value} if is_mapping else {}
+    start, end = key.start_mark.index, _end(value)
+    if not set(known) <= set(home):
+        return text[:start] + _block({"home": home}) + text[end:]
+    added = {name: place for name, place in home.items() if name not in known}
+    edits: list[tuple[int, int, str]] = []
+    for name, (_, node) in known.items():
+        if _is_already(node, home[name]):
+            continue
+        edits.append((node.start_mark.index, node.end_mark.index, _scalar(home[name])))
+    if added and isinstance(value, yaml.MappingNode) and value.flow_style:
+        close = value.end_mark.index - 1
+        more = ", ".join(_block(added).splitlines())
+        behind = _end(value.value[-1][1]) if known else close
+        edits.append((behind, behind, f", {more}" if known else more))
+    elif added:
+        # behind the line of the last entry, or of the key: what is said there stays there
+        last = _end(value.value[-1][1]) if known else key.end_mark.index
+        indent = value.value[0][0].start_mark.column if known else key.start_mark.column + 2
+        behind = text.find("\n", last)
+        behind = len(text) if behind < 0 else behind
+        lines = "".join(f"\n{' ' * indent}{line}" for line in _block(added).splitlines())
+        edits.append((behind, behind, lines))
+    for first, after, words in sorted(edits, reverse=True):
+        text = text[:first] + words + text[after:]
+    return text
+
+
+def _block(entries: Mapping[str, object]) -> str:
+    return yaml.safe_dump(
+        dict(entries), sort_keys=False, allow_unicode=True, width=10_000, default_flow_style=False
+    ).rstrip("\n")
+
+
+def _scalar(value: float) -> str:
+    return _block({"x": value}).removeprefix("x: ")
+
+
+def _is_already(node: yaml.Node, value: float) -> bool:
+    try:
+        return abs(number(node.value, "home") - value) < 10.0**-DECIMALS
+    except (DescriptionError, TypeError):
+        return False
 
 
 def _end(node: yaml.Node) -> int:

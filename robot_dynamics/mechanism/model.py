@@ -371,6 +371,9 @@ class Mechanism(_Kept):
     sensed: tuple[str, ...] = ()
     platform: str | None = None
     home: Mapping[str, float] = field(default_factory=dict)
+    near: Mapping[str, float | Array | Pose] = field(default_factory=dict)
+    """Which assembly mode is meant, roughly: positions of joints, rad or m; points (3,), m, or
+    poses of links in the base frame"""
     base_motion: str | None = None
     """The floating joint, taken out, by which something else moves the base; None: it stands"""
     source: str = ""

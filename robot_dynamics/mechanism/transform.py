@@ -174,6 +174,7 @@ def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mech
     armatures = (replace(each, ratios=split(each.ratios)[0]) for each in mechanism.armatures)
     return replace(
         mechanism,
+        near={name: place for name, place in mechanism.near.items() if name not in held},
         links=links,
         rotors=tuple(map(rotor, mechanism.rotors)),
         armatures=tuple(each for each in armatures if each.ratios),

@@ -26,9 +26,12 @@ class ParameterVector:
         self._parts = parts
         mechanism, tree = parts.geometry.mechanism, parts.legs.mechanism
         free = parts.geometry.free
-        # what never has a body
+        # what never has a body, and carries none: regrouping moves bodies towards the base
         bare = {*platform_links(mechanism), *(free.added if free else ())}
-        ends = [link for link in tree.links if link.name in bare]
+        carrying = {
+            each for link in tree.links if link.name not in bare for each in tree.path(link.name)
+        }
+        ends = [link for link in tree.links if link.name in bare - carrying]
         self._ends = {link.name: rubbing(link) for link in ends}
         self._legs = Layout(tree, {link.name for link in mechanism.links} - set(self._ends))
         self._before = 13 + sum(map(len, self._ends.values()))

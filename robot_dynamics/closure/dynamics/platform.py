@@ -29,10 +29,17 @@ def platform_body(mechanism: Mechanism) -> tuple[Inertial, Mechanism]:
 
 
 def platform_links(mechanism: Mechanism) -> dict[str, Pose]:
-    """The links that are the platform, with their poses in its frame; empty: there is none."""
+    """The links that are the platform, with their poses in its frame; empty: there is none.
+
+    Whatever fixed joints weld to it is a part of it, on either side.
+    """
     if mechanism.platform is None:
         return {}
     poses = {mechanism.platform: Pose()}
+    link = mechanism.link(mechanism.platform)
+    while not link.joint.moves and link.parent != mechanism.base:
+        poses[link.parent] = poses[link.name] @ link.joint.pose(0.0).inverse()
+        link = mechanism.link(link.parent)
     for link in mechanism.links:
         if link.parent in poses and not link.joint.moves:
             poses[link.name] = poses[link.parent] @ link.joint.pose(0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,10 +12,15 @@ from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
 from .closing import SAME, Closing, Place
 from .kinematics import TreeMotion
+from .near import LinkPlaces, Near
 from .prepared import mended
 from .solver import ClosureSolver
 
 TINY = 1e-300
+AS_NEAR = 1.5
+"""How many times as far as the nearest an assembly mode may be to count as near as that one"""
+ABOUT = 0.05
+"""rad, or shares of the size: the difference that decides nothing, however near both are"""
 SINGULAR = 1e6
 """Condition number from which on a configuration is no assembly mode"""
 
@@ -30,10 +35,18 @@ class AssemblyMode:
     """From the first: root mean square over the joints, rad or shares of the mechanism's size"""
     condition: float
     """Of the passive Jacobian"""
+    poses: Mapping[str, Pose]
+    """Of every link, in the base frame"""
+    off_home: float
+    """From home as it is given: the same, over the passive joints that it gives"""
+    off_near: float
+    """How far it is from what `near` says: the largest of rad and shares of the size"""
 
 
 def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[AssemblyMode]:
     """Those that a seeded search finds: home's first, then the nearest to it.
+
+    Where the description says `near`, the one nearest to that is the first, home's or not.
 
     Args:
         mechanism: with loops. Joints that `home` leaves out begin at 0.
@@ -43,6 +56,7 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
     Raises:
         DescriptionError, ClosureError: home can't be closed, or the motors don't hold it.
     """
+    given = mechanism.home
     mechanism, solver, complaints = mended(with_whole_home(mechanism))
     rest: dict[str, float] = {}
     for complaint in complaints:
@@ -50,7 +64,12 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
     geometry, n = solver.geometry, len(solver.geometry.names)
     home = solver.mobility.home
     closing = Closing.of(geometry, solver.mobility.row_scale, solver.mobility.column_scale)
-    place = _place(solver)
+    place, links = _place(solver), LinkPlaces(geometry, mechanism.index())
+    meant = Near(geometry, solver.scale, solver.size)
+    passive = [
+        i for i, name in enumerate(geometry.names) if name in given and i >= geometry.actuated
+    ]
+    start = np.array([float(given.get(name, 0.0)) for name in geometry.names])
     found = closing.from_anywhere(home, np.arange(n) >= geometry.actuated, tries, place)
     modes: list[AssemblyMode] = []
     at_home = place(home)
@@ -61,8 +80,21 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
         condition = float(solver.state(q).condition)
         if not modes or condition <= SINGULAR:
             values = rest | dict(zip(geometry.names, map(float, q), strict=True))
-            modes.append(AssemblyMode(values, far, condition))
-    return modes
+            off = (closing.unwound(q, start) - start)[passive] / solver.scale[passive]
+            off_home = float(np.sqrt(np.mean(off**2))) if passive else 0.0
+            poses = links.at(q)
+            modes.append(AssemblyMode(values, far, condition, poses, off_home, meant.miss(q)))
+    return sorted(modes, key=lambda mode: round(mode.off_near, 6)) if meant else modes
+
+
+def undecided(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> tuple[int, ...]:
+    """Which of the modes, from 1 on, the description may as well mean; empty: it means the first.
+
+    By `near`, where it says that, or else by the passive joints that `home` gives.
+    """
+    off = [mode.off_near if mechanism.near else mode.off_home for mode in modes]
+    alike = [k for k, each in enumerate(off, start=1) if each <= AS_NEAR * off[0] + ABOUT]
+    return tuple(alike) if len(alike) > 1 else ()
 
 
 def with_whole_home(mechanism: Mechanism) -> Mechanism:

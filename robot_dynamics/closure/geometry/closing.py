@@ -29,7 +29,7 @@ TRIES = 40
 FEW_TRIES = 8
 MANY_JOINTS = 30
 """Joints of a part above which a try takes long, and few are made"""
-MOST_FOUND = 32
+MOST_FOUND = 64
 """Closures that are put together of those of the parts: the nearest ones"""
 STIR = 0.3
 """rad, or shares of the size: how far a pose is stirred to see what rank the rows have beside it"""

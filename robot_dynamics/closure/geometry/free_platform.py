@@ -162,7 +162,8 @@ def _is_free(mechanism: Mechanism, joint: Joint) -> bool:
 def _joint_of(mechanism: Mechanism, top: Link, places: _Places) -> tuple[str, list[Link]]:
     """(type of the joint that the last passive ones make together, their links from the platform).
 
-    Links between them must be without a body and carry nothing else.
+    Links between them must carry nothing else. Whether they have bodies makes no difference: a
+    payload must not change the geometry.
     """
     carriers = [top]
     while len(carriers) < 3 and carriers[-1].parent != mechanism.base:
@@ -170,8 +171,8 @@ def _joint_of(mechanism: Mechanism, top: Link, places: _Places) -> tuple[str, li
         children = [link for link in mechanism.links if link.parent == before.name]
         ends = [end.link for loop in mechanism.loops for end in (loop.predecessor, loop.successor)]
         holds = {*ends, *(rotor.mount for rotor in mechanism.rotors), mechanism.platform}
-        bare = before.inertial.is_nothing and len(children) == 1 and before.name not in holds
-        if not (bare and before.joint.turns and _is_free(mechanism, before.joint)):
+        alone = len(children) == 1 and before.name not in holds
+        if not (alone and before.joint.turns and _is_free(mechanism, before.joint)):
             break
         carriers.append(before)
     if not top.joint.turns:

@@ -17,6 +17,7 @@ from .linear import pivots
 from .loop_geometry import LoopGeometry
 from .loose import Spin, loose_motions, loose_spins, spins, told
 from .mendable import Mendable
+from .near import Near
 
 RANK_TOLERANCE = 1e-4
 """Singular values below this share of the largest are no constraint. Generous, so that an angle
@@ -104,7 +105,8 @@ def explore(
     far = _far(geometry, start, rows, miss, error(start))
     if far is not None:
         closing = Closing.of(geometry, row_scale, column_scale)
-        raise _searched(geometry, closing, start, motors, far)
+        meant = Near(geometry, column_scale, size_of(rows, row_scale))
+        raise _searched(geometry, closing, start, motors, far, meant)
     # the motors stay where home puts them; where that can't close, all joints give way
     home = _closed(start, error, scaled, column_scale, ~motors)
     if home is None:
@@ -125,9 +127,7 @@ def explore(
     ranks = [_rank(scaled(q)) for q in places]
     n, rank = len(home), max(ranks)
     passive = [scaled(q)[:, geometry.actuated :] for q in places]
-    size = next(
-        (float(1 / x) for x, row in zip(row_scale, rows, strict=True) if row.is_length), 1.0
-    )
+    size = size_of(rows, row_scale)
     passive_ranks = [_rank(J) for J in passive]
     _check_regular(geometry, passive_ranks, [scaled(q) for q in places], ranks)
     loose: list[Spin] = []
@@ -156,6 +156,12 @@ def _scales(geometry: LoopGeometry, rows: tuple[Row, ...], J: Floats) -> tuple[F
     levers = levers[levers > NO_LEVER * max(levers, default=0.0)]
     size = float(np.sqrt(np.mean(levers**2))) if len(levers) else 1.0
     return np.where(lengths, 1 / size, 1.0), np.where(turns, 1.0, size)
+
+
+def size_of(rows: tuple[Row, ...], row_scale: Floats) -> float:
+    """The mechanism's, m: what lengths are measured by."""
+    lengths = (scale for scale, row in zip(row_scale, rows, strict=True) if row.is_length)
+    return next((float(1 / scale) for scale in lengths), 1.0)
 
 
 def _rank(J: Floats) -> int:
@@ -254,6 +260,7 @@ def _searched(
     start: Floats,
     motors: Mask,
     far: DescriptionError,
+    meant: Near,
 ) -> Mendable:
     """A rough home, and a closed one that was found from there.
 
@@ -264,8 +271,11 @@ def _searched(
     for free in (~motors, np.ones(len(start), dtype=bool)):
         near = closing.from_pose(start, free)
         found = [closing.unwound(near, start)] if near is not None else []
-        found = found or closing.from_anywhere(start, free)
+        if meant or not found:
+            found += closing.from_anywhere(start, free)
         if found:
+            # of those that are as near the first
+            found.sort(key=lambda q: round(meant.miss(q), 6))
             break
         whom = " (motors too)"
     else:

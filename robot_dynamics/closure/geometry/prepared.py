@@ -8,7 +8,11 @@ from ...errors import ClosureWarning, callers_level, said_of
 from ...mechanism import Mechanism
 from .loop_geometry import LoopGeometry
 from .mendable import Mendable
+from .near import Near
 from .solver import ClosureSolver
+
+ELSEWHERE = 0.5
+"""rad, or shares of the size: how far home may be from what `near` says, unsaid"""
 
 
 def prepared(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver]:
@@ -21,8 +25,16 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver]:
         ClosureWarning: a rough home was closed by a search; a joint is held that spins freely.
     """
     mechanism, solver, complaints = mended(mechanism)
-    for complaint in complaints:
-        warnings.warn(str(complaint), ClosureWarning, stacklevel=callers_level())
+    said = [str(complaint) for complaint in complaints]
+    off = Near(solver.geometry, solver.scale, solver.size).miss(solver.mobility.home)
+    if off > ELSEWHERE:
+        said.append(
+            f"{mechanism.label}: home: it is {off:.3g} (rad, or shares of the robot's size) away "
+            "from what `near` says, as if another assembly mode were meant: `robot_dynamics close "
+            "FILE` lists them"
+        )
+    for words in said:
+        warnings.warn(words, ClosureWarning, stacklevel=callers_level())
     return mechanism, solver
 
 

@@ -15,7 +15,7 @@ from .curvature import Curvature
 from .functions import fast
 from .kinematic_state import ClosureFunctions, KinematicState
 from .loop_geometry import LoopGeometry
-from .mobility import LEFT_OUT_TOLERANCE, explore
+from .mobility import LEFT_OUT_TOLERANCE, explore, size_of
 from .paths import MotorPath, PosePath, ReadingsPath
 from .position import BOUND, MAX_STEPS, ROUNDING, Stride, follow, newton
 
@@ -145,7 +145,7 @@ class ClosureSolver:
     def _inverse(self, pose: Pose | ArrayLike, start: KinematicState | None) -> KinematicState:
         target = _pose(pose)
         before = self.home if start is None else start
-        size = self._size
+        size = self.size
         if self.functions.platform_pose is None:
             before.platform_pose  # noqa: B018  says what is missing
         path = PosePath(self.functions, before.q_r, target, size)
@@ -170,10 +170,9 @@ class ClosureSolver:
         return way
 
     @property
-    def _size(self) -> float:
+    def size(self) -> float:
         """The mechanism's, m: what lengths are measured by."""
-        rows = zip(self._row_scale, self.geometry.constraints.rows, strict=True)
-        return next((float(1 / scale) for scale, row in rows if row.is_length), 1.0)
+        return size_of(self.geometry.constraints.rows, self._row_scale)
 
     def _check_left_out(self, q_r: Floats) -> None:
         """The rows that were redundant at home have to be so here."""

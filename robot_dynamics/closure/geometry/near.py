@@ -1,0 +1,89 @@
+"""Where the links are at a configuration, and which assembly mode a description means by `near`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ...mechanism import Attachment, Loop, Mechanism, Pose
+from ...mechanism.transform import standard_form
+from ...scalar import Floats
+from .kinematics import TreeMotion
+from .loop_geometry import LoopGeometry
+from .position import rotation_vector
+
+
+class LinkPlaces:
+    """Poses of links in the base frame, at any configuration."""
+
+    def __init__(self, geometry: LoopGeometry, links: Iterable[str]):
+        self.links = tuple(links)
+        mechanism = geometry.mechanism
+        ends = tuple(
+            Loop(name, "fixed", Attachment(mechanism.base), Attachment(name)) for name in self.links
+        )
+        bare = replace(mechanism, rotors=(), armatures=(), loops=ends, platform=None)
+        self._tree = standard_form(bare)
+        self._coordinates = geometry.constraints.coordinates
+
+    def at(self, q: Floats) -> dict[str, Pose]:
+        """By the link's name, at q_r (n_r,)."""
+        motion = TreeMotion(self._tree, self._coordinates, q)
+        frames = [motion.frame(end.successor) for end in self._tree.loops]
+        return {
+            name: Pose(frame.rotation, frame.point)
+            for name, frame in zip(self.links, frames, strict=True)
+        }
+
+
+class Near:
+    """What `near` says, held against configurations.
+
+    Args:
+        column_scale: (n_r,), the mechanism's size for sliding joints, 1 for turning ones.
+        size: m, what lengths are measured by.
+    """
+
+    def __init__(self, geometry: LoopGeometry, column_scale: Floats, size: float):
+        meant: Mapping[str, object] = geometry.described.near
+        places = dict(zip(geometry.names, range(len(geometry.names)), strict=True))
+        self._joints = [
+            (places[name], value) for name, value in meant.items() if isinstance(value, float)
+        ]
+        self._links = {n: value for n, value in meant.items() if not isinstance(value, float)}
+        self._turns = [geometry.mechanism.joint(geometry.names[i]).turns for i, _ in self._joints]
+        self._column_scale, self._size = column_scale, size
+        self._places = LinkPlaces(geometry, self._links)
+
+    def __bool__(self) -> bool:
+        return bool(self._joints or self._links)
+
+    def miss(self, q: Floats) -> float:
+        """How far q_r (n_r,) is from it: the largest of rad and shares of the mechanism's size."""
+        off = [0.0]
+        for (i, value), turns in zip(self._joints, self._turns, strict=True):
+            way = float(q[i]) - value
+            # whole turns are the same place
+            off.append(
+                abs((way + np.pi) % (2 * np.pi) - np.pi)
+                if turns
+                else abs(way) / self._column_scale[i]
+            )
+        found = self._places.at(q) if self._links else {}
+        for name, meant in self._links.items():
+            here = found[name]
+            if isinstance(meant, Pose):
+                off.append(float(np.linalg.norm(rotation_vector(here.rotation @ meant.rotation.T))))
+                meant = meant.translation
+            off.append(float(np.linalg.norm(here.translation - np.asarray(meant))) / self._size)
+        return max(off)
+
+
+def ends(mechanism: Mechanism) -> tuple[str, ...]:
+    """The platform, and the links that carry nothing."""
+    parents = {link.parent for link in mechanism.links}
+    last = [link.name for link in mechanism.links if link.name not in parents]
+    first = [] if mechanism.platform is None else [mechanism.platform]
+    return tuple(dict.fromkeys([*first, *last]))
