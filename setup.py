@@ -68,6 +68,8 @@ DOCS = [
     "furo>=2024.1",  # its looks, light and dark
     "sphinx-click>=6",  # the commands' reference
 ]
+CASADI = ["casadi>=3.6"]  # rd.functions(…, "casadi")
+JAX = ["jax>=0.4.30"]  # rd.functions(…, "jax")
 FLEET = ["distributed>=2023.5"]  # recordings reduced by many machines, workers that may die
 
 setup(
@@ -110,6 +112,9 @@ setup(
         "sim": SIM,
         "identify": IDENTIFY,
         "fleet": [*IDENTIFY, *FLEET],
+        "casadi": CASADI,
+        "jax": JAX,
+        "torch": ["torch>=2.1"],  # rd.functions(…, "torch")
         "docs": [*DOCS, *IDENTIFY, *SIM],
         "test": ["pytest"],  # where colcon looks for the test runner
         "dev": [
@@ -121,6 +126,8 @@ setup(
             "pytest-cov>=7",  # which tests run a line
             "coverage>=7.10",  # in the processes that they start, too
             "pytest-xdist>=3",  # test files side by side on several cores
+            *CASADI,
+            *JAX,  # not torch: on Linux its wheel brings gigabytes of CUDA; tests of it skip aloud
             *DOCS,
             *IDENTIFY,
             *FLEET,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .description import load
     from .dynamics import BaseMotion, InverseDynamics, base_parameters
     from .identification import identify
+    from .libraries import functions
     from .mechanism import Inertial, Mechanism
     from .symbolic import derive, from_energies
 
@@ -37,6 +38,7 @@ _LAZY = {
     "base_parameters": "dynamics",
     "derive": "symbolic",
     "from_energies": "symbolic",
+    "functions": "libraries",
 }
 """Imported when first used, so that a program pays for what it needs alone"""
 
@@ -55,6 +57,7 @@ __all__ = [
     "base_parameters",
     "derive",
     "from_energies",
+    "functions",
     "identify",
     "load",
 ]

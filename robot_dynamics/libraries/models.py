@@ -1,0 +1,131 @@
+"""The dynamics over any scalar: with the described numbers, or with parameters as an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..formulations import kinematics
+from ..formulations.derivatives import derivatives
+from ..formulations.equations import Equations
+from ..formulations.forward import forward, solved
+from ..formulations.layout import shaped
+from ..formulations.regressor import Regressor
+from ..mechanism import Mechanism
+from ..mechanism.parameters import friction_terms, standard_parameters
+from ..mechanism.transform import rotors_as_links, with_rotor_model
+from ..scalar import Array, Scalar, array, zeros
+
+MOTION = frozenset({"inertia", "coriolis", "rotors"})
+"""The terms that D and C are made of"""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The options of `functions`."""
+
+    formulation: str
+    rotors: str
+    terms: frozenset[str]
+    friction_smoothing: float
+
+    def equations(self, mechanism: Mechanism, formulation: str | None = None) -> Equations:
+        """In the form that is recorded."""
+        name = formulation or self.formulation
+        return shaped(
+            Equations.of(mechanism, name, self.rotors, self.terms, self.friction_smoothing)
+        )
+
+    def parameters(self, mechanism: Mechanism) -> dict[str, float]:
+        """The standard parameters π by name."""
+        return standard_parameters(mechanism, self.rotors, "friction" in self.terms)
+
+    def regressor(
+        self,
+        mechanism: Mechanism,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        terms: Iterable[str] | None = None,
+    ) -> tuple[tuple[str, ...], Array]:
+        """(names (p,), Y (n, p)) of some of the terms (None: of all)."""
+        chosen = self.terms if terms is None else self.terms & frozenset(terms)
+        laws = [link.joint.friction for link in mechanism.moving]
+        rates = [law.stribeck_rate for law in laws if "stribeck" in friction_terms(law)]
+        model = Regressor.of(mechanism, self.rotors, chosen, self.friction_smoothing)
+        names = tuple(standard_parameters(mechanism, self.rotors, "friction" in chosen))
+        return names, model.matrix(q, qd, qdd, mechanism.gravity, array(rates))
+
+
+class Described:
+    """With the mechanism's own numbers; vectors are (n,), of any scalar."""
+
+    def __init__(self, mechanism: Mechanism, choices: Choices):
+        self.mechanism, self._choices = mechanism, choices
+        self._equations = equations = choices.equations(mechanism)
+        self.torques = equations.torques
+        self.mass_matrix = equations.mass_matrix
+        self.coriolis_matrix = equations.coriolis_matrix
+        self.gravity = equations.gravity
+
+    def forward(self, q: Array, qd: Array, tau: Array) -> Array:
+        """qdd (n,)"""
+        return forward(self._choices.equations(self.mechanism, "newton_euler"), q, qd, tau)
+
+    def derivatives(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """(3, n, n)"""
+        return derivatives(self._choices.equations(self.mechanism, "newton_euler"), q, qd, qdd)
+
+    def energies(self, q: Array, qd: Array) -> list[Scalar]:
+        """[K, P]"""
+        # K = ½ q̇·(D q̇)
+        kinetic = array(qd) @ self._equations.motion(q, zeros(len(qd)), qd) / 2
+        tree = rotors_as_links(with_rotor_model(self.mechanism, self._choices.rotors))
+        return [kinetic, kinematics.potential_energy(tree, q)]
+
+
+class Linear:
+    """tau = Y π, with the standard parameters π (p,) of any scalar. No division, so that a mass may
+    be zero."""
+
+    def __init__(self, mechanism: Mechanism, choices: Choices, parameters: Array):
+        self._mechanism, self._choices = mechanism, choices
+        self._pi = dict(zip(choices.parameters(mechanism), parameters, strict=True))
+
+    def torques(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """tau (n,)"""
+        return self._of(self._choices.terms, q, qd, qdd)
+
+    def gravity(self, q: Array) -> Array:
+        """g (n,)"""
+        still = zeros(len(q))
+        return self._of({"gravity"}, q, still, still)
+
+    def mass_matrix(self, q: Array) -> Array:
+        """D (n, n)"""
+        n = len(q)
+        # D e_j: the torques of unit accelerations alone
+        columns = [self._of(MOTION, q, zeros(n), unit) for unit in np.eye(n)]
+        return array(columns).reshape(n, n).T
+
+    def coriolis_matrix(self, q: Array, qd: Array) -> Array:
+        """C (n, n)"""
+        n, qd = len(q), array(qd)
+        # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)]  (see `Equations.coriolis_matrix`)
+        columns = [
+            (self._of(MOTION, q, qd + unit, zeros(n)) - self._of(MOTION, q, qd - unit, zeros(n)))
+            / 4
+            for unit in np.eye(n)
+        ]
+        return array(columns).reshape(n, n).T
+
+    def forward(self, q: Array, qd: Array, tau: Array) -> Array:
+        """qdd (n,)"""
+        # D q̈ = τ - C q̇ - g - friction
+        return solved(self.mass_matrix(q), array(tau) - self.torques(q, qd, zeros(len(q))))
+
+    def _of(self, terms: Iterable[str], q: Array, qd: Array, qdd: Array) -> Array:
+        names, Y = self._choices.regressor(self._mechanism, q, qd, qdd, terms)
+        return array(Y @ array(self._pi[name] for name in names))

@@ -1,0 +1,261 @@
+"""`rd.functions`: a mechanism's dynamics as functions over another library's arrays.
+
+The formulations run over any scalar. They are recorded once as straight-line programs, as they are
+for our own kernels, and the programs run over the library's scalars: there is no second model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from typing import Any, cast
+
+import numpy as np
+
+from ..codegen.recorder import record
+from ..errors import BackendError, InputError, choices, wrong
+from ..formulations import kinematics
+from ..formulations.equations import TERMS
+from ..mechanism import Mechanism
+from ..scalar import Array, Floats
+from .library import Definition, Library
+from .models import Choices, Described, Linear
+
+LIBRARIES = {"casadi": "casadi", "jax": "jax", "torch": "torch"}
+"""Name: what pip calls it"""
+STATE = ("q", "qd", "qdd")
+ARGUMENTS = ("parameters", "gravity")
+"""What may be an argument instead of a constant, in this order behind the state"""
+
+
+def functions(
+    mechanism: Mechanism,
+    library: str,
+    *,
+    formulation: str = "newton_euler",
+    rotors: str = "full",
+    terms: Iterable[str] = TERMS,
+    friction_smoothing: float = 0.0,
+    arguments: Iterable[str] = (),
+) -> Functions:
+    """The dynamics over another library's arrays.
+
+    Args:
+        mechanism: what `rd.load` gives, without loops.
+        library: casadi, jax or torch.
+        formulation, rotors, terms, friction_smoothing: as in `InverseDynamics`. With
+            `friction_smoothing` 0 Coulomb friction is a jump, whose slope is zero: set it where
+            something optimises.
+        arguments: any of `parameters`, the standard parameters π of `Functions.parameter_names`
+            (p,), and `gravity` (3,), m/s² in the base frame: what the functions take behind the
+            state, in this order, in place of the described numbers.
+
+    Raises:
+        InputError: an unknown library, option or argument, or a mechanism with loops.
+        BackendError: the library is not installed.
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise wrong(
+            InputError, "mechanism", type(mechanism).__name__, "a Mechanism: rd.load gives one"
+        )
+    if library not in LIBRARIES:
+        raise wrong(InputError, "library", library, choices(LIBRARIES))
+    if mechanism.loops:
+        raise wrong(
+            InputError, "mechanism", f"loops ({mechanism.name})", "a mechanism without loops"
+        )
+    taken = frozenset([arguments] if isinstance(arguments, str) else arguments)
+    for name in taken - set(ARGUMENTS):
+        raise wrong(InputError, "arguments", name, "any of " + ", ".join(ARGUMENTS))
+    try:
+        backend = cast(Library, import_module(f".{library}", __package__))
+    except ImportError as error:
+        raise BackendError(
+            f"library {library!r}: {error}; install it: pip install {LIBRARIES[library]}"
+        ) from error
+    chosen = frozenset([terms] if isinstance(terms, str) else terms)
+    options = Choices(formulation, rotors, chosen, friction_smoothing)
+    options.equations(mechanism)  # refuses what `InverseDynamics` refuses
+    return Functions(mechanism, backend, options, tuple(a for a in ARGUMENTS if a in taken))
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """The dynamics of one mechanism over a library's arrays; each function is made when it is first
+    asked for.
+
+    CasADi's are `casadi.Function`s of columns. JAX's and PyTorch's take arrays (…, n) whose leading
+    axes broadcast. Units, order and meaning are those of `InverseDynamics`.
+    """
+
+    mechanism: Mechanism
+    library: Library
+    choices: Choices
+    arguments: tuple[str, ...]
+    """What comes behind the state"""
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The order of q, qd, qdd."""
+        return self.mechanism.joint_names
+
+    @property
+    def actuated_names(self) -> tuple[str, ...]:
+        """The order of the torques."""
+        return self.mechanism.actuated_names
+
+    @cached_property
+    def parameter_names(self) -> tuple[str, ...]:
+        """(p,): the standard parameters π, as those of `InverseDynamics`."""
+        return tuple(self._described)
+
+    @cached_property
+    def parameters(self) -> Floats:
+        """π (p,) as described."""
+        return np.array(list(self._described.values()))
+
+    @cached_property
+    def torques(self) -> Callable[..., Any]:
+        """(q, qd, qdd) → tau (n,)."""
+        return self._made("torques", STATE, {"tau": (self._n,)}, lambda m, *x: m.torques(*x))
+
+    @cached_property
+    def mass_matrix(self) -> Callable[..., Any]:
+        """(q) → D (n, n)."""
+        return self._made("mass_matrix", ("q",), {"D": self._square}, lambda m, q: m.mass_matrix(q))
+
+    @cached_property
+    def coriolis_matrix(self) -> Callable[..., Any]:
+        """(q, qd) → C (n, n), of Christoffel symbols."""
+        return self._made(
+            "coriolis_matrix", ("q", "qd"), {"C": self._square}, lambda m, *x: m.coriolis_matrix(*x)
+        )
+
+    @cached_property
+    def gravity(self) -> Callable[..., Any]:
+        """(q) → g (n,)."""
+        return self._made("gravity", ("q",), {"g": (self._n,)}, lambda m, q: m.gravity(q))
+
+    @cached_property
+    def forward(self) -> Callable[..., Any]:
+        """(q, qd, tau) → qdd (n,).
+
+        Raises:
+            InputError: `terms` without inertia.
+        """
+        if "inertia" not in self.choices.terms:
+            raise wrong(InputError, "terms", sorted(self.choices.terms), "inertia among them")
+        return self._made(
+            "forward", ("q", "qd", "tau"), {"qdd": (self._n,)}, lambda m, *x: m.forward(*x)
+        )
+
+    @cached_property
+    def derivatives(self) -> Callable[..., Any]:
+        """(q, qd, qdd) → ∂tau/∂q, ∂tau/∂qd, ∂tau/∂qdd, (n, n) each, by a program of their own
+        that costs less than differentiating `torques`.
+
+        Raises:
+            InputError: with `parameters` as an argument: differentiate `torques`.
+        """
+        self._refuse_parameters("derivatives", "differentiate torques by the library instead")
+        names = ("dtau_dq", "dtau_dqd", "dtau_dqdd")
+        results = dict.fromkeys(names, self._square)
+        return self._made("derivatives", STATE, results, lambda m, *x: m.derivatives(*x))
+
+    @cached_property
+    def regressor(self) -> Callable[..., Any]:
+        """(q, qd, qdd) → Y (n, p), tau = Y π."""
+        shape = (self._n, len(self.parameter_names))
+        return self._made(
+            "regressor", STATE, {"Y": shape}, self._regressor, depends_on=("gravity",)
+        )
+
+    @cached_property
+    def energies(self) -> Callable[..., Any]:
+        """(q, qd) → kinetic and potential energy, J; a scalar each (CasADi: 1 × 1). The potential
+        energy is zero where the mass is at the base frame's origin.
+
+        Raises:
+            InputError: with `parameters` as an argument.
+        """
+        self._refuse_parameters("energies", "the described parameters")
+        results: Mapping[str, tuple[int, ...]] = {"kinetic": (), "potential": ()}
+        return self._made("energies", ("q", "qd"), results, lambda m, *x: m.energies(*x))
+
+    def pose(self, link: str) -> Callable[..., Any]:
+        """(q) → (4, 4), the link's frame in the base frame.
+
+        Raises:
+            InputError: an unknown link.
+        """
+        return self._of_link("pose", kinematics.pose, (4, 4), link)
+
+    def jacobian(self, link: str) -> Callable[..., Any]:
+        """(q) → (6, n), [ṗ; ω] = J q̇ of the origin of the link's frame, on base axes.
+
+        Raises:
+            InputError: an unknown link.
+        """
+        return self._of_link("jacobian", kinematics.jacobian, (6, self._n), link)
+
+    # How they are made
+
+    @property
+    def _n(self) -> int:
+        return len(self.joint_names)
+
+    @property
+    def _square(self) -> tuple[int, int]:
+        return self._n, self._n
+
+    @cached_property
+    def _described(self) -> dict[str, float]:
+        return self.choices.parameters(self.mechanism)
+
+    def _refuse_parameters(self, name: str, expected: str) -> None:
+        if "parameters" in self.arguments:
+            raise wrong(InputError, name, "parameters as an argument", expected)
+
+    def _regressor(self, model: Described, *state: Array) -> Array:
+        names, Y = self.choices.regressor(model.mechanism, *state)
+        return Y[:, [names.index(name) for name in self.parameter_names]]
+
+    def _made(
+        self,
+        name: str,
+        state: tuple[str, ...],
+        results: Mapping[str, tuple[int, ...]],
+        equations: Callable[..., Any],
+        depends_on: tuple[str, ...] = ARGUMENTS,
+    ) -> Callable[..., Any]:
+        """A function of the state and of those arguments that it depends on."""
+        more = [each for each in self.arguments if each in depends_on]
+        sizes = {"parameters": len(self.parameter_names), "gravity": 3}
+
+        def recorded(*vectors: Array) -> Array:
+            given = dict(zip(more, vectors[len(state) :], strict=True))
+            return np.ravel(equations(self._model(**given), *vectors[: len(state)]))
+
+        program = record(recorded, [self._n] * len(state) + [sizes[each] for each in more])
+        definition = Definition(name, (*state, *more), tuple(results.items()), program)
+        return self.library.function(definition)
+
+    def _model(
+        self, parameters: Array | None = None, gravity: Array | None = None
+    ) -> Described | Linear:
+        mechanism = self.mechanism
+        if gravity is not None:
+            mechanism = replace(mechanism, gravity=gravity)
+        if parameters is None:
+            return Described(mechanism, self.choices)
+        return Linear(mechanism, self.choices, parameters)
+
+    def _of_link(
+        self, name: str, function: Callable[..., Array], shape: tuple[int, ...], link: str
+    ) -> Callable[..., Any]:
+        if link not in self.mechanism.index():
+            raise wrong(InputError, "link", link, choices(self.mechanism.index()))
+        program = record(lambda q: np.ravel(function(self.mechanism, link, q)), [self._n])
+        return self.library.function(Definition(name, ("q",), ((name, shape),), program))

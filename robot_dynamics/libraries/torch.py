@@ -1,0 +1,34 @@
+"""Programs as functions of PyTorch's tensors, on any device, for autograd and `torch.func`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+
+from . import arrays
+from .library import Definition
+
+_UNARY = {
+    "neg": torch.neg,
+    "sin": torch.sin,
+    "cos": torch.cos,
+    "tanh": torch.tanh,
+    "exp": torch.exp,
+    "sqrt": torch.sqrt,
+    "atan": torch.atan,
+    "sign": torch.sign,
+}
+
+
+def _broadcast(values: list[Any]) -> list[Any]:
+    like = next(x for x in values if isinstance(x, torch.Tensor))
+    tensors = [x if isinstance(x, torch.Tensor) else like.new_tensor(x) for x in values]
+    return list(torch.broadcast_tensors(*tensors))
+
+
+def function(definition: Definition) -> Callable[..., Any]:
+    """A function of tensors (…, n)."""
+    return arrays.function(definition, _UNARY, _broadcast, partial(torch.stack, dim=-1))
