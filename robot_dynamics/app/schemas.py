@@ -263,6 +263,29 @@ _DEMO = thing(
 
 _MATRIX: Schema = {"anyOf": [{"type": "null"}, several(several(TEXT), "row by row")]}
 
+_DRIVE = thing(
+    {
+        "peak_torque": told(MAYBE, "N·m or N"),
+        "rms_torque": told(MAYBE, "N·m or N"),
+        "peak_rate": told(MAYBE, "rad/s or m/s"),
+        "peak_power": told(MAYBE, "W"),
+        "driven": told(MAYBE, "J that it gives"),
+        "braked": told(MAYBE, "J that it takes back"),
+        "torque_share": told(MAYBE, "of the limit"),
+        "rate_share": told(MAYBE, "of the limit"),
+    }
+)
+_RANGE = thing(
+    {
+        "lower": told(NUMBER, "rad or m"),
+        "upper": told(NUMBER, "rad or m"),
+        "home": told(NUMBER, "rad or m"),
+        "ends": several(TEXT, "what is at either end"),
+        "conditions": several(MAYBE, "of the passive Jacobian there"),
+        "without_torque": several(several(NUMBER), "stretches too near a singularity"),
+    }
+)
+
 SCHEMAS: Mapping[str, Schema] = {
     "torque": _TORQUE,
     "derive": thing(
@@ -346,6 +369,41 @@ SCHEMAS: Mapping[str, Schema] = {
     ),
     "show": thing(
         {**ROBOT, "files": FILES, "opened": told(SWITCH, "whether a browser took it")},
+    ),
+    "motion": thing(
+        {
+            **ROBOT,
+            **JOINTS,
+            **ACTUATED,
+            "duration": told(NUMBER, "s"),
+            "states": COUNT,
+            "lost": told(COUNT, "states that the robot can't have"),
+            "energy": told(MAYBE, "J, given less taken back"),
+            "drives": thing({"joints": by_name(_DRIVE), "motors": by_name(_DRIVE)}),
+            "beyond": several(TEXT, "what is beyond its limits"),
+            "ranges": by_name(_RANGE, "how far each motor goes, the others at home"),
+            **NOTES,
+            "files": FILES,
+        }
+    ),
+    "linearize": thing(
+        {
+            **ROBOT,
+            **JOINTS,
+            **ACTUATED,
+            "states": several(TEXT, "x: the joints, then the rate of each"),
+            "state_units": several(TEXT),
+            "inputs": several(TEXT, "u: the motors' joints"),
+            "input_units": several(TEXT),
+            "files": FILES,
+        },
+        A=several(several(NUMBER), "of one state; those of a motion are in the file"),
+        B=several(several(NUMBER)),
+        poles=several(several(NUMBER), "real and imaginary parts, 1/s"),
+        q=STATE,
+        qd=STATE,
+        qdd=STATE,
+        tau=several(NUMBER, "one a motor, N·m or N"),
     ),
     "completion": thing({"shell": TEXT, "script": TEXT}),
     "schema": {"type": "object"},

@@ -26,6 +26,7 @@ from . import closed as closed_robots
 from . import inputs
 from .base_motion import BaseMotion, MovingBase
 from .closed import OfTree
+from .linearization import Linearization, linearized
 from .motors import MotorSide, MotorTorques, motors, tree_state
 from .open_chain import OpenChain
 from .regressor import RegressorKernel
@@ -338,6 +339,24 @@ class InverseDynamics:
         else:
             out = self._tree_of(robot).derivatives(q, qd, qdd)
         return out[..., 0, :, :], out[..., 1, :, :], out[..., 2, :, :]
+
+    def linearize(
+        self, q: ArrayLike, qd: ArrayLike | None = None, tau: ArrayLike | None = None
+    ) -> Linearization:
+        """δẋ = A δx + B δu with x = [q; qd], u = tau, about q, qd, tau (…, n): a state, or every
+        state of a motion (with the torques that a call gives for it).
+
+        Args:
+            qd: None: at rest.
+            tau: None: the torques that hold these rates, qdd = 0.
+
+        Raises:
+            InputError: a wrong shape; `sensed`, where torques don't fix all of q; more motors than
+                degrees of freedom, and torques with which they work against each other.
+            ClosureError: of a closed robot, as in a call.
+        """
+        with self._changing:
+            return linearized(self, q, qd, tau)
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """½ q̇ᵀ D q̇ (…,), J, of links and rotors at q, qd (…, n); zero-dimensional of one state.

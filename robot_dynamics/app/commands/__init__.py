@@ -5,6 +5,8 @@ COMMANDS = (
     "derive",
     "check",
     "show",
+    "motion",
+    "linearize",
     "compare",
     "demo",
     "identify",

@@ -1,0 +1,163 @@
+"""`robot_dynamics linearize`: A and B of δẋ = A δx + B δu."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import numpy as np
+
+from ...errors import InputError
+from ..command import Command, Result, Several
+from ..options import frequency, home, model, one_a_joint, pairs, vector
+from ..tables import table
+
+
+@click.command(
+    "linearize",
+    cls=Command,
+    examples=[
+        "linearize config/polar.yaml --q pi/2 0.7",
+        "linearize config/three_axis.yaml --qd 1 0 0 --out ab.npz",
+        "linearize config/polar.yaml --motion plan.csv --out ab.npz",
+    ],
+)
+@model()
+@one_a_joint("q", "One number a joint (rad or m); default: the description's home, or 0.")
+@one_a_joint("qd", "One number a joint (rad/s or m/s); default: 0.")
+@one_a_joint("tau", "One number a motor (N·m or N); default: what holds these rates.")
+@click.option("--motion", type=click.Path(), metavar="FILE", help="About every state of a motion.")
+@click.option("--rename", cls=Several, metavar="OLD:NEW...", help="Joints' names in the motion.")
+@click.option("--cutoff", type=float, metavar="HZ", help="Of the filter of a recorded motion.")
+@click.option(
+    "--friction-smoothing",
+    type=float,
+    default=0.0,
+    metavar="RATE",
+    help="Rate (rad/s or m/s) within which Coulomb friction fades; 0: it has no slope.",
+)
+@click.option("--out", type=click.Path(), metavar="FILE.npz", help="A, B, poles, names and units.")
+def command(
+    file: str,
+    formulation: str,
+    rotors: str,
+    terms: Sequence[str],
+    q: Sequence[str],
+    qd: Sequence[str],
+    tau: Sequence[str],
+    motion: str | None,
+    rename: Sequence[str],
+    cutoff: float | None,
+    friction_smoothing: float,
+    out: str | None,
+) -> Result:
+    """The equations of motion to first order: A and B about a state, or about a motion.
+
+    x = [q; qd], u = torques: dx/dt changes by A δx + B δu. Without --tau the rates are held, at
+    qdd = 0.
+    """
+    from ...description import load
+    from ...dynamics import InverseDynamics
+    from ..drives.states import states
+
+    mechanism = load(file)
+    dynamics = InverseDynamics(
+        mechanism, formulation, rotors=rotors, terms=terms, friction_smoothing=friction_smoothing
+    )
+    names, motors = dynamics.joint_names, dynamics.actuated_names
+    more: dict[str, Any] = {}
+    if motion is None:
+        if rename or cutoff is not None:
+            raise InputError("--rename and --cutoff: expected with --motion alone")
+        found = dynamics.linearize(
+            vector(q, "--q", names) if q else home(mechanism, names),
+            vector(qd, "--qd", names) if qd else None,
+            vector(tau, "--tau", motors) if tau else None,
+        )
+    else:
+        if q or qd or tau:
+            raise InputError("--motion: found --q, --qd or --tau beside it, expected none of them")
+        moving = states(motion, names, rename=pairs(rename, "--rename"), cutoff=frequency(cutoff))
+        torques = dynamics(moving.q, moving.qd, moving.qdd)
+        found = dynamics.linearize(moving.q, moving.qd, torques)
+        more = {"time": moving.time}
+    poles = found.poles
+    result: Result = {
+        "robot": mechanism.name,
+        "joints": list(names),
+        "actuated": list(motors),
+        "states": list(found.state_names),
+        "state_units": list(found.state_units),
+        "inputs": list(found.input_names),
+        "input_units": list(found.input_units),
+        "files": {},
+    }
+    if out is not None:
+        _write(out, found, poles, more)
+        result["files"] = {"arrays": out}
+    wrote = [f"wrote {out}"] if out is not None else []
+    if motion is None:
+        result |= {
+            name: getattr(found, name).tolist() for name in ("A", "B", "q", "qd", "qdd", "tau")
+        }
+        result["poles"] = [[float(x.real), float(x.imag)] for x in poles]
+        return {**result, "text": "\n".join([*_lines(found, poles), *wrote])}
+    if not wrote:
+        raise InputError("--motion: expected --out FILE.npz for the matrices of all states")
+    slowest, fastest = np.nanmin(poles.real), np.nanmax(poles.real)
+    wrote.append(
+        f"A {found.A.shape}, B {found.B.shape}; real parts of the poles from {slowest:.4g} to "
+        f"{fastest:.4g} 1/s"
+    )
+    return {**result, "text": "\n".join(wrote)}
+
+
+def _lines(found: Any, poles: Any) -> list[str]:
+    units = [f"{name}, {unit}" for name, unit in _pairs(found.state_names, found.state_units)]
+    inputs = [f"{name}, {unit}" for name, unit in _pairs(found.input_names, found.input_units)]
+    lines = ["x: " + "; ".join(units), "u: " + "; ".join(inputs)]
+    for name, values, heads in (("A", found.A, found.state_names), ("B", found.B, motors(found))):
+        size = float(np.abs(values).max(initial=0.0))
+        cells = [[_said(x, size) for x in row] for row in values]
+        rows = [[head, *row] for head, row in zip(found.state_names, cells, strict=True)]
+        lines += [f"{name}:", *table([["", *heads], *rows])]
+    size = float(np.abs(poles).max(initial=0.0))
+    shown = sorted(poles, key=lambda x: (-x.real, x.imag))
+    lines.append("poles, 1/s: " + ", ".join(_pole(x, size) for x in shown))
+    return lines
+
+
+def motors(found: Any) -> list[str]:
+    """The names of u."""
+    return list(found.input_names)
+
+
+def _pairs(names: Sequence[str], units: Sequence[str]) -> list[tuple[str, str]]:
+    return list(zip(names, units, strict=True))
+
+
+def _said(x: float, beside: float) -> str:
+    return f"{0.0 if abs(x) <= 1e-12 * beside else x:.5g}"
+
+
+def _pole(x: complex, beside: float) -> str:
+    real, imaginary = (float(_said(part, beside)) for part in (x.real, x.imag))
+    if not imaginary:
+        return f"{real:.5g}"
+    return f"{real:.5g} {'+' if imaginary > 0 else '-'} {abs(imaginary):.5g} i"
+
+
+def _write(out: str, found: Any, poles: Any, more: dict[str, Any]) -> None:
+    arrays = {name: getattr(found, name) for name in ("A", "B", "q", "qd", "qdd", "tau")}
+    names = {
+        "states": np.array(found.state_names),
+        "state_units": np.array(found.state_units),
+        "inputs": np.array(found.input_names),
+        "input_units": np.array(found.input_units),
+    }
+    try:
+        with open(out, "wb") as file:
+            np.savez(file, **{"poles": poles, **arrays, **names, **more})  # type: ignore[arg-type]
+    except OSError as error:
+        raise InputError(f"--out {out}: {error.strerror}", name="--out", value=out) from None

@@ -1,0 +1,117 @@
+"""`robot_dynamics motion`: what a motion asks of joints and motors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from ...formulations.equations import TERMS
+from ..command import Command, Result, Several
+from ..options import description, frequency, pairs, rotors_option, terms_option
+from ..progress import Progress
+
+PLAYED = 400
+"""States that a page plays"""
+
+
+@click.command(
+    "motion",
+    cls=Command,
+    examples=[
+        "motion robot.urdf motion.yaml",
+        "motion config/three_axis.yaml plan.csv --out report/",
+        "motion robot.yaml recording/ --rename fer_joint:panda_joint --out report/",
+    ],
+)
+@description
+@click.argument("motion", metavar="MOTION", type=click.Path())
+@click.option("--out", type=click.Path(), metavar="DIR", help="A page, CSV and pictures.")
+@click.option(
+    "--step", type=float, metavar="S", help="Between samples of a trajectory (default: 0.01)."
+)
+@click.option("--topic", help="Of a bag, of type sensor_msgs/JointState (default: /joint_states).")
+@click.option(
+    "--rename", cls=Several, metavar="OLD:NEW...", help="A joint's name in the motion and here."
+)
+@click.option("--cutoff", type=float, metavar="HZ", help="Of the filter of a recording.")
+@rotors_option
+@terms_option
+def command(
+    file: str,
+    motion: str,
+    out: str | None,
+    step: float | None,
+    topic: str | None,
+    rename: Sequence[str],
+    cutoff: float | None,
+    rotors: str,
+    terms: Sequence[str],
+) -> Result:
+    """Torque, rate, power and energy of joints and motors along a motion.
+
+    MOTION is a JointTrajectory as YAML, a CSV with a time and JOINT/position (and JOINT/velocity),
+    or a bag. With --out a page shows them over time and in the torque-speed plane, beside one on
+    which the robot plays the motion. Of a robot with loops, how far each motor goes, too.
+    """
+    from ...description import load
+    from ...dynamics import InverseDynamics
+    from ..drives.drives import drives
+    from ..drives.ranges import ranges
+    from ..drives.report import text, write
+    from ..drives.states import states
+
+    progress = Progress()
+    mechanism = load(file)
+    dynamics = InverseDynamics(mechanism, rotors=rotors, terms=terms or TERMS)
+    progress("reading the motion")
+    moving = states(
+        motion,
+        dynamics.joint_names,
+        step=step,
+        topic=topic,
+        rename=pairs(rename, "--rename"),
+        cutoff=frequency(cutoff),
+    )
+    progress("computing")
+    found = drives(dynamics, moving)
+    reach = [] if dynamics.closed is None else ranges(dynamics.closed)
+    written: dict[str, Path] = {}
+    if out is not None:
+        progress("drawing")
+        written = write(Path(out), mechanism.name, found, moving, reach, "robot.html")
+        from ..show.playing import played
+
+        written["robot"] = played(file, mechanism, Path(out) / "robot.html", moving, rotors)
+    words = text(found, moving, reach)
+    return {
+        "robot": mechanism.name,
+        "joints": list(dynamics.joint_names),
+        "actuated": list(dynamics.actuated_names),
+        "duration": float(moving.time[-1] - moving.time[0]),
+        "states": len(moving.time),
+        "lost": found.lost,
+        "energy": found.energy,
+        "drives": {
+            kind: {
+                drive.name: {
+                    "peak_torque": drive.peak(drive.torque),
+                    "rms_torque": drive.rms,
+                    "peak_rate": drive.peak(drive.rate),
+                    "peak_power": drive.peak(drive.power),
+                    "driven": drive.driven,
+                    "braked": drive.braked,
+                    "torque_share": drive.torque_share,
+                    "rate_share": drive.rate_share,
+                }
+                for drive in some
+            }
+            for kind, some in (("joints", found.joints), ("motors", found.motors))
+        },
+        "beyond": [words for each in (*found.joints, *found.motors) for words in each.beyond],
+        "ranges": {each.name: each.numbers for each in reach},
+        "notes": list(moving.notes),
+        "files": {name: str(path) for name, path in written.items()},
+        "text": "\n".join([words, *(f"wrote {path}" for path in written.values())]),
+    }

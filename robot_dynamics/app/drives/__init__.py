@@ -1,0 +1,9 @@
+"""From a motion to the motors.
+
+| file       | what                                                                    |
+|------------|-------------------------------------------------------------------------|
+| states.py  | a motion from a file: a JointTrajectory, a table, a bag                 |
+| drives.py  | torque, rate, power and energy of joints and motors, against limits     |
+| ranges.py  | how far each motor of a robot with loops goes, and where it ends        |
+| report.py  | tables, pictures, a page                                                |
+"""

@@ -1,0 +1,188 @@
+"""What a motion asks of joints and motors."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...dynamics import InverseDynamics
+from ...dynamics.motors import gear_matrix, tree_state
+from ...errors import ClosureWarning, InputError
+from ...mechanism import Limits
+from ...scalar import Floats
+from ..units import effort, position
+from .states import States
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """One joint with a motor, or one motor, along a motion; NaN where the robot can't be."""
+
+    name: str
+    time: Floats
+    """(m,), s"""
+    torque: Floats
+    """(m,), N·m or N"""
+    rate: Floats
+    """(m,), rad/s or m/s"""
+    units: tuple[str, str]
+    """Of torque and rate"""
+    most_torque: float | None = None
+    """The limit"""
+    most_rate: float | None = None
+    place: Floats | None = None
+    """(m,), rad or m"""
+    ends: tuple[float | None, float | None] = (None, None)
+    """The limits of the place"""
+
+    @property
+    def power(self) -> Floats:
+        """(m,), W: τ q̇"""
+        return self.torque * self.rate
+
+    @property
+    def rms(self) -> float:
+        """Root mean square torque over time."""
+        return float(np.sqrt(self._over_time(self.torque**2) / self._duration))
+
+    @property
+    def driven(self) -> float:
+        """J that it gives."""
+        return self._over_time(np.maximum(self.power, 0.0))
+
+    @property
+    def braked(self) -> float:
+        """J that it takes back, at least 0."""
+        return self._over_time(np.maximum(-self.power, 0.0))
+
+    def peak(self, values: Floats) -> float:
+        """The largest magnitude; NaN where there is none."""
+        sound = values[np.isfinite(values)]
+        return float(np.abs(sound).max()) if len(sound) else float("nan")
+
+    @property
+    def torque_share(self) -> float | None:
+        """Of the limit, at most."""
+        return None if not self.most_torque else self.peak(self.torque) / self.most_torque
+
+    @property
+    def rate_share(self) -> float | None:
+        """Of the limit, at most."""
+        return None if not self.most_rate else self.peak(self.rate) / self.most_rate
+
+    @property
+    def beyond(self) -> list[str]:
+        """What is beyond its limits, one line each."""
+        found = []
+        for what, values, most, unit in (
+            ("torque", self.torque, self.most_torque, self.units[0]),
+            ("rate", self.rate, self.most_rate, self.units[1]),
+        ):
+            if most is not None and (over := np.abs(values) > most).any():
+                first = float(self.time[int(np.argmax(over))])
+                found.append(
+                    f"{self.name}: {what} {self.peak(values):.4g} {unit} is beyond its limit of "
+                    f"{most:.4g} {unit}, at first at {first:.4g} s"
+                )
+        if self.place is not None:
+            low, high = self.ends
+            outside = np.zeros(len(self.time), dtype=bool)
+            outside |= False if low is None else self.place < low
+            outside |= False if high is None else self.place > high
+            if outside.any():
+                k = int(np.argmax(outside))
+                found.append(
+                    f"{self.name}: position {self.place[k]:.4g} is beyond its limits "
+                    f"[{_end(low)}, {_end(high)}], at first at {self.time[k]:.4g} s"
+                )
+        return found
+
+    def _over_time(self, values: Floats) -> float:
+        # ∫ by trapezoids; an interval with an unknown end is left out
+        parts = (values[1:] + values[:-1]) / 2 * np.diff(self.time)
+        return float(np.nansum(parts))
+
+    @property
+    def _duration(self) -> float:
+        known = np.isfinite(self.torque[1:] + self.torque[:-1])
+        return float(np.diff(self.time)[known].sum()) or float("nan")
+
+
+def _end(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+@dataclass(frozen=True, eq=False)
+class Drives:
+    """Of a whole robot."""
+
+    joints: tuple[Drive, ...]
+    motors: tuple[Drive, ...]
+    """What a motor's field must give, at its own shaft; empty: no motor is known"""
+    lost: int
+    """States in which the robot can't be"""
+    why: str = ""
+
+    @property
+    def energy(self) -> float:
+        """J that the joints' motors give less what they take back."""
+        return sum(drive.driven - drive.braked for drive in self.joints)
+
+
+def drives(dynamics: InverseDynamics, motion: States) -> Drives:
+    """What the motion asks of each joint and motor.
+
+    Raises:
+        InputError: no state of it is one that the robot can have.
+    """
+    mechanism, closed = dynamics.mechanism, dynamics.closed
+    q, qd, qdd = motion.q, motion.qd, motion.qdd
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ClosureWarning)
+        tau = dynamics(q, qd, qdd)
+    why = next((str(w.message) for w in caught if issubclass(w.category, ClosureWarning)), "")
+    sound = np.isfinite(tau).all(axis=-1)
+    if not sound.any():
+        raise InputError(
+            f"{motion.source}: the robot can't be in any of its states: {why}", name=motion.source
+        )
+    names = dynamics.actuated_names
+    places, rates = q, qd
+    tree_rates = qd
+    if closed is not None:
+        q_r = np.full((len(q), len(closed.coordinate_names)), np.nan)
+        q_r[sound] = closed.configuration(q[sound])
+        whole = tree_state(closed, q_r[sound], qd[sound], qdd[sound], mechanism.joint_names)
+        tree = [np.full((len(q), len(mechanism.joint_names)), np.nan) for _ in whole]
+        for values, known in zip(tree, whole, strict=True):
+            values[sound] = known
+        order = [mechanism.joint_names.index(name) for name in names]
+        places, rates, tree_rates = tree[0][:, order], tree[1][:, order], tree[1]
+    joints = []
+    for j, name in enumerate(names):
+        joint = mechanism.joint(name)
+        ends = joint.limits or Limits()
+        joints.append(
+            Drive(
+                name,
+                motion.time,
+                tau[:, j],
+                np.where(sound, rates[:, j], np.nan),
+                (effort(joint), f"{position(joint)}/s"),
+                ends.effort,
+                ends.velocity,
+                places[:, j],
+                (ends.lower, ends.upper),
+            )
+        )
+    motors: list[Drive] = []
+    if dynamics.motor_names:
+        drive = np.full((len(q), len(dynamics.motor_names)), np.nan)
+        drive[sound] = dynamics.motor_torques(q[sound], qd[sound], qdd[sound]).drive
+        # rotor rates are Γ q̇
+        spins = tree_rates @ gear_matrix(mechanism).T
+        for k, name in enumerate(dynamics.motor_names):
+            motors.append(Drive(name, motion.time, drive[:, k], spins[:, k], ("N·m", "rad/s")))
+    return Drives(tuple(joints), tuple(motors), int((~sound).sum()), why)

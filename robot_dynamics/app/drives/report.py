@@ -1,0 +1,250 @@
+"""What a motion asks of the motors: tables, a page, pictures, CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import InputError
+from ...scalar import Floats
+from ..identification_report import PAGE, PAGE_STYLE
+from ..svg import Chart, Line
+from ..tables import table
+from .drives import Drive, Drives
+from .ranges import Range
+from .states import States
+
+
+def number(x: float | None) -> str:
+    """Four digits; what is nothing is 0."""
+    if x is None:
+        return ""
+    if not np.isfinite(x):
+        return "-"
+    return f"{0.0 if abs(x) < 1e-9 else x:.4g}"
+
+
+def rows(found: Sequence[Drive]) -> list[list[str]]:
+    """A table: a drive a row."""
+    head = ["", "peak torque", "RMS", "peak rate", "peak power", "given", "taken back", "of limits"]
+    body = []
+    for drive in found:
+        tau, rate = drive.units
+        shares = [
+            f"{what} {100 * share:.0f} %"
+            for what, share in (("τ", drive.torque_share), ("q̇", drive.rate_share))
+            if share is not None
+        ]
+        body.append(
+            [
+                drive.name,
+                f"{number(drive.peak(drive.torque))} {tau}",
+                f"{number(drive.rms)} {tau}",
+                f"{number(drive.peak(drive.rate))} {rate}",
+                f"{number(drive.peak(drive.power))} W",
+                f"{number(drive.driven)} J",
+                f"{number(drive.braked)} J",
+                ", ".join(shares),
+            ]
+        )
+    return [head, *body]
+
+
+def range_rows(found: Sequence[Range]) -> list[list[str]]:
+    """A table: a motor a row."""
+    head = ["motor", "from", "", "to", "", "no torques"]
+    body = []
+    for each in found:
+        gaps = ", ".join(f"{a:.4g} … {b:.4g}" for a, b in each.without_torque)
+        body.append(
+            [
+                f"{each.name}, {each.unit}",
+                f"{each.lower:.4g}",
+                each.ends[0],
+                f"{each.upper:.4g}",
+                each.ends[1],
+                gaps or "none",
+            ]
+        )
+    return [head, *body]
+
+
+def text(found: Drives, motion: States, reach: Sequence[Range]) -> str:
+    """What people read."""
+    duration = float(motion.time[-1] - motion.time[0])
+    lines = [f"{motion.source}: {len(motion.time)} states in {number(duration)} s"]
+    lines += ["at the joints:", *table(rows(found.joints))]
+    if found.motors:
+        lines += ["at the motors' shafts:", *table(rows(found.motors))]
+    lines.append(f"energy, given less taken back: {number(found.energy)} J")
+    for drive in (*found.joints, *found.motors):
+        lines += [f"beyond: {words}" for words in drive.beyond]
+    if found.lost:
+        lines.append(f"no torques in {found.lost} of {len(motion.time)} states: {found.why}")
+    if reach:
+        lines += ["how far each motor goes, the others at home:", *table(range_rows(reach))]
+    return "\n".join([*lines, *(f"note: {note}" for note in motion.notes)])
+
+
+def write(
+    folder: Path,
+    robot: str,
+    found: Drives,
+    motion: States,
+    reach: Sequence[Range],
+    link: str | None = None,
+) -> dict[str, Path]:
+    """motion.html, motion.csv, and a picture a joint and motor. The folder is made.
+
+    Args:
+        link: a page beside it, on which the motion is played.
+
+    Raises:
+        InputError: it cannot be written to.
+    """
+    written: dict[str, Path] = {}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for kind, some in (("joint", found.joints), ("motor", found.motors)):
+            for k, drive in enumerate(some):
+                path = folder / f"{kind}_{k + 1}_{_file_name(drive.name)}.svg"
+                path.write_text(_plane(drive).svg(standalone=True), encoding="utf-8")
+                written[f"picture of {kind} {drive.name}"] = path
+        written["table"] = folder / "motion.csv"
+        _write_table(written["table"], found, motion)
+        written["page"] = folder / "motion.html"
+        written["page"].write_text(_page(robot, found, motion, reach, link), encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{folder}: it can't be written to ({error.strerror})", name=str(folder)
+        ) from None
+    return written
+
+
+def _file_name(name: str) -> str:
+    """A name from outside never reaches a path as it is."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in name)
+    return plain[:60]
+
+
+def _write_table(path: Path, found: Drives, motion: States) -> None:
+    columns: dict[str, Floats] = {"time": motion.time}
+    for drive in found.joints:
+        assert drive.place is not None
+        columns[f"{drive.name}/position"] = drive.place
+        columns[f"{drive.name}/velocity"] = drive.rate
+        columns[f"{drive.name}/effort"] = drive.torque
+        columns[f"{drive.name}/power"] = drive.power
+    for drive in found.motors:
+        columns[f"motor {drive.name}/velocity"] = drive.rate
+        columns[f"motor {drive.name}/effort"] = drive.torque
+        columns[f"motor {drive.name}/power"] = drive.power
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow([repr(float(x)) if np.isfinite(x) else "" for x in row])
+
+
+def _limits(most: float | None, along: Floats, unit: str) -> list[Line]:
+    if most is None:
+        return []
+    ends = np.array([along[0], along[-1]])
+    both = (Line(ends, np.full(2, sign * most), "d", "") for sign in (1, -1))
+    first, second = both
+    return [Line(first.x, first.y, "d", f"limit {number(most)} {unit}"), second]
+
+
+def _over_time(drive: Drive) -> tuple[Chart, Chart, Chart]:
+    tau, rate = drive.units
+    near = drive.torque_share is not None and drive.torque_share > 0.5
+    torque = Chart(
+        f"torque of {drive.name}",
+        [
+            Line(drive.time, drive.torque, "b", f"torque, RMS {number(drive.rms)} {tau}"),
+            *(_limits(drive.most_torque, drive.time, tau) if near else []),
+        ],
+        "s",
+        tau,
+    )
+    power = Chart(f"power of {drive.name}", [Line(drive.time, drive.power, "a", "power")], "s", "W")
+    speed = Chart(f"rate of {drive.name}", [Line(drive.time, drive.rate, "c", "rate")], "s", rate)
+    return torque, speed, power
+
+
+def _plane(drive: Drive) -> Chart:
+    """Torque over rate; the limits are a box."""
+    tau, rate = drive.units
+    lines = [Line(drive.rate, drive.torque, "b", "motion")]
+    t, v = drive.most_torque, drive.most_rate
+    if t is not None and v is not None:
+        lines.append(
+            Line(np.array([-v, v, v, -v, -v]), np.array([-t, -t, t, t, -t]), "d", "limits")
+        )
+    lines.append(
+        Line(
+            np.array([np.nanmin(drive.rate), np.nanmax(drive.rate)]),
+            np.full(2, np.copysign(drive.rms, np.nanmean(drive.torque))),
+            "grey",
+            f"RMS {number(drive.rms)} {tau}",
+        )
+    )
+    return Chart(f"torque of {drive.name} over its rate", lines, rate, tau)
+
+
+def _page(
+    robot: str, found: Drives, motion: States, reach: Sequence[Range], link: str | None
+) -> str:
+    duration = float(motion.time[-1] - motion.time[0])
+    cards = [
+        (f"{number(duration)} s", f"{len(motion.time)} states"),
+        (f"{number(found.energy)} J", "given less taken back"),
+        (f"{number(sum(d.driven for d in found.joints))} J", "given by the motors"),
+        (f"{number(max(d.peak(d.power) for d in found.joints))} W", "largest power of a joint"),
+    ]
+    body = [
+        f"<h1>{escape(robot)}: {escape(motion.source)}</h1>",
+        f'<p><a href="{escape(link)}">See it move</a></p>' if link else "",
+        '<div class="cards">',
+        *(f'<div class="card"><b>{escape(a)}</b>{escape(b)}</div>' for a, b in cards),
+        "</div>",
+    ]
+    beyond = [words for drive in (*found.joints, *found.motors) for words in drive.beyond]
+    if found.lost:
+        beyond.append(f"no torques in {found.lost} of {len(motion.time)} states: {found.why}")
+    body += [f'<p class="warning">{escape(words)}</p>' for words in beyond]
+    body += ["<h2>At the joints</h2>", _html(rows(found.joints))]
+    if found.motors:
+        body += ["<h2>At the motors' shafts</h2>", _html(rows(found.motors))]
+    if reach:
+        body += [
+            "<h2>How far each motor goes</h2>",
+            '<p class="faint">From home, the other motors where it has them.</p>',
+            _html(range_rows(reach)),
+        ]
+    for title, some in (("joint", found.joints), ("motor", found.motors)):
+        for drive in some:
+            torque, rate, power = _over_time(drive)
+            figures = "".join(map(_figure, (torque, _plane(drive), rate, power)))
+            body.append(f"<h2>{title} {escape(drive.name)}</h2><div class='pair'>{figures}</div>")
+    body += [f'<p class="faint">{escape(note)}</p>' for note in motion.notes]
+    title = escape(f"{robot}: {motion.source}")
+    return PAGE.format(title=title, style=PAGE_STYLE, body="\n".join(body))
+
+
+def _figure(chart: Chart) -> str:
+    return f"<figure>{chart.legend()}{chart.svg()}</figure>"
+
+
+def _html(cells: list[list[str]]) -> str:
+    head, *body = cells
+
+    def line(row: list[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
+
+    inner = line(head, "th") + "".join(line(row, "td") for row in body)
+    return f'<div class="scroll"><table>{inner}</table></div>'

@@ -1,0 +1,138 @@
+"""A motion from a file: q, q̇, q̈ of a robot's joints over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ...description.motion_file import read_motion
+from ...errors import InputError, listed, wrong
+from ...identification.preparation import prepare
+from ...identification.read import read
+from ...identification.recording import Recording
+from ...motion.trajectory import Trajectory
+from ...scalar import Floats
+
+STEP = 0.01
+"""s between samples of a trajectory"""
+MOST = 200_000
+"""States of a motion above which a unit is probably wrong"""
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """A motion, state by state."""
+
+    source: str
+    time: Floats
+    """(m,), s, rising"""
+    q: Floats
+    """(m, n), rad or m"""
+    qd: Floats
+    """(m, n), rad/s or m/s"""
+    qdd: Floats
+    """(m, n), rad/s² or m/s²"""
+    notes: tuple[str, ...] = ()
+
+
+def states(
+    file: str,
+    joints: Sequence[str],
+    *,
+    step: float | None = None,
+    topic: str | None = None,
+    rename: Mapping[str, str] | None = None,
+    cutoff: float | None = None,
+) -> States:
+    """The motion of these joints, others left out.
+
+    A trajectory (YAML) is sampled. A table without efforts is a plan, and taken as it is: rates and
+    accelerations that it lacks are differences. A bag, or a table with efforts, is a recording, and
+    filtered as `identify` does.
+
+    Args:
+        step: s, of a trajectory; None: 0.01.
+        topic, rename, cutoff: of recordings, see `identify`.
+
+    Raises:
+        TrajectoryError, RecordingError: it is no motion.
+        InputError: joints are not in it.
+    """
+    if Path(file).suffix.lower() in (".yaml", ".yml"):
+        return _sampled(file, joints, step)
+    if step is not None:
+        raise wrong(InputError, "--step", step, "none: a table or a bag has times of its own")
+    recording = read(file, topic).renamed(rename or {})
+    _check(recording.names, joints, recording.source)
+    is_plan = not any(np.isfinite(each.effort).any() for each in recording.streams)
+    if is_plan and cutoff is None and len(recording.streams) == 1:
+        return _planned(recording, joints)
+    return _recorded(recording, joints, cutoff)
+
+
+def _check(found: Sequence[str], joints: Sequence[str], source: str) -> None:
+    if missing := [name for name in joints if name not in found]:
+        raise InputError(
+            f"{source}: not in it: {listed(missing)}; expected the joints {listed(joints)}, found "
+            f"{listed(found)}",
+            name=missing[0],
+        )
+
+
+def _sampled(file: str, joints: Sequence[str], step: float | None) -> States:
+    step = STEP if step is None else step
+    names, waypoints = read_motion(file)
+    source = Path(file).name
+    _check(names, joints, source)
+    trajectory = Trajectory(waypoints)
+    duration = trajectory.end - trajectory.start
+    if not (step > 0 and duration / step <= MOST):
+        raise wrong(InputError, "--step", step, f"above {duration / MOST:.3g} s")
+    count = max(2, int(np.ceil(duration / step - 1e-9)) + 1)
+    time = np.linspace(trajectory.start, trajectory.end, count)
+    order = [names.index(name) for name in joints]
+    # at the very end it rests: what it does until then counts
+    inside = np.minimum(time, np.nextafter(trajectory.end, trajectory.start))
+    rows = np.array([trajectory.sample(t) for t in inside])[:, :, order]
+    return States(source, time, rows[:, 0], rows[:, 1], rows[:, 2])
+
+
+def _planned(recording: Recording, joints: Sequence[str]) -> States:
+    stream = recording.streams[0].of(joints)
+    sound = np.asarray(np.isfinite(stream.position).all(axis=1))
+    stream = stream.rows(sound)
+    time, source = stream.time, recording.source
+    notes = []
+    if lost := int((~sound).sum()):
+        notes.append(f"{lost} rows without a position of every joint are left out")
+    if len(time) < 3 or not (np.diff(time) > 0).all():
+        raise wrong(InputError, f"{source}: times", len(time), "three or more that rise")
+    if len(time) > MOST:
+        raise wrong(InputError, f"{source}: rows", len(time), f"at most {MOST}")
+    q, qd = stream.position, stream.velocity
+    if not np.isfinite(qd).all():
+        qd = np.gradient(q, time, axis=0, edge_order=2)
+        notes.append("rates and accelerations are differences of the positions")
+    else:
+        notes.append("accelerations are differences of the rates")
+    qdd = np.gradient(qd, time, axis=0, edge_order=2)
+    return States(source, time, q, qd, qdd, tuple(notes))
+
+
+def _recorded(recording: Recording, joints: Sequence[str], cutoff: float | None) -> States:
+    # what a joint's effort was does not matter here
+    streams = tuple(
+        replace(each, effort=np.where(np.isfinite(each.effort), each.effort, 0.0))
+        for each in recording.streams
+    )
+    prepared = prepare(replace(recording, streams=streams), joints, cutoff, rests=True)
+    longest = max(prepared.stretches, key=len)
+    notes = list(prepared.notes)
+    if len(prepared.stretches) > 1:
+        notes.append(f"the longest of {len(prepared.stretches)} stretches without gaps")
+    if prepared.cutoff is not None:
+        notes.append(f"filtered at {prepared.cutoff:.3g} Hz, forwards and backwards")
+    return States(recording.source, longest.time, longest.q, longest.qd, longest.qdd, tuple(notes))

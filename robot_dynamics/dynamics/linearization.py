@@ -1,0 +1,121 @@
+"""The equations of motion to first order about a state, or about every state of a motion.
+
+With x = [q; q̇] and u = τ:  δẋ = A δx + B δu.  From τ = D q̈ + b(q, q̇),
+
+    ∂q̈/∂q = -D⁻¹ ∂τ/∂q,   ∂q̈/∂q̇ = -D⁻¹ ∂τ/∂q̇,   ∂q̈/∂τ = D⁻¹
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..codegen.kernel import as_floats
+from ..errors import InputError, wrong
+from ..mechanism import Joint
+from ..scalar import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """δẋ = A δx + B δu about (q, qd, tau); leading axes are those of a batch."""
+
+    A: Floats
+    """(…, 2n, 2n), 1/s times the units of its row's state by its column's"""
+    B: Floats
+    """(…, 2n, m)"""
+    state_names: tuple[str, ...]
+    """x: the joints, then `d/dt` of each"""
+    state_units: tuple[str, ...]
+    """rad, m, rad/s, m/s"""
+    input_names: tuple[str, ...]
+    """u: the joints with a motor"""
+    input_units: tuple[str, ...]
+    """N·m, N"""
+    q: Floats
+    qd: Floats
+    qdd: Floats
+    """(…, n): what the torques make of the state"""
+    tau: Floats
+    """(…, m)"""
+
+    @property
+    def poles(self) -> Floats:
+        """(…, 2n), complex, 1/s: the eigenvalues of A."""
+        return np.asarray(np.linalg.eigvals(self.A))
+
+
+def linearized(
+    dynamics: Any, q: ArrayLike, qd: ArrayLike | None, tau: ArrayLike | None
+) -> Linearization:
+    """See `InverseDynamics.linearize`; dynamics is one, which imports this."""
+    names, motors = dynamics.joint_names, dynamics.actuated_names
+    n, m = len(names), len(motors)
+    q = as_floats("q", q)
+    qd = np.zeros(n) if qd is None else as_floats("qd", qd)
+    closed = dynamics.closed
+    if closed is not None and closed.sensed:
+        raise wrong(InputError, "sensed", True, "False: torques fix the actuated joints' motion")
+    if tau is None:
+        # held at its rates
+        qdd = np.zeros(np.broadcast_shapes(q.shape, qd.shape))
+        tau = dynamics(q, qd, qdd)
+    else:
+        tau = as_floats("tau", tau)
+        qdd = dynamics.forward(q, qd, tau)
+        if m > n and not _alike(tau, dynamics(q, qd, qdd)):
+            raise wrong(
+                InputError,
+                "tau",
+                tau.tolist(),
+                f"the least torques of that motion, as a call gives them: {m} motors move {n} "
+                "degrees of freedom, and how they work against each other is not linearized",
+            )
+    of_q, of_qd, D = dynamics.derivatives(q, qd, qdd)
+    if m > n:
+        # Aᵀ τ are the forces on q
+        assert closed is not None
+        A_T = np.swapaxes(closed.motor_rates(closed.forward(q)), -1, -2)
+        of_q, of_qd, D, B = A_T @ of_q, A_T @ of_qd, A_T @ D, A_T
+    else:
+        B = np.broadcast_to(np.eye(n), D.shape)
+    try:
+        lower = np.linalg.solve(D, np.concatenate([-of_q, -of_qd, B], axis=-1))
+    except np.linalg.LinAlgError:
+        raise InputError(
+            f"{dynamics.mechanism.label}: D is singular: a joint has nothing to move", name="D"
+        ) from None
+    shape = lower.shape[:-2]
+    A = np.zeros((*shape, 2 * n, 2 * n))
+    A[..., :n, n:] = np.eye(n)
+    A[..., n:, :] = lower[..., : 2 * n]
+    inputs = np.concatenate([np.zeros((*shape, n, m)), lower[..., 2 * n :]], axis=-2)
+    joints = [dynamics.mechanism.joint(name) for name in names]
+    units = [_unit(joint) for joint in joints]
+    efforts = tuple(
+        "N" if joint.slides else "N·m" for joint in map(dynamics.mechanism.joint, motors)
+    )
+    q, qd, qdd = (np.broadcast_to(x, (*shape, n)) for x in (q, qd, qdd))
+    return Linearization(
+        A,
+        inputs,
+        (*names, *(f"d/dt {name}" for name in names)),
+        (*units, *(f"{unit}/s" for unit in units)),
+        tuple(motors),
+        efforts,
+        q,
+        qd,
+        qdd,
+        np.broadcast_to(tau, (*shape, m)),
+    )
+
+
+def _unit(joint: Joint) -> str:
+    return "m" if joint.slides else "rad"
+
+
+def _alike(tau: Floats, other: Floats) -> bool:
+    return bool(np.allclose(tau, other, rtol=1e-9, atol=1e-9 * float(np.abs(other).max(initial=0))))

@@ -1,0 +1,207 @@
+"""What a motion asks of the motors, against textbook numbers and MuJoCo-free integrals."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from robots import CONFIG
+
+import robot_dynamics as rd
+from robot_dynamics.app.cli import main
+from robot_dynamics.app.drives.drives import drives
+from robot_dynamics.app.drives.ranges import ranges
+from robot_dynamics.app.drives.states import States, states
+from robot_dynamics.description.motion_file import write_motion
+from robot_dynamics.motion.swing import Motion
+
+MASS, LENGTH = 2.0, 0.5
+PENDULUM = f"""robot: pendulum
+links:
+  - name: rod
+    joint: {{name: q, type: revolute, limits: {{velocity: 2.0, effort: 12.0, lower: -1, upper: 1}}}}
+    origin: {{rpy: [pi/2, 0, 0]}}
+    mass: {MASS}
+    center_of_mass: [0, -{LENGTH}, 0]
+    rotor: {{gear_ratio: 50, inertia: {{izz: 1.0e-4}}}}
+"""
+CRANK = """robot: press
+gravity: [0, -9.81, 0]
+links:
+  - name: crank
+    joint: {name: turn, type: revolute}
+    a: 0.2
+    mass: 1.0
+    inertia: {ixx: 0.01, iyy: 0.01, izz: 0.01}
+  - name: rod
+    joint: {name: bend, type: revolute}
+    a: 0.1
+    mass: 1.0
+    inertia: {ixx: 0.01, iyy: 0.01, izz: 0.01}
+  - name: ram
+    parent: base
+    origin: {rpy: [0, pi/2, 0]}
+    joint: {name: ram, type: prismatic}
+    mass: 5.0
+loops:
+  - name: pin
+    type: revolute
+    predecessor: {link: rod}
+    successor: {link: ram, rpy: [0, -pi/2, 0]}
+actuated: [turn]
+home: {turn: 0.2, bend: -0.6, ram: 0.27}
+"""
+
+
+@pytest.fixture
+def pendulum(tmp_path: Path) -> Path:
+    file = tmp_path / "pendulum.yaml"
+    file.write_text(PENDULUM)
+    return file
+
+
+def swung(count: int = 2001) -> tuple[np.ndarray, ...]:
+    time = np.linspace(0, 2, count)
+    return (time, *Motion((0.0,), (0.8,), (1.0,), 2.0)(time))
+
+
+def test_torque_power_energy_and_rms_are_those_of_a_pendulum(pendulum):
+    dynamics = rd.InverseDynamics(rd.load(pendulum), backend="python")
+    time, q, qd, qdd = swung()
+    found = drives(dynamics, States("m", time, q, qd, qdd))
+    (joint,), (motor,) = found.joints, found.motors
+    x = q[:, 0]
+    own = MASS * LENGTH**2 + 50**2 * 1e-4
+    tau = own * qdd[:, 0] + MASS * 9.81 * LENGTH * np.sin(x)
+    assert np.allclose(joint.torque, tau, atol=1e-9)
+    assert np.allclose(joint.power, tau * qd[:, 0], atol=1e-9)
+    # from rest to rest at the same height: what is given is taken back
+    assert joint.driven == pytest.approx(joint.braked, rel=1e-5)
+    assert found.energy == pytest.approx(0, abs=1e-5)
+    half = np.argmax(x)
+    work = np.trapezoid(np.maximum(joint.power, 0)[: half + 1], time[: half + 1])
+    lifted = MASS * 9.81 * LENGTH * (1 - np.cos(0.8))
+    braked = np.trapezoid(np.minimum(joint.power, 0)[: half + 1], time[: half + 1])
+    assert work + braked == pytest.approx(lifted, rel=1e-5)
+    assert joint.rms == pytest.approx(np.sqrt(np.trapezoid(tau**2, time) / 2), rel=1e-12)
+    # through the gear: power stays
+    assert np.allclose(motor.rate, 50 * qd[:, 0])
+    assert np.allclose(motor.power, joint.power, atol=1e-9)
+    assert joint.rate_share == pytest.approx(np.abs(qd).max() / 2.0)
+    assert joint.torque_share == pytest.approx(np.abs(tau).max() / 12.0)
+
+
+def test_what_is_beyond_its_limits_is_said_with_the_time(pendulum):
+    dynamics = rd.InverseDynamics(rd.load(pendulum), backend="python")
+    time, q, qd, qdd = swung()
+    found = drives(dynamics, States("m", time, 2 * q, 2 * qd, 2 * qdd)).joints[0].beyond
+    assert [words.split(" is beyond")[0].split(" ")[:2] for words in found] == [
+        ["q:", "torque"], ["q:", "rate"], ["q:", "position"]
+    ]  # fmt: skip
+    first = time[np.argmax(np.abs(2 * qd[:, 0]) > 2.0)]
+    assert f"at first at {first:.4g} s" in found[1]
+    assert drives(dynamics, States("m", time, q / 4, qd / 4, qdd / 4)).joints[0].beyond == []
+
+
+def test_a_trajectory_a_table_and_a_recording_are_one_motion(pendulum, tmp_path):
+    time, q, qd, qdd = swung(401)
+    write_motion(tmp_path / "m.yaml", ("q",), time, q, qd, qdd)
+    plan = np.column_stack([time, q, qd])
+    head = "time,q/position,q/velocity"
+    np.savetxt(tmp_path / "plan.csv", plan, delimiter=",", header=head, comments="")
+    bare = tmp_path / "bare.csv"
+    np.savetxt(bare, plan[:, :2], delimiter=",", header=head.rsplit(",", 1)[0], comments="")
+    recorded = np.column_stack([plan, np.ones(len(time))])
+    np.savetxt(tmp_path / "r.csv", recorded, delimiter=",", header=f"{head},q/effort", comments="")
+    for name, near in (("m.yaml", 1e-6), ("plan.csv", 2e-3), ("bare.csv", 5e-3), ("r.csv", 2e-2)):
+        found = states(str(tmp_path / name), ["q"], step=0.005 if name == "m.yaml" else None)
+        expected = Motion((0.0,), (0.8,), (1.0,), 2.0)(found.time - time[0])
+        inner = slice(5, -5)
+        for one, other in zip((found.q, found.qd, found.qdd), expected, strict=True):
+            size = np.abs(other).max()
+            assert np.abs(one[inner] - other[inner]).max() <= near * size, name
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("time,p/position\n0,1\n1,2\n2,3\n", "not in it: q"),
+        ("time,q/position\n0,1\n0,2\n1,3\n", "times"),
+        ("time,q/position\n0,1\n1,2\n", "times"),
+    ],
+)
+def test_a_motion_that_is_none_is_refused_in_one_line(pendulum, tmp_path, capsys, text, words):
+    file = tmp_path / "bad.csv"
+    file.write_text(text)
+    assert main(["motion", str(pendulum), str(file)]) == 1
+    (line,) = capsys.readouterr().err.strip().split("\n")
+    assert words in line
+    assert "bad.csv" in line
+
+
+def test_the_command_prints_and_writes_what_was_computed(pendulum, tmp_path, capsys):
+    time, q, qd, qdd = swung(401)
+    write_motion(tmp_path / "m.yaml", ("q",), time, q, qd, qdd)
+    out = tmp_path / "out"
+    arguments = ["motion", str(pendulum), str(tmp_path / "m.yaml")]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "N·m" in printed
+    assert "e-1" not in printed
+    assert main([*arguments, "--out", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["drives"]["motors"].keys() == {"q"} | set()
+    with (out / "motion.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    dynamics = rd.InverseDynamics(rd.load(pendulum), backend="python")
+    for row in rows[::37]:
+        t = float(row["time"])
+        state = Motion((0.0,), (0.8,), (1.0,), 2.0)(t)
+        assert float(row["q/effort"]) == pytest.approx(dynamics(*state)[0], abs=1e-4)
+    page = (out / "motion.html").read_text()
+    assert 'href="robot.html"' in page
+    assert (out / "robot.html").stat().st_size > 10_000
+    assert page.count("<svg") >= 6
+
+
+def test_the_ends_of_a_cranks_and_a_rams_range_are_where_geometry_has_them(tmp_path):
+    """A crank of 0.2 on a rod of 0.1: it can lift its pin by no more than the rod is long."""
+    file = tmp_path / "press.yaml"
+    file.write_text(CRANK)
+    closed = rd.InverseDynamics(rd.load(file), backend="python").closed
+    (found,) = ranges(closed)
+    # 0.2 sin(turn) = ±0.1
+    assert found.upper == pytest.approx(np.pi / 6, abs=2e-3)
+    assert found.lower == pytest.approx(-np.pi / 6, abs=2e-3)
+    assert found.ends == ("singularity", "singularity")
+    assert min(found.conditions) > 50
+
+
+def test_a_crank_that_turns_round_has_no_end(tmp_path):
+    file = tmp_path / "press.yaml"
+    text = CRANK.replace("a: 0.1", "a: 0.5")
+    file.write_text(text.replace("bend: -0.6, ram: 0.27", "bend: -0.28, ram: 0.69"))
+    closed = rd.InverseDynamics(rd.load(file), backend="python").closed
+    (found,) = ranges(closed)
+    assert found.ends == ("a whole turn", "a whole turn")
+    assert found.upper - found.lower == pytest.approx(4 * np.pi)
+    assert found.without_torque == ()
+
+
+def test_states_that_a_closed_robot_cannot_have_are_counted_and_said(capsys, tmp_path):
+    file = tmp_path / "press.yaml"
+    file.write_text(CRANK)
+    time = np.linspace(0, 1, 101)
+    turn = 0.2 + 0.8 * time
+    plan = tmp_path / "plan.csv"
+    rows = np.column_stack([time, turn])
+    np.savetxt(plan, rows, delimiter=",", header="time,turn/position", comments="")
+    assert main(["motion", str(file), str(plan), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["lost"] == pytest.approx((turn > np.pi / 6).sum(), abs=2)
+    assert found["ranges"]["turn"]["upper"] == pytest.approx(np.pi / 6, abs=2e-3)
+    assert main(["motion", str(CONFIG / "rrr.yaml"), str(plan)]) == 1
+    assert "not in it: qa1" in capsys.readouterr().err
