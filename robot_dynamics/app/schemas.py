@@ -192,7 +192,11 @@ _IDENTIFY = thing(
         **NOTES,
         "warnings": several(TEXT),
         "files": FILES,
-    }
+    },
+    drive_gains=by_name(
+        thing({"gain": told(NUMBER, "N·m or N a unit of effort"), "standard_deviation": NUMBER}),
+        "by joint, with --drive-gains",
+    ),
 )
 
 _SCORE = thing({"log_det": MAYBE, "condition": MAYBE, "excited": COUNT})

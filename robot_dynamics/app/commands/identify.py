@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
+from ...errors import InputError, listed, wrong
+from ...mechanism import Inertial
 from ..command import Command, Result, Several
 from ..options import factors, frequency, pairs, recordings
 from ..progress import Progress
@@ -15,6 +19,7 @@ from ..tables import percent, table
 
 if TYPE_CHECKING:
     from ...identification import Errors, Identification
+    from ...identification.drive_gains import DriveGains
 
 
 @click.command(
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
     examples=[
         "identify robot.urdf recording/ --out identified/",
         "identify robot.urdf day1.mcap day2.mcap --validate day3.mcap --out identified/",
+        "identify robot.urdf a.csv --drive-gains loaded.csv --load tool0:2.5,0,0,0.08 --out arm/",
         "identify robot.urdf gripper.csv --payload tool0 --effort-scale elbow:-1 --out tool/",
     ],
 )
@@ -43,6 +49,20 @@ if TYPE_CHECKING:
     help="Identify this link's body alone; the arm stays as described.",
 )
 @click.option(
+    "--drive-gains",
+    cls=Several,
+    type=click.Path(),
+    metavar="RECORDING...",
+    help="Of the same robot with a known load (--load): efforts are currents, whose factors to "
+    "torques are found first.",
+)
+@click.option(
+    "--load",
+    metavar="LINK:M,X,Y,Z",
+    help="That load: what carries it, kg and m in its frame; then, if known, "
+    ",IXX,IYY,IZZ,IXY,IXZ,IYZ about its centre.",
+)
+@click.option(
     "--scheduler",
     metavar="ADDRESS",
     help="Of Dask, whose workers read the recordings where they lie (tcp://host:8786).",
@@ -57,6 +77,8 @@ def command(
     out: str,
     validate: Sequence[str],
     payload: str | None,
+    drive_gains: Sequence[str],
+    load: str | None,
     scheduler: str | None,
 ) -> Result:
     """Identify a model from recordings of the moving robot.
@@ -64,17 +86,29 @@ def command(
     A RECORDING is a rosbag2 folder, a .db3, .mcap or .csv file.
     """
     from ...identification import identify
+    from ...identification.drive_gains import drive_gains as found_gains
     from ...identification.files import save, summary
     from ..identification_report import write
 
     progress = Progress()
+    scales = factors(effort_scale)
+    gains = None
+    if drive_gains or load is not None:
+        if scales:
+            raise wrong(InputError, "--effort-scale", listed(scales), "none with --drive-gains")
+        link, body = _load(load, drive_gains)
+        gains = found_gains(
+            file, recording, drive_gains, link, body, topic=topic,
+            rename=pairs(rename, "--rename"), cutoff=frequency(cutoff), progress=progress,
+        )  # fmt: skip
+        scales = gains.gains
     result = identify(
         file,
         recording,
         validate=validate or None,
         topic=topic,
         rename=pairs(rename, "--rename"),
-        effort_scale=factors(effort_scale),
+        effort_scale=scales,
         payload=payload,
         cutoff=frequency(cutoff),
         scheduler=scheduler,
@@ -86,9 +120,58 @@ def command(
     files |= write(result, folder)
     return {
         **summary(result),
+        **_told(gains),
         "files": {name: str(path) for name, path in files.items()},
-        "text": _text(result, [*files.values()]),
+        "text": "\n".join([*_lines(gains), _text(result, [*files.values()])]),
     }
+
+
+def _load(text: str | None, recordings: Sequence[str]) -> tuple[str, Inertial]:
+    """(link, body) of --load.
+
+    Raises:
+        InputError: there is none, or it is not of that form.
+    """
+    form = "LINK:M,X,Y,Z or LINK:M,X,Y,Z,IXX,IYY,IZZ,IXY,IXZ,IYZ, in kg, m and kg m²"
+    if text is None or not recordings:
+        raise wrong(InputError, "--load and --drive-gains", text or "one of them", "both, or none")
+    link, _, rest = text.rpartition(":")
+    try:
+        values = [float(each) for each in rest.split(",")]
+    except ValueError:
+        values = []
+    if not link or len(values) not in (4, 7, 10) or not all(map(math.isfinite, values)):
+        raise wrong(InputError, "--load", text, form)
+    mass, x, y, z, xx, yy, zz, xy, xz, yz = [*values, *[0.0] * (10 - len(values))]
+    return link, Inertial(
+        mass, np.array([x, y, z]), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    )
+
+
+def _told(gains: DriveGains | None) -> Result:
+    if gains is None:
+        return {}
+    return {
+        "drive_gains": {
+            name: {"gain": gain, "standard_deviation": gains.deviations[name]}
+            for name, gain in gains.gains.items()
+        }
+    }
+
+
+def _lines(gains: DriveGains | None) -> list[str]:
+    if gains is None:
+        return []
+    rows = [["", "N·m or N a unit", "±"]]
+    for name, gain in gains.gains.items():
+        rows.append([name, f"{gain:.5g}", f"{gains.deviations[name]:.2g}"])
+    again = " ".join(f"{name}:{gain:.6g}" for name, gain in gains.gains.items())
+    return [
+        "drive gains, from the known load:",
+        *table(rows),
+        f"from now on: --effort-scale {again}",
+        *(f"warning: {words}" for words in gains.warnings),
+    ]
 
 
 def _text(result: Identification, files: Sequence[Path]) -> str:

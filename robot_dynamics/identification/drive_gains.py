@@ -1,0 +1,322 @@
+"""What a unit of current is in torque, from recordings without and with a known load.
+
+Currents tell a model up to one factor a joint. A load whose body is known adds torques that are
+known, and with them the factors of all joints at once:
+
+    v_j = s_j (Y_j φ + τ_j) + F_j f_j
+
+with v_j what was recorded of joint j, s_j = 1/g_j, Y_j φ the torque of bodies that nobody needs to
+know, τ_j that of the load (0 without it), and F_j f_j friction, offset and rotor in units of v.
+Least squares in s, φ and f, linear in each alone, from sums over the samples.
+
+Source: Gautier, Briot, "Global identification of joint drive gains and dynamic parameters of
+robots", ASME J. Dyn. Sys. Meas. Control 136(5), 2014, who solve g_j v_j = … by total least squares;
+here the noise is where it arises, in the currents.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..description import load as load_description
+from ..errors import InputError, RecordingError, listed, wrong
+from ..mechanism import Inertial, Mechanism
+from . import laws
+from .bodies import numbers_of
+from .normal_equations import _correlation
+from .passes import one_blas_thread
+from .preparation import Prepared, Samples, prepare
+from .read import read
+from .recording import Floats, Recording
+from .unknowns import Unknowns, match
+
+OWN = 5
+"""Columns of a joint alone: viscous, forwards, backwards, offset, reflected inertia"""
+RANK = 1e-7
+"""Of the largest singular value of the scaled bodies' columns: what is below is not moved"""
+STEPS = 60
+"""Of Gauss–Newton's method at most"""
+SMALL = 1e-10
+"""Relative step at which it has arrived"""
+VAGUE = 0.1
+"""Relative standard deviation beyond which a gain is not determined"""
+
+Source = str | os.PathLike[str] | Recording
+
+
+@dataclass(frozen=True, eq=False)
+class DriveGains:
+    """Torque over recorded effort, by joint: what `effort_scale` takes."""
+
+    gains: dict[str, float]
+    """N·m or N for one unit of the recorded effort; negative where its sign is the other one"""
+    deviations: dict[str, float]
+    """Their standard deviations"""
+    warnings: tuple[str, ...]
+    """Joints that the load says too little about, and what to do"""
+
+
+def drive_gains(
+    robot: Mechanism | str | os.PathLike[str],
+    unloaded: Source | Sequence[Source],
+    loaded: Source | Sequence[Source],
+    link: str,
+    load: Inertial,
+    *,
+    topic: str | None = None,
+    rename: Mapping[str, str] | None = None,
+    cutoff: float | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> DriveGains:
+    """Identify each joint's drive gain.
+
+    Args:
+        robot: a mechanism, or what `rd.load` takes; its bodies need not be right.
+        unloaded: recordings without the load.
+        loaded: recordings with it, of motions as rich.
+        link: carries the load.
+        load: its mass (kg), centre of mass (m) and inertia about it (kg m²), in the link's frame.
+        topic: of type sensor_msgs/JointState; None: `/joint_states`, or the only one there is.
+        rename: the recordings' joint names to the description's.
+        cutoff: Hz, of the filter; None: from each recording.
+        progress: called with a few words at each step.
+
+    Raises:
+        DescriptionError: the description is broken.
+        RecordingError: a recording cannot be used, or the load moves nothing.
+        InputError: the robot has loops, or no such link; a load without mass.
+    """
+    mechanism = robot if isinstance(robot, Mechanism) else load_description(robot)
+    if mechanism.loops:
+        raise InputError(
+            f"{mechanism.name}: it has loops, expected an open chain", name=mechanism.name
+        )
+    if not float(load.mass) > 0:
+        raise wrong(InputError, "load: mass", float(load.mass), "a known mass > 0 kg")
+    taken = []
+    for sources, carried in ((unloaded, False), (loaded, True)):
+        for source in [sources] if isinstance(sources, (str, os.PathLike, Recording)) else sources:
+            recording = source if isinstance(source, Recording) else read(source, topic)
+            taken.append((recording.renamed(rename or {}), carried))
+    if {carried for _, carried in taken} != {False, True}:
+        raise InputError(
+            "drive gains: expected at least one recording without and one with the load",
+            name="recordings",
+        )
+    joints = match(mechanism, taken[0][0].names)[0].joint_names
+    for recording, _ in taken:
+        lacking = [name for name in joints if name not in recording.names]
+        if lacking:
+            raise RecordingError(
+                f"{recording.source}: joints {listed(lacking)} are not in it, as they are in "
+                "the first",
+                name=recording.source,
+            )
+    chosen = match(mechanism, joints)[0]
+    sliding = [name for name in joints if mechanism.joint(name).slides]
+    sums = _Sums(Unknowns.of(chosen), Unknowns.of(chosen, link), load)
+    for recording, carried in taken:
+        if progress is not None:
+            progress(f"reducing {recording.source}")
+        with one_blas_thread():
+            sums.add(prepare(recording, joints, cutoff, sliding=sliding), carried)
+    with one_blas_thread():
+        return sums.solved()
+
+
+class _Sums:
+    """For each joint Σ z zᵀ over samples, z = (Y, τ, F, v) its row."""
+
+    def __init__(self, bodies: Unknowns, carrier: Unknowns, load: Inertial):
+        self.bodies, self.carrier, self.load = bodies, carrier, numbers_of(load)
+        self.joints = bodies.joints
+        self.p = 10 * len(bodies.bodies)
+        width = self.p + 1 + OWN + 1
+        self.gram = np.zeros((len(self.joints), width, width))
+        self.count = np.zeros(len(self.joints))
+        self.kept: list[tuple[Floats, ...]] = []
+        """A few rows of each joint in their order, which tell how residuals are correlated"""
+
+    def add(self, prepared: Prepared, carried: bool) -> None:
+        """One recording more."""
+        for samples in prepared.stretches:
+            rows = [*self._rows(samples, carried)]
+            for j, Z in enumerate(rows):
+                Z = np.where(samples.usable[:, j, None], Z, 0.0)
+                self.gram[j] += Z.T @ Z
+                self.count[j] += samples.usable[:, j].sum()
+            self.kept.append(tuple(Z[-2000:] for Z in rows))
+
+    def _rows(self, samples: Samples, carried: bool) -> list[Floats]:
+        Y, _ = self.bodies.rigid(samples)
+        carries = np.zeros_like(samples.q)
+        if carried:
+            Y_load, _ = self.carrier.rigid(samples)
+            carries = Y_load @ self.load
+        found = []
+        for j in range(len(self.joints)):
+            rubs = self.bodies.own(samples, j)[:, : laws.OFFSET + 1]
+            own = [rubs, samples.qdd[:, j, None]]
+            effort = np.nan_to_num(samples.tau[:, j, None])
+            found.append(np.hstack([Y[:, j, : self.p], carries[:, j, None], *own, effort]))
+        return found
+
+    def solved(self) -> DriveGains:
+        """The gains, and how well they are known."""
+        n, p = len(self.joints), self.p
+        idle = [name for name, each in zip(self.joints, self.gram, strict=True) if not each[-1, -1]]
+        if idle:
+            raise RecordingError(f"{listed(idle)}: no effort was recorded", name=idle[0])
+        if not self.gram[:, p, p].any():
+            raise RecordingError("the load makes no torque in the recorded motion", name="load")
+        B = self._moved()
+        start = [self._alone(each, B) for each in self.gram]
+        sigma2 = np.array([noise for _, noise in start])
+        s = self._together([inverse for inverse, _ in start], B)
+        m = B.shape[1]
+        x = np.concatenate([s, np.zeros(m + n * OWN)])
+        x = self._linear(x, B, sigma2)
+        reduced = [_factor(self._through(each, B)) for each in self.gram]
+        for _ in range(STEPS):
+            J, r = self._jacobian(x, m, reduced, np.sqrt(sigma2))
+            step = np.linalg.lstsq(J, -r, 1e-12)[0]
+            x = x + step
+            if np.abs(step[:n]).max() <= SMALL * np.abs(x[:n]).max():
+                break
+        J, r = self._jacobian(x, m, reduced, np.sqrt(sigma2))
+        return self._told(x, m, B, J)
+
+    def _moved(self) -> Floats:
+        """(p, m): the combinations of the bodies' numbers that the motion tells."""
+        p = self.p
+        # every joint counts by its own noise-free size
+        whole = sum(each[:p, :p] / max(each[-1, -1], 1e-300) for each in self.gram)
+        scale = np.sqrt(np.maximum(np.diag(whole), 0.0))
+        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        values, vectors = np.linalg.eigh(inverse[:, None] * whole * inverse)
+        kept = values > RANK**2 * max(float(values[-1]), 1e-300)
+        return inverse[:, None] * vectors[:, kept]
+
+    def _through(self, gram: Floats, B: Floats) -> Floats:
+        """The Gram matrix with the bodies' columns in these combinations."""
+        p, m = self.p, B.shape[1]
+        T = np.zeros((len(gram), m + len(gram) - p))
+        T[:p, :m] = B
+        T[p:, m:] = np.eye(len(gram) - p)
+        return T.T @ gram @ T
+
+    def _alone(self, gram: Floats, B: Floats) -> tuple[tuple[float, float], float]:
+        """((s_j, its variance), noise σ²) of a joint whose bodies are its own: linear."""
+        G = self._through(gram, B)
+        scale = np.sqrt(np.maximum(np.diag(G), 1e-300))
+        G = G / np.outer(scale, scale)
+        A, b = G[:-1, :-1], G[:-1, -1]
+        inverse = np.linalg.pinv(A, 1e-12, hermitian=True)
+        x = inverse @ b
+        noise = max(float(G[-1, -1] - b @ x), 1e-14)
+        k = B.shape[1]
+        count = max(float(self.count.max()), 1.0)
+        variance = max(float(inverse[k, k]), 0.0) * noise / count
+        told = gram[self.p, self.p] > 0
+        factor = scale[-1] / scale[k]
+        return (
+            (float(x[k]) * factor, variance * factor**2) if told else (0.0, np.inf),
+            noise * scale[-1] ** 2 / count,
+        )
+
+    def _together(self, alone: list[tuple[float, float]], B: Floats) -> Floats:
+        """(n,) of every joint: of those that the load moves little, from the bodies of the rest."""
+        values = np.array([value for value, _ in alone])
+        vague = np.array(
+            [not variance < (0.3 * value) ** 2 for value, variance in alone], dtype=bool
+        )
+        if vague.all():
+            raise RecordingError(
+                "the load is too light, or moves too little, to tell any joint's gain", name="load"
+            )
+        if not vague.any():
+            return values
+        x = np.concatenate([np.where(vague, 0.0, values), np.zeros(B.shape[1] + len(values) * OWN)])
+        sigma2 = np.array([max(each[-1, -1], 1e-300) for each in self.gram])
+        sigma2[vague] = np.inf
+        x = self._linear(x, B, sigma2)
+        z = B @ x[len(values) : len(values) + B.shape[1]]
+        for j in np.flatnonzero(vague):
+            gram, p = self.gram[j], self.p
+            T = np.zeros((len(gram), 1 + OWN + 1))
+            T[:p, 0], T[p, 0] = z, 1.0
+            T[p + 1 :, 1:] = np.eye(OWN + 1)
+            G = T.T @ gram @ T
+            scale = np.sqrt(np.maximum(np.diag(G), 1e-300))
+            G = G / np.outer(scale, scale)
+            fitted = np.linalg.pinv(G[:-1, :-1], 1e-12, hermitian=True) @ G[:-1, -1]
+            values[j] = fitted[0] * scale[-1] / scale[0]
+        return values
+
+    def _linear(self, x: Floats, B: Floats, sigma2: Floats) -> Floats:
+        """φ and f at given s."""
+        n, m = len(self.joints), B.shape[1]
+        size = m + n * OWN
+        A, b = np.zeros((size, size)), np.zeros(size)
+        for j, gram in enumerate(self.gram):
+            G = self._through(gram, B)
+            T = np.zeros((len(G), size))
+            T[:m, :m] = x[j] * np.eye(m)
+            T[m + 1 : -1, m + j * OWN : m + (j + 1) * OWN] = np.eye(OWN)
+            right = G[:, -1] - x[j] * G[:, m]
+            A += T.T @ G @ T / sigma2[j]
+            b += T.T @ right / sigma2[j]
+        scale = np.sqrt(np.maximum(np.diag(A), 1e-300))
+        y = np.linalg.pinv(A / np.outer(scale, scale), 1e-13, hermitian=True) @ (b / scale)
+        return np.concatenate([x[:n], y / scale])
+
+    def _jacobian(
+        self, x: Floats, m: int, reduced: list[Floats], sigma: Floats
+    ) -> tuple[Floats, Floats]:
+        """(J, r) of all joints' residuals s_j (Y_j φ + τ_j) + F_j f_j - v_j over σ_j."""
+        n = len(self.joints)
+        phi = np.append(x[n : n + m], 1.0)
+        Js, rs = [], []
+        for j, R in enumerate(reduced):
+            own = slice(n + m + j * OWN, n + m + (j + 1) * OWN)
+            J = np.zeros((len(R), len(x)))
+            J[:, j] = R[:, : m + 1] @ phi
+            J[:, n : n + m] = x[j] * R[:, :m]
+            J[:, own] = R[:, m + 1 : -1]
+            Js.append(J / sigma[j])
+            rs.append((x[j] * J[:, j] + R[:, m + 1 : -1] @ x[own] - R[:, -1]) / sigma[j])
+        return np.vstack(Js), np.concatenate(rs)
+
+    def _told(self, x: Floats, m: int, B: Floats, J: Floats) -> DriveGains:
+        n, p = len(self.joints), self.p
+        covariance = np.linalg.pinv(J.T @ J, 1e-14, hermitian=True)
+        full = np.concatenate([B @ x[n : n + m], [1.0]])
+        deviations, gains, words = {}, {}, []
+        for j, name in enumerate(self.joints):
+            residuals = [
+                Z[j][:, : p + 1] @ full * x[j]
+                + Z[j][:, p + 1 : -1] @ x[n + m + j * OWN : n + m + (j + 1) * OWN]
+                - Z[j][:, -1]
+                for Z in self.kept
+            ]
+            slow = np.mean([max(1.0, _correlation(each)) for each in residuals])
+            deviation = float(np.sqrt(max(covariance[j, j], 0.0) * slow))
+            gains[name] = float(1 / x[j]) if x[j] else float("inf")
+            deviations[name] = abs(gains[name]) * deviation / max(abs(x[j]), 1e-300)
+            if not deviations[name] < VAGUE * abs(gains[name]):
+                words.append(
+                    f"{name}: the load says too little about its gain ({gains[name]:.3g} ± "
+                    f"{deviations[name]:.2g}): move it more, or mount the load off its axis"
+                )
+        return DriveGains(gains, deviations, tuple(words))
+
+
+def _factor(gram: Floats) -> Floats:
+    """R with RᵀR the Gram matrix."""
+    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale
