@@ -70,6 +70,10 @@ DOCS = [
 ]
 CASADI = ["casadi>=3.6"]  # rd.functions(…, "casadi")
 JAX = ["jax>=0.4.30"]  # rd.functions(…, "jax")
+ROBOTS = [
+    "example-robot-data>=4.3",  # robots by name, their files with them
+    "robot_descriptions>=1.12",  # more of them, fetched when first asked for
+]
 FLEET = ["distributed>=2023.5"]  # recordings reduced by many machines, workers that may die
 
 setup(
@@ -111,6 +115,7 @@ setup(
         "ros": ROS,
         "sim": SIM,
         "identify": IDENTIFY,
+        "robots": ROBOTS,
         "fleet": [*IDENTIFY, *FLEET],
         "casadi": CASADI,
         "jax": JAX,
@@ -137,7 +142,7 @@ setup(
             "mypy>=1.10",
             "types-PyYAML",
             "pin>=3.0",  # the yardstick of every torque
-            "example-robot-data>=4.3",  # 69 robots that we did not choose
+            *ROBOTS,
             "roboticstoolbox-python>=1.1",  # its conventions for rotors and friction
             "colcon-common-extensions",
             "colcon-ros",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from ..errors import DescriptionError, wrong
+from .known import known_robot
 
 MOST_BYTES = 10_000_000
 """Of a description: what is larger is refused unread"""
@@ -23,7 +24,8 @@ def find(reference: str, beside: Path | None = None) -> Path:
 
     Args:
         reference: the path (relative to the working directory, or to the folder `beside`), or
-            `package://name/path/in/share` or `file://path`.
+            `package://name/path/in/share` or `file://path`; without `beside`, the name of a known
+            robot, where there is no file of that name.
 
     Raises:
         DescriptionError: there is no such package or file.
@@ -41,6 +43,8 @@ def find(reference: str, beside: Path | None = None) -> Path:
         kind = " (it is a folder)" if path.is_dir() else ""
     except (OSError, ValueError):  # too long for a name, or a byte that no name has
         kind = " (it is not a path)"
+    if beside is None and not kind and (robot := known_robot(reference)) is not None:
+        return robot
     raise DescriptionError(
         f"{shortened(reference) or 'an empty name'}: no such file{kind}",
         name=reference,

@@ -23,8 +23,9 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
     """The mechanism that a description describes.
 
     Args:
-        source: the path of a .yaml, .urdf or .xacro file, a `package://` URL of one, or the
-            text of a URDF.
+        source: the path of a .yaml, .urdf or .xacro file, a `package://` URL of one, the text of a
+            URDF, or, where there is no file of that name, the name of a known robot (extra
+            `robots`).
         strict: refuse what is otherwise a warning.
 
     Raises:

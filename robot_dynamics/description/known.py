@@ -1,0 +1,109 @@
+"""Robots by name, from the packages of the extra `robots`.
+
+The wheel of example-robot-data has its files with it; robot_descriptions fetches a robot's
+repository when it is first asked for. What the wheel has comes from there, so that a name means
+the same robot with a network and without.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+import warnings
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+
+from ..errors import DescriptionError, listed, one_line
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,63}")
+"""What may be a robot's name: no path, no ending, nothing that a package could be made to import"""
+WHEEL = "cmeel.prefix/share/example-robot-data/robots"
+OTHER_NAMES = {
+    "anymal_b": "anymal",
+    "anymal_c": "anymal_c_simple",
+    "so_arm100": "so100",
+    "so_arm101": "so101",
+    "talos": "talos_full_v2",
+}
+"""Of robot_descriptions, for what the wheel has"""
+PATHS = ("URDF_PATH", "XACRO_PATH", "MJCF_PATH")
+"""Of a module of robot_descriptions, the first that it has"""
+
+
+def known_robot(name: str) -> Path | None:
+    """The file of a robot; None: what is said is no name.
+
+    Raises:
+        DescriptionError: nobody knows it, or it can't be fetched.
+    """
+    if not NAME.fullmatch(name):
+        return None
+    carried, fetched = _carried(), _fetched()
+    if found := carried.get(name):
+        return found
+    if name in fetched:
+        return _fetch(name, fetched[name])
+    if not carried and not fetched:
+        words = "robots by name come with: pip install 'robot_dynamics[robots]'"
+    else:
+        near = get_close_matches(name, {*carried, *fetched}, n=5, cutoff=0.6)
+        words = "nor is a robot of that name known"
+        words += f"; similar ones: {listed(near)}" if near else ""
+    raise DescriptionError(
+        f"{name}: no such file; {words}", name=name, value=name, expected="a file, or a known robot"
+    )
+
+
+def known_names() -> list[str]:
+    """Every name that is known, those that need no network first."""
+    return list(dict.fromkeys([*sorted(_carried()), *sorted(_fetched())]))
+
+
+@lru_cache(maxsize=1)
+def _carried() -> Mapping[str, Path]:
+    """By file (`NAME_robot` before `NAME`) and by folder, of the wheel of example-robot-data."""
+    roots = [root for root in (Path(entry) / WHEEL for entry in sys.path) if root.is_dir()]
+    files = [file for root in roots[:1] for file in root.rglob("*.urdf")]
+    files.sort(key=lambda file: (not file.stem.endswith("_robot"), file))
+    found: dict[str, Path] = {}
+    for name_of in (
+        lambda file: file.stem.removesuffix("_robot"),
+        lambda file: file.stem,
+        lambda file: file.relative_to(roots[0]).parts[0].removesuffix("_description"),
+    ):
+        for file in files:
+            found.setdefault(name_of(file), file)
+    found |= {name: found[own] for name, own in OTHER_NAMES.items() if own in found}
+    return {name: file for name, file in found.items() if NAME.fullmatch(name)}
+
+
+@lru_cache(maxsize=1)
+def _fetched() -> Mapping[str, str]:
+    """Modules of robot_descriptions by robot."""
+    try:
+        names = importlib.import_module("robot_descriptions._descriptions").DESCRIPTIONS
+    except (ImportError, AttributeError):  # not there, or of another make
+        return {}
+    return {module.removesuffix("_description"): module for module in names}
+
+
+def _fetch(name: str, module: str) -> Path:
+    try:
+        # what it prints is no result of ours
+        with warnings.catch_warnings(), redirect_stdout(sys.stderr):
+            warnings.simplefilter("ignore")
+            found = importlib.import_module(f"robot_descriptions.{module}")
+    except Exception as error:  # noqa: BLE001  git, sockets and files each raise their own
+        words = one_line(error, 200) or type(error).__name__
+        raise DescriptionError(
+            f"{name}: robot_descriptions can't fetch it: {words}", name=name
+        ) from None
+    for each in PATHS:
+        path = getattr(found, each, None)
+        if path is not None and Path(path).is_file():
+            return Path(path)
+    raise DescriptionError(f"{name}: robot_descriptions has no file of it", name=name)
