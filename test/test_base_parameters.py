@@ -112,6 +112,41 @@ def test_a_closed_chain_has_base_parameters_too():
     assert relative(found, dynamics(*at)) < 1e-5
 
 
+LAWS = {
+    "plain": {"coulomb": 0.7},
+    "offset": {"coulomb": 0.7, "offset": 0.5},
+    "two directions": {"coulomb": 0.7, "coulomb_negative": 0.4},
+    "both": {"viscous": 0.2, "coulomb": 0.7, "coulomb_negative": 0.4, "offset": 0.5},
+    "all": {
+        "coulomb": 0.7, "coulomb_negative": 0.4, "offset": 0.5,
+        "stribeck": {"torque": 0.3, "rate": 0.8},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("smoothing", [0.0, 0.5])
+def test_they_give_the_friction_of_joints_at_rest_and_in_motion(tmp_path, law, smoothing):
+    robot = yaml.safe_load((CONFIG / "polar.yaml").read_text())
+    for link in robot["links"]:
+        link["friction"] = LAWS[law]
+    path = tmp_path / "polar.yaml"
+    path.write_text(yaml.safe_dump(robot))
+    mechanism = rd.load(path)
+    base = rd.base_parameters(mechanism)
+    dynamics = rd.InverseDynamics(mechanism, friction_smoothing=smoothing)
+    n = len(dynamics.joint_names)
+    q, qd, qdd = state(3, n)
+    for rates in ([0.0, 0.0], [0.0, qd[1]], [0.3, -0.2], [-0.1, 0.0], qd):
+        Y = dynamics.regressor(q, rates, qdd)
+        expected = dynamics(q, rates, qdd)
+        found = Y[:, base.independent] @ base.matrix @ dynamics.parameters
+        assert relative(found, expected) < 1e-8
+    # where nothing rests, an offset is two Coulomb torques
+    fewer = 1 if {"offset", "coulomb_negative"} <= LAWS[law].keys() else 0
+    assert len(base) - len(rd.base_parameters(mechanism, rest=False)) == n * fewer
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_states_that_were_drawn_do_not_matter(seed):
     mechanism = rd.load(random_urdf(1, joints=5))

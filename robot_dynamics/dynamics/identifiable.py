@@ -28,7 +28,7 @@ _NOTHING = 1e-9
 class BaseParameters:
     """The identifiable combinations β = B π of the standard parameters π.
 
-    tau = Y π = Y[:, independent] β, at every state.
+    tau = Y π = Y[:, independent] β, at every state (see `rest` in `base_parameters`).
     """
 
     parameter_names: tuple[str, ...]
@@ -69,16 +69,25 @@ def base_parameters(
     friction: bool = True,
     *,
     gravity: bool = True,
+    rest: bool = True,
     seed: int = 0,
 ) -> BaseParameters:
     """The identifiable combinations of a robot's parameters, whatever their values.
 
     Args:
+        mechanism: what `rd.load` gives; its geometry and the kinds of its friction laws count, its
+            inertial parameters and friction coefficients do not.
         rotors: full, reflected or none, as in `InverseDynamics`.
         friction: with or without the joints' friction.
         gravity: if false, parameters that only weight identifies are left out.
+        rest: with joints at rest among the states. There an offset of the friction acts alone,
+            which no motion tells from a Coulomb torque of its own for each direction; if false,
+            those three are two combinations, which give the torques of moving joints only.
         seed: of the random states: all positions of joints that turn, 1 m of those that slide.
             Of a mechanism with loops, positions near home.
+
+    Raises:
+        InputError: an unknown model of the rotors, or no mechanism.
     """
     terms = ["inertia", "coriolis", "rotors"]
     terms += ["gravity"] if gravity else []
@@ -94,6 +103,9 @@ def base_parameters(
         turns = np.array([mechanism.joint(name).turns for name in dynamics.joint_names])
         q = rng.uniform(-1, 1, (count, n)) * np.where(turns, np.pi, 1.0)
     qd, qdd = rng.uniform(-3, 3, (count, n)), rng.uniform(-5, 5, (count, n))
+    if rest:
+        qd[::4] = 0.0  # all joints, and some
+        qd[1::4] *= rng.integers(0, 2, qd[1::4].shape)
     W = dynamics.regressor(q, qd, qdd).reshape(-1, p)
     return BaseParameters(dynamics.parameter_names, *_regrouped(W))
 

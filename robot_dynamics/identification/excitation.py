@@ -195,7 +195,7 @@ class _Design:
         seed: int,
     ):
         complete = with_rotors(mechanism)
-        base = base_parameters(complete)
+        base = base_parameters(complete, rest=False)
         self.names, self._columns = base.names, list(base.independent)
         self._dynamics = InverseDynamics(complete)
         self._parameters = self._dynamics.parameters
