@@ -301,6 +301,10 @@ def test_every_sort_of_real_numbers_is_taken(backend):
         ([1.0, [2.0]], "x: found 'list', expected real numbers"),
         (np.array([1j, 2]), "x: found 'an array of complex128'"),
         (np.zeros((3, 2)), "the batches do not fit together"),
+        (np.ma.array([1.0, 2.0], mask=[False, True]), "x: found 'masked entries', .*fill"),
+        (np.ma.array([[1.0, 2.0]] * 3, mask=[[0, 0], [0, 1], [0, 0]]), "x: found 'masked"),
+        ([np.ma.array([1, 2], mask=[True, False]), (1.0, 2.0)], "x: found 'masked entries'"),
+        ([1.0, np.ma.masked], "x: found 'masked entries'"),
     ],
 )
 def test_what_is_no_state_is_refused_in_one_line(backend, x, words):
@@ -308,6 +312,19 @@ def test_what_is_no_state_is_refused_in_one_line(backend, x, words):
     with pytest.raises(rd.RobotDynamicsError, match=words) as refusal:
         run(x, np.zeros((5, 2)) if words.endswith("together") else [0.0, 0.0])
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_mask_without_a_masked_entry_and_other_arrays_are_numbers(backend, tmp_path):
+    run, y = wave_kernel(backend), np.array([0.5, 0.2])
+    x = np.array([1.0, -2.0])
+    assert np.array_equal(run(np.ma.array(x), y), run(x, y))
+    with pytest.raises(rd.RobotDynamicsError, match="out: found 'a masked array'"):
+        run(x, y, out=np.ma.array(run(x, y)))
+    many = np.tile(x, (5, 1))
+    file = np.memmap(tmp_path / "out", float, "w+", shape=run(many, y).shape)
+    assert run(many, y, out=file) is file
+    assert np.array_equal(file, run(many, y))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -215,10 +215,20 @@ def test_a_robot_in_which_nothing_is_to_compute_is_told_and_not_sound(
     assert each.startswith(f"robot.yaml: {words}")
     with pytest.raises(rd.RobotDynamicsError, match=words):
         load(content, strict=True)
-    assert cli.main(["check", str(tmp_path / "robot.yaml")]) == 0
-    printed = capsys.readouterr().out
-    assert words in printed
+    # without a mass there are torques, of friction; without a joint there are none
+    assert cli.main(["check", str(tmp_path / "robot.yaml")]) == int("mass" not in words)
+    printed = "".join(capsys.readouterr())
+    assert (words if "mass" in words else "no joint that moves") in printed
     assert "sound" not in printed
+
+
+@pytest.mark.parametrize("text", ["", '<joint name="j" type="fixed"><parent link="a"/>{}</joint>'])
+def test_a_robot_without_a_joint_that_moves_has_no_dynamics(text, tmp_path):
+    more = text.format('<child link="b"/>') + ('<link name="b"/>' if text else "")
+    with pytest.warns(DescriptionWarning, match="nothing to compute"):
+        mechanism = rd.load(f'<robot name="r"><link name="a"/>{more}</robot>')
+    with pytest.raises(rd.InputError, match="mechanism 'r': found 'no joint that moves'"):
+        rd.InverseDynamics(mechanism)
 
 
 @pytest.mark.parametrize("kind", ["fixed", "revolute"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -224,13 +226,6 @@ def test_matrices_of_many_joints_are_those_of_the_equations():
         dynamics.mass_matrix(q[:-1])
 
 
-def test_a_robot_without_joints_has_no_torques():
-    dynamics = rd.InverseDynamics(rd.load('<robot name="stone"><link name="stone"/></robot>'))
-    assert dynamics([], [], []).shape == (0,)
-    assert dynamics(np.zeros((3, 0)), np.zeros((3, 0)), np.zeros((3, 0))).shape == (3, 0)
-    assert dynamics.mass_matrix([]).shape == (0, 0)
-
-
 @pytest.mark.parametrize("backend", ["auto", "python"])
 def test_torques_are_new_arrays_each_time(backend):
     dynamics = rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), backend=backend)
@@ -263,3 +258,55 @@ def test_a_pose_may_carry_the_payload(dh):
     q, qd, qdd = state(7, len(mechanism.joint_names))
     expected = Equations.of(with_payload(mechanism, last, body.seen_from(tool)))
     assert relative(dynamics(q, qd, qdd), expected.torques(q, qd, qdd)) < RELATIVE_TO_SISTERS
+
+
+class Doubled(rd.InverseDynamics):
+    """One that computes something else."""
+
+    def __call__(self, *states, **more):
+        return 2 * super().__call__(*states, **more)
+
+
+@pytest.mark.parametrize("name", ["polar", "five_bar"])
+def test_every_way_to_call_gives_the_same_torques(name, monkeypatch):
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    dynamics = rd.InverseDynamics(mechanism)
+    home = [mechanism.home.get(joint, 0.3) for joint in dynamics.joint_names]
+    at = np.array(home), np.array([0.3, -0.4]), np.array([1.0, 2.0])
+    expected = dynamics(*at)
+    named = dict(zip(("q", "qd", "qdd"), at, strict=True))
+    assert np.allclose(dynamics(**named), expected, rtol=1e-12)
+    assert np.allclose(dynamics.__call__(*at), expected, rtol=1e-12)
+    out = np.empty(2)
+    assert dynamics(*at, out=out) is out
+    assert np.allclose(out, expected, rtol=1e-12)
+    assert np.allclose(dynamics(*at, wrenches={}), expected, rtol=1e-12)
+    with pytest.raises(TypeError):
+        dynamics(*at, at[0])
+    with pytest.raises(TypeError):
+        dynamics(*at, nothing=1)
+    assert np.allclose(Doubled(mechanism)(*at), 2 * expected, rtol=1e-12)
+    # as a profiler or a test may do
+    monkeypatch.setattr(rd.InverseDynamics, "__call__", lambda *_, **__: "replaced")
+    assert dynamics(*at) == "replaced"
+
+
+def test_a_call_with_states_alone_goes_straight_to_the_kernel():
+    native = pytest.importorskip("robot_dynamics.codegen._caller", reason="it was not built")
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"))
+    if not issubclass(rd.InverseDynamics, native.Forwarding):
+        pytest.skip("the extension module was built from another text")
+    at = [0.1, 0.2], [0.3, 0.4], [0.5, 0.6]
+    dynamics(*at)
+    held = sys.getrefcount(dynamics._target)
+    for _ in range(5):
+        dynamics(*at)
+    now = sys.getrefcount(dynamics._target)
+    assert now == held
+    dynamics._target = lambda *states: len(states)
+    assert dynamics(1, 2, 3) == 3
+    gone = weakref.ref(dynamics)
+    dynamics._target = dynamics.gravity  # a circle
+    del dynamics
+    gc.collect()
+    assert gone() is None

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from .recorder import Operand, Program
 
 CHUNK = 1500
-"""Instructions in one C function: compilers take more than linear time over longer ones."""
+"""Instructions in one C function: compilers take more than linear time over longer ones"""
+LONG, SHORT_CHUNK = 20_000, 200
+"""Instructions of a program that is cut into shorter functions, and theirs: it is ready sooner, and
+what the functions hand on no longer matters"""
+
+MOST_ZEROS = 64
+"""Results that are always 0 and are written one by one"""
 
 FORMS = {
     "neg": "-{}",
@@ -51,9 +57,15 @@ class CCode:
         self._dialect = dialect
         self._angle_of = _angles(program)
         self._places = [(i, j) for i, size in enumerate(program.sizes) for j in range(size)]
+        total = len(program.instructions)
+        self._chunk = CHUNK if total <= LONG else SHORT_CHUNK
         self._live = self._needed(program.outputs, through_angles=False)
         self._parts = self._divided()
         self._handed_on = self._crossing()
+        self._ends: dict[int, list[int]] = {}  # by the first place of the part that writes them
+        for k, end in enumerate(program.outputs):
+            if isinstance(end, int):
+                self._ends.setdefault(self._part_of(end).start, []).append(k)
 
     @property
     def angles(self) -> int:
@@ -72,12 +84,16 @@ class CCode:
 
     @property
     def constants(self) -> list[str]:
-        """The statements for the results that no state changes; no part writes them."""
-        return [
-            f"out[{k}] = {self._result(end)};"
-            for k, end in enumerate(self._program.outputs)
-            if not isinstance(end, int)
-        ]
+        """The statements for the results that no state changes; they stand before `calls`, and no
+        part writes them. Compilers take long over thousands of zeros one by one."""
+        ends = self._program.outputs
+        fixed = [(k, end) for k, end in enumerate(ends) if not isinstance(end, int)]
+        lines = []
+        if sum(end == 0.0 for _, end in fixed) > MOST_ZEROS:
+            zero = self._dialect.constant.format("0.0")
+            lines = [f"for (int k = 0; k < {len(ends)}; k++)", f"    out[k] = {zero};"]
+            fixed = [(k, end) for k, end in fixed if end != 0.0]
+        return [*lines, *(f"out[{k}] = {self._result(end)};" for k, end in fixed)]
 
     def functions(self) -> list[str]:
         """The text of all functions, line by line."""
@@ -109,10 +125,11 @@ class CCode:
                 lines += self._statement(place, known)
             if place in self._handed_on:
                 lines.append(f"    w[{self._handed_on[place]}] = v{place};")
-        for k, end in enumerate(self._program.outputs):
-            if isinstance(end, int) and self._part_of(end) is part:
-                lines += self._statement(end, known)
-                lines.append(f"    out[{k}] = {self._result(end)};")
+        for k in self._ends.get(part.start, ()):
+            end = self._program.outputs[k]
+            assert isinstance(end, int)
+            lines += self._statement(end, known)
+            lines.append(f"    out[{k}] = {self._result(end)};")
         return lines
 
     def _statement(self, place: int, known: set[int]) -> list[str]:
@@ -171,20 +188,21 @@ class CCode:
         return needed
 
     def _divided(self) -> list[range]:
-        total = len(self._program.instructions)
-        return [range(k, min(k + CHUNK, total)) for k in range(0, total, CHUNK)] or [range(0)]
+        total, chunk = len(self._program.instructions), self._chunk
+        return [range(k, min(k + chunk, total)) for k in range(0, total, chunk)] or [range(0)]
 
     def _part_of(self, place: int) -> range:
-        return self._parts[place // CHUNK]
+        return self._parts[place // self._chunk]
 
     def _crossing(self) -> dict[int, int]:
         """The values that a later part reads, and where in w they are handed on."""
         crossing: dict[int, int] = {}
+        chunk = self._chunk
         for place, (_, *operands) in enumerate(self._program.instructions):
             if self._is_at_hand(place) or place not in self._live:
                 continue
             for x in operands:
-                if isinstance(x, int) and x // CHUNK != place // CHUNK and not self._is_at_hand(x):
+                if isinstance(x, int) and x // chunk != place // chunk and not self._is_at_hand(x):
                     crossing.setdefault(x, len(crossing))
         return crossing
 

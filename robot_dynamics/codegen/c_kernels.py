@@ -8,8 +8,11 @@ from .guard import lacking
 from .recorder import Program
 
 
-def single_source(program: Program) -> str:
-    """`kernel(x, out)`: one state; x[i] is the program's vector i."""
+def single_source(program: Program, shared: int = 1) -> str:
+    """`kernel(x, out)`: one state; x[i] is the program's vector i, the last `shared` no states.
+
+    A nan in a state makes all results nan: none needs a guard of its own.
+    """
     code = CCode(program, SCALAR)
     room = f"({max(code.angles, 1)} + LANES - 1) / LANES * LANES"
     lines = [
@@ -22,8 +25,17 @@ def single_source(program: Program) -> str:
             "angles(x, angle);",
             f"sincos_all(angle, sin_, cos_, {code.angles});",
         ]
+    lines += code.constants + code.calls
+    doubts = lacking(program, len(program.sizes) - shared)
+    if doubts:
+        lines += [
+            f"const double doubt = {' + '.join(f'0.0 * x[{i}][{j}]' for i, j in doubts)};",
+            "if (doubt != doubt)",
+            f"    for (int k = 0; k < {len(program.outputs)}; k++)",
+            "        out[k] = doubt;",
+        ]
     head = "void kernel(const double *const *x, double *out)"
-    return _text(code, head, lines + code.calls + code.constants, "#define FEW_LANES\n")
+    return _text(code, head, lines, "#define FEW_LANES\n")
 
 
 def batch_source(program: Program, shared: int = 1) -> str:

@@ -144,6 +144,8 @@ class Kernel:
 
 def receiver(out: Any, shape: tuple[int, ...]) -> None:
     """Raise an InputError unless results of this shape can be written into out."""
+    if np.ma.isMaskedArray(out):
+        raise wrong(InputError, "out", "a masked array", "a plain array of float64")
     if not isinstance(out, np.ndarray) or out.dtype != float:
         found = getattr(out, "dtype", type(out).__name__)
         raise wrong(InputError, "out", str(found), "an array of float64")
@@ -231,6 +233,9 @@ def as_floats(name: str, x: ArrayLike) -> Floats:
     Raises:
         InputError: they are not real numbers.
     """
+    if type(x) is not np.ndarray and _has_mask(x):
+        expected = "plain numbers: fill masked entries, or leave their rows out"
+        raise wrong(InputError, name, "masked entries", expected)
     try:
         array = np.asarray(x)
     except ValueError:  # rows of different lengths
@@ -253,6 +258,13 @@ def _has_truth(x: Any) -> bool:
     if isinstance(x, (list, tuple)):
         return not _PLAIN.issuperset(map(type, x)) and any(map(_has_truth, x))
     return x.dtype.kind == "b" if isinstance(x, np.ndarray) else isinstance(x, (bool, np.bool_))
+
+
+def _has_mask(x: Any) -> bool:
+    """Is an entry masked, of which NumPy takes the number behind the mask?"""
+    if isinstance(x, (list, tuple)):
+        return not _PLAIN.issuperset(map(type, x)) and any(map(_has_mask, x))
+    return bool(np.ma.is_masked(x))
 
 
 _PLAIN = {float, int, np.float64}

@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..closure import ClosedChain
 from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
 from ..mechanism import Joint, Link, Mechanism
 from ..scalar import Floats
-from .motors import MotorSide, MotorTorques, tree_state
+from .inputs import Options
+from .motors import MotorSide, MotorTorques
 from .open_chain import OpenChain
+from .placed import Placed
 
 SLIDES, TURNS = "xyz", "zyx"
 """The six joints in turn; turned so, ω = (q̇_x, q̇_y, q̇_z) at zero"""
@@ -108,23 +109,14 @@ class MovingBase:
     Args:
         tree: the robot, or, of one with loops, its tree.
         robot: whose motors they are, of the same gravity.
-        formulation, rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
+        options: of `InverseDynamics`.
 
     Raises:
         InputError: terms with some of those of motion: gravity is one of the base here.
     """
 
-    def __init__(
-        self,
-        tree: Mechanism,
-        robot: Mechanism,
-        formulation: str,
-        rotors: str,
-        terms: tuple[str, ...],
-        friction_smoothing: float,
-        backend: str,
-        threads: int | None,
-    ):
+    def __init__(self, tree: Mechanism, robot: Mechanism, options: Options):
+        terms = options.terms
         of_motion = ("inertia", "coriolis", "rotors")
         needed = of_motion if tree.rotors else of_motion[:2]
         self._has_gravity, used = "gravity" in terms, terms
@@ -136,12 +128,10 @@ class MovingBase:
             raise wrong(
                 InputError, "terms", sorted(terms), f"{', '.join(missing)} too, for base_motion"
             )
-        self._chain = OpenChain(
-            on_six_joints(tree), formulation, rotors, used, friction_smoothing, backend, threads
-        )
+        self._chain = OpenChain.by(replace(options, terms=used), on_six_joints(tree))
         self._names = tree.joint_names
         self._motors: MotorSide | None = None
-        self._options = (rotors, terms, backend, threads)
+        self._options = options
         self._bind(robot)
 
     def _bind(self, robot: Mechanism) -> None:
@@ -159,37 +149,24 @@ class MovingBase:
         other._bind(robot)
         return other
 
-    def torques(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        motion: BaseMotion,
-        closed: ClosedChain | None = None,
-    ) -> Floats:
-        """(…, n) at q, qd, qdd (…, n); of a robot with loops (`closed`) those of its motors."""
+    def torques(self, at: Placed, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
+        """(…, n_m) where the robot is, at rates and accelerations qd, qdd (…, k)."""
         if self.adds:
-            qd = qdd = np.zeros_like(as_floats("q", q))
+            qd = qdd = np.zeros_like(as_floats("qd", qd))
             motion = self._heavier(motion)
-        if closed is None:
-            return np.ascontiguousarray(self._of_tree(q, qd, qdd, motion)[..., 6:])
-        q_r = closed.configuration(q)
-        tau_r = self._of_tree(*tree_state(closed, q_r, qd, qdd, self._names), motion)[..., 6:]
-        order = [closed.coordinate_names.index(name) for name in self._names]
-        # τ = S Tᵀ τ_r
-        return np.asarray((closed.on_motors(q_r)[..., order] @ tau_r[..., None])[..., 0])
+        tau = self._of_tree(*at.state(qd, qdd, self._names), motion)[..., 6:]
+        return np.ascontiguousarray(at.on_motors(tau, self._names))
 
     def motor_torques(
         self,
-        q: ArrayLike,
+        at: Placed,
         qd: ArrayLike,
         qdd: ArrayLike,
         motion: BaseMotion,
-        closed: ClosedChain | None,
         actuated: Sequence[str],
     ) -> MotorTorques:
         """(drive, gear) (…, m) as `InverseDynamics.motor_torques`."""
-        tau = self.torques(q, qd, qdd, motion, closed)
+        tau = self.torques(at, qd, qdd, motion)
         robot, gravity = on_six_joints(self._robot), STILL[:3]
         if self.adds:
             motion = self._heavier(motion)
@@ -199,12 +176,10 @@ class MovingBase:
                     InputError, "base_motion", gravity.shape, "one, without terms of motion"
                 )
         if self._motors is None:
-            self._motors = MotorSide(robot, *self._options)
-        if closed is not None:
-            q_r = closed.configuration(q)
-            q, qd, qdd = tree_state(closed, q_r, qd, qdd, self._robot.joint_names)
+            self._motors = MotorSide(robot, self._options)
         columns = [robot.joint_names.index(name) for name in actuated]
-        state = self._carried(q, qd, qdd, motion, len(robot.joint_names) - 6)
+        moving = at.state(qd, qdd, self._robot.joint_names)
+        state = self._carried(*moving, motion, len(robot.joint_names) - 6)
         return self._motors.torques(columns, tau, *state, gravity)
 
     def _heavier(self, motion: BaseMotion) -> BaseMotion:

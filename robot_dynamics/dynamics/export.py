@@ -246,5 +246,5 @@ def _function(prefix: str, name: str, chain: OpenChain, program: Program) -> str
             "        cos_[i] = cos(angle[i]);",
             "    }",
         ]
-    lines += ["    " + call for call in code.calls + code.constants]
+    lines += ["    " + call for call in code.constants + code.calls]
     return "\n".join([*lines, "}", ""])

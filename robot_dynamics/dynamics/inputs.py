@@ -1,20 +1,68 @@
-"""Checks of the façade's arguments: numbers, vectors, bodies, options."""
+"""Checks of the façade's arguments: options as a record, vectors, bodies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.kernel import as_floats
+from ..codegen.kernel import as_floats, checked_threads
 from ..errors import InputError, wrong
 from ..mechanism import Inertial, Mechanism
 from ..scalar import Floats
 
 ROUNDING = 1e-9
 """Of the largest entry: what an inertia may lack of symmetry, or its principal moments of zero"""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of `InverseDynamics`, by the names and with the meaning that they have there."""
+
+    formulation: str
+    rotors: str
+    terms: tuple[str, ...]
+    friction_smoothing: float
+    sensed: bool
+    condition_limit: float
+    backend: str
+    threads: int | None
+
+    @classmethod
+    def checked(
+        cls,
+        formulation: str,
+        rotors: str,
+        terms: Iterable[str],
+        friction_smoothing: float,
+        sensed: bool,
+        condition_limit: float,
+        backend: str,
+        threads: int | None,
+    ) -> Options:
+        """Names of formulations, rotor models, terms and backends are checked by what has them.
+
+        Raises:
+            InputError: a number, a flag or a list of names that is none.
+        """
+        return cls(
+            formulation,
+            rotors,
+            names_of_terms(terms),
+            number("friction_smoothing", friction_smoothing, 0.0),
+            flag("sensed", sensed),
+            number("condition_limit", condition_limit, 1.0),
+            backend,
+            checked_threads(threads),
+        )
+
+    @property
+    def rotors_felt(self) -> str:
+        """The model of the rotors whose motion or weight the torques have in them."""
+        return self.rotors if {"rotors", "gravity"} & set(self.terms) else "none"
 
 
 def number(name: str, value: Any, least: float = -np.inf) -> float:
@@ -64,6 +112,15 @@ def payload(name: str, body: Any) -> Inertial:
     return Inertial(mass, center, inertia)
 
 
+def wrenches(given: Mapping[str, ArrayLike] | None) -> dict[str, Floats]:
+    """Wrenches (…, 6) by link.
+
+    Raises:
+        InputError: one that is none.
+    """
+    return {link: wrench(link, value) for link, value in (given or {}).items()}
+
+
 def wrench(link: str, value: ArrayLike) -> Floats:
     """A wrench (…, 6) on a link.
 
@@ -77,7 +134,7 @@ def wrench(link: str, value: ArrayLike) -> Floats:
     return found
 
 
-def terms(chosen: Any) -> tuple[Any, ...]:
+def names_of_terms(chosen: Any) -> tuple[Any, ...]:
     """Some of the terms, by name; `Equations` says which there are.
 
     Raises:
@@ -102,8 +159,10 @@ def flag(name: str, value: Any) -> bool:
 
 def robot(value: Any) -> Mechanism:
     """Raises:
-    InputError: no `Mechanism`.
+    InputError: no `Mechanism`, or one in which nothing moves.
     """
     if not isinstance(value, Mechanism):
         raise wrong(InputError, "mechanism", type(value).__name__, "a Mechanism: rd.load gives one")
+    if not value.joint_names:
+        raise wrong(InputError, f"mechanism {value.name!r}", "no joint that moves", "at least one")
     return value

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any
 from weakref import WeakSet
 
@@ -14,23 +13,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closure import CONDITION_LIMIT, ClosedChain, ConstraintForces
-from ..codegen.kernel import as_floats, checked_threads, put
+from ..codegen.kernel import as_floats, put
+from ..codegen.native import Forwarding, shortened
 from ..errors import InputError, choices, wrong
 from ..formulations.equations import TERMS
-from ..formulations.layout import Recompile
 from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.parameters import standard_parameters
 from ..mechanism.transform import with_payload
 from ..scalar import Array, Floats
-from . import closed as closed_robots
 from . import inputs
-from .base_motion import BaseMotion, MovingBase
-from .closed import OfTree
+from .base_motion import BaseMotion
+from .chain import Chain
+from .closed_robot import ClosedRobot
+from .inputs import Options
 from .linearization import Linearization, linearized
-from .motors import MotorSide, MotorTorques, motors, tree_state
-from .open_chain import OpenChain
-from .regressor import RegressorKernel
-from .tree import AtPlace, Tree
+from .motors import MotorTorques, motors
+from .open_robot import OpenRobot
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +39,12 @@ class _Robot:
     """Without payloads"""
     payloads: Mapping[str, Inertial]
     """By link"""
-    mechanism: Mechanism
+    chain: Chain
     """With them"""
-    chain: OpenChain | ClosedChain
-    torques: Callable[..., Floats]
-    tree: list[Tree] = field(default_factory=list)
-    """Everything beside the torques, built on first use"""
-    moving: list[MovingBase] = field(default_factory=list)
-    """The same robot on a base that moves, built on first use"""
 
 
-class InverseDynamics:
+@shortened
+class InverseDynamics(Forwarding):  # type: ignore[misc, valid-type]
     """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), by any of the formulations.
 
     The formulation is recorded once and compiled; the kernel is kept in the user's cache. Arrays
@@ -103,39 +96,42 @@ class InverseDynamics:
         threads: int | None = None,
     ):
         mechanism = inputs.robot(mechanism)
-        options: dict[str, Any] = {
-            "rotors": rotors,
-            "terms": inputs.terms(terms),
-            "friction_smoothing": inputs.number("friction_smoothing", friction_smoothing, 0.0),
-            "backend": backend,
-            "threads": checked_threads(threads),
-        }
-        sensed = inputs.flag("sensed", sensed)
-        condition_limit = inputs.number("condition_limit", condition_limit, 1.0)
-        if mechanism.loops:
-            options |= {"sensed": sensed, "condition_limit": condition_limit}
-        elif sensed:
-            raise wrong(InputError, "sensed", sensed, "False: the mechanism has no loops")
-        self.formulation, self._options = formulation, options
-        chain = self._compiled(mechanism)
-        self.joint_names: tuple[str, ...] = chain.joint_names
-        self.actuated_names: tuple[str, ...] = chain.actuated_names
-        self._motors: MotorSide | None = None
-        self._regressor: RegressorKernel | None = None
-        self._tree: Tree | None = None
-        self._freed: Tree | None = None
-        self._moving: MovingBase | None = None
-        if isinstance(chain, ClosedChain):
-            # home closed, joints held that do no work
-            mechanism = chain.mechanism
-        self._robot = _Robot(mechanism, {}, mechanism, chain, chain.torques)
+        self._options = Options.checked(
+            formulation,
+            rotors,
+            terms,
+            friction_smoothing,
+            sensed,
+            condition_limit,
+            backend,
+            threads,
+        )
+        self.formulation = formulation
         self._unlock()
+        chain: Chain
+        if mechanism.loops:
+            chain = ClosedRobot(mechanism, self._options, self._changing)
+        else:
+            chain = OpenRobot(mechanism, self._options)
+        self.joint_names, self.actuated_names = chain.joint_names, chain.actuated_names
+        self._become(_Robot(chain.mechanism, {}, chain))
+
+    def _become(self, robot: _Robot) -> None:
+        self._robot = robot
+        self._target = robot.chain.torques
+        """What a call with states alone goes to, with nothing in between"""
 
     def _unlock(self) -> None:
         self._changing = threading.RLock()
-        """Held while the robot is changed, and during several calls to a closed chain, which is
-        changed in place"""
+        """Held while the robot is changed, and by a chain that is changed in place"""
         _LIVING.add(self)
+
+    def _unlock_child(self) -> None:
+        """In a forked process nobody is left who would let go of the lock."""
+        self._unlock()
+        chain = self._robot.chain
+        if chain.closed is not None:
+            chain.lock = self._changing
 
     def __repr__(self) -> str:
         return (
@@ -146,27 +142,28 @@ class InverseDynamics:
     def __reduce__(self) -> Any:
         robot = self._robot
         where = None if self.closed is None else np.array(self.closed.last.q_r)
-        choices = (self.formulation, self._options)
-        return _made, (type(self), robot.bare, *choices, robot.payloads, where)
+        return _made, (type(self), robot.bare, self._options, robot.payloads, where)
 
     def __copy__(self) -> InverseDynamics:
-        if self.closed is not None:
-            return deepcopy(self)
-        other = object.__new__(type(self))
+        other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._unlock()
+        with self._changing:
+            robot = self._robot
+            chain = robot.chain.copy()
+        chain.lock = other._changing if chain.closed else chain.lock
+        other._become(replace(robot, chain=chain))
         return other
 
     @property
     def mechanism(self) -> Mechanism:
         """The robot as it is now, payloads included."""
-        return self._robot.mechanism
+        return self._robot.chain.mechanism
 
     @property
     def closed(self) -> ClosedChain | None:
         """Of a mechanism with loops its positions, Jacobians and state; None: no loops."""
-        chain = self._robot.chain
-        return chain if isinstance(chain, ClosedChain) else None
+        return self._robot.chain.closed
 
     def __call__(
         self,
@@ -196,34 +193,18 @@ class InverseDynamics:
             ClosureError: of a closed robot, a state that can't be closed or is too near a
                 singularity.
         """
+        chain, acting = self._robot.chain, inputs.wrenches(wrenches)
         if base_motion is not None:
-            moving = self._moving_base()
-            tau = moving.torques(q, qd, qdd, base_motion, self.closed)
-            if moving.adds:
-                tau = tau + self(q, qd, qdd)
-            if wrenches:
+            tau = chain.on_moving_base(q, qd, qdd, base_motion)
+            if acting:
                 # it depends on where the links are alone
-                tau = tau - self.wrench_torques(q, wrenches)
-            return tau if out is None else put(out, tau)
-        if wrenches is None:
-            robot = self._robot
-            if out is None:
-                return robot.torques(q, qd, qdd)
-            if isinstance(robot.chain, OpenChain):
-                return robot.torques(q, qd, qdd, out=out)
-            return put(out, robot.torques(q, qd, qdd))
-        acting = {link: inputs.wrench(link, wrench) for link, wrench in wrenches.items()}
-        robot = self._robot
-        of_links: AtPlace | OfTree
-        if isinstance(robot.chain, OpenChain):
-            tau, of_links = robot.torques(q, qd, qdd), self._tree_of(robot).at(q)
+                tau = tau - chain.wrench_torques(q, acting, "base")
+        elif acting:
+            tau = chain.pushed(q, qd, qdd, acting)
+        elif out is not None and chain.closed is None:
+            return chain.torques(q, qd, qdd, out=out)
         else:
-            with self._changing:
-                assert self.closed is not None
-                tau, q_r = self.closed.solved(q, qd, qdd)
-                of_links = self._opened(q_r)
-        for link, wrench in acting.items():
-            tau = tau - of_links.wrench_torques(link, wrench)
+            tau = chain.torques(q, qd, qdd)
         return tau if out is None else put(out, tau)
 
     def wrench_torques(
@@ -238,26 +219,9 @@ class InverseDynamics:
         Raises:
             InputError, ClosureError: as in a call.
         """
-        acting = {link: inputs.wrench(link, wrench) for link, wrench in wrenches.items()}
         if axes not in ("base", "link"):
             raise wrong(InputError, "axes", axes, "base or link")
-        robot = self._robot
-        of_links: AtPlace | OfTree
-        if isinstance(robot.chain, OpenChain):
-            of_links, place = self._tree_of(robot).at(q), as_floats("q", q)
-        else:
-            with self._changing:
-                assert self.closed is not None
-                place = self.closed.configuration(q)
-                of_links = self._opened(place)
-        tau = np.zeros((*place.shape[:-1], len(self.actuated_names)))
-        for link, wrench in acting.items():
-            if axes == "link":
-                R = of_links.pose(link)[..., :3, :3]
-                both = np.stack([wrench[..., :3], wrench[..., 3:]], axis=-1)
-                wrench = np.concatenate(np.moveaxis(R @ both, -1, 0), axis=-1)
-            tau = tau + of_links.wrench_torques(link, wrench)
-        return tau
+        return self._robot.chain.wrench_torques(q, inputs.wrenches(wrenches), axes)
 
     def constraint_forces(
         self,
@@ -278,11 +242,7 @@ class InverseDynamics:
             InputError: a wrong shape, an unknown link, or a robot without loops.
             ClosureError: as in a call.
         """
-        acting = {k: inputs.wrench(k, each) for k, each in (wrenches or {}).items()}
-        with self._changing:
-            if self.closed is None:
-                raise wrong(InputError, "constraint_forces", "no loops", "a robot with loops")
-            return closed_robots.constraint_forces(self.closed, self._tree_with, q, qd, qdd, acting)
+        return self._robot.chain.constraint_forces(q, qd, qdd, inputs.wrenches(wrenches))
 
     def forward(
         self,
@@ -311,13 +271,7 @@ class InverseDynamics:
             # what the base's motion takes of the torques does not depend on q̈
             moved = self(q, qd, still, base_motion=base_motion)
             tau = as_floats("tau", tau) - (moved - self(q, qd, still))
-        robot = self._robot
-        if isinstance(robot.chain, OpenChain):
-            return self._tree_of(robot).forward(q, qd, tau, out)
-        with self._changing:
-            assert self.closed is not None
-            qdd = closed_robots.forward(self.closed, q, qd, tau)
-        return qdd if out is None else put(out, qdd)
+        return self._robot.chain.forward(q, qd, tau, out)
 
     def derivatives(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
@@ -333,11 +287,7 @@ class InverseDynamics:
             InputError: a wrong shape.
             ClosureError: of a closed robot, as in a call.
         """
-        robot = self._robot
-        if isinstance(robot.chain, ClosedChain):
-            out = robot.chain.derivatives(q, qd, qdd)
-        else:
-            out = self._tree_of(robot).derivatives(q, qd, qdd)
+        out = self._robot.chain.derivatives(q, qd, qdd)
         return out[..., 0, :, :], out[..., 1, :, :], out[..., 2, :, :]
 
     def linearize(
@@ -364,11 +314,7 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape.
         """
-        robot = self._robot
-        if isinstance(robot.chain, OpenChain):
-            return self._tree_of(robot).kinetic_energy(q, qd)
-        with self._changing:
-            return self._opened_at(q).kinetic_energy(qd)
+        return self._robot.chain.kinetic_energy(q, qd)
 
     def potential_energy(self, q: ArrayLike) -> Floats:
         """-Σ m g·p (…,), J, of all that moves, at q (…, n): zero at the height of the base frame's
@@ -377,11 +323,7 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape.
         """
-        robot = self._robot
-        if isinstance(robot.chain, OpenChain):
-            return self._tree_of(robot).potential_energy(q)
-        with self._changing:
-            return self._opened_at(q).potential_energy()
+        return self._robot.chain.potential_energy(q)
 
     def pose(self, q: ArrayLike, link: str, *, out: Floats | None = None) -> Floats:
         """(…, 4, 4): the frame of a link, on a fixed joint or not, in the base frame, at q (…, n).
@@ -389,12 +331,7 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape, or an unknown link.
         """
-        robot = self._robot
-        if isinstance(robot.chain, OpenChain):
-            result = self._tree_of(robot).pose(q, link)
-        else:
-            with self._changing:
-                result = self._opened_at(q).pose(link)
+        result = self._robot.chain.pose(q, link)
         return result if out is None else put(out, result)
 
     def jacobian(self, q: ArrayLike, link: str, *, out: Floats | None = None) -> Floats:
@@ -404,64 +341,8 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape, or an unknown link.
         """
-        robot = self._robot
-        if isinstance(robot.chain, OpenChain):
-            result = self._tree_of(robot).jacobian(q, link)
-        else:
-            with self._changing:
-                result = self._opened_at(q).jacobian(link)
+        result = self._robot.chain.jacobian(q, link)
         return result if out is None else put(out, result)
-
-    def _moving_base(self) -> MovingBase:
-        robot = self._robot
-        if not robot.moving:
-            with self._changing:
-                self._moving = self._with_moving_base(robot)
-                robot.moving.append(self._moving)
-        return robot.moving[0]
-
-    def _with_moving_base(self, robot: _Robot) -> MovingBase:
-        tree = _tree(robot)
-        if self._moving is not None:
-            try:
-                return self._moving.over(tree, robot.mechanism)
-            except Recompile:
-                pass
-        names = ("rotors", "terms", "friction_smoothing", "backend", "threads")
-        options = {name: self._options[name] for name in names}
-        return MovingBase(tree, robot.mechanism, self.formulation, **options)
-
-    def _tree_of(self, robot: _Robot) -> Tree:
-        if not robot.tree:
-            tree = self._tree
-            mechanism = _tree(robot)
-            try:
-                made = tree.over(mechanism) if tree else None
-            except Recompile:
-                made = None
-            robot.tree.append(made or self._new_tree(mechanism))
-            self._tree = robot.tree[0]
-        return robot.tree[0]
-
-    def _tree_with(self, mechanism: Mechanism) -> Tree:
-        """The tree of a closed robot with its platform on no leg; the caller holds `_changing`."""
-        if self._freed is None:
-            self._freed = self._new_tree(mechanism)
-        return self._freed
-
-    def _new_tree(self, mechanism: Mechanism) -> Tree:
-        names = ("rotors", "terms", "friction_smoothing", "backend", "threads")
-        return Tree(mechanism, **{name: self._options[name] for name in names})
-
-    def _opened_at(self, q: ArrayLike) -> OfTree:
-        """A closed robot's tree at a state (…, k); the caller holds `_changing`."""
-        assert self.closed is not None
-        return self._opened(self.closed.forward(q).q_r)
-
-    def _opened(self, q_r: Floats) -> OfTree:
-        """The same at all joints (…, n_r) of a state that was solved."""
-        assert self.closed is not None
-        return OfTree(self.closed, self._tree_of(self._robot), q_r)
 
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
         """D (…, n, n), kg·m² (kg·m, kg), at q (…, n)."""
@@ -504,40 +385,11 @@ class InverseDynamics:
             InputError: a wrong shape.
             ClosureError: a state that can't be closed.
         """
-        robot = self._robot
-        if isinstance(robot.chain, OpenChain):
-            return self._regressor_of(robot).matrix(robot.mechanism, q, qd, qdd, out)
-        with self._changing:
-            robot = self._robot
-            assert self.closed is not None
-            Y = self._regressor_of(robot).projected(self.closed, q, qd, qdd)
-            return Y if out is None else put(out, Y)
-
-    def _regressor_of(self, robot: _Robot) -> RegressorKernel:
-        regressor, o = self._regressor, self._options
-        tree = _tree(robot)
-        if regressor is None or not regressor.fits(tree):
-            regressor = self._regressor = RegressorKernel(
-                tree,
-                robot.mechanism,
-                self._rotors,
-                frozenset(o["terms"]),
-                o["friction_smoothing"],
-                o["backend"],
-                o["threads"],
-            )
-        return regressor
+        return self._robot.chain.regressor(q, qd, qdd, out)
 
     def _parameters(self) -> dict[str, float]:
-        return standard_parameters(
-            self.mechanism, self._rotors, "friction" in self._options["terms"]
-        )
-
-    @property
-    def _rotors(self) -> str:
-        """The model of the rotors whose motion or weight the torques have in them."""
-        terms = self._options["terms"]
-        return self._options["rotors"] if {"rotors", "gravity"} & set(terms) else "none"
+        options = self._options
+        return standard_parameters(self.mechanism, options.rotors_felt, "friction" in options.terms)
 
     # --- the motors' side of the gears -------------------------------------------------------
 
@@ -565,30 +417,7 @@ class InverseDynamics:
         Raises:
             InputError: a wrong shape.
         """
-        if base_motion is not None:
-            moving = self._moving_base()
-            found = moving.motor_torques(q, qd, qdd, base_motion, self.closed, self.actuated_names)
-            if not moving.adds:
-                return found
-            standing = self.motor_torques(q, qd, qdd)
-            return MotorTorques(standing.drive + found.drive, standing.gear + found.gear)
-        robot = self._robot
-        if isinstance(robot.chain, OpenChain):
-            tau = robot.torques(q, qd, qdd)
-        else:
-            with self._changing:
-                robot = self._robot
-                assert self.closed is not None
-                tau, q_r = self.closed.solved(q, qd, qdd)
-                q, qd, qdd = tree_state(self.closed, q_r, qd, qdd, robot.bare.joint_names)
-        side, bare = self._motors, robot.bare
-        if side is None:
-            o = self._options
-            side = self._motors = MotorSide(
-                bare, self._rotors, o["terms"], o["backend"], o["threads"]
-            )
-        actuated = [bare.joint_names.index(name) for name in self.actuated_names]
-        return side.torques(actuated, tau, q, qd, qdd, robot.mechanism.gravity)
+        return self._robot.chain.motor_torques(q, qd, qdd, base_motion)
 
     @property
     def backend(self) -> str:
@@ -671,36 +500,18 @@ class InverseDynamics:
         loaded = bare
         for link, body in payloads.items():
             loaded = with_payload(loaded, link, body)
-        chain = self._robot.chain
-        if isinstance(chain, ClosedChain):
-            chain.update(loaded)
-        else:
-            try:
-                chain = chain.over(loaded)
-            except Recompile:
-                chain = self._compiled(loaded)
-        self._robot = _Robot(bare, payloads, loaded, chain, chain.torques)
-
-    def _compiled(self, mechanism: Mechanism) -> OpenChain | ClosedChain:
-        kind = ClosedChain if mechanism.loops else OpenChain
-        return kind(mechanism, self.formulation, **self._options)
-
-
-def _tree(robot: _Robot) -> Mechanism:
-    """The tree whose joints a robot's whole state is given by."""
-    return robot.chain.tree if isinstance(robot.chain, ClosedChain) else robot.mechanism
+        self._become(_Robot(bare, payloads, self._robot.chain.over(loaded)))
 
 
 def _made(
     kind: type[InverseDynamics],
     bare: Mechanism,
-    formulation: str,
-    options: dict[str, Any],
+    options: Options,
     payloads: Mapping[str, Inertial],
     where: Floats | None,
 ) -> InverseDynamics:
     """What was pickled; a closed chain goes on from where (n_r,) it was."""
-    dynamics = kind(bare, formulation, **options)
+    dynamics = kind(bare, **{each.name: getattr(options, each.name) for each in fields(options)})
     if payloads:
         with dynamics._changing:
             dynamics._adopt(bare, payloads)
@@ -714,7 +525,7 @@ _LIVING: WeakSet[InverseDynamics] = WeakSet()
 
 def _unlock_all() -> None:
     for each in list(_LIVING):
-        each._unlock()
+        each._unlock_child()
 
 
 if hasattr(os, "register_at_fork"):

@@ -12,7 +12,7 @@ the torques of least norm are given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from ..formulations import newton_euler
 from ..mechanism import Friction, Inertial, Mechanism, Rotor
 from ..mechanism.transform import rotors_as_links
 from ..scalar import Array, Floats, array
+from .inputs import Options
 
 
 class MotorTorques(NamedTuple):
@@ -40,18 +41,12 @@ class MotorSide:
 
     Args:
         mechanism: with rotors.
-        model: full, reflected or none, as the joint torques are computed with.
-        terms: theirs likewise: a rotor takes what they have of its motion and its weight.
+        options: the joint torques': a rotor takes what their terms have of its motion and its
+            weight.
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        model: str,
-        terms: Iterable[str],
-        backend: str,
-        threads: int | None,
-    ):
+    def __init__(self, mechanism: Mechanism, options: Options):
+        model, terms = options.rotors_felt, options.terms
         self.gears = gear_matrix(mechanism)
         n = len(mechanism.joint_names)
         # what the links weigh and how joints rub is nothing to a rotor
@@ -75,7 +70,7 @@ class MotorSide:
             "spin_torques", ("q", "qd", "qdd"), (n, n, n), (len(geometry.rotors),), 3,
             taken, content, mechanism.name,
         )  # fmt: skip
-        self._taken = Kernel(function, mechanism.gravity, backend, threads)
+        self._taken = Kernel(function, mechanism.gravity, options.backend, options.threads)
 
     def torques(
         self,

@@ -19,6 +19,7 @@ from ..formulations.forward import forward
 from ..formulations.layout import Layout, shaped
 from ..mechanism import Mechanism
 from ..scalar import Array, Floats, array, zeros
+from .inputs import Options
 
 STRAIGHT_LINE = 16
 """Joints up to which a matrix is one program. Programs grow with the square of the joints; beyond,
@@ -54,6 +55,19 @@ class OpenChain:
         self._robot = mechanism.name
         self._built: dict[str, Kernel] = {}  # shared with every chain that `over` gives
         self._bind(equations)
+
+    @classmethod
+    def by(cls, options: Options, mechanism: Mechanism) -> OpenChain:
+        """With the options of `InverseDynamics`."""
+        return cls(
+            mechanism,
+            options.formulation,
+            options.rotors,
+            options.terms,
+            options.friction_smoothing,
+            options.backend,
+            options.threads,
+        )
 
     def _bind(self, equations: Equations) -> None:
         self.parameters = self._layout.values(equations.mechanism)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from numpy.typing import ArrayLike
 from ..closure import ClosedChain
 from ..codegen import Function, Kernel
 from ..errors import InputError, wrong
+from ..formulations.layout import Recompile
 from ..formulations.regressor import Regressor
 from ..mechanism import Mechanism
 from ..mechanism.parameters import friction_terms, standard_parameters
 from ..scalar import Array, Floats
+from .inputs import Options
 from .motors import tree_state
 
 
@@ -26,22 +29,14 @@ class RegressorKernel:
         mechanism: a tree; loops are left open.
         described: the mechanism whose parameters are wanted, where the tree has more (see
             `ClosedChain.tree`).
-        rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
+        options: of `InverseDynamics`.
 
     Raises:
         InputError: reflected rotors' masses, and terms that treat links and rotors differently.
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        described: Mechanism,
-        rotors: str,
-        terms: frozenset[str],
-        friction_smoothing: float,
-        backend: str,
-        threads: int | None,
-    ):
+    def __init__(self, mechanism: Mechanism, described: Mechanism, options: Options):
+        rotors, terms = options.rotors_felt, frozenset(options.terms)
         alike = len({term in terms for term in ("inertia", "coriolis", "rotors")}) == 1
         heavy = any(rotor.inertial.mass for rotor in mechanism.rotors)
         if rotors == "reflected" and heavy and not alike:
@@ -54,7 +49,7 @@ class RegressorKernel:
         if mechanism.loops and terms & {"inertia", "coriolis"}:
             # a closed chain's accelerations have parts of both: it is told what is left of them
             terms = terms | {"inertia"}
-        model = Regressor.of(mechanism, rotors, terms, friction_smoothing)
+        model = Regressor.of(mechanism, rotors, terms, options.friction_smoothing)
         self.laws, self._rotor_columns = model.laws, model.rotor_columns
         self._names = mechanism.joint_names
         n = len(self._names)
@@ -66,42 +61,35 @@ class RegressorKernel:
         def equations(q: Array, qd: Array, qdd: Array, p: Array) -> Iterable[Any]:
             return np.ravel(model.matrix(q, qd, qdd, p[:3], p[3:]))
 
-        content = (model.content, terms, friction_smoothing)
+        content = (model.content, terms, options.friction_smoothing)
         function = Function(
             "regressor", ("q", "qd", "qdd"), (n, n, n), (n, p), 3 + model.rates,
             equations, content, mechanism.name,
         )  # fmt: skip
-        self._kernel = Kernel(function, _numbers(mechanism), backend, threads)
-        # what was asked for last; the rest never changes
-        self._last = mechanism, self._kernel
-        self._fitting = mechanism
+        self._kernel = Kernel(function, _numbers(mechanism), options.backend, options.threads)
 
-    def fits(self, mechanism: Mechanism) -> bool:
-        """Has the mechanism joints with friction of the kinds that this was built for?"""
-        if mechanism is not self._fitting:
-            if self.laws != tuple(friction_terms(x.joint.friction) for x in mechanism.moving):
-                return False
-            self._fitting = mechanism
-        return True
+    def over(self, mechanism: Mechanism) -> RegressorKernel:
+        """The same with gravity and friction of a mechanism of the same geometry.
+
+        Raises:
+            Recompile: its friction is of another kind.
+        """
+        if self.laws != tuple(friction_terms(x.joint.friction) for x in mechanism.moving):
+            raise Recompile
+        other = copy(self)
+        other._kernel = self._kernel.at(_numbers(mechanism))
+        return other
 
     def matrix(
-        self,
-        mechanism: Mechanism,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        out: Floats | None = None,
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Floats | None = None
     ) -> Floats:
         """Y (…, n, p) of the tree at q, qd, qdd (…, n)."""
-        robot, kernel = self._last
-        if robot is not mechanism:
-            kernel = self._kernel.at(_numbers(mechanism))
-            self._last = mechanism, kernel  # at one stroke: another thread may look
-        return kernel.call(q, qd, qdd) if out is None else kernel.call(q, qd, qdd, out=out)
+        call = self._kernel.call
+        return call(q, qd, qdd) if out is None else call(q, qd, qdd, out=out)
 
     def projected(self, closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """Y (…, n_a, p) of a closed chain at its control coordinates (…, k)."""
-        mechanism, zero = closed.tree, np.zeros(len(closed.joint_names))
+        zero = np.zeros(len(closed.joint_names))
         q_r = closed.configuration(q)
         # q̈_r = T q̈ + Ṫ q̇: the second part belongs to the Coriolis terms
         moving = "coriolis" in self._terms
@@ -110,11 +98,11 @@ class RegressorKernel:
         if not moving:
             still = tree_state(closed, q_r, zero, driven, self._names)
             qdd_tree = still[2]
-        Y = self.matrix(mechanism, q_tree, qd_tree, qdd_tree)
+        Y = self.matrix(q_tree, qd_tree, qdd_tree)
         if "rotors" in self._terms and not self._terms >= {"inertia", "coriolis"}:
             # theirs are both parts
             state = tree_state(closed, q_r, qd, qdd, self._names)
-            Y[..., self._rotor_columns] = self.matrix(mechanism, *state)[..., self._rotor_columns]
+            Y[..., self._rotor_columns] = self.matrix(*state)[..., self._rotor_columns]
         # τ = Tᵀ τ_tree
         order = [closed.coordinate_names.index(name) for name in self._names]
         return np.asarray(closed.on_motors(q_r)[..., order] @ Y[..., self._wanted])

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from ..formulations import kinematics
 from ..mechanism import Friction, Inertial, Mechanism
 from ..mechanism.transform import lumped, rotors_as_links, with_rotor_model
 from ..scalar import Array, Floats, array
+from .inputs import Options
 from .open_chain import OpenChain
 
 
@@ -25,24 +26,14 @@ class Tree:
 
     Args:
         mechanism: its loops are left open.
-        rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
+        options: the formulation is newton_euler, whatever they say.
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        rotors: str,
-        terms: Iterable[str],
-        friction_smoothing: float,
-        backend: str,
-        threads: int | None,
-    ):
-        self.chain = OpenChain(
-            mechanism, "newton_euler", rotors, terms, friction_smoothing, backend, threads
-        )
-        self._terms = frozenset(terms)
-        self._rotors = rotors
-        self._options = (backend, threads)
+    def __init__(self, mechanism: Mechanism, options: Options):
+        self.chain = OpenChain.by(replace(options, formulation="newton_euler"), mechanism)
+        self._terms = frozenset(options.terms)
+        self._rotors = options.rotors
+        self._options = (options.backend, options.threads)
         self._mechanism = mechanism
         self._built: dict[Any, Kernel] = {}  # shared with every tree that `over` gives
         self._bound: dict[str, Kernel] = {}
@@ -111,10 +102,6 @@ class Tree:
         n = len(self.chain.joint_names)
         return self._of_link("jacobian", kinematics.jacobian, (6, n), link).call(q)
 
-    def at(self, q: ArrayLike) -> AtPlace:
-        """At q (…, n)."""
-        return AtPlace(self, q)
-
     def wrench_torques(self, q: ArrayLike, link: str, wrench: ArrayLike) -> Floats:
         """Jᵀ w (…, n) of a wrench w (…, 6) on a link."""
 
@@ -145,21 +132,6 @@ class Tree:
         # two threads may both come here: what they make is the same
         self._built[name, link] = Kernel(made, (), *self._options)
         return self._built[name, link]
-
-
-class AtPlace(NamedTuple):
-    """A tree at q (…, n)."""
-
-    tree: Tree
-    q: ArrayLike
-
-    def pose(self, link: str) -> Floats:
-        """(…, 4, 4)"""
-        return self.tree.pose(self.q, link)
-
-    def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
-        """Jᵀ w (…, n)"""
-        return self.tree.wrench_torques(self.q, link, wrench)
 
 
 def _pushed(mechanism: Mechanism, link: str, q: Array, wrench: Array) -> Array:

@@ -46,6 +46,10 @@ void kernel(const double *const *x, double *out)
     double angle[(2 + LANES - 1) / LANES * LANES] = {0};
     angles(x, angle);
     sincos_all(angle, sin_, cos_, 2);
-    part0(x, sin_, cos_, w, out);
     out[4] = 1.0;
+    part0(x, sin_, cos_, w, out);
+    const double doubt = 0.0 * x[0][0] + 0.0 * x[0][1];
+    if (doubt != doubt)
+        for (int k = 0; k < 5; k++)
+            out[k] = doubt;
 }

@@ -11,6 +11,10 @@
  * rows(address, states, parameters, out, threads) runs a batch kernel over the rows of arrays,
  * without the interpreter lock.
  *
+ * Forwarding is a base class whose instances hold a `_target`. Of a class of its own that went through
+ * shortened(class), a call with q, qd, qdd (and, of a Caller, `out=`) goes straight to the target;
+ * every other call, and that of an instance without one, goes to the class's own `__call__`.
+ *
  * closing(handle) is an object with which the library of this handle goes: when it is freed, so
  * after every finaliser of what is freed with it. */
 #define PY_SSIZE_T_CLEAN
@@ -30,6 +34,7 @@
 #ifndef BUILT_FROM
 #define BUILT_FROM "" /* when it is built with the package: the hash of this text */
 #endif
+#define STATES 3 /* q, qd, qdd: the arguments of a plain call */
 #define MOST_VECTORS 8
 #define MOST_AXES 4
 #define MOST_THREADS 256
@@ -54,7 +59,7 @@ typedef struct {
 
 static int is_plain(PyObject *x, int axes)
 {
-    if (!PyArray_Check(x))
+    if (!PyArray_CheckExact(x)) /* a subclass may mean more than its numbers: a mask, a unit */
         return 0;
     PyArrayObject *a = (PyArrayObject *)x;
     return PyArray_TYPE(a) == NPY_DOUBLE && PyArray_NDIM(a) == axes
@@ -216,6 +221,119 @@ static PyTypeObject caller_type = {
     .tp_getset = caller_attributes,
 };
 
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *target;
+} Forwarding;
+
+static PyObject *text_call, *text_out;
+
+static PyObject *forwarding_call(PyObject *object, PyObject *const *arguments, size_t flags,
+                                 PyObject *names)
+{
+    PyObject *target = ((Forwarding *)object)->target;
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    int plain = count == STATES
+        && (!names
+            || (PyTuple_GET_SIZE(names) == 1 && PyTuple_GET_ITEM(names, 0) == text_out
+                && target && Py_TYPE(target) == &caller_type));
+    /* before Python 3.12 a class whose __call__ was replaced still comes here */
+    if (target && plain && Py_TYPE(object)->tp_call == PyVectorcall_Call) {
+        Py_INCREF(target); /* it may be replaced meanwhile */
+        PyObject *result = PyObject_Vectorcall(target, arguments, flags, names);
+        Py_DECREF(target);
+        return result;
+    }
+    Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
+    PyObject **all = PyMem_Malloc((count + named + 1) * sizeof *all);
+    if (!all)
+        return PyErr_NoMemory();
+    all[0] = object;
+    memcpy(all + 1, arguments, (count + named) * sizeof *all);
+    PyObject *result = PyObject_VectorcallMethod(text_call, all, count + 1, names);
+    PyMem_Free(all);
+    return result;
+}
+
+static PyObject *forwarding_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
+{
+    (void)arguments;
+    (void)keywords;
+    Forwarding *self = (Forwarding *)type->tp_alloc(type, 0);
+    if (self)
+        self->call = forwarding_call;
+    return (PyObject *)self;
+}
+
+static int forwarding_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((Forwarding *)self)->target);
+    return 0;
+}
+
+static int forwarding_clear(PyObject *self)
+{
+    Py_CLEAR(((Forwarding *)self)->target);
+    return 0;
+}
+
+static void forwarding_dealloc(PyObject *self)
+{
+    PyObject_GC_UnTrack(self);
+    forwarding_clear(self);
+    Py_TYPE(self)->tp_free(self);
+}
+
+static PyObject *get_target(PyObject *self, void *closure)
+{
+    (void)closure;
+    PyObject *target = ((Forwarding *)self)->target;
+    return Py_NewRef(target ? target : Py_None);
+}
+
+static int set_target(PyObject *self, PyObject *value, void *closure)
+{
+    (void)closure;
+    PyObject *old = ((Forwarding *)self)->target;
+    ((Forwarding *)self)->target = value && value != Py_None ? Py_NewRef(value) : NULL;
+    Py_XDECREF(old);
+    return 0;
+}
+
+static PyGetSetDef forwarding_attributes[] = {
+    {"_target", get_target, set_target, "What plain calls go to; None: the class's own.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyTypeObject forwarding_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "robot_dynamics.Forwarding",
+    .tp_basicsize = sizeof(Forwarding),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_new = forwarding_new,
+    .tp_dealloc = forwarding_dealloc,
+    .tp_traverse = forwarding_traverse,
+    .tp_clear = forwarding_clear,
+    .tp_getset = forwarding_attributes,
+};
+
+/* A class whose __call__ is replaced, and one derived from it, are called by Python's own way. */
+static PyObject *shortened(PyObject *module, PyObject *class)
+{
+    (void)module;
+    if (!PyType_Check(class) || !PyType_IsSubtype((PyTypeObject *)class, &forwarding_type)) {
+        PyErr_SetString(PyExc_TypeError, "shortened: expected a class derived from Forwarding");
+        return NULL;
+    }
+    PyTypeObject *type = (PyTypeObject *)class;
+    type->tp_vectorcall_offset = offsetof(Forwarding, call);
+    type->tp_call = PyVectorcall_Call;
+    type->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
+    PyType_Modified(type);
+    return Py_NewRef(class);
+}
+
 /* Rows that are handed out piece by piece: a thread that starts late takes fewer. */
 typedef struct {
     batch_kernel kernel;
@@ -305,6 +423,7 @@ static PyObject *closing(PyObject *module, PyObject *handle)
 
 static PyMethodDef functions[] = {
     {"rows", rows, METH_VARARGS, "Run a batch kernel over the rows of arrays."},
+    {"shortened", shortened, METH_O, "The class, its plain calls forwarded."},
     {"closing", closing, METH_O, "An object with which a library goes."},
     {NULL, NULL, 0, NULL},
 };
@@ -315,11 +434,15 @@ static struct PyModuleDef module_definition = {
 PyMODINIT_FUNC PyInit__caller(void)
 {
     import_array();
-    if (PyType_Ready(&caller_type) < 0)
+    text_call = PyUnicode_InternFromString("__call__");
+    text_out = PyUnicode_InternFromString("out");
+    if (!text_call || !text_out || PyType_Ready(&caller_type) < 0
+        || PyType_Ready(&forwarding_type) < 0)
         return NULL;
     PyObject *module = PyModule_Create(&module_definition);
     if (module
         && (PyModule_AddObjectRef(module, "Caller", (PyObject *)&caller_type) < 0
+            || PyModule_AddObjectRef(module, "Forwarding", (PyObject *)&forwarding_type) < 0
             || PyModule_AddStringConstant(module, "built_from", BUILT_FROM) < 0))
         Py_CLEAR(module);
     return module;

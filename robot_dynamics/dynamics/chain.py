@@ -1,0 +1,204 @@
+"""A robot as the façade sees it: the same questions, whether its chain is open or closed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..closure import ClosedChain, ConstraintForces
+from ..mechanism import Mechanism
+from ..scalar import Floats
+from .base_motion import BaseMotion, MovingBase
+from .companion import Companion
+from .inputs import Options
+from .motors import MotorSide, MotorTorques
+from .placed import Placed
+from .regressor import RegressorKernel
+from .tree import Tree
+
+
+class Chain(ABC):
+    """A robot at one instant, payloads included. States are (…, k), torques (…, n_m); each
+    function is that of `InverseDynamics`, which says what it raises.
+
+    What is made of a robot beside its torques is made on first use, and goes over to the robot
+    after a change, which compiles nothing where it can.
+    """
+
+    closed: ClosedChain | None
+    """Of a robot with loops its positions, Jacobians and state"""
+    mechanism: Mechanism
+    joint_names: tuple[str, ...]
+    """(k,)"""
+    actuated_names: tuple[str, ...]
+    """(n_m,)"""
+    torques: Callable[..., Floats]
+    """(q, qd, qdd) -> tau, with as little in between as can be"""
+    lock: AbstractContextManager[object]
+    """Held during several calls to a chain that is changed in place"""
+
+    def __init__(self, mechanism: Mechanism, options: Options):
+        self.mechanism, self.options = mechanism, options
+        self._tree: Companion[Chain, Tree] = Companion(
+            lambda robot: Tree(robot.tree, options), lambda tree, robot: tree.over(robot.tree)
+        )
+        self._regressor: Companion[Chain, RegressorKernel] = Companion(
+            lambda robot: RegressorKernel(robot.tree, robot.mechanism, options),
+            lambda kernel, robot: kernel.over(robot.tree),
+        )
+        self._moving: Companion[Chain, MovingBase] = Companion(
+            lambda robot: MovingBase(robot.tree, robot.mechanism, options),
+            lambda moving, robot: moving.over(robot.tree, robot.mechanism),
+        )
+        self._motors: Companion[Chain, MotorSide] = Companion(
+            lambda robot: MotorSide(robot.mechanism, options), lambda side, _: side
+        )
+
+    def _bind(self, before: Chain, mechanism: Mechanism) -> None:
+        """Become what `before` is with gravity, friction and bodies of this mechanism."""
+        self.mechanism = mechanism
+        for name in ("_tree", "_regressor", "_moving", "_motors"):
+            setattr(self, name, getattr(before, name).after())
+
+    # --- what open and closed chains have each in their own way -------------------------------
+
+    @property
+    @abstractmethod
+    def tree(self) -> Mechanism:
+        """The tree whose joints the robot's whole state is given by."""
+
+    @property
+    @abstractmethod
+    def backend(self) -> str:
+        """What runs the torques, and why where it is not the first choice."""
+
+    @abstractmethod
+    def over(self, mechanism: Mechanism) -> Chain:
+        """The same robot with other gravity, friction and bodies; a chain that is changed in place
+        is the one that it was."""
+
+    @abstractmethod
+    def copy(self) -> Chain:
+        """One that shares nothing that changes."""
+
+    @abstractmethod
+    def at(self, q: ArrayLike, bearing: bool = False) -> Placed:
+        """The robot at q (…, k).
+
+        bearing: forces are asked for: a state too near a singularity is refused.
+        """
+
+    @abstractmethod
+    def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Placed]:
+        """(torques, the robot there)"""
+
+    @abstractmethod
+    def mass_matrix(self, q: ArrayLike) -> Floats:
+        """D (…, n_m, k)"""
+
+    @abstractmethod
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """C (…, n_m, k)"""
+
+    @abstractmethod
+    def gravity(self, q: ArrayLike) -> Floats:
+        """g (…, n_m)"""
+
+    @abstractmethod
+    def forward(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: Floats | None = None
+    ) -> Floats:
+        """q̈ (…, k)"""
+
+    @abstractmethod
+    def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n_m, k)"""
+
+    @abstractmethod
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Floats | None = None
+    ) -> Floats:
+        """Y (…, n_m, p)"""
+
+    @abstractmethod
+    def constraint_forces(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, Floats]
+    ) -> ConstraintForces:
+        """What holds the loops together."""
+
+    # --- what follows from these ---------------------------------------------------------------
+
+    def pushed(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, Floats]
+    ) -> Floats:
+        """Torques with wrenches from outside, tau = … - Σ Jᵀ w."""
+        with self.lock:
+            tau, at = self.solved(q, qd, qdd)
+            for link, wrench in wrenches.items():
+                tau = tau - at.wrench_torques(link, wrench)
+            return tau
+
+    def wrench_torques(self, q: ArrayLike, wrenches: Mapping[str, Floats], axes: str) -> Floats:
+        """Σ Jᵀ w (…, n_m); axes: base, or each wrench's own link's."""
+        with self.lock:
+            at = self.at(q, bearing=True)
+            tau = np.zeros((*at.q.shape[:-1], len(self.actuated_names)))
+            for link, wrench in wrenches.items():
+                if axes == "link":
+                    R = at.pose(link)[..., :3, :3]
+                    both = np.stack([wrench[..., :3], wrench[..., 3:]], axis=-1)
+                    wrench = np.concatenate(np.moveaxis(R @ both, -1, 0), axis=-1)
+                tau = tau + at.wrench_torques(link, wrench)
+            return tau
+
+    def on_moving_base(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
+    ) -> Floats:
+        """Torques with the base moved from outside."""
+        with self.lock:
+            moving = self._moving.of(self)
+            tau = moving.torques(self.at(q, bearing=True), qd, qdd, motion)
+            return tau + self.torques(q, qd, qdd) if moving.adds else tau
+
+    def motor_torques(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion | None
+    ) -> MotorTorques:
+        """(drive, gear) (…, m), the base standing or moved from outside."""
+        with self.lock:
+            if motion is not None:
+                moving = self._moving.of(self)
+                at = self.at(q, bearing=True)
+                found = moving.motor_torques(at, qd, qdd, motion, self.actuated_names)
+                if not moving.adds:
+                    return found
+                standing = self.motor_torques(q, qd, qdd, None)
+                return MotorTorques(standing.drive + found.drive, standing.gear + found.gear)
+            tau, at = self.solved(q, qd, qdd)
+            names, side = self.mechanism.joint_names, self._motors.of(self)
+            actuated = [names.index(name) for name in self.actuated_names]
+            state = at.state(qd, qdd, names)
+            return side.torques(actuated, tau, *state, self.mechanism.gravity)
+
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """½ q̇ᵀ D q̇ (…,), J"""
+        with self.lock:
+            return self.at(q).kinetic_energy(qd)
+
+    def potential_energy(self, q: ArrayLike) -> Floats:
+        """-Σ m g·p (…,), J"""
+        with self.lock:
+            return self.at(q).potential_energy()
+
+    def pose(self, q: ArrayLike, link: str) -> Floats:
+        """(…, 4, 4)"""
+        with self.lock:
+            return self.at(q).pose(link)
+
+    def jacobian(self, q: ArrayLike, link: str) -> Floats:
+        """(…, 6, k)"""
+        with self.lock:
+            return self.at(q).jacobian(link)

@@ -1,0 +1,217 @@
+"""A closed chain as the façade sees it: what is not its own follows from its spanning tree.
+
+With q̇_r = T q̇ energies are the tree's, Jacobians are J T, and a wrench on a link makes the
+torques Tᵀ Jᵀ w.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from copy import copy
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..closure import ClosedChain, ConstraintForces
+from ..closure.dynamics.platform import platform_links
+from ..codegen.kernel import as_floats, put
+from ..errors import InputError, wrong
+from ..mechanism import Mechanism
+from ..scalar import Floats
+from .chain import Chain
+from .inputs import Options
+from .motors import tree_state
+from .tree import Tree
+
+
+class ClosedRobot(Chain):
+    """It is changed in place, under the lock, as its `ClosedChain` is."""
+
+    closed: ClosedChain
+
+    def __init__(
+        self, mechanism: Mechanism, options: Options, lock: AbstractContextManager[object]
+    ):
+        self.lock = lock
+        self.closed = ClosedChain(
+            mechanism,
+            options.formulation,
+            rotors=options.rotors,
+            terms=options.terms,
+            friction_smoothing=options.friction_smoothing,
+            sensed=options.sensed,
+            condition_limit=options.condition_limit,
+            backend=options.backend,
+            threads=options.threads,
+        )
+        # home closed, joints held that do no work
+        super().__init__(self.closed.mechanism, options)
+        self._freed: list[Tree] = []
+        self._adopt()
+
+    def _adopt(self) -> None:
+        closed = self.closed
+        self.joint_names, self.actuated_names = closed.joint_names, closed.actuated_names
+        self.torques = closed.torques
+
+    @property
+    def tree(self) -> Mechanism:
+        """As `Chain.tree`; with sensors the platform stands free."""
+        return self.closed.tree
+
+    @property
+    def backend(self) -> str:
+        """As `Chain.backend`."""
+        return self.closed.backend
+
+    def over(self, mechanism: Mechanism) -> ClosedRobot:
+        """Itself, changed. Whoever calls holds the lock."""
+        self.closed.update(mechanism)
+        self._bind(self, mechanism)
+        return self
+
+    def copy(self) -> ClosedRobot:
+        """As `Chain.copy`; it goes on from where this one is."""
+        other = copy(self)
+        other._bind(self, self.mechanism)
+        other.closed = copy(self.closed)
+        other._adopt()
+        return other
+
+    def at(self, q: ArrayLike, bearing: bool = False) -> ClosedPlace:
+        """As `Chain.at`."""
+        return self._at(self.closed.configuration(q) if bearing else self.closed.forward(q).q_r)
+
+    def _at(self, q_r: Floats) -> ClosedPlace:
+        return ClosedPlace(self.closed, self._tree.of(self), q_r)
+
+    def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, ClosedPlace]:
+        """As `Chain.solved`; closed once."""
+        tau, q_r = self.closed.solved(q, qd, qdd)
+        return tau, self._at(q_r)
+
+    def mass_matrix(self, q: ArrayLike) -> Floats:
+        """As `Chain.mass_matrix`."""
+        return self.closed.mass_matrix(q)
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """As `Chain.coriolis_matrix`."""
+        return self.closed.coriolis_matrix(q, qd)
+
+    def gravity(self, q: ArrayLike) -> Floats:
+        """As `Chain.gravity`."""
+        return self.closed.gravity(q)
+
+    def forward(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: Floats | None = None
+    ) -> Floats:
+        """As `Chain.forward`, by D solved."""
+        if self.options.sensed:
+            expected = "False: torques fix the actuated joints' motion"
+            raise wrong(InputError, "sensed", True, expected)
+        if "inertia" not in self.options.terms:
+            raise wrong(InputError, "terms", sorted(self.options.terms), "inertia among them")
+        closed, torques = self.closed, as_floats("tau", tau)
+        with self.lock:
+            rest = closed.torques(q, qd, np.zeros(len(closed.joint_names)))
+            if torques.ndim == 0 or torques.shape[-1] != rest.shape[-1]:
+                raise wrong(InputError, "tau", torques.shape, f"shape (…, {rest.shape[-1]})")
+            left = np.asarray(torques - rest)
+            D = closed.mass_matrix(q)
+            if len(closed.actuated_names) > len(closed.joint_names):
+                # Aᵀ τ = Q: motors that work against each other move nothing
+                A_T = np.swapaxes(closed.motor_rates(closed.forward(q)), -1, -2)
+                left, D = (A_T @ left[..., None])[..., 0], A_T @ D
+        qdd: Floats = np.asarray(np.linalg.solve(D, left[..., None])[..., 0])
+        return qdd if out is None else put(out, qdd)
+
+    def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+        """As `Chain.derivatives`."""
+        return self.closed.derivatives(q, qd, qdd)
+
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Floats | None = None
+    ) -> Floats:
+        """As `Chain.regressor`: S Tᵀ Y_tree."""
+        with self.lock:
+            Y = self._regressor.of(self).projected(self.closed, q, qd, qdd)
+        return Y if out is None else put(out, Y)
+
+    def constraint_forces(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, Floats]
+    ) -> ConstraintForces:
+        """As `Chain.constraint_forces`."""
+
+        def pushes(mechanism: Mechanism, q_tree: Floats) -> tuple[Floats, Floats]:
+            tree = self._with_platform_free(mechanism)
+            tau, at_P = np.zeros(1), np.zeros(6)
+            on_platform = platform_links(mechanism)
+            for link, wrench in wrenches.items():
+                tau = tau + tree.wrench_torques(q_tree, link, wrench)
+                if link in on_platform:
+                    P = tree.pose(q_tree, str(mechanism.platform))[..., :3, 3]
+                    arm = tree.pose(q_tree, link)[..., :3, 3] - P
+                    moment = wrench[..., 3:] + np.cross(arm, wrench[..., :3])
+                    force = np.broadcast_to(wrench[..., :3], moment.shape)
+                    at_P = at_P + np.concatenate([force, moment], axis=-1)
+            return tau, at_P
+
+        with self.lock:
+            return self.closed.constraint_forces(q, qd, qdd, pushes if wrenches else None)
+
+    def _with_platform_free(self, mechanism: Mechanism) -> Tree:
+        """The tree with the platform on no leg. Its geometry alone is asked for, which no change of
+        the robot changes; the caller holds the lock."""
+        if not self._freed:
+            self._freed.append(Tree(mechanism, self.options))
+        return self._freed[0]
+
+
+class ClosedPlace:
+    """A closed robot at a closed configuration q_r (…, n_r): a `Placed`."""
+
+    def __init__(self, closed: ClosedChain, tree: Tree, q_r: Floats):
+        self._closed, self._tree, self._q_r = closed, tree, q_r
+        self._order = [closed.coordinate_names.index(name) for name in tree.chain.joint_names]
+        self.q = q_r[..., self._order]
+
+    def kinetic_energy(self, qd: ArrayLike) -> Floats:
+        """J (…): links, rotors and platform."""
+        rates, _ = self._closed.motion(self._q_r, qd, np.zeros(len(self._closed.joint_names)))
+        return self._tree.kinetic_energy(self.q, rates[..., self._order])
+
+    def potential_energy(self) -> Floats:
+        """J (…): zero where every centre of mass is at the base's origin."""
+        return self._tree.potential_energy(self.q)
+
+    def pose(self, link: str) -> Floats:
+        """(…, 4, 4): the link's frame in the base."""
+        return self._tree.pose(self.q, link)
+
+    def jacobian(self, link: str) -> Floats:
+        """J T (…, 6, k)"""
+        state = self._closed.solver.state(self._q_r)
+        T = state.T_q if self._closed.sensed else state.T
+        return np.asarray(self._tree.jacobian(self.q, link) @ T[..., self._order, :])
+
+    def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
+        """S Tᵀ Jᵀ w (…, n_m)"""
+        tau = self._tree.wrench_torques(self.q, link, wrench)
+        return np.asarray((self._on_motors[..., self._order] @ tau[..., None])[..., 0])
+
+    def state(
+        self, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
+    ) -> tuple[Floats, Floats, Floats]:
+        """As `Placed.state`."""
+        return tree_state(self._closed, self._q_r, qd, qdd, names)
+
+    def on_motors(self, tau: Floats, names: Sequence[str]) -> Floats:
+        """S Tᵀ τ (…, n_m)"""
+        order = [self._closed.coordinate_names.index(name) for name in names]
+        return np.asarray((self._on_motors[..., order] @ tau[..., None])[..., 0])
+
+    @cached_property
+    def _on_motors(self) -> Floats:
+        return self._closed.on_motors(self._q_r)

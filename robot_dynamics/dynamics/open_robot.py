@@ -1,0 +1,149 @@
+"""An open chain as the façade sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from copy import copy
+from typing import NamedTuple
+
+from numpy.typing import ArrayLike
+
+from ..closure import ConstraintForces
+from ..codegen.kernel import as_floats
+from ..errors import InputError, wrong
+from ..formulations.layout import Recompile
+from ..mechanism import Mechanism
+from ..scalar import Floats
+from .chain import Chain
+from .inputs import Options
+from .open_chain import OpenChain
+from .tree import Tree
+
+
+class OpenRobot(Chain):
+    """It never changes, so that nobody waits for anybody."""
+
+    closed = None
+
+    def __init__(self, mechanism: Mechanism, options: Options):
+        super().__init__(mechanism, options)
+        if options.sensed:
+            raise wrong(InputError, "sensed", True, "False: the mechanism has no loops")
+        self.lock = nullcontext()
+        self._adopt(OpenChain.by(options, mechanism))
+
+    def _adopt(self, chain: OpenChain) -> None:
+        self._chain = chain
+        self.joint_names, self.actuated_names = chain.joint_names, chain.actuated_names
+        self.torques = chain.torques
+
+    @property
+    def tree(self) -> Mechanism:
+        """The robot itself."""
+        return self.mechanism
+
+    @property
+    def backend(self) -> str:
+        """As `Chain.backend`."""
+        return self._chain.backend
+
+    def over(self, mechanism: Mechanism) -> OpenRobot:
+        """As `Chain.over`; friction of another kind compiles."""
+        other = copy(self)
+        other._bind(self, mechanism)
+        try:
+            other._adopt(self._chain.over(mechanism))
+        except Recompile:
+            other._adopt(OpenChain.by(self.options, mechanism))
+        return other
+
+    def copy(self) -> OpenRobot:
+        """Itself."""
+        return self
+
+    def at(self, q: ArrayLike, bearing: bool = False) -> OpenPlace:  # noqa: ARG002
+        """As `Chain.at`."""
+        return OpenPlace(self._tree.of(self), as_floats("q", q))
+
+    def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, OpenPlace]:
+        """As `Chain.solved`."""
+        return self.torques(q, qd, qdd), self.at(q)
+
+    def mass_matrix(self, q: ArrayLike) -> Floats:
+        """As `Chain.mass_matrix`."""
+        return self._chain.mass_matrix(q)
+
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """As `Chain.coriolis_matrix`."""
+        return self._chain.coriolis_matrix(q, qd)
+
+    def gravity(self, q: ArrayLike) -> Floats:
+        """As `Chain.gravity`."""
+        return self._chain.gravity(q)
+
+    def forward(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: Floats | None = None
+    ) -> Floats:
+        """As `Chain.forward`."""
+        return self._tree.of(self).forward(q, qd, tau, out)
+
+    def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
+        """As `Chain.derivatives`."""
+        return self._tree.of(self).derivatives(q, qd, qdd)
+
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Floats | None = None
+    ) -> Floats:
+        """As `Chain.regressor`."""
+        return self._regressor.of(self).matrix(q, qd, qdd, out)
+
+    def constraint_forces(
+        self,
+        q: ArrayLike,  # noqa: ARG002
+        qd: ArrayLike,  # noqa: ARG002
+        qdd: ArrayLike,  # noqa: ARG002
+        wrenches: Mapping[str, Floats],  # noqa: ARG002
+    ) -> ConstraintForces:
+        """There are none."""
+        raise wrong(InputError, "constraint_forces", "no loops", "a robot with loops")
+
+
+class OpenPlace(NamedTuple):
+    """An open chain at q (…, n): a `Placed` whose tree is all there is."""
+
+    tree: Tree
+    q: Floats
+
+    def kinetic_energy(self, qd: ArrayLike) -> Floats:
+        """J (…,)"""
+        return self.tree.kinetic_energy(self.q, qd)
+
+    def potential_energy(self) -> Floats:
+        """J (…,)"""
+        return self.tree.potential_energy(self.q)
+
+    def pose(self, link: str) -> Floats:
+        """(…, 4, 4)"""
+        return self.tree.pose(self.q, link)
+
+    def jacobian(self, link: str) -> Floats:
+        """(…, 6, n)"""
+        return self.tree.jacobian(self.q, link)
+
+    def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
+        """Jᵀ w (…, n)"""
+        return self.tree.wrench_torques(self.q, link, wrench)
+
+    def state(
+        self,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        names: Sequence[str],  # noqa: ARG002
+    ) -> tuple[Floats, Floats, Floats]:
+        """As it is."""
+        return self.q, as_floats("qd", qd), as_floats("qdd", qdd)
+
+    def on_motors(self, tau: Floats, names: Sequence[str]) -> Floats:  # noqa: ARG002
+        """As they are."""
+        return tau
