@@ -87,6 +87,8 @@ setup(
             "codegen/c/*",
             "description/*.json",
             *(f"app/show/*.{x}" for x in ASSETS),
+            "controller/templates/*.j2",
+            "controller/templates/*/*.j2",
         ]
     },
     data_files=[
@@ -102,6 +104,7 @@ setup(
     python_requires=">=3.10",
     install_requires=[
         "click>=8.0",  # the command line
+        "jinja2>=3.0",  # the files of a generated controller
         "jsonschema>=3.2",  # every mistake in a description at once
         "numpy>=1.21",  # arrays
         "sympy>=1.9",  # equations in symbols

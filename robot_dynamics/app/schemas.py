@@ -357,7 +357,8 @@ SCHEMAS: Mapping[str, Schema] = {
             **JOINTS,
             "files": several(TEXT),
             "operations": by_name(COUNT, "by function"),
-        }
+        },
+        package=told(TEXT, "of a controller"),
     ),
     "urdf": thing({**ROBOT, "urdf": told(TEXT, "the file's text")}, files=FILES),
     "close": thing(

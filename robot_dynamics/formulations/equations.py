@@ -28,7 +28,7 @@ import numpy as np
 from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
 from ..mechanism.transform import ROTOR_MODELS, with_rotor_model, without_bodies
-from ..scalar import Array, Note, Scalar, array, sign, tanh, unnoticed, zeros
+from ..scalar import Array, Note, Scalar, array, is_zero, sign, tanh, unnoticed, zeros
 from . import Formulation, formulation
 
 TERMS = ("inertia", "coriolis", "gravity", "friction", "rotors")
@@ -141,7 +141,7 @@ class Equations:
         for link, rate in zip(self.mechanism.moving, rates, strict=True):
             law = link.joint.friction
             smooth = self.friction_smoothing
-            direction = tanh(rate / smooth) if smooth else sign(rate)
+            direction = sign(rate) if is_zero(smooth) else tanh(rate / smooth)
             forces.append(law.torque(rate, direction))
         return S.T @ array(forces)
 

@@ -1,0 +1,5 @@
+"""A robot's dynamics as a ros2_control controller: a package that needs nothing of this one."""
+
+from .package import write_package
+
+__all__ = ["write_package"]

@@ -1,0 +1,254 @@
+"""The files of a controller's package, from templates.
+
+What comes from a description reaches the generated files as numbers, as names that were checked
+letter by letter, or in a comment that nothing can end.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from ..description import load
+from ..dynamics.export import _comment, _origin
+from ..errors import InputError, listed, wrong
+from ..formulations.equations import TERMS
+from ..mechanism import Mechanism
+from ..version import version
+from .programs import RIGID, Kernel, Programs, programs
+from .table import table
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+"""What a joint's or a link's name may be in ros2_control and in a parameter's name"""
+PACKAGE = re.compile(r"[a-z](_?[a-z0-9]+)*")
+"""A ROS package's name (REP 144)"""
+SUFFIX = "_feed_forward_controller"
+
+
+def write_package(
+    file: str,
+    out: str | Path,
+    *,
+    formulation: str = "newton_euler",
+    rotors: str = "full",
+    prefix: str | None = None,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Write an ament_cmake package `<robot>_feed_forward_controller` into the directory `out`.
+
+    `colcon build` makes it without this package; see its README.md.
+
+    Args:
+        file: what `rd.load` takes.
+        formulation, rotors: what the C computes; see `InverseDynamics`.
+        prefix: the robot in the package's name: small letters, digits and single underscores;
+            None: made from the robot's name.
+        force: overwrite files that are there.
+
+    Returns:
+        {"robot", "prefix", "package", "joints", "files": […], "operations": {kernel: number},
+        "text"}
+
+    Raises:
+        RobotDynamicsError: the description, an option or the directory is invalid, a joint has a
+            name that ros2_control can't have, or a file is there already.
+    """
+    mechanism = load(file)
+    robot = _package_name(mechanism.name) if prefix is None else prefix
+    if not PACKAGE.fullmatch(robot):
+        raise wrong(
+            InputError, "prefix", robot, "small letters, digits and single underscores (REP 144)"
+        )
+    for name in mechanism.joint_names + mechanism.actuated_names:
+        if not NAME.fullmatch(name):
+            raise wrong(
+                InputError,
+                "joint",
+                name,
+                "letters, digits, _, . and -: interfaces and parameters are named by it",
+            )
+    package = robot + SUFFIX
+    place = Path(out) / package
+    texts = rendered(
+        mechanism, robot, _about(mechanism, file, formulation, rotors), formulation, rotors
+    )
+    files = {place / name: text for name, text in texts.items()}
+    if there := [str(path) for path in files if path.exists() and not force]:
+        raise wrong(InputError, "out", listed(there), "no such file yet, or --force to overwrite")
+    try:
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{place}: {error.strerror}", name="out", value=str(place)) from None
+    operations = texts.operations
+    lines = [f"wrote {place}: {len(files)} files; build it with colcon, see its README.md"]
+    lines += [f"{name}: {count} operations" for name, count in operations.items()]
+    return {
+        "robot": mechanism.name,
+        "prefix": robot,
+        "package": package,
+        "joints": list(mechanism.actuated_names),
+        "files": [str(path) for path in files],
+        "operations": operations,
+        "text": "\n".join(lines),
+    }
+
+
+class Texts(dict[str, str]):
+    """The package's files: path inside it → text."""
+
+    operations: dict[str, int]
+
+
+def rendered(
+    mechanism: Mechanism, robot: str, about: Sequence[str], formulation: str, rotors: str
+) -> Texts:
+    """All files of the package."""
+    links = [link.name for link in mechanism.links if NAME.fullmatch(link.name)]
+    found = programs(mechanism, formulation, rotors, links)
+    context = _context(mechanism, robot, about, found, links)
+    context["table"] = table(mechanism, formulation, rotors, found, links)
+    environment = _environment()
+    texts = Texts()
+    for template in sorted(environment.list_templates(extensions=["j2"])):
+        target = template.removesuffix(".j2").replace("__robot__", robot)
+        target = target.replace("__package__", robot + SUFFIX)
+        texts[target] = environment.get_template(template).render(context)
+    texts.operations = {name: each.program.operations for name, each in found.kernels.items()}
+    return texts
+
+
+def _context(
+    mechanism: Mechanism,
+    robot: str,
+    about: Sequence[str],
+    found: Programs,
+    links: Sequence[str],
+) -> dict[str, Any]:
+    kernels = found.kernels
+    steps = [step for each in kernels.values() for step in each.program.instructions]
+    loads = [load for each in found.parameters for load in each.loads if load.rows]
+    joints = {name: mechanism.joint(name) for name in {*found.joints, *found.motors}}
+    limits = {name: each.limits for name, each in joints.items()}
+    return {
+        "about": about,
+        "robot": robot,
+        "prefix": robot,
+        "PREFIX": robot.upper(),
+        "package": robot + SUFFIX,
+        "joints": found.joints,
+        "motors": found.motors,
+        "links": links,
+        "terms": TERMS,
+        "rigid_terms": RIGID,
+        "rigid_mask": sum(2**k for k, term in enumerate(TERMS) if term in RIGID),
+        "kernels": list(kernels.values()),
+        "rigid": kernels["rigid"],
+        "of_terms": [(term, kernels[term]) for term in RIGID if term in kernels],
+        "friction": kernels.get("friction"),
+        "friction_smoothed": kernels.get("friction_smoothed"),
+        "share": kernels.get("share"),
+        "parameters": found.parameters,
+        "any_loads": bool(loads),
+        "any_blocks": any(load.block is not None for load in loads),
+        "uses_sign": any(step[0] == "sign" for step in steps),
+        "closure": found.closure,
+        "memory": found.closure.memory if found.closure else (),
+        "gravity": [float(x) for x in mechanism.gravity],
+        "effort_limits": [_limit(limits[name]) for name in found.motors],
+        "turns_forever": [int(joints[name].type == "continuous") for name in found.joints],
+        "version": version(),
+    }
+
+
+def _limit(limits: Any) -> float:
+    """As the node takes it: none, or zero, is no limit."""
+    effort = None if limits is None else limits.effort
+    return float(effort) if effort else math.inf
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701  no HTML
+    )
+    environment.filters |= {
+        "comment": lambda lines: _comment(lines).rstrip("\n"),
+        "hashes": lambda lines: _comment(lines)[3:-4].replace("\n * ", "\n# ").join(["# ", ""]),
+        "plain": lambda text: _comment([text])[3:-4],
+        "literals": _literals,
+        "numbers": lambda values: ", ".join(map(_number, values)),
+        "number": _number,
+        "functions": _functions,
+        "yaml_names": lambda names: "[" + ", ".join(f'"{_checked(name)}"' for name in names) + "]",
+    }
+    return environment
+
+
+def _checked(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise AssertionError(name)
+    return name
+
+
+def _literals(names: Iterable[str]) -> str:
+    """C string literals of names that were checked."""
+    return ", ".join(f'"{_checked(name)}"' for name in names)
+
+
+def _number(x: float) -> str:
+    if math.isinf(x):
+        return "HUGE_VAL" if x > 0 else "-HUGE_VAL"
+    if isinstance(x, int):
+        return str(x)
+    return repr(float(x))
+
+
+def _functions(kernel: Kernel) -> str:
+    """A kernel's C functions; the last is `name(arguments…, out)`."""
+    code, name = kernel.code, kernel.name
+    arguments = ", ".join(f"const double *{each}" for each in kernel.arguments)
+    lines = [
+        *code.functions(),
+        f"static void {name}({arguments}, double *out)",
+        "{",
+        f"    const double *const x[] = {{{', '.join(kernel.arguments)}}};",
+        f"    double w[{max(code.handed_on, 1)}];",
+        f"    double sin_[{max(code.angles, 1)}], cos_[{max(code.angles, 1)}];",
+    ]
+    if code.angles:
+        lines += [
+            f"    double angle[{code.angles}];",
+            "    int i;",
+            f"    {name}_angles(x, angle);",
+            f"    for (i = 0; i < {code.angles}; i++) {{",
+            "        sin_[i] = sin(angle[i]);",
+            "        cos_[i] = cos(angle[i]);",
+            "    }",
+        ]
+    lines += ["    " + call for call in code.calls + code.constants]
+    return "\n".join([*lines, "}", ""])
+
+
+def _package_name(robot: str) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "_", robot.lower()).strip("_")
+    return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")
+
+
+def _about(mechanism: Mechanism, file: str, formulation: str, rotors: str) -> list[str]:
+    return [
+        f"robot: {mechanism.name}",
+        f"made by: robot_dynamics {version()}",
+        *_origin(file),
+        f"formulation {formulation}, rotors {rotors}",
+    ]

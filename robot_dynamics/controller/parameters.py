@@ -1,0 +1,121 @@
+"""What kernels take beside the state, as a function of gravity and of what links carry.
+
+A kernel's parameters p are numbers of the robot's bodies. Gravity and a payload's ten moments
+
+    π = [m; m c (3,); I about the link's origin: xx, yy, zz, xy, xz, yz]
+
+enter them linearly, or, for a formulation that reads centres of mass, enter the moments of one
+body that p has in a block [m; c (3,); I about c]. The numbers are found by asking the layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import InputError
+from ..mechanism import Inertial, Mechanism
+from ..mechanism.transform import with_payload
+from ..scalar import Floats
+
+MOMENTS = 10
+_ENTRIES = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Load:
+    """How a payload on one link enters the parameters."""
+
+    rows: tuple[tuple[int, tuple[float, ...]], ...]
+    """(place in p, or in the block's moments; the moments' ten coefficients)"""
+    block: int | None
+    """Where the block is that is to be taken as moments; None: p itself is linear"""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """One vector of parameters."""
+
+    described: tuple[float, ...]
+    """Its values as described"""
+    gravity: tuple[tuple[int, tuple[float, ...]], ...]
+    """(place, coefficients of gravity's x, y and z) of what gravity changes"""
+    loads: tuple[Load, ...]
+    """One for each of the links that may carry something"""
+
+    @classmethod
+    def of(
+        cls, mechanism: Mechanism, values: Callable[[Mechanism], Floats], links: Iterable[str]
+    ) -> Parameters:
+        """Ask `values`, the parameters of a mechanism of the same geometry."""
+        still = replace(mechanism, gravity=np.zeros(3))
+        pulled = [values(replace(mechanism, gravity=axis)) - values(still) for axis in np.eye(3)]
+        return cls(
+            tuple(values(mechanism).tolist()),
+            _rows(np.array(pulled).T),
+            tuple(_load(mechanism, values, link) for link in links),
+        )
+
+    @property
+    def size(self) -> int:
+        """The vector's."""
+        return len(self.described)
+
+
+def moments(body: Inertial) -> Floats:
+    """π (10,) of a body, about the origin that its centre of mass is given from."""
+    c = np.asarray(body.center_of_mass, dtype=float)
+    # I about the origin: I + m (cᵀc 1 - c cᵀ)
+    I = np.asarray(body.inertia, dtype=float) + body.mass * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([body.mass, *(body.mass * c), *(I[i, j] for i, j in _ENTRIES)])
+
+
+def _body(pi: Floats) -> Inertial:
+    """The inverse of `moments`, of a mass other than zero."""
+    m, c = float(pi[0]), pi[1:4] / pi[0]
+    xx, yy, zz, xy, xz, yz = pi[4:]
+    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return Inertial(m, c, I - m * (c @ c * np.eye(3) - np.outer(c, c)))
+
+
+def _load(mechanism: Mechanism, values: Callable[[Mechanism], Floats], link: str) -> Load:
+    def loaded(pi: Floats) -> Floats:
+        return values(with_payload(mechanism, link, _body(pi)))
+
+    one = np.zeros(MOMENTS)
+    one[0] = 1.0
+    before = loaded(one)
+    columns = np.array([loaded(one + e) - before for e in np.eye(MOMENTS)]).T
+    trial = np.array([2.0, 0.3, -0.2, 0.1, 0.5, 0.6, 0.7, 0.01, 0.02, -0.03])
+    described = values(mechanism)
+    if _close(described + columns @ trial, loaded(trial)):
+        return Load(_rows(columns), None)
+    touched = np.flatnonzero(abs(loaded(trial) - described) > 0)
+    block = int(touched[0])
+    if touched[-1] >= block + MOMENTS:
+        raise InputError(f"{link}: a payload enters more than one body", name="link", value=link)
+
+    def as_moments(p: Floats) -> Floats:
+        m, x, y, z, xx, yy, zz, xy, xz, yz = p[block : block + MOMENTS]
+        I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        return moments(Inertial(m, np.array([x, y, z]), I))
+
+    start = as_moments(before)
+    columns = np.array([as_moments(loaded(one + e)) - start for e in np.eye(MOMENTS)]).T
+    if not _close(as_moments(described) + columns @ trial, as_moments(loaded(trial))):
+        raise InputError(f"{link}: a payload is not linear", name="link", value=link)
+    return Load(_rows(columns), block)
+
+
+def _close(found: Floats, expected: Floats) -> bool:
+    return bool(abs(found - expected).max(initial=0.0) <= _ROUNDING * (1 + abs(expected).max()))
+
+
+def _rows(columns: Floats) -> tuple[tuple[int, tuple[float, ...]], ...]:
+    """The rows that are not zero; what is rounding is taken as zero, or as the whole number."""
+    whole = np.round(columns)
+    neat = np.where(abs(columns - whole) < _ROUNDING, whole, columns)
+    return tuple((i, tuple(row.tolist())) for i, row in enumerate(neat) if row.any())

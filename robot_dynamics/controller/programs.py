@@ -1,0 +1,252 @@
+"""A robot as straight-line programs: what the generated C computes.
+
+The torques of all terms but friction are one program, those of each term alone others, since the
+terms add up; friction is there with the sign of the rate and with its smoothed stand-in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..closure import ClosedChain
+from ..closure.dynamics.continuation import FARTHEST, SHORT_STRIDE, SHORTEST_STRIDE
+from ..closure.dynamics.control_model import ClosedModel
+from ..closure.dynamics.parameter_vector import ParameterVector
+from ..closure.dynamics.subsystems import Subsystems
+from ..codegen.c_code import C99, CCode
+from ..codegen.recorder import Program, record
+from ..formulations.equations import TERMS, Equations
+from ..formulations.layout import Layout, shaped
+from ..mechanism import Mechanism
+from ..scalar import Array, Floats
+from .parameters import Parameters
+
+RIGID = tuple(term for term in TERMS if term != "friction")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One C function: `name(arguments…, out)`."""
+
+    name: str
+    arguments: tuple[str, ...]
+    program: Program
+    parameters: int
+    """Which of the vectors of parameters it takes; it is the last argument"""
+
+    @property
+    def code(self) -> CCode:
+        """Its text."""
+        return CCode(self.program, C99, f"{self.name}_")
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers it gives."""
+        return len(self.program.outputs)
+
+    @property
+    def does_nothing(self) -> bool:
+        """Is its result zero whatever goes in?"""
+        return all(not isinstance(end, int) and end == 0.0 for end in self.program.outputs)
+
+
+@dataclass(frozen=True)
+class Closure:
+    """What a closed robot needs beside its kernels."""
+
+    memory: tuple[float, ...]
+    """At home"""
+    scale: tuple[float, ...]
+    """Of the joints that q is of: rad, or m"""
+    stride: float
+    shortest: float
+    farthest: float
+    all_joints: int
+    """n_r: how many joints are solved for or known"""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """All kernels of one robot, and the vectors of parameters that they take."""
+
+    joints: tuple[str, ...]
+    """The order of q, qd, qdd"""
+    motors: tuple[str, ...]
+    """The order of the torques"""
+    kernels: dict[str, Kernel]
+    parameters: tuple[Parameters, ...]
+    closure: Closure | None
+    shares: bool
+    """Are there more motors than degrees of freedom?"""
+
+
+def programs(mechanism: Mechanism, formulation: str, rotors: str, links: Iterable[str]) -> Programs:
+    """The programs of a robot; `links` may carry payloads.
+
+    Raises:
+        InputError: an unknown formulation or rotor model.
+        DescriptionError, ClosureError: loops that home does not close.
+    """
+    kind = _closed if mechanism.loops else _open
+    return kind(mechanism, formulation, rotors, tuple(links))
+
+
+class _Collected:
+    """Kernels by name; vectors of parameters that are equal are one."""
+
+    def __init__(self) -> None:
+        self.kernels: dict[str, Kernel] = {}
+        self.parameters: list[Parameters] = []
+        self._of_form: dict[bool, Parameters] = {}
+
+    def form(self, apart: bool, make: Callable[[], Parameters]) -> Parameters:
+        """The parameters of a form, with the rotors on links of their own or not, made once."""
+        if apart not in self._of_form:
+            self._of_form[apart] = make()
+        return self._of_form[apart]
+
+    def add(
+        self,
+        name: str,
+        arguments: Sequence[tuple[str, int]],
+        parameters: Parameters,
+        function: Callable[..., Array],
+    ) -> None:
+        """Record a function of these vectors and the parameters."""
+        if parameters not in self.parameters:
+            self.parameters.append(parameters)
+        sizes = [size for _, size in arguments] + [parameters.size]
+        program = record(lambda *vectors: np.ravel(function(*vectors)), sizes)
+        place = self.parameters.index(parameters)
+        names = tuple(name for name, _ in arguments)
+        kernel = Kernel(name, (*names, "p"), program, place)
+        if name == "rigid" or not kernel.does_nothing:
+            self.kernels[name] = kernel
+
+
+def _open(mechanism: Mechanism, formulation: str, rotors: str, links: tuple[str, ...]) -> Programs:
+    n = len(mechanism.joint_names)
+    names = {link.name for link in mechanism.links}
+    found = _Collected()
+    state = [("q", n), ("qd", n), ("qdd", n)]
+
+    def add(name: str, terms: Iterable[str], smooth: bool = False) -> None:
+        def equations(of: Mechanism) -> Equations:
+            return shaped(Equations.of(of, formulation, rotors, terms))
+
+        e = equations(mechanism)
+        layout = Layout(e.mechanism, names)
+        parameters = found.form(
+            e.rotors is not None,
+            lambda: Parameters.of(
+                mechanism, lambda of: layout.values(equations(of).mechanism), links
+            ),
+        )
+
+        def torques(q: Array, qd: Array, qdd: Array, p: Array) -> Array:
+            return replace(e, mechanism=layout.filled(p)).torques(q, qd, qdd)
+
+        def smoothed(q: Array, qd: Array, qdd: Array, s: Array, p: Array) -> Array:
+            bound = replace(e, mechanism=layout.filled(p), friction_smoothing=s[0])
+            return bound.torques(q, qd, qdd)
+
+        if smooth:
+            found.add(name, [*state, ("smoothing", 1)], parameters, smoothed)
+        else:
+            found.add(name, state, parameters, torques)
+
+    _add_all(add, mechanism)
+    return Programs(
+        mechanism.joint_names,
+        mechanism.actuated_names,
+        found.kernels,
+        tuple(found.parameters),
+        None,
+        False,
+    )
+
+
+def _closed(
+    mechanism: Mechanism, formulation: str, rotors: str, links: tuple[str, ...]
+) -> Programs:
+    chain = ClosedChain(mechanism, formulation, rotors=rotors, terms=RIGID)
+    model, robot = chain.model, chain.mechanism
+    k, n = model.known, len(model.geometry.names)
+    found = _Collected()
+
+    def add(name: str, terms: Iterable[str], smooth: bool = False) -> None:
+        def parts_of(of: Mechanism) -> Subsystems:
+            return Subsystems.of(of, formulation, rotors, terms)
+
+        parts = parts_of(robot)
+        vector = ParameterVector(parts)
+        parameters = found.form(
+            parts.legs.rotors is not None,
+            lambda: Parameters.of(robot, lambda of: vector.values(parts_of(of)), links),
+        )
+
+        def at(p: Array) -> ClosedModel:
+            return model.over(vector.filled(p))
+
+        def smoothed(q_r: Array, qd: Array, qdd: Array, s: Array, p: Array) -> Array:
+            bound = vector.filled(p)
+            legs = replace(bound.legs, friction_smoothing=s[0])
+            return model.over(replace(bound, legs=legs)).torques(q_r, qd, qdd)
+
+        state = [("q", n), ("qd", k), ("qdd", k)]
+        if name == "rigid":
+            closing = [("q", k), ("qd", k), ("qdd", k), ("memory", model.memory_size)]
+            found.add(
+                name,
+                closing,
+                parameters,
+                lambda q, qd, qdd, memory, p: at(p).at_once(q, qd, qdd, memory),
+            )
+        elif smooth:
+            found.add(name, [*state, ("smoothing", 1)], parameters, smoothed)
+        else:
+            found.add(name, state, parameters, lambda q, qd, qdd, p: at(p).torques(q, qd, qdd))
+
+    _add_all(add, robot)
+    if model.sharing is not None:
+        first = found.parameters[0]
+
+        def shared(q_r: Array, Q: Array, p: Array) -> Array:  # noqa: ARG001
+            return model.S(q_r) @ Q
+
+        found.add("share", [("q", n), ("force", k)], first, shared)
+    home = chain.home
+    memory = model.memory(home.q_r, home.T[k:], float(home.assembly_mode))
+    closure = Closure(
+        _floats(memory),
+        _floats(model.column_scale[:k]),
+        SHORT_STRIDE,
+        SHORTEST_STRIDE / SHORT_STRIDE,
+        FARTHEST,
+        n,
+    )
+    return Programs(
+        chain.joint_names,
+        chain.actuated_names,
+        found.kernels,
+        tuple(found.parameters),
+        closure,
+        model.sharing is not None,
+    )
+
+
+def _add_all(add: Callable[..., None], mechanism: Mechanism) -> None:
+    add("rigid", RIGID)
+    for term in RIGID:
+        add(term, (term,))
+    # the laws stay as they are described
+    if any(any(link.joint.friction.numbers.values()) for link in mechanism.links):
+        add("friction", ("friction",))
+        add("friction_smoothed", ("friction",), True)
+
+
+def _floats(values: Floats | Array) -> tuple[float, ...]:
+    return tuple(float(x) for x in np.ravel(values))

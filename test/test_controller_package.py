@@ -1,0 +1,349 @@
+"""The generated controller's C computes what Python computes; names stay names; it builds."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from robots import CONFIG, random_dh, random_urdf, relative, state
+
+import robot_dynamics as rd
+from robot_dynamics.controller import write_package
+from robot_dynamics.formulations.equations import TERMS
+from robot_dynamics.mechanism import Inertial
+
+STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
+ROUNDING = 1e-12
+"""Relative: the same sums in another order"""
+FAR = 4000
+"""Strides that may be tried of a robot with loops"""
+GOOD, NOT_FINITE, NOT_CLOSED = range(3)
+
+CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+needs_compiler = pytest.mark.skipif(CC is None, reason="no C compiler")
+URDF = CONFIG.parent / "urdf"
+
+
+class Compiled:
+    """The package's C, by ctypes."""
+
+    def __init__(self, package: Path):
+        (source,) = (package / "src").glob("*_dynamics.c")
+        self._prefix = source.stem.removesuffix("_dynamics")
+        library = package / "robot.so"
+        subprocess.run([CC, *STRICT, source, "-o", library, "-lm"], check=True)
+        self._library = ctypes.CDLL(str(library))
+        self.robot = ctypes.create_string_buffer(1 << 20)
+        self.place = ctypes.create_string_buffer(1 << 16)
+        self["describe"](self.robot)
+        self["home"](self.place)
+
+    def __getitem__(self, name: str):
+        function = getattr(self._library, f"{self._prefix}_{name}")
+        pointer, number = ctypes.c_void_p, ctypes.c_double
+        function.argtypes = {
+            "torques": [pointer, pointer, ctypes.c_uint, number, ctypes.c_int, *[pointer] * 4],
+            "set_payload": [pointer, ctypes.c_int, number, pointer, pointer],
+            "set_gravity": [pointer, pointer],
+            "share": [pointer] * 4,
+        }.get(name, [pointer])
+        return function
+
+    def names(self, kind: str, count: int) -> list[str]:
+        array = (ctypes.c_char_p * count).in_dll(self._library, f"{self._prefix}_{kind}_names")
+        return [name.decode() for name in array]
+
+    def torques(self, motors, q, qd, qdd, terms=TERMS, smoothing=0.0, strides=FAR):
+        mask = sum(1 << k for k, term in enumerate(TERMS) if term in terms)
+        tau = np.full(motors, 42.0)
+        states = [np.array(x, dtype=float) for x in (q, qd, qdd)]
+        arrays = [x.ctypes.data for x in (*states, tau)]
+        how = self["torques"](self.robot, self.place, mask, smoothing, strides, *arrays)
+        return how, tau
+
+    def set_gravity(self, gravity):
+        vector = np.array(gravity, dtype=float)
+        self["set_gravity"](self.robot, vector.ctypes.data)
+
+    def set_payload(self, link: int, body: Inertial | None):
+        I = np.zeros((3, 3)) if body is None else body.inertia
+        at = np.zeros(3) if body is None else np.array(body.center_of_mass, dtype=float)
+        six = np.array([I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]], dtype=float)
+        mass = 0.0 if body is None else float(body.mass)
+        self["set_payload"](self.robot, link, mass, at.ctypes.data, six.ctypes.data)
+
+
+def compiled(file, out, **options) -> Compiled:
+    result = write_package(str(file), out, force=True, **options)
+    return Compiled(out / result["package"])
+
+
+def body(rng) -> Inertial:
+    points = rng.uniform(-0.3, 0.3, (4, 3))
+    I = sum(0.5 * (p @ p * np.eye(3) - np.outer(p, p)) for p in points - points.mean(axis=0))
+    return Inertial(2.0, points.mean(axis=0), I)
+
+
+def check(file, out, states, formulation="newton_euler", rotors="full", some_terms=True):
+    """Every choice of terms, gravity, payload and smoothing, against the façade."""
+    c = compiled(file, out, formulation=formulation, rotors=rotors)
+    mechanism = rd.load(file)
+    links = [link.name for link in mechanism.links]
+    rng = np.random.default_rng(3)
+    sets = [TERMS, *((term,) for term in TERMS), ("inertia", "gravity"), TERMS[:4]]
+    for terms in sets if some_terms else sets[:1]:
+        for smoothing in (0.0, 0.3):
+            dynamics = rd.InverseDynamics(
+                mechanism, formulation, rotors=rotors, terms=terms, friction_smoothing=smoothing
+            )
+            motors = len(dynamics.actuated_names)
+            assert c.names("motor", motors) == list(dynamics.actuated_names)
+            assert c.names("joint", len(dynamics.joint_names)) == list(dynamics.joint_names)
+            for q, qd, qdd in states(dynamics):
+                for loaded in (False, True):
+                    link = int(rng.integers(len(links)))
+                    load = body(rng) if loaded else None
+                    gravity = [1.0, -2.0, 9.0] if loaded else mechanism.gravity
+                    c.set_payload(link, load)
+                    c.set_gravity(gravity)
+                    dynamics.set_payload(links[link], load)
+                    dynamics.gravity_vector = gravity
+                    how, tau = c.torques(motors, q, qd, qdd, terms, smoothing)
+                    assert how == GOOD
+                    assert relative(tau, dynamics(q, qd, qdd)) < ROUNDING
+                    c.set_payload(link, None)
+                    dynamics.set_payload(links[link], None)
+
+
+def anywhere(dynamics):
+    return [state(seed, len(dynamics.joint_names)) for seed in range(3)]
+
+
+def along_a_way(dynamics):
+    """From home on, in steps that a controller makes and in one that it does not."""
+    rng = np.random.default_rng(1)
+    home = dynamics.mechanism.home
+    q = np.array([home[name] for name in dynamics.joint_names])
+    for step in (0.0, 1e-3, 0.02, 0.1):
+        q = q + step * rng.uniform(-1, 1, len(q)) * (0.1 if step > 0.05 else 1.0)
+        yield q, *rng.uniform(-1, 1, (2, len(q)))
+
+
+@needs_compiler
+@pytest.mark.parametrize("robot", ["polar", "cartesian", "three_axis"])
+def test_shipped_chains_compute_the_same(robot, tmp_path):
+    check(CONFIG / f"{robot}.yaml", tmp_path, anywhere)
+
+
+@needs_compiler
+def test_a_shipped_urdf_computes_the_same(tmp_path):
+    check(URDF / "six_axis.urdf", tmp_path, anywhere)
+
+
+@needs_compiler
+@pytest.mark.parametrize("formulation", ["gibbs_appell", "murphy", "lagrange_euler"])
+@pytest.mark.parametrize("rotors", ["full", "reflected", "none"])
+def test_all_formulations_and_rotors_compute_the_same(formulation, rotors, tmp_path):
+    file = tmp_path / "robot.yaml"
+    file.write_text(yaml.safe_dump(random_dh(1, joints=3, rotors=True)))
+    check(file, tmp_path, anywhere, formulation, rotors)
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", range(3))
+def test_random_urdfs_compute_the_same(seed, tmp_path):
+    file = tmp_path / "robot.urdf"
+    file.write_text(random_urdf(seed))
+    check(file, tmp_path, anywhere, some_terms=seed == 0)
+
+
+@needs_compiler
+@pytest.mark.parametrize("robot", ["five_bar", "rrr"])
+def test_robots_with_loops_compute_the_same(robot, tmp_path):
+    check(CONFIG / f"{robot}.yaml", tmp_path, along_a_way, some_terms=robot == "five_bar")
+
+
+@needs_compiler
+@pytest.mark.parametrize("robot", ["delta", "gough_stewart"])
+def test_spatial_robots_with_loops_compute_the_same(robot, tmp_path):
+    check(CONFIG / f"{robot}.yaml", tmp_path, along_a_way, some_terms=False)
+
+
+@needs_compiler
+def test_more_motors_than_degrees_of_freedom_share_the_work(tmp_path):
+    text = (CONFIG / "rrr.yaml").read_text()
+    description = yaml.safe_load(text)
+    passive = next(name for name in description["home"] if name not in description["actuated"])
+    description["actuated"] = [*description["actuated"], passive]
+    description["sensed"] = [name for name in description.get("sensed", []) if name != passive]
+    file = tmp_path / "robot.yaml"
+    file.write_text(yaml.safe_dump(description))
+    check(file, tmp_path, along_a_way, some_terms=False)
+
+
+@needs_compiler
+def test_what_is_no_state_leaves_torques_and_place_alone(tmp_path):
+    c = compiled(CONFIG / "five_bar.yaml", tmp_path)
+    home = rd.load(CONFIG / "five_bar.yaml").home
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / "five_bar.yaml"))
+    q = np.array([home[name] for name in dynamics.joint_names])
+    still = np.zeros(2)
+    assert c.torques(2, q, still, still)[0] == GOOD
+    before = c.place.raw
+    for wrong in (np.nan, np.inf, -np.inf):
+        for vector in range(3):
+            states = [q.copy(), still.copy(), still.copy()]
+            states[vector][1] = wrong
+            how, tau = c.torques(2, *states)
+            assert how == NOT_FINITE
+            assert (tau == 42.0).all()
+    how, tau = c.torques(
+        2, q + np.array([1.4, -1.4]), still, still
+    )  # the legs cannot reach that far
+    assert how == NOT_CLOSED
+    assert (tau == 42.0).all()
+    assert c.torques(2, q + 0.3, still, still, strides=2)[0] == NOT_CLOSED  # nor in two strides
+    assert c.place.raw == before
+
+
+# --- the package ----------------------------------------------------------------------------
+
+
+def test_the_package_is_complete_and_the_same_each_time(tmp_path):
+    first = write_package(str(CONFIG / "three_axis.yaml"), tmp_path / "a")
+    second = write_package(str(CONFIG / "three_axis.yaml"), tmp_path / "b")
+    assert first["package"] == "three_axis_feed_forward_controller"
+    place = tmp_path / "a" / first["package"]
+    files = sorted(path for path in place.rglob("*") if path.is_file())
+    assert sorted(first["files"]) == [str(path) for path in files]
+    for one, other in zip(first["files"], second["files"], strict=True):
+        text = Path(one).read_text(encoding="utf-8")
+        assert text == Path(other).read_text(encoding="utf-8")
+        assert not re.search(r"{%|%}|{{ | }}|Undefined", text), one
+        assert str(tmp_path) not in text
+    for path in files:
+        if path.suffix == ".xml":
+            ET.parse(path)
+        if path.suffix == ".yaml":
+            yaml.safe_load(path.read_text())
+    parameters = yaml.safe_load((place / "src/feed_forward_controller_parameters.yaml").read_text())
+    joints = parameters[first["package"]]["joints"]["default_value"]
+    assert joints == list(rd.load(CONFIG / "three_axis.yaml").actuated_names)
+    assert (place / "CMakeLists.txt").read_text().count("robot_dynamics") == 0
+    assert "robot_dynamics" not in (place / "package.xml").read_text()
+
+
+def test_parameters_mean_what_the_nodes_mean(tmp_path):
+    from robot_dynamics.ros.feed_forward.parameters import BY_NAME
+
+    result = write_package(str(CONFIG / "polar.yaml"), tmp_path)
+    place = tmp_path / result["package"]
+    known = yaml.safe_load((place / "src/feed_forward_controller_parameters.yaml").read_text())
+    shared = ("terms", "effort_limits", "slew_limits", "ramp_time", "friction_smoothing", "gravity")
+    for name in (*shared, "max_acceleration", "command_timeout", "on_timeout"):
+        mine, its = known[result["package"]][name], BY_NAME[name]
+        assert mine["type"] == its.type
+        default = mine["default_value"]
+        assert (tuple(default) if isinstance(default, list) else default) == its.default, name
+
+
+def test_files_that_are_there_stay_unless_forced(tmp_path):
+    write_package(str(CONFIG / "polar.yaml"), tmp_path)
+    with pytest.raises(rd.RobotDynamicsError, match="force"):
+        write_package(str(CONFIG / "polar.yaml"), tmp_path)
+    write_package(str(CONFIG / "polar.yaml"), tmp_path, force=True)
+
+
+HOSTILE = [
+    'a"; system("true"); //',
+    "a*/ int b",
+    "{{ 7 * 7 }}",
+    "{% for x in y %}",
+    "a\\",
+    "a/effort",
+    "a b",
+    "ключ",
+    "a\n- b",
+    "${HOME}",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_joints_name_that_is_more_than_a_name_is_refused(name, tmp_path):
+    description = random_dh(1, joints=2)
+    description["links"][0]["joint"]["name"] = name
+    file = tmp_path / "robot.yaml"
+    file.write_text(yaml.safe_dump(description))
+    with pytest.raises(rd.RobotDynamicsError):
+        write_package(str(file), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", [name for name in HOSTILE if name != "a b"])  # a comment may
+def test_other_names_never_reach_the_text(name, tmp_path):
+    description = random_dh(1, joints=2)
+    old = description["links"][1]["name"]
+    description["robot"] = name
+    description["links"][1]["name"] = name
+    for link in description["links"]:
+        if link.get("parent") == old:
+            link["parent"] = name
+    file = tmp_path / "robot.yaml"
+    file.write_text(yaml.safe_dump(description, allow_unicode=True))
+    try:
+        rd.load(file)
+    except rd.RobotDynamicsError:
+        pytest.skip("such a description is refused as such")
+    result = write_package(str(file), tmp_path / "out")
+    assert re.fullmatch(r"[a-z][a-z0-9_]*_feed_forward_controller", result["package"])
+    Compiled(tmp_path / "out" / result["package"])
+    for path in result["files"]:
+        assert name not in Path(path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("prefix", ["Arm", "1arm", "a__b", "a-b", "a_", "", "../a", 'a"'])
+def test_a_prefix_is_a_packages_name(prefix, tmp_path):
+    with pytest.raises(rd.RobotDynamicsError, match="prefix"):
+        write_package(str(CONFIG / "polar.yaml"), tmp_path, prefix=prefix)
+
+
+def test_the_command_line_refuses_terms_that_are_a_parameter(tmp_path, capsys):
+    from robot_dynamics.app.cli import main
+
+    arguments = ["export", str(CONFIG / "polar.yaml"), "--as", "controller", "--out", str(tmp_path)]
+    assert main([*arguments, "--terms", "gravity"]) == 1
+    assert "parameter" in capsys.readouterr().err
+    assert main(arguments) == 0
+    assert (tmp_path / "polar_feed_forward_controller" / "package.xml").exists()
+
+
+def ros2_control() -> bool:
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    needed = ("controller_interface", "generate_parameter_library", "realtime_tools")
+    return all(
+        any(prefix and (Path(prefix) / "share" / name).is_dir() for prefix in prefixes)
+        for name in needed
+    )
+
+
+@pytest.mark.skipif(
+    not ros2_control(), reason="ros2_control is not sourced: the generated package is not built"
+)
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("robot", ["polar", "five_bar"])
+def test_colcon_builds_it_and_its_own_tests_pass(robot, tmp_path):
+    write_package(str(CONFIG / f"{robot}.yaml"), tmp_path / "src")
+    colcon = shutil.which("colcon") or str(Path(sys.executable).with_name("colcon"))
+    for verb in (["build"], ["test"], ["test-result", "--verbose"]):
+        run = subprocess.run([colcon, *verb], cwd=tmp_path, capture_output=True, text=True)
+        assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-3000:]
