@@ -1,6 +1,6 @@
 """The dynamics over CasADi beside ADAM's, and CasADi's C beside our own kernel, one state a call.
 
-    python benchmarks/array_libraries.py [--json OUT]    (pip install casadi adam-robotics liecasadi)
+    python benchmarks/array_libraries.py [--json OUT]   (pip install casadi adam-robotics liecasadi)
 
 ADAM's robots have a free base; it has D (n + 6, n + 6) and the bias force C q̇ + g, from which its
 torques are made here. CasADi's virtual machine evaluates both, through its buffers. CasADi's C is
