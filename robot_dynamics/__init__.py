@@ -21,7 +21,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from .description import load
+    from .description import from_mujoco, load
     from .dynamics import BaseMotion, InverseDynamics, base_parameters
     from .identification import identify
     from .libraries import functions
@@ -38,6 +38,7 @@ _LAZY = {
     "base_parameters": "dynamics",
     "derive": "symbolic",
     "from_energies": "symbolic",
+    "from_mujoco": "description",
     "functions": "libraries",
 }
 """Imported when first used, so that a program pays for what it needs alone"""
@@ -57,6 +58,7 @@ __all__ = [
     "base_parameters",
     "derive",
     "from_energies",
+    "from_mujoco",
     "functions",
     "identify",
     "load",

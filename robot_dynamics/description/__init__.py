@@ -1,5 +1,6 @@
-"""From a file or a text to a `Mechanism`."""
+"""From a file, a text or another library's model to a `Mechanism`."""
 
 from .load import load, load_urdf_text
+from .models import from_mujoco
 
-__all__ = ["load", "load_urdf_text"]
+__all__ = ["from_mujoco", "load", "load_urdf_text"]

@@ -1,17 +1,18 @@
-"""Loads every description: YAML, URDF, xacro, as a path, a package:// URL or a text."""
+"""Loads every description: YAML, URDF, xacro, MJCF, as a path, a package:// URL or a text."""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
 from ..errors import DescriptionError, wrong
 from ..mechanism import Mechanism
-from . import urdf, yaml_file
+from . import mujoco_model, urdf, yaml_file
 from .check import Origins, check
 from .fields import tolerate
-from .files import find, shortened
+from .files import find, read_text, shortened
 from .lines import located
 
 BLANKS = "\ufeff \t\r\n"
@@ -23,9 +24,9 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
     """The mechanism that a description describes.
 
     Args:
-        source: the path of a .yaml, .urdf or .xacro file, a `package://` URL of one, the text of a
-            URDF, or, where there is no file of that name, the name of a known robot (extra
-            `robots`).
+        source: the path of a .yaml, .urdf or .xacro file, or of an MJCF (an .xml whose root is
+            `mujoco`), a `package://` URL of one, the text of a URDF or MJCF, or, where there is no
+            file of that name, the name of a known robot (extra `robots`).
         strict: refuse what is otherwise a warning.
 
     Raises:
@@ -41,22 +42,36 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
         raise wrong(DescriptionError, "description", source, "a path or the text of a URDF")
     reference = os.fspath(source)
     if reference.lstrip(BLANKS).startswith("<"):
+        if _is_mjcf(reference):
+            where = "the MJCF text"
+            return finished(mujoco_model.read(reference, where, strict=strict), where, strict)
         return _loaded(reference, strict)
     return _loaded(find(reference), strict)
+
+
+_MJCF = re.compile(r"^(?:\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>)*<mujoco[\s>/]", re.DOTALL)
+
+
+def _is_mjcf(text: str) -> bool:
+    """Is its first element <mujoco>?"""
+    return _MJCF.match(text.lstrip(BLANKS)[:100_000]) is not None
 
 
 def _loaded(source: str | Path, strict: bool) -> Mechanism:
     """Of a path or a URDF's text; errors name the line where it can be told."""
     try:
         if isinstance(source, str):
-            return _finished(urdf.parse(source, TEXT, strict=strict), TEXT, strict, source)
+            return finished(urdf.parse(source, TEXT, strict=strict), TEXT, strict, source)
         match source.suffix.lower():
             case ".yaml" | ".yml":
                 mechanism, origins = yaml_file.read(source, strict=strict)
-                return _finished(mechanism, source.name, strict, source, origins)
+                return finished(mechanism, source.name, strict, source, origins)
+            case ".xml" if _is_mjcf(read_text(source)):
+                mechanism = mujoco_model.read(source, source.name, strict=strict)
+                return finished(mechanism, source.name, strict, source)
             case ".urdf" | ".xml" | ".xacro":
                 mechanism = urdf.read(source, strict=strict)
-                return _finished(mechanism, source.name, strict, source)
+                return finished(mechanism, source.name, strict, source)
             case suffix:
                 raise wrong(
                     DescriptionError,
@@ -87,11 +102,11 @@ def load_urdf_text(text: str) -> Mechanism:
     return _loaded(text, strict=False)
 
 
-def _finished(
+def finished(
     mechanism: Mechanism,
     where: str,
     strict: bool,
-    source: str | Path,
+    source: str | Path = "",
     origins: Origins | None = None,
 ) -> Mechanism:
     """Refuse what cannot be computed with; refuse or report what is unphysical."""

@@ -1,0 +1,394 @@
+"""MJCF, and MuJoCo's models in memory, to a mechanism: MuJoCo's own compiler reads the file.
+
+| MuJoCo                                 | here                                              |
+|----------------------------------------|---------------------------------------------------|
+| body without joints                    | link on a fixed joint                             |
+| body with several joints               | links without mass between them                   |
+| hinge, slide; `ref`                    | revolute, prismatic; q is MuJoCo's qpos           |
+| ball, free                             | rz, ry, rx; x, y, z, rz, ry, rx, as in a YAML     |
+| damping, frictionloss, armature, range | viscous and Coulomb friction, armature, limits    |
+| actuatorfrcrange, forcerange           | limits of effort                                  |
+| gear of an actuator on a joint         | gear ratio                                        |
+| equality connect, weld                 | loops: spherical, fixed                           |
+| equality joint (linear)                | a joint that follows                              |
+
+What the dynamics of rigid bodies does not have (springs, tendons, gravity compensation, fluids) is
+left out, and said; contacts are no part of a description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BackendError, DescriptionError, one_line, wrong
+from ..mechanism import (
+    Armature,
+    Attachment,
+    Coupling,
+    Friction,
+    Inertial,
+    Joint,
+    Limits,
+    Link,
+    Loop,
+    Mechanism,
+    Pose,
+    Rotor,
+)
+from ..scalar import Array, Floats, array, exact, rotation_about
+from .compound import PARTS, split
+from .fields import tolerate
+
+
+def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
+    """The mechanism of an MJCF file, or of its text.
+
+    Raises:
+        BackendError: MuJoCo is not installed.
+        DescriptionError: MuJoCo's compiler refuses it; its own words.
+
+    Warns:
+        DescriptionWarning: something of it is left out, by name.
+    """
+    mujoco = library()
+    try:
+        if isinstance(source, Path):
+            model = mujoco.MjModel.from_xml_path(str(source))
+        else:
+            model = mujoco.MjModel.from_xml_string(source)
+    except ValueError as error:
+        told = one_line(error, 300)
+        raise DescriptionError(f"{where}: not a valid MJCF: {told}", name=where) from None
+    return made(model, where, strict)
+
+
+def made(model: Any, where: str, strict: bool) -> Mechanism:
+    """The mechanism of a model, unchecked."""
+    reader = _Reader(model, where)
+    mechanism = reader.mechanism()
+    for complaint in reader.left_out:
+        tolerate(complaint, strict)
+    return mechanism
+
+
+def library() -> Any:
+    """MuJoCo.
+
+    Raises:
+        BackendError: it is not installed.
+    """
+    try:
+        import mujoco
+    except ImportError:
+        raise BackendError(
+            "MuJoCo reads MJCF and is not installed: pip install 'robot_dynamics[sim]'"
+        ) from None
+    return mujoco
+
+
+class _Reader:
+    """One model on its way to a mechanism."""
+
+    def __init__(self, model: Any, where: str):
+        self.model, self.where = model, where
+        self.mujoco = library()
+        self.left_out: list[DescriptionError] = []
+        self.links: list[Link] = []
+        self.armatures: list[Armature] = []
+        self.bodies = [self._name("BODY", k) or f"body{k}" for k in range(model.nbody)]
+        self.joints = [self._joint_name(k) for k in range(model.njnt)]
+
+    def mechanism(self) -> Mechanism:
+        """The whole."""
+        model = self.model
+        weightless = model.opt.disableflags & int(self.mujoco.mjtDisableBit.mjDSBL_GRAVITY)
+        for body in range(1, model.nbody):
+            self._body(body)
+        couplings = dict(self._followers())
+        self.links = [
+            replace(link, joint=replace(link.joint, coupling=couplings[link.joint.name]))
+            if link.joint.name in couplings
+            else link
+            for link in self.links
+        ]
+        loops = tuple(self._loops())
+        rotors, efforts, driven = self._actuators()
+        self.links = [
+            replace(link, joint=self._limited(link.joint, efforts.get(link.joint.name)))
+            for link in self.links
+        ]
+        independent = [
+            link.joint.name
+            for link in self.links
+            if link.joint.moves and link.joint.coupling is None
+        ]
+        actuated = tuple(name for name in independent if name in driven)
+        self._nothing_else()
+        return Mechanism(
+            model_name(model.names) or "robot",
+            tuple(self.links),
+            base=self.bodies[0],
+            gravity=np.zeros(3) if weightless else array(model.opt.gravity.tolist()),
+            rotors=rotors,
+            armatures=tuple(self.armatures),
+            loops=loops,
+            actuated=actuated if loops else (),
+            home=self._home(independent) if loops else {},
+        )
+
+    # Bodies and joints
+
+    def _body(self, body: int) -> None:
+        """The links of a body: one, or one for each of its joints."""
+        model = self.model
+        name, parent = self.bodies[body], self.bodies[model.body_parentid[body]]
+        # X = X_parent · T(pos) R(quat) · Π_j T(p_j) · motion_j · T(-p_j), with the anchors p_j
+        before = Pose(_rotation(model.body_quat[body]), array(model.body_pos[body].tolist()))
+        inertial = Inertial(
+            float(model.body_mass[body]), np.zeros(3), np.diag(model.body_inertia[body])
+        ).seen_from(Pose(_rotation(model.body_iquat[body]), array(model.body_ipos[body].tolist())))
+        first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
+        if not count:
+            joint = Joint(self._free_name(f"{name}_fixed"), "fixed", origin=before)
+            self.links.append(Link(name, parent, joint, inertial))
+            return
+        for k in range(first, first + count):
+            last = k == first + count - 1
+            link = name if last else f"{name}_{self.joints[k]}"
+            body_here = inertial if last else Inertial()
+            self._joint(k, link, parent, before, body_here)
+            parent, before = link, Pose()
+
+    def _joint(self, k: int, link: str, parent: str, before: Pose, inertial: Inertial) -> None:
+        model, kinds = self.model, self.mujoco.mjtJoint
+        kind, name = model.jnt_type[k], self.joints[k]
+        dof = int(model.jnt_dofadr[k])
+        if model.jnt_stiffness[k]:
+            self._leave_out(f"joint {name!r}: spring", float(model.jnt_stiffness[k]))
+        if kind == kinds.mjJNT_FREE:
+            # its pose is in the world, whatever the body's own
+            self._compound(k, "floating", link, parent, Pose(), Pose(), inertial)
+            return
+        anchor = array(model.jnt_pos[k].tolist())
+        origin, back = before @ Pose(translation=anchor), Pose(translation=-anchor)
+        if kind == kinds.mjJNT_BALL:
+            self._compound(k, "spherical", link, parent, origin, back, inertial)
+            return
+        axis = array(model.jnt_axis[k].tolist())
+        # q = qpos, and the motion is by qpos - qpos0
+        shift = float(model.qpos0[model.jnt_qposadr[k]])
+        if kind == kinds.mjJNT_HINGE:
+            kind_here, tail = "revolute", Pose(exact(rotation_about(axis, -shift))) @ back
+        else:
+            kind_here, tail = "prismatic", Pose(translation=-shift * axis) @ back
+        lower = upper = None
+        if model.jnt_limited[k]:
+            lower, upper = map(float, model.jnt_range[k])
+        elif kind_here == "revolute":
+            kind_here = "continuous"
+        joint = Joint(
+            name,
+            kind_here,
+            origin=origin,
+            axis=axis,
+            tail=tail,
+            friction=Friction(float(model.dof_damping[dof]), float(model.dof_frictionloss[dof])),
+            limits=Limits(lower, upper),
+        )
+        if model.dof_armature[dof]:
+            self.armatures.append(Armature(((name, 1.0),), float(model.dof_armature[dof])))
+        self.links.append(Link(link, parent, joint, inertial))
+
+    def _compound(
+        self,
+        k: int,
+        kind: str,
+        link: str,
+        parent: str,
+        origin: Pose,
+        tail: Pose,
+        inertial: Inertial,
+    ) -> None:
+        model, name = self.model, self.joints[k]
+        dofs = slice(int(model.jnt_dofadr[k]), int(model.jnt_dofadr[k]) + len(PARTS[kind]))
+        for what, values in (
+            ("damping", model.dof_damping[dofs]),
+            ("frictionloss", model.dof_frictionloss[dofs]),
+            ("armature", model.dof_armature[dofs]),
+        ):
+            if np.any(values):
+                self._leave_out(f"joint {name!r}: {what} of a {kind} joint", values.tolist())
+        whole = Joint(name, "revolute", origin=origin, tail=tail)
+        self.links += split(link, parent, whole, inertial, PARTS[kind])
+
+    def _limited(self, joint: Joint, effort: float | None) -> Joint:
+        if effort is None:
+            return joint
+        return replace(joint, limits=replace(joint.limits or Limits(), effort=effort))
+
+    # What couples and closes
+
+    def _followers(self) -> Iterator[tuple[str, Coupling]]:
+        """(joint, what it follows) of each linear equality of joints."""
+        model, kinds = self.model, self.mujoco.mjtEq
+        taken: set[str] = set()
+        for k in self._active(kinds.mjEQ_JOINT):
+            one, two = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
+            name, data = self.joints[one], model.eq_data[k]
+            at = f"equality {self._name('EQUALITY', k) or k}: joint {name!r}"
+            if np.any(data[2:5]):
+                self._leave_out(f"{at}: polynomial", data[:5].tolist())
+                continue
+            rest = self._rest(one)
+            # q1 - q1_0 = c0 + c1 (q2 - q2_0)
+            ratios: tuple[tuple[str, float], ...] = ()
+            offset = rest + data[0]
+            if two >= 0:
+                ratios = ((self.joints[two], float(data[1])),)
+                offset -= data[1] * self._rest(two)
+            if name in taken or any(master in taken for master, _ in ratios):
+                self._leave_out(f"{at}: a joint that follows another one already", name)
+                continue
+            taken.add(name)
+            yield name, Coupling(ratios, float(offset))
+
+    def _loops(self) -> Iterator[Loop]:
+        model, kinds = self.model, self.mujoco.mjtEq
+        site = self.mujoco.mjtObj.mjOBJ_SITE
+        for kind, joint in ((kinds.mjEQ_CONNECT, "spherical"), (kinds.mjEQ_WELD, "fixed")):
+            for k in self._active(kind):
+                one, two, data = int(model.eq_obj1id[k]), int(model.eq_obj2id[k]), model.eq_data[k]
+                if model.eq_objtype[k] == site:
+                    sides = [self._site(each) for each in (one, two)]
+                elif kind == kinds.mjEQ_CONNECT:
+                    sides = [
+                        Attachment(self.bodies[body], Pose(translation=array(point.tolist())))
+                        for body, point in ((one, data[:3]), (two, data[3:6]))
+                    ]
+                else:
+                    # the pose of body 2 in body 1
+                    pose = Pose(_rotation(data[6:10]), array(data[3:6].tolist()))
+                    sides = [Attachment(self.bodies[one], pose), Attachment(self.bodies[two])]
+                name = self._name("EQUALITY", k) or f"loop{k}"
+                yield Loop(name, joint, *sides)
+
+    def _site(self, site: int) -> Attachment:
+        model = self.model
+        pose = Pose(_rotation(model.site_quat[site]), array(model.site_pos[site].tolist()))
+        return Attachment(self.bodies[model.site_bodyid[site]], pose)
+
+    def _active(self, kind: int) -> Iterator[int]:
+        for k in range(self.model.neq):
+            if self.model.eq_type[k] == int(kind) and self.model.eq_active0[k]:
+                yield k
+
+    def _home(self, joints: list[str]) -> dict[str, float]:
+        """qpos of the key frame `home`, of the first one, or as the file draws the robot."""
+        model = self.model
+        qpos = model.qpos0
+        if model.nkey:
+            names = [self._name("KEY", k) for k in range(model.nkey)]
+            qpos = model.key_qpos[names.index("home") if "home" in names else 0]
+        place = dict(zip(self.joints, model.jnt_qposadr, strict=True))
+        return {name: float(qpos[place[name]]) for name in joints if name in place}
+
+    # Motors
+
+    def _actuators(self) -> tuple[tuple[Rotor, ...], dict[str, float], set[str]]:
+        """(gears as rotors without mass, limits of effort by joint, joints with a motor)"""
+        model, on_joint = self.model, self.mujoco.mjtTrn.mjTRN_JOINT
+        mounts = {link.joint.name: link.parent for link in self.links}
+        efforts = {
+            name: float(np.abs(model.jnt_actfrcrange[k]).max())
+            for k, name in enumerate(self.joints)
+            if model.jnt_actfrclimited[k]
+        }
+        rotors, driven = [], set()
+        for k in range(model.nu):
+            joint = int(model.actuator_trnid[k, 0])
+            name = self._name("ACTUATOR", k) or f"actuator{k}"
+            if model.actuator_trntype[k] != on_joint:
+                kind = self.mujoco.mjtTrn(int(model.actuator_trntype[k])).name
+                self._leave_out(f"actuator {name!r}: transmission", kind)
+                continue
+            driven.add(self.joints[joint])
+            if self.joints[joint] not in mounts:  # a ball or free joint
+                continue
+            gear = float(model.actuator_gear[k, 0])
+            if model.actuator_forcelimited[k]:
+                most = abs(gear) * float(np.abs(model.actuator_forcerange[k]).max())
+                efforts.setdefault(self.joints[joint], most)
+            if gear not in (0.0, 1.0):
+                ratios = ((self.joints[joint], gear),)
+                rotors.append(Rotor(name, mounts[self.joints[joint]], Pose(), ratios, Inertial()))
+        return tuple(rotors), {k: v for k, v in efforts.items() if v > 0}, driven
+
+    def _nothing_else(self) -> None:
+        """Name what else acts in MuJoCo."""
+        model, kinds = self.model, self.mujoco.mjtEq
+        for body in np.flatnonzero(model.body_gravcomp):
+            self._leave_out(
+                f"body {self.bodies[body]!r}: gravcomp", float(model.body_gravcomp[body])
+            )
+        for tendon in range(model.ntendon):
+            fields = (model.tendon_stiffness, model.tendon_damping, model.tendon_frictionloss)
+            acts = [np.atleast_1d(field[tendon]).tolist() for field in fields]
+            if np.any(np.concatenate(acts)):
+                name = self._name("TENDON", tendon) or str(tendon)
+                self._leave_out(f"tendon {name!r}: stiffness, damping, frictionloss", acts)
+        for k in range(model.neq):
+            if model.eq_active0[k] and model.eq_type[k] > int(kinds.mjEQ_JOINT):
+                kind = self.mujoco.mjtEq(int(model.eq_type[k])).name
+                self._leave_out(f"equality {self._name('EQUALITY', k) or k}", kind)
+        if model.opt.density or model.opt.viscosity:
+            self._leave_out("fluid: density, viscosity", [model.opt.density, model.opt.viscosity])
+
+    # Names
+
+    def _leave_out(self, what: str, value: Any) -> None:
+        self.left_out.append(
+            wrong(DescriptionError, f"{self.where}: {what}", value, "none: it is left out")
+        )
+
+    def _rest(self, joint: int) -> float:
+        return float(self.model.qpos0[self.model.jnt_qposadr[joint]])
+
+    def _name(self, kind: str, k: int) -> str:
+        return (
+            self.mujoco.mj_id2name(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind}"), k)
+            or ""
+        )
+
+    def _joint_name(self, k: int) -> str:
+        body = self.bodies[self.model.jnt_bodyid[k]]
+        first = int(self.model.body_jntadr[self.model.jnt_bodyid[k]])
+        return self._name("JOINT", k) or f"{body}_joint{k - first + 1}"
+
+    def _free_name(self, name: str) -> str:
+        while name in self.joints:
+            name += "_"
+        return name
+
+
+def model_name(names: bytes) -> str:
+    """The model's own name: the first of all names."""
+    return names.split(b"\0", 1)[0].decode(errors="replace")
+
+
+def _rotation(quaternion: Floats) -> Array:
+    """R of a unit quaternion (w, x, y, z)."""
+    w, x, y, z = quaternion / np.linalg.norm(quaternion)
+    return exact(
+        np.array(
+            [
+                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+            ]
+        )
+    )

@@ -1,0 +1,244 @@
+"""MJCF by MuJoCo's own compiler: its inverse dynamics and ours are the same."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import robot_dynamics as rd
+from robot_dynamics.description import load_urdf_text
+from robot_dynamics.description.fields import DescriptionWarning
+from robot_dynamics.scalar import rotation_rpy
+
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo, which reads MJCF, is not installed")
+
+ROUNDING = 1e-12
+"""Of the largest torque"""
+
+ARM = """<?xml version="1.0"?>
+<!-- an arm of every kind of joint that has one degree of freedom -->
+<mujoco model="arm">
+  <compiler angle="degree" autolimits="true"/>
+  <option gravity="0.3 -0.4 -9.7"/>
+  <worldbody>
+    <body name="column" pos="0.1 0.2 0.3" euler="10 20 30">
+      <joint name="lift" type="slide" axis="0 0.6 0.8" pos="0.1 0 0" ref="0.2"
+             range="-1 1" damping="3"/>
+      <joint name="turn" type="hinge" axis="1 2 3" pos="0.05 -0.1 0.2" ref="25" range="-170 90"
+             armature="0.4" damping="0.7"/>
+      <inertial pos="0.1 0.2 0.3" mass="2" fullinertia="0.2 0.3 0.35 0.01 0.02 -0.03"/>
+      <body name="plate" pos="0 0 0.2"><!-- no joint -->
+        <geom type="box" size="0.1 0.05 0.02" mass="0.7" pos="0.02 0.01 0" euler="0 30 0"/>
+        <body pos="0.3 0 0" quat="0.9 0.1 -0.3 0.2">
+          <joint axis="0 1 0" pos="0 0 0.1" actuatorfrcrange="-7 7"/>
+          <geom type="capsule" size="0.03" fromto="0 0 0 0.3 0.1 0" mass="1.1"/>
+          <body name="tip" pos="0.3 0.1 0">
+            <joint name="wrist" axis="1 0 0" armature="0.01"/>
+            <geom type="sphere" size="0.05" pos="0.02 0.05 0" mass="0.4"/>
+          </body>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor name="m1" joint="turn" gear="30" ctrlrange="-1 1" forcerange="-2 2"/>
+    <motor name="m2" joint="wrist"/>
+  </actuator>
+</mujoco>"""
+
+WALKER = """<mujoco model="walker">
+  <worldbody>
+    <body name="trunk" pos="0 0 1" quat="0.8 0.1 0.2 0.3">
+      <freejoint name="root"/>
+      <geom type="box" size="0.2 0.1 0.05" mass="5" pos="0.01 0.02 0.03"/>
+      <body name="leg" pos="0.1 0 -0.1" euler="20 0 10">
+        <joint name="hip" type="ball" pos="0 0 0.05"/>
+        <geom type="capsule" size="0.03" fromto="0 0 0 0.05 0 -0.3" mass="1"/>
+        <body name="shank" pos="0.05 0 -0.3">
+          <joint name="knee" axis="0 1 0"/>
+          <geom type="capsule" size="0.02" fromto="0 0 0 0 0 -0.3" mass="0.5"/>
+        </body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>"""
+
+FOUR_BAR = """<mujoco model="four_bar">
+  <option gravity="0 -9.81 0"/>
+  <worldbody>
+    <body name="crank">
+      <joint name="motor" axis="0 0 1"/>
+      <geom type="capsule" size="0.02" fromto="0 0 0 0 0.2 0" mass="0.5"/>
+      <body name="rod" pos="0 0.2 0">
+        <joint name="elbow" axis="0 0 1"/>
+        <geom type="capsule" size="0.02" fromto="0 0 0 0.5 0.1 0" mass="0.8"/>
+      </body>
+    </body>
+    <body name="rocker" pos="0.5 0 0">
+      <joint name="pivot" axis="0 0 1"/>
+      <geom type="capsule" size="0.02" fromto="0 0 0 0 0.3 0" mass="0.7"/>
+      <site name="rocker_end" pos="0 0.3 0"/>
+    </body>
+  </worldbody>
+  <equality>{closure}</equality>
+  <actuator><motor joint="motor"/></actuator>
+</mujoco>"""
+CONNECT = '<connect name="pin" body1="rod" body2="rocker" anchor="0.5 0.1 0"/>'
+
+
+def by_mujoco(text: str, q, qd, qdd, names):
+    """The generalised forces of `mj_inverse` on our coordinates, constraints apart."""
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    data, place = mujoco.MjData(model), {name: k for k, name in enumerate(names)}
+    J, drift = np.zeros((model.nv, len(names))), np.zeros(model.nv)
+    for k in range(model.njnt):
+        name = mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, k)
+        kind, a, d = model.jnt_type[k], model.jnt_qposadr[k], model.jnt_dofadr[k]
+        if kind in (2, 3):
+            j = place[name or f"body{model.jnt_bodyid[k]}_joint1"]
+            data.qpos[a], J[d, j] = q[j], 1.0
+            continue
+        if kind == 0:
+            for i, axis in enumerate("xyz"):
+                j = place[f"{name}_{axis}"]
+                data.qpos[a + i], J[d + i, j] = q[j], 1.0
+            a, d = a + 3, d + 3
+        js = [place[f"{name}_r{axis}"] for axis in "zyx"]
+        yaw, pitch, roll = q[js]
+        mujoco.mju_mat2Quat(data.qpos[a : a + 4], rotation_rpy(roll, pitch, yaw).ravel())
+        J[d : d + 3, js] = turning(q[js])
+        h = 1e-6
+        ahead, behind = turning(q[js] + h * qd[js]), turning(q[js] - h * qd[js])
+        drift[d : d + 3] = (ahead - behind) / (2 * h) @ qd[js]
+    data.qvel[:], data.qacc[:] = J @ qd, J @ qdd + drift
+    mujoco.mj_inverse(model, data)
+    return J.T @ data.qfrc_inverse
+
+
+def turning(angles):
+    """(3, 3): the body's rates on its own axes by those of yaw, pitch and roll."""
+    _, pitch, roll = angles
+    cp, sp, cr, sr = np.cos(pitch), np.sin(pitch), np.cos(roll), np.sin(roll)
+    return np.array([[-sp, 0.0, 1.0], [sr * cp, cr, 0.0], [cr * cp, -sr, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"), [(ARM, ROUNDING), (WALKER, 1e-9)], ids=["arm", "walker"]
+)
+def test_torques_are_mujocos(text, bound):
+    """The walker's bound is that of a finite difference."""
+    dynamics = rd.InverseDynamics(rd.load(text))
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        q, qd, qdd = rng.uniform(-1, 1, (3, len(dynamics.joint_names)))
+        expected = by_mujoco(text, q, qd, qdd, dynamics.joint_names)
+        np.testing.assert_allclose(
+            dynamics(q, qd, qdd), expected, rtol=0, atol=bound * np.abs(expected).max()
+        )
+
+
+def test_names_limits_and_gears_are_kept():
+    mechanism = rd.load(ARM)
+    assert mechanism.joint_names == ("lift", "turn", "body3_joint1", "wrist")
+    turn = mechanism.joint("turn").limits
+    np.testing.assert_allclose([turn.lower, turn.upper], np.deg2rad([-170, 90]))
+    assert turn.effort == pytest.approx(60.0)  # 2 N m at the motor, gear 30
+    assert mechanism.joint("body3_joint1").limits.effort == 7.0
+    assert mechanism.joint("wrist").type == "continuous"
+    assert [rotor.ratios for rotor in mechanism.rotors] == [(("turn", 30.0),)]
+
+
+def test_a_file_is_told_from_a_urdf_by_its_root(tmp_path):
+    file = tmp_path / "arm.xml"
+    file.write_text(ARM)
+    assert rd.load(file).joint_names == rd.load(ARM).joint_names
+    assert rd.from_mujoco(mujoco.MjModel.from_xml_path(str(file))).name == "arm"
+    urdf = tmp_path / "robot.xml"
+    urdf.write_text('<robot name="mujoco"><link name="a"/></robot><!-- <mujoco> -->')
+    with pytest.raises(rd.DescriptionError, match="no links"):
+        rd.load(urdf, strict=True)
+
+
+@pytest.mark.parametrize(
+    "closure",
+    [CONNECT, '<connect site1="rod_end" site2="rocker_end"/>'],
+    ids=["bodies", "sites"],
+)
+def test_a_connect_closes_a_loop(closure):
+    """The oracle: MuJoCo's torques of the open tree, projected by the closure's own slope there."""
+    text = FOUR_BAR.format(closure=closure)
+    text = text.replace('mass="0.8"/>', 'mass="0.8"/><site name="rod_end" pos="0.5 0.1 0"/>')
+    mechanism = rd.load(text)
+    assert [loop.name for loop in mechanism.loops]
+    assert mechanism.actuated == ("motor",)
+    dynamics = rd.InverseDynamics(mechanism)
+    chain, open_text = dynamics.closed, text.replace(closure, "")
+    names, q, qd, qdd = mechanism.joint_names, np.array([0.2]), np.array([1.3]), np.array([-2.0])
+    order = [chain.coordinate_names.index(name) for name in names]
+
+    def at(t: float):
+        return chain.forward(q + t * qd + t**2 / 2 * qdd).q_r[order]
+
+    h = 1e-4
+    q_r = at(0.0)
+    qd_r, qdd_r = (at(h) - at(-h)) / (2 * h), (at(h) - 2 * at(0.0) + at(-h)) / h**2
+    tau = by_mujoco(open_text, q_r, qd_r, qdd_r, names)
+    assert dynamics(q, qd, qdd) @ qd == pytest.approx(tau @ qd_r, rel=1e-5)
+
+
+def test_a_weld_and_a_following_joint_are_kept():
+    closure = '<weld body1="rod" body2="rocker"/>'
+    closure += '<joint joint1="elbow" joint2="motor" polycoef="0.1 -2 0 0 0"/>'
+    mechanism = rd.load(FOUR_BAR.format(closure=closure))
+    assert [loop.type for loop in mechanism.loops] == ["fixed"]
+    coupling = mechanism.joint("elbow").coupling
+    assert coupling.ratios == (("motor", -2.0),)
+    assert coupling.offset == pytest.approx(0.1)
+
+
+def test_gravity_that_is_switched_off_is_none():
+    text = ARM.replace("<worldbody>", '<option><flag gravity="disable"/></option><worldbody>', 1)
+    assert not rd.load(text).gravity.any()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('name="wrist" axis', 'name="wrist" stiffness="3" axis', "'wrist': spring"),
+        ('<body name="tip"', '<body name="tip" gravcomp="1"', "'tip': gravcomp"),
+        ("<option ", '<option density="5" ', "fluid"),
+    ],
+)
+def test_what_is_left_out_is_said(old, new, said):
+    assert old in ARM
+    with pytest.warns(DescriptionWarning, match=said):
+        rd.load(ARM.replace(old, new))
+    with pytest.raises(rd.DescriptionError, match="left out"):
+        rd.load(ARM.replace(old, new), strict=True)
+
+
+def test_what_is_no_model_is_refused_in_one_line():
+    with pytest.raises(rd.DescriptionError, match="not a valid MJCF") as caught:
+        rd.load("<mujoco><worldbody><body><nonsense/></body></worldbody></mujoco>")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(rd.DescriptionError, match="MjModel"):
+        rd.from_mujoco("arm.xml")
+
+
+def test_the_topic_takes_no_mjcf():
+    """It could include files."""
+    with pytest.raises(rd.DescriptionError):
+        load_urdf_text(ARM)
+
+
+def test_only_what_is_described_is_loaded():
+    """No warning of a model that is whole."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain = rd.load(ARM)
+    tree = replace(plain, rotors=())
+    assert rd.InverseDynamics(tree).joint_names == plain.joint_names
