@@ -15,6 +15,7 @@ import robot_dynamics as rd
 from robot_dynamics.app.closing_home import close
 from robot_dynamics.app.report import survey
 from robot_dynamics.closure import ClosureSolver, LoopGeometry, assembly_modes
+from robot_dynamics.closure.geometry.closing import Closing, unwound
 from robot_dynamics.description.yaml_home import with_home
 from robot_dynamics.errors import ClosureWarning
 
@@ -252,3 +253,41 @@ def test_check_says_that_there_are_other_modes_unless_near_does(tmp_path):
     assert any("one of 8 assembly modes" in note for note in survey(file)[1]["notes"])
     with_near = written_robot(tmp_path, closed_robots.palletiser(home) | {"near": home})
     assert not any("assembly modes" in note for note in survey(str(with_near))[1]["notes"])
+
+
+def test_angles_are_counted_from_home_on(tmp_path):
+    """A closure that a search finds has every joint within half a turn of where home has it."""
+    robot = closed_robots.palletiser(dict(MOTORS))
+    solver = ClosureSolver(
+        LoopGeometry.of(closed_robots.load(robot | {"home": MOTORS | REAL}, tmp_path))
+    )
+    names = solver.geometry.names
+    turns = np.ones(len(names), dtype=bool)
+    near = np.array([4.0, -5.0, 3.0, 9.0, -3.3, 0.0, 6.2, -7.0])
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        found = unwound(near + rng.uniform(-20, 20, 8), near, turns)
+        assert (abs(found - near) <= np.pi).all()
+    assert unwound(near + 30.0, near, ~turns) == pytest.approx(near + 30.0)
+    # and so have the modes
+    robot["home"] = {name: value + 2 * np.pi for name, value in (MOTORS | REAL).items()}
+    for mode in assembly_modes(closed_robots.load(robot, tmp_path)):
+        assert max(abs(mode.home[name] - robot["home"][name]) for name in names) <= np.pi + 1e-9
+
+
+def test_a_ball_joint_with_two_hinges_in_line_is_caught(tmp_path):
+    """There its rank is lower than beside it: it looks closed, and can't move as it should."""
+    robot = closed_robots.random_gough_stewart(1)
+    solver = ClosureSolver(LoopGeometry.of(closed_robots.load(robot, tmp_path)))
+    closing = Closing.of(solver.geometry, solver.mobility.row_scale, solver.scale)
+    (part,) = closing.parts
+    names = solver.geometry.names
+    free = np.arange(len(names)) >= solver.geometry.actuated
+    home = solver.mobility.home
+    assert not part.is_caught(home, free)
+    tree = solver.geometry.mechanism
+    top = [name for name in tree.path("platform")[:-1] if tree.link(name).joint.moves]
+    caught = home.copy()
+    # the middle one of three hinges about x, y, z turned by a right angle
+    caught[names.index(tree.link(top[1]).joint.name)] = np.pi / 2
+    assert part.is_caught(caught, free)

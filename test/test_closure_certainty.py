@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
+import closed_robots
 import numpy as np
 import pytest
 from robots import CONFIG
@@ -18,6 +19,7 @@ from robot_dynamics.closure import ClosedChain
 from robot_dynamics.closure.dynamics import control_model
 from robot_dynamics.closure.dynamics.control_model import ClosedModel
 from robot_dynamics.closure.dynamics.kernels import ModelKernels
+from robot_dynamics.closure.geometry.curvature import Curvature
 from robot_dynamics.closure.geometry.position import BOUND, CONTRACTION
 
 ROBOTS = [("five_bar", False), ("rrr", False), ("rrr", True), ("delta", False),
@@ -257,3 +259,24 @@ def test_a_row_that_cannot_be_closed_is_said_and_not_gone_on_from():
         found = chain.forward(np.array([near, beyond])).q_r
     assert np.isfinite(found).all(axis=1).tolist() == [True, False]
     np.testing.assert_allclose(chain.last.q_r, found[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_levers_in_a_box_are_no_longer_than_their_bound(seed, tmp_path):
+    """However far joints turn within it: a lever grows with what is further out."""
+    chain = closed_robots.ClosedChain(
+        closed_robots.load(closed_robots.random_gough_stewart(seed), tmp_path)
+    )
+    curvature = Curvature(chain.solver.geometry)
+    rng = np.random.default_rng(seed)
+    q, n = chain.home.q_r, len(chain.home.q_r)
+    spread = abs(chain.solver.functions.spread)
+    half = rng.uniform(0.0, 0.6, n)
+    bound = curvature.longest(curvature.levers(q), spread @ half)
+    turning = curvature._turns
+    grown = 0.0
+    for corner in rng.choice([-1.0, 1.0], (200, n)) * rng.uniform(0, 1, (200, 1)):
+        levers = curvature.levers(q + corner * half)
+        assert (levers <= bound + 1e-12)[turning].all()
+        grown = max(grown, float((levers - curvature.levers(q))[turning].max()))
+    assert grown > 0.02

@@ -5,6 +5,7 @@ from __future__ import annotations
 import closed_robots
 import numpy as np
 import pytest
+import robots
 from closed_robots import Oracle
 from robots import CONFIG, pin, relative
 from test_closure_dynamics import motion
@@ -147,3 +148,29 @@ def test_a_robot_without_loops_has_none():
         rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), backend="python").constraint_forces(
             [0, 0.1], [0, 0], [0, 0]
         )
+
+
+@pytest.mark.parametrize("name", ["rrr", "delta"])
+def test_a_loop_drawn_the_other_way_has_the_opposite_force(name, tmp_path):
+    """Predecessor and successor change places: what the one exerts on the other changes sign."""
+    robot = closed_robots.shipped(name)
+    turned = closed_robots.shipped(name)
+    loop = turned["loops"][0]
+    loop["predecessor"], loop["successor"] = loop["successor"], loop["predecessor"]
+    if loop["type"] == "universal":
+        # about the predecessor's x and the successor's y: frames that see them the other way
+        for side in ("predecessor", "successor"):
+            R = robots.placement({"rpy": loop[side].get("rpy", [0, 0, 0])}).rotation
+            flip = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
+            loop[side]["rpy"] = pin.rpy.matrixToRpy(R @ flip).tolist()
+    one, other = (
+        rd.InverseDynamics(closed_robots.load(each, tmp_path), backend="python")
+        for each in (robot, turned)
+    )
+    q, qd, qdd = motion(one.closed)
+    found, swapped = (each.constraint_forces(q, qd, qdd) for each in (one, other))
+    assert relative(other(q, qd, qdd), one(q, qd, qdd)) < SAME
+    for each in found.loops:
+        sign = -1.0 if each == loop["name"] else 1.0
+        assert max(abs(found.loops[each])) > 0.1
+        assert relative(sign * swapped.loops[each], found.loops[each]) < 1e-8

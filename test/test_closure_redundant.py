@@ -486,3 +486,46 @@ def test_a_body_on_any_link_makes_the_model_that_is_built_with_it(name, tmp_path
         for one in (dynamics, active):
             one.set_payload(link.name, None)
             one.set_friction(mechanism.joint_names[0], 0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["gough_stewart", "delta"])
+def test_a_start_with_open_loops_is_closed_on_the_way(name):
+    """From readings that are off the solver comes to where it comes from a closed start."""
+    chain = closure.ClosedChain(rd.load(CONFIG / f"{name}.yaml"), free_platform=True)
+    solver, a = chain.solver, len(chain.actuated_names)
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        q_a = chain.home.q_a + rng.uniform(-0.1, 0.1, a) * solver.scale[:a]
+        off = (
+            chain.home.q_r
+            + np.where(np.arange(len(solver.scale)) < a, 0.0, 0.2)
+            * rng.choice([-1, 1], len(solver.scale))
+            * solver.scale
+            / 2
+        )
+        found = solver.forward(q_a, off)
+        assert solver.state(found).residual < 1e-11
+        assert found == pytest.approx(solver.forward(q_a, chain.home.q_r), abs=1e-9)
+
+
+def test_hinges_of_a_ball_joint_may_stand_anywhere_on_their_axes(tmp_path):
+    """Its centre is where they meet, whichever points of them the description has."""
+    robot = closed_robots.random_gough_stewart(4) | {"sensed": ["qu1", "qv1", "qu2"]}
+    mechanism = closed_robots.load(robot, tmp_path)
+
+    def slid(link: Link) -> Link:
+        """Along its own axis, and back behind the joint."""
+        if not link.name.startswith("wrist"):
+            return link
+        way = link.joint.axis * {"wrist0": 0.05, "wrist1": -0.08, "wrist2": 0.06}[link.name]
+        joint = replace(
+            link.joint,
+            origin=link.joint.origin @ Pose(translation=way),
+            tail=Pose(translation=-way) @ link.joint.tail,
+        )
+        return replace(link, joint=joint)
+
+    moved = replace(mechanism, links=tuple(map(slid, mechanism.links)))
+    chains = [ClosedChain(each, sensed=True) for each in (mechanism, moved)]
+    for seed in range(2):
+        assert_same_model(chains, seed)
