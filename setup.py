@@ -74,6 +74,10 @@ ROBOTS = [
     "example-robot-data>=4.3",  # robots by name, their files with them
     "robot_descriptions>=1.12",  # more of them, fetched when first asked for
 ]
+MESHES = [
+    "trimesh>=4.0",  # a URDF's meshes, for pages: STL, OBJ, PLY
+    "pycollada>=0.8",  # the same as DAE
+]
 FLEET = ["distributed>=2023.5"]  # recordings reduced by many machines, workers that may die
 
 setup(
@@ -119,6 +123,7 @@ setup(
         "sim": SIM,
         "identify": IDENTIFY,
         "robots": ROBOTS,
+        "meshes": MESHES,
         "fleet": [*IDENTIFY, *FLEET],
         "casadi": CASADI,
         "jax": JAX,
@@ -146,6 +151,7 @@ setup(
             "types-PyYAML",
             "pin>=3.0",  # the yardstick of every torque
             *ROBOTS,
+            *MESHES,
             "roboticstoolbox-python>=1.1",  # its conventions for rotors and friction
             "colcon-common-extensions",
             "colcon-ros",

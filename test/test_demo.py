@@ -238,6 +238,9 @@ def test_on_a_disturbed_machine_the_demo_finds_what_one_process_finds(tmp_path):
     picture = Path(found["picture"])
     assert picture.parent == tmp_path
     assert picture.read_bytes().startswith(b"\x89PNG")
+    page = Path(found["page"])
+    assert page.parent == tmp_path
+    assert '"motion":{"name":"' in page.read_text()
 
 
 def record_of(path: Path, rows: list[tuple[float, int, int, float]]) -> Path:

@@ -261,6 +261,7 @@ _DEMO = thing(
         "runs": several(_RUN),
         "bounds": several(thing({"case": TEXT, "age": told(NUMBER, "s"), "ratio": MAYBE})),
         "picture": TEXT,
+        "page": told(TEXT, "on which the robot plays the last run"),
     },
     gears=_GEARS,
 )
@@ -373,7 +374,7 @@ SCHEMAS: Mapping[str, Schema] = {
         files=FILES,
     ),
     "show": thing(
-        {**ROBOT, "files": FILES, "opened": told(SWITCH, "whether a browser took it")},
+        {**ROBOT, "files": FILES, "opened": told(SWITCH, "whether a browser took it"), **NOTES},
     ),
     "motion": thing(
         {

@@ -35,6 +35,7 @@ def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str
     console window.robot.torques(q, qd, qdd) is what InverseDynamics gives.
     """
     from ...description import load
+    from ..show import meshes
     from ..show.facts import gathered
     from ..show.page import page, write
 
@@ -43,17 +44,20 @@ def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str
     progress("checks, tables and equations")
     facts = gathered(file, mechanism, sensed=sensed)
     progress("programs")
-    text = page(mechanism, facts, rotors=rotors, sensed=sensed)
+    drawn, left_out = meshes.found(file)
+    text = page(mechanism, facts, rotors=rotors, sensed=sensed, meshes=drawn)
     path = out or str(Path(tempfile.mkdtemp(prefix="robot_dynamics_")) / "robot.html")
     write(path, text)
     is_opened = out is None and not no_open and _opened(Path(path))
     lines = [f"wrote {path} ({len(text.encode()) // 1000} kB)"]
+    lines += [f"note: {each}" for each in left_out]
     if out is None and not no_open and not is_opened:
         lines.append("no browser was found: open it in one")
     return {
         "robot": mechanism.name,
         "files": {"page": path},
         "opened": is_opened,
+        "notes": left_out,
         "text": "\n".join(lines),
     }
 

@@ -20,7 +20,7 @@ from ..plots import writable
 from .bounds import bounds
 from .processes import Processes
 from .record import Track, progress, read
-from .report import gear_table, numbers, picture, text
+from .report import gear_table, numbers, picture, played_page, text
 from .robots import ROBOTS, Run
 from .subject import Subject
 
@@ -64,9 +64,12 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
             rows = bounds(subject)
         show("picture")
         drawn = picture(robot, subject, tracks, folder)
+        show("page")
+        page = played_page(subject, tracks[-1], folder / f"{robot}_demo.html")
         geared = gear_table(subject, folder / f"{robot}_demo_gears.png") if demo.geared else None
         show.end()
     result = {"robot": robot, **numbers(subject, tracks), "bounds": rows, "picture": str(drawn)}
+    result["page"] = str(page)
     words = text(result)
     if geared:
         result |= geared[0]

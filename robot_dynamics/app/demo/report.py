@@ -31,6 +31,17 @@ def picture(robot: str, subject: Subject, tracks: Sequence[Track], folder: Path)
     )
 
 
+def played_page(subject: Subject, track: Track, path: Path) -> Path:
+    """A page on which the robot moves as it did in a run; rates and accelerations as asked for."""
+    from ..drives.states import States
+    from ..show.playing import played
+
+    _, qd, qdd = subject.demo.motion(track.time)
+    name = f"{subject.demo.title}: the run {track.label}"
+    run = States(name, track.time, track.q, qd, qdd)
+    return played(subject.demo.description, subject.mechanism, path, run)
+
+
 def _conditions(rate: float, delay: int) -> str:
     period = "period" if delay == 1 else "periods"
     return (
@@ -148,7 +159,7 @@ def text(result: dict[str, Any]) -> str:
             f"error ÷ {row['ratio']:,.0f}"
             for row in result["bounds"]
         ]
-    return "\n".join([*lines, "", f"picture: {result['picture']}"])
+    return "\n".join([*lines, "", f"picture: {result['picture']}", f"page: {result['page']}"])
 
 
 def _ratio(value: float) -> str:

@@ -185,7 +185,7 @@ def _models(mechanism: Mechanism) -> str:
             tau = _dynamics(mechanism, rotors=model)(*states)
             table.append([model, *(_number(x) for x in np.sqrt(np.nanmean(tau**2, axis=0)))])
         inner += f"<h3>Root mean square torque by rotor model</h3>{_table(table)}"
-    return _section("Formulations and rotor models agree", inner, "models", is_open=False)
+    return _section("Formulations and rotor models", inner, "models", is_open=False)
 
 
 def _swing(mechanism: Mechanism) -> tuple[Floats, Floats, Floats] | None:

@@ -52,16 +52,16 @@
 
   function slider(name, unit, range, value, dot, marked, set) {
     const low = Math.min(range[0], value), high = Math.max(range[1], value);
-    const number = make("input", { type: "number", step: "any", value: +value.toPrecision(6) });
+    const number = make("input", { type: "number", step: "any", value: +value.toPrecision(5) });
     const track = make("input", { type: "range", min: low, max: high, step: "any", value });
     number.setAttribute("aria-label", `${name}, ${unit}`); track.setAttribute("aria-label", name);
-    const ends = make("div", { className: "ends" }, make("span", { text: said(low) + (marked[0] ? " limit" : "") }), make("span", { text: said(high) + (marked[1] ? " limit" : "") }));
+    const ends = make("div", { className: "ends" }, make("span", { text: marked[0] ? said(range[0]) + " limit" : said(low) }), make("span", { text: marked[1] ? said(range[1]) + " limit" : said(high) }));
     const row = make("div", { className: "row" },
       make("span", { className: "name", text: name, title: name, style: `--dot: var(--${dot})` }),
       make("span", { className: "value" }, number, make("span", { className: "unit", text: unit })),
       make("div", { className: "track" }, track, ends));
     const show = (x, from) => {
-      if (from !== number) number.value = +x.toPrecision(6);
+      if (from !== number) number.value = Math.abs(x) < 1e-9 ? 0 : +x.toPrecision(5);
       if (from !== track) { track.min = Math.min(range[0], x); track.max = Math.max(range[1], x); track.value = x; }
       row.classList.toggle("beyond", (marked[0] && x < range[0] - 1e-12) || (marked[1] && x > range[1] + 1e-12));
     };
@@ -279,7 +279,7 @@
       try {
         const at = stateAt(m.q[i].slice(0, n), m.qd[i].slice(0, n), m.qdd[i].slice(0, n), from);
         if (robot.closed) from = at.configuration;
-        states.push({ tau: at.torques(), shares: Object.fromEntries(DATA.terms.map(t => [t, at.share(t)])) });
+        states.push({ tau: at.torques(), shares: Object.fromEntries(DATA.terms.map(t => [t, at.share(t)])), poses: at.poses() });
       } catch { if (!DATA.motion) return null; states.push(null); }
     }
     return states;
@@ -292,6 +292,12 @@
     motion = { ...m, states };
     $("motion-name").textContent = DATA.motion ? DATA.motion.name : "a smooth swing of every joint and back, in 4 s";
     drawCharts();
+    // the picture holds all of it
+    const here = view.poses, all = view.points();
+    motion.states.forEach((s, k) => { if (s && k % 8 === 0) { view.poses = s.poses; all.push(...view.points()); } });
+    view.poses = here;
+    view.frame(all);
+    view.draw();
   }
   function drawCharts() {
     const box = $("charts"), W = 560, H = 190, left = 52, right = 10, top = 8, bottom = 26;
@@ -313,9 +319,10 @@
         const label = svg("text", { x: left - 6, y: y(v) + 4, "text-anchor": "end" });
         label.textContent = said(v, step * 1e3); picture.append(label);
       }
-      for (let k = 0; k <= 4; k++) {
-        const t = T0 + (T1 - T0) * k / 4, label = svg("text", { x: x(t), y: H - 8, "text-anchor": k === 4 ? "end" : "middle" });
-        label.textContent = said(t) + (k === 4 ? " s" : ""); picture.append(label);
+      const tick = nice((T1 - T0) / 6);
+      for (let k = Math.ceil(T0 / tick); k * tick <= T1 * (1 + 1e-9); k++) {
+        const label = svg("text", { x: Math.min(x(k * tick), W - right - 8), y: H - 8, "text-anchor": "middle" });
+        label.textContent = said(k * tick, tick * 1e3) + ((k + 1) * tick > T1 * (1 + 1e-9) ? " s" : ""); picture.append(label);
       }
       const path = values => { let pen = "M"; return motion.t.map((t, k) => { if (!Number.isFinite(values[k])) { pen = "M"; return ""; } const s = `${pen}${x(t).toFixed(1)},${y(values[k]).toFixed(1)}`; pen = "L"; return s; }).join(""); };
       for (const t of DATA.terms) if (curves[t].some(v => Math.abs(v) > 1e-9 * (high - low)))

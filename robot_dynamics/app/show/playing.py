@@ -9,6 +9,7 @@ import numpy as np
 
 from ...mechanism import Mechanism
 from ...scalar import Floats
+from . import meshes
 from .facts import Facts, gathered
 from .page import page, write
 
@@ -52,7 +53,9 @@ def played(
         InputError: it can't be written.
     """
     facts = Facts() if file is None else gathered(file, mechanism)
-    write(str(path), page(mechanism, facts, rotors=rotors, motion=carried(motion)))
+    drawn = {} if file is None else meshes.found(file)[0]
+    text = page(mechanism, facts, rotors=rotors, motion=carried(motion), meshes=drawn)
+    write(str(path), text)
     return path
 
 

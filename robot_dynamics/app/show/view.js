@@ -228,7 +228,7 @@ function palette() {
   const style = getComputedStyle(document.documentElement);
   const of = (name, alpha) => rgb(style.getPropertyValue("--" + name) || "#888888", alpha);
   return {
-    platform: of("platform"), motor: of("a"), passive: of("faint"), sensed: of("c"), follows: of("e"), end: of("b"), body: of("metal"),
+    platform: of("platform"), rod: of("rod"), motor: of("a"), passive: of("faint"), sensed: of("c"), follows: of("e"), end: of("b"), body: of("metal"),
     mass: of("d"), ground: of("ground"), shade: of("shade"), rotor: of("rotor"), ink: style.getPropertyValue("--ink").trim(),
     paper: style.getPropertyValue("--paper").trim(), torque: of("a"), x: of("x"), y: of("c"), z: of("b"), grid: of("line"),
   };
@@ -273,7 +273,7 @@ class View {
       this.camera = { azimuth: Math.atan2(V.dot(flat, first[1]), V.dot(flat, first[0])) + (side ? 0.25 : 0),
         elevation: side ? 0.2 : plane ? 1.0 : 0.42, distance: 0 };
     }
-    this.camera.distance = 1.75 * spread;
+    this.camera.distance = 1.5 * spread;
   }
   basis() {
     const u = this.up, x = V.unit(V.cross(Math.abs(u[1]) < 0.9 ? [0, 1, 0] : [0, 0, 1], u));
@@ -322,6 +322,14 @@ class View {
           this.arrow(things, from, to, t, c[name]);
         });
       }
+    }
+    // what slides in and out
+    if (on.links) for (const j of s.joints) {
+      const link = s.links.find(l => l.index === j.link), marker = link.shapes.find(x => x.joint === j.name);
+      if (j.turns || !marker || (on.meshes && link.meshes.length)) continue;
+      const A = compose(this.at(j.parent), j.axis), B = compose(this.at(j.link), marker.pose);
+      const from = [A[9], A[10], A[11]], to = [B[9], B[10], B[11]], L = V.norm(V.sub(to, from)), r = 0.42 * w;
+      if (L > 0.1 * w) add(PRIMITIVES.tube, compose(along(from, to), [1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, L / 2]), [r, r, L], c.rod, { solid: true });
     }
     if (on.axes) for (const j of s.joints) {
       const P = compose(this.at(j.parent), j.axis), z = [P[2], P[5], P[8]], o = [P[9], P[10], P[11]];
