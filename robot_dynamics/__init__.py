@@ -21,7 +21,7 @@ from .errors import (
 )
 
 if TYPE_CHECKING:
-    from .description import from_mujoco, load
+    from .description import from_dh, from_mujoco, from_pinocchio, load
     from .dynamics import BaseMotion, InverseDynamics, base_parameters
     from .identification import identify
     from .libraries import functions
@@ -38,7 +38,9 @@ _LAZY = {
     "base_parameters": "dynamics",
     "derive": "symbolic",
     "from_energies": "symbolic",
+    "from_dh": "description",
     "from_mujoco": "description",
+    "from_pinocchio": "description",
     "functions": "libraries",
 }
 """Imported when first used, so that a program pays for what it needs alone"""
@@ -57,8 +59,10 @@ __all__ = [
     "TrajectoryError",
     "base_parameters",
     "derive",
+    "from_dh",
     "from_energies",
     "from_mujoco",
+    "from_pinocchio",
     "functions",
     "identify",
     "load",

@@ -1,0 +1,124 @@
+"""Pinocchio's models in memory to a mechanism.
+
+Joints keep their names and their order, which is that of Pinocchio's v; `unbounded` joints are
+continuous (one angle for Pinocchio's cosine and sine). Bodies are those of `model.inertias`,
+frames of type BODY are links on fixed joints. Torques are those of `pin.rnea`, armature included;
+`friction` and `damping`, which `pin.rnea` leaves out, are the joints' friction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DescriptionError, wrong
+from ..mechanism import Armature, Friction, Inertial, Joint, Limits, Link, Mechanism, Pose
+from ..scalar import array, exact
+from .compound import PARTS, split
+
+AXES = {letter: np.eye(3)[k] for k, letter in enumerate("XYZ")}
+COMPOUND = {
+    "JointModelFreeFlyer": PARTS["floating"],
+    "JointModelSpherical": PARTS["spherical"],
+    "JointModelSphericalZYX": PARTS["spherical"],
+    "JointModelPlanar": PARTS["planar"],
+    "JointModelTranslation": ("x", "y", "z"),
+}
+"""Joints of several degrees of freedom, by our parts of them"""
+SIMPLE = {
+    "JointModelR": "revolute",
+    "JointModelRevoluteUnaligned": "revolute",
+    "JointModelRUB": "continuous",
+    "JointModelRevoluteUnboundedUnaligned": "continuous",
+    "JointModelP": "prismatic",
+    "JointModelPrismaticUnaligned": "prismatic",
+}
+
+
+def made(model: Any, where: str) -> Mechanism:
+    """The mechanism of a `pinocchio.Model`, unchecked.
+
+    Raises:
+        DescriptionError: a joint of a kind that is not known here, by name.
+    """
+    names = list(model.names)
+    bodies = [frame for frame in model.frames if frame.type.name == "BODY"]
+    # a joint's link has the name of the first body on it, where that is at the joint's own frame
+    links_of = ["universe", *(f"{name}_link" for name in names[1:])]
+    own: dict[int, Any] = {}
+    for frame in bodies:
+        if frame.parentJoint not in own and frame.placement.isIdentity(0.0):
+            own[frame.parentJoint] = frame
+            links_of[frame.parentJoint] = frame.name
+    links: list[Link] = []
+    armatures: list[Armature] = []
+    for k in range(1, model.njoints):
+        origin, parent = _pose(model.jointPlacements[k]), links_of[model.parents[k]]
+        body, joint = _body(model.inertias[k]), model.joints[k]
+        kind = joint.shortname()
+        if kind in COMPOUND:
+            whole = Joint(names[k], "revolute", origin=origin)
+            links += split(links_of[k], parent, whole, body, COMPOUND[kind])
+            continue
+        links.append(Link(links_of[k], parent, _joint(model, k, origin, where), body))
+        inertia = float(model.armature[joint.idx_v])
+        if inertia:
+            armatures.append(Armature(((names[k], 1.0),), inertia))
+    taken = {link.joint.name for link in links}
+    for frame in bodies:
+        if frame in own.values():
+            continue
+        name = f"{frame.name}_fixed"
+        while name in taken:
+            name += "_"
+        fixed = Joint(name, "fixed", origin=_pose(frame.placement))
+        links.append(Link(frame.name, links_of[frame.parentJoint], fixed))
+    gravity = array(np.asarray(model.gravity.linear, dtype=float).tolist())
+    return Mechanism(
+        model.name or "robot", tuple(links), base=links_of[0], gravity=gravity,
+        armatures=tuple(armatures),
+    )  # fmt: skip
+
+
+def _joint(model: Any, k: int, origin: Pose, where: str) -> Joint:
+    """A joint of one degree of freedom."""
+    joint, name = model.joints[k], model.names[k]
+    kind = joint.shortname()
+    letter = kind[-1]
+    if kind in SIMPLE:
+        type_here, axis = SIMPLE[kind], np.asarray(joint.extract().axis, dtype=float)
+    elif kind[:-1] in SIMPLE and letter in AXES:
+        type_here, axis = SIMPLE[kind[:-1]], AXES[letter]
+    else:
+        known = [*(f"{each}X, …" for each in SIMPLE if each[-1] in "RBP"), *COMPOUND]
+        raise wrong(DescriptionError, f"{where}: joint {name!r}: kind", kind, ", ".join(known))
+    v, place = joint.idx_v, joint.idx_q
+
+    def bound(values: Any, at: int) -> float | None:
+        # Pinocchio says inf, or the largest double, where nothing is known
+        value = float(values[at])
+        return value if abs(value) < np.finfo(float).max else None
+
+    continuous = type_here == "continuous"
+    limits = Limits(
+        None if continuous else bound(model.lowerPositionLimit, place),
+        None if continuous else bound(model.upperPositionLimit, place),
+        bound(model.velocityLimit, v),
+        bound(model.effortLimit, v),
+    )
+    friction = Friction(float(model.damping[v]), float(model.friction[v]))
+    return Joint(name, type_here, origin=origin, axis=array(axis.tolist()), friction=friction,
+                 limits=limits)  # fmt: skip
+
+
+def _pose(placement: Any) -> Pose:
+    return Pose(exact(np.array(placement.rotation)), array(placement.translation.tolist()))
+
+
+def _body(inertia: Any) -> Inertial:
+    if inertia.mass == 0 and not np.any(inertia.inertia):
+        return Inertial()
+    return Inertial(
+        float(inertia.mass), array(inertia.lever.tolist()), np.array(inertia.inertia, dtype=float)
+    )

@@ -1,0 +1,90 @@
+"""robotics-toolbox's DHRobot in memory to a mechanism."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DescriptionError, wrong
+from ..mechanism import Friction, Inertial, Joint, Limits, Link, Mechanism, Pose, Rotor
+from ..scalar import array, exact, rotation_x, rotation_z
+
+
+def made(robot: Any, where: str) -> Mechanism:
+    """The mechanism of a `roboticstoolbox.DHRobot`, unchecked.
+
+    q is the toolbox's: a link's `offset` is in its frame. A motor's inertia Jm becomes a rotor, its
+    friction B and Tc, which the toolbox counts at the motor, the joint's: G² B and |G| Tc.
+
+    Raises:
+        DescriptionError: a link that is no DH link.
+    """
+    links: list[Link] = []
+    rotors: list[Rotor] = []
+    parent = "base"
+    for k, each in enumerate(robot.links, start=1):
+        if not hasattr(each, "alpha"):
+            raise wrong(DescriptionError, f"{where}: link {k}", type(each).__name__, "a DHLink")
+        name = each.name or f"link{k}"
+        slides = bool(each.isprismatic)
+        theta = 0.0 if not slides else float(each.theta)
+        offset = float(each.offset or 0.0)
+        # standard: Rz(θ) Tz(d) Tx(a) Rx(α); modified: Rx(α) Tx(a) Rz(θ) Tz(d)
+        across = Pose(rotation_x(float(each.alpha)), array([float(each.a), 0.0, 0.0]))
+        height = offset if slides else float(each.d)
+        along = Pose(rotation_z(theta if slides else offset), array([0.0, 0.0, height]))
+        modified = bool(each.mdh)
+        origin = across if modified else Pose()
+        if k == 1:
+            base = np.asarray(robot.base.A, dtype=float)
+            origin = Pose(exact(base[:3, :3]), array(base[:3, 3].tolist())) @ origin
+        G = float(each.G or 0.0)
+        direction = -1.0 if each.isflip else 1.0
+        limits = None
+        if each.qlim is not None:
+            limits = Limits(*map(float, np.ravel(each.qlim)))
+        joint = Joint(
+            f"q{k}",
+            "prismatic" if slides else "revolute",
+            origin=origin,
+            axis=array([0.0, 0.0, direction]),
+            tail=along if modified else along @ across,
+            friction=_friction(each, abs(G) or 1.0),
+            limits=limits,
+        )
+        links.append(Link(name, parent, joint, _body(each)))
+        if G:
+            inertia = float(each.Jm or 0.0)
+            body = Inertial(0.0, np.zeros(3), np.diag([0.0, 0.0, inertia]))
+            rotors.append(Rotor(f"motor{k}", parent, Pose(), ((f"q{k}", G),), body))
+        parent = name
+    gravity = _sign_of_gravity() * np.asarray(robot.gravity, dtype=float)
+    return Mechanism(
+        robot.name or "robot", tuple(links), gravity=array(gravity.tolist()), rotors=tuple(rotors)
+    )
+
+
+def _friction(link: Any, gear: float) -> Friction:
+    """At the joint; the direction is the joint's own."""
+    forwards, backwards = float(link.Tc[0]), -float(link.Tc[1])
+    negative = None if backwards == forwards else gear * backwards
+    return Friction(gear**2 * float(link.B), gear * forwards, coulomb_negative=negative)
+
+
+def _body(link: Any) -> Inertial:
+    return Inertial(
+        float(link.m or 0.0),
+        array([0.0, 0.0, 0.0] if link.r is None else np.ravel(link.r).astype(float).tolist()),
+        np.zeros((3, 3)) if link.I is None else np.array(link.I, dtype=float),
+    )
+
+
+def _sign_of_gravity() -> float:
+    """1 where the toolbox's gravity is what pulls, -1 where it is the acceleration that holds: it
+    changed between releases, so that a mass on a vertical slide is asked."""
+    import roboticstoolbox
+
+    slide = roboticstoolbox.PrismaticDH(m=1.0, r=[0.0, 0.0, 0.0], I=np.zeros((3, 3)))
+    held = roboticstoolbox.DHRobot([slide], gravity=[0.0, 0.0, 1.0]).rne([0.0], [0.0], [0.0])
+    return -float(np.sign(np.ravel(held)[0]))
