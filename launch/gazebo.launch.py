@@ -4,10 +4,19 @@
 
 Gazebo adds no gravity compensation and no damping of its own: all terms are the node's. Needs
 ros_gz_sim, ros_gz_bridge, gz_ros2_control, ros2_controllers and robot_state_publisher.
+
+If feed_forward dies, Gazebo and the controllers go on: the launch publishes zero torques in its
+place, and restarts it. It is silent then until a new command comes.
 """
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, RegisterEventHandler
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchContext, LaunchDescription
+from launch.actions import (
+    DeclareLaunchArgument,
+    IncludeLaunchDescription,
+    OpaqueFunction,
+    RegisterEventHandler,
+)
 from launch.conditions import IfCondition
 from launch.event_handlers import OnProcessExit
 from launch.substitutions import Command, FindExecutable, LaunchConfiguration, PathJoinSubstitution
@@ -15,21 +24,35 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
+from robot_dynamics.ros.launching import check_installed, nodes
+
 
 def generate_launch_description() -> LaunchDescription:
     share = FindPackageShare("robot_dynamics")
-    robot = LaunchConfiguration("robot")
-    controllers = [share, "/controllers/", robot, ".yaml"]
-    xacro = [share, "/urdf/", robot, ".urdf.xacro"]
-    urdf = Command(
+    return LaunchDescription(
         [
-            FindExecutable(name="xacro"),
-            " ",
-            *xacro,
-            " hardware:=gz_ros2_control/GazeboSimSystem controllers:=",
-            *controllers,
+            DeclareLaunchArgument("robot", default_value="six_axis", choices=["polar", "six_axis"]),
+            DeclareLaunchArgument(
+                "gz_args", default_value="-r empty.sdf", description="of Gazebo: world, -s, -v …"
+            ),
+            DeclareLaunchArgument(
+                "params_file",
+                default_value=PathJoinSubstitution([share, "config", "feed_forward.yaml"]),
+                description="parameters of feed_forward",
+            ),
+            DeclareLaunchArgument("rviz", default_value="false", choices=["true", "false"]),
+            OpaqueFunction(function=bring_up),
         ]
     )
+
+
+def bring_up(context: LaunchContext) -> list:
+    share = get_package_share_directory("robot_dynamics")
+    robot = LaunchConfiguration("robot").perform(context)
+    controllers = f"{share}/controllers/{robot}.yaml"
+    xacro = f"{share}/urdf/{robot}.urdf.xacro hardware:=gz_ros2_control/GazeboSimSystem"
+    urdf = Command([FindExecutable(name="xacro"), " ", xacro, f" controllers:={controllers}"])
+    description = ParameterValue(urdf.perform(context), value_type=str)
     use_sim_time = {"use_sim_time": True}
     # in Gazebo's world, once Gazebo is there
     robot_in_world = Node(
@@ -43,61 +66,37 @@ def generate_launch_description() -> LaunchDescription:
         executable="spawner",
         arguments=["joint_state_broadcaster", "effort_controller", "--param-file", controllers],
     )
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument("robot", default_value="six_axis", choices=["polar", "six_axis"]),
-            DeclareLaunchArgument(
-                "gz_args", default_value="-r empty.sdf", description="of Gazebo: world, -s, -v …"
-            ),
-            DeclareLaunchArgument(
-                "params_file",
-                default_value=PathJoinSubstitution([share, "config", "feed_forward.yaml"]),
-                description="parameters of feed_forward",
-            ),
-            DeclareLaunchArgument("rviz", default_value="false", choices=["true", "false"]),
-            IncludeLaunchDescription(
-                PathJoinSubstitution(
-                    [FindPackageShare("ros_gz_sim"), "launch", "gz_sim.launch.py"]
-                ),
-                launch_arguments={"gz_args": LaunchConfiguration("gz_args")}.items(),
-            ),
-            Node(
-                package="ros_gz_bridge",
-                executable="parameter_bridge",
-                arguments=["/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock"],
-            ),
-            Node(
-                package="robot_state_publisher",
-                executable="robot_state_publisher",
-                parameters=[
-                    use_sim_time,
-                    {"robot_description": ParameterValue(urdf, value_type=str)},
-                ],
-            ),
-            robot_in_world,
-            # the controller manager comes with the robot
-            RegisterEventHandler(OnProcessExit(target_action=robot_in_world, on_exit=[spawner])),
-            IncludeLaunchDescription(
-                PathJoinSubstitution([share, "launch", "robot.launch.py"]),
-                launch_arguments={
-                    "description": "",
-                    "rviz": "false",
-                    "controller": "effort_controller",
-                    "use_sim_time": "true",
-                    "params_file": LaunchConfiguration("params_file"),
-                }.items(),
-            ),
-            Node(
-                package="rviz2",
-                executable="rviz2",
-                arguments=[
-                    "--display-config",
-                    PathJoinSubstitution([share, "rviz", "robot.rviz"]),
-                    "--fixed-frame",
-                    "world",
-                ],
-                parameters=[use_sim_time],
-                condition=IfCondition(LaunchConfiguration("rviz")),
-            ),
-        ]
+    check_installed(context, [spawner], packages=["ros_gz_sim", "gz_ros2_control"])
+    return nodes(
+        context,
+        IncludeLaunchDescription(
+            PathJoinSubstitution([FindPackageShare("ros_gz_sim"), "launch", "gz_sim.launch.py"]),
+            launch_arguments={"gz_args": LaunchConfiguration("gz_args")}.items(),
+        ),
+        Node(
+            package="ros_gz_bridge",
+            executable="parameter_bridge",
+            arguments=["/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock"],
+        ),
+        Node(
+            package="robot_state_publisher",
+            executable="robot_state_publisher",
+            parameters=[use_sim_time, {"robot_description": description}],
+        ),
+        robot_in_world,
+        # the controller manager comes with the robot
+        RegisterEventHandler(OnProcessExit(target_action=robot_in_world, on_exit=[spawner])),
+        Node(
+            package="rviz2",
+            executable="rviz2",
+            arguments=["--display-config", f"{share}/rviz/robot.rviz", "--fixed-frame", "world"],
+            parameters=[use_sim_time],
+            condition=IfCondition(LaunchConfiguration("rviz")),
+        ),
+        # feed_forward itself
+        description="",
+        rviz="false",
+        controller="effort_controller",
+        use_sim_time="true",
+        respawn="true",
     )

@@ -4,24 +4,25 @@
 
 The default hardware is ros2_control's own stand-in, which stands still whatever torques it gets: it
 shows that everything is connected. Needs ros2_control, ros2_controllers and robot_state_publisher.
+
+If feed_forward dies, controllers and driver go on: the launch publishes zero torques in its place,
+and restarts it. It is silent then until a new command comes.
 """
 
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchContext, LaunchDescription
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.conditions import IfCondition
 from launch.substitutions import Command, FindExecutable, LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
+from robot_dynamics.ros.launching import nodes
+
 
 def generate_launch_description() -> LaunchDescription:
     share = FindPackageShare("robot_dynamics")
-    robot = LaunchConfiguration("robot")
-    controllers = [share, "/controllers/", robot, ".yaml"]
-    xacro = [share, "/urdf/", robot, ".urdf.xacro"]
-    hardware = LaunchConfiguration("hardware")
-    urdf = Command([FindExecutable(name="xacro"), " ", *xacro, " hardware:=", hardware])
     return LaunchDescription(
         [
             DeclareLaunchArgument("robot", default_value="six_axis", choices=["polar", "six_axis"]),
@@ -36,48 +37,52 @@ def generate_launch_description() -> LaunchDescription:
                 description="parameters of feed_forward: leave out of `terms` what the drive adds",
             ),
             DeclareLaunchArgument("rviz", default_value="false", choices=["true", "false"]),
-            # publishes robot_description, which the three others take
-            Node(
-                package="robot_state_publisher",
-                executable="robot_state_publisher",
-                parameters=[{"robot_description": ParameterValue(urdf, value_type=str)}],
-            ),
-            Node(
-                package="controller_manager",
-                executable="ros2_control_node",
-                parameters=[controllers],
-                remappings=[("~/robot_description", "/robot_description")],
-                output="screen",
-            ),
-            Node(
-                package="controller_manager",
-                executable="spawner",
-                arguments=[
-                    "joint_state_broadcaster",
-                    "effort_controller",
-                    "--param-file",
-                    controllers,
-                ],
-            ),
-            IncludeLaunchDescription(
-                PathJoinSubstitution([share, "launch", "robot.launch.py"]),
-                launch_arguments={
-                    "description": "",
-                    "rviz": "false",
-                    "controller": "effort_controller",
-                    "params_file": LaunchConfiguration("params_file"),
-                }.items(),
-            ),
-            Node(
-                package="rviz2",
-                executable="rviz2",
-                arguments=[
-                    "--display-config",
-                    PathJoinSubstitution([share, "rviz", "robot.rviz"]),
-                    "--fixed-frame",
-                    "world",
-                ],
-                condition=IfCondition(LaunchConfiguration("rviz")),
-            ),
+            OpaqueFunction(function=bring_up),
         ]
+    )
+
+
+def bring_up(context: LaunchContext) -> list:
+    share = get_package_share_directory("robot_dynamics")
+    robot = LaunchConfiguration("robot").perform(context)
+    controllers = f"{share}/controllers/{robot}.yaml"
+    xacro = f"{share}/urdf/{robot}.urdf.xacro hardware:="
+    urdf = Command([FindExecutable(name="xacro"), " ", xacro, LaunchConfiguration("hardware")])
+    description = ParameterValue(urdf.perform(context), value_type=str)
+    return nodes(
+        context,
+        # publishes robot_description, which the three others take
+        Node(
+            package="robot_state_publisher",
+            executable="robot_state_publisher",
+            parameters=[{"robot_description": description}],
+        ),
+        Node(
+            package="controller_manager",
+            executable="ros2_control_node",
+            parameters=[controllers],
+            remappings=[("~/robot_description", "/robot_description")],
+            output="screen",
+        ),
+        Node(
+            package="controller_manager",
+            executable="spawner",
+            arguments=[
+                "joint_state_broadcaster",
+                "effort_controller",
+                "--param-file",
+                controllers,
+            ],
+        ),
+        Node(
+            package="rviz2",
+            executable="rviz2",
+            arguments=["--display-config", f"{share}/rviz/robot.rviz", "--fixed-frame", "world"],
+            condition=IfCondition(LaunchConfiguration("rviz")),
+        ),
+        # feed_forward itself
+        description="",
+        rviz="false",
+        controller="effort_controller",
+        respawn="true",
     )

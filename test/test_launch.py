@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,12 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
+import rclpy
 from node_process import ENVIRONMENT, domain_of_ones_own
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 TEST = Path(__file__).parent
 PATIENCE = 120.0
@@ -41,12 +47,13 @@ needs_simulator = pytest.mark.skipif(
 )
 
 
-def run(*command: str, seconds: float) -> subprocess.CompletedProcess:
+def run(*command: str, seconds: float, **variables: str) -> subprocess.CompletedProcess:
     with domain_of_ones_own() as domain:
         environment = {
             **ENVIRONMENT,
             "PYTHONPATH": os.pathsep.join([str(TEST), ENVIRONMENT["PYTHONPATH"]]),
             "ROS_DOMAIN_ID": str(domain),
+            **variables,
         }
         return subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=seconds, check=False
@@ -88,6 +95,7 @@ def launching(*arguments: str) -> Iterator[tuple[subprocess.Popen, Callable[[str
                 assert time.monotonic() < deadline, f"waited for {word!r}; there was {told}"
                 time.sleep(0.1)
 
+        until.domain = domain
         try:
             yield process, until
         finally:
@@ -113,6 +121,119 @@ def test_a_node_that_is_killed_ends_the_launch_or_is_started_again():
         assert len(set(STARTED.findall(told))) == 2
         launch.send_signal(signal.SIGINT)
         assert launch.wait(PATIENCE) == 0
+
+
+@contextmanager
+def torques_in_motion(domain: int) -> Iterator[list[list[float]]]:
+    """What goes out to the controller of a polar robot that is in motion when this is entered."""
+    context = rclpy.Context()
+    rclpy.init(context=context, domain_id=domain)
+    node = rclpy.create_node("partner", context=context)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    found: list[list[float]] = []
+    node.create_subscription(
+        Float64MultiArray,
+        "/effort_controller/commands",
+        lambda message: found.append(list(message.data)),
+        100,
+    )
+    states = node.create_publisher(JointState, "joint_states", 10)
+    commands = node.create_publisher(JointTrajectory, "/feed_forward/command", 10)
+    names = ["theta1", "d2"]
+    # effort_controller has the node's joints
+    controller = rclpy.create_node("effort_controller", context=context)
+    controller.declare_parameter("joints", names)
+    controller.declare_parameter("interface_name", "effort")
+    executor.add_node(controller)
+    deadline = time.monotonic() + PATIENCE
+    # the launch listens, too: everybody has had some
+    while len(found) < 20 or node.count_subscribers("/effort_controller/commands") < 2:
+        assert time.monotonic() < deadline, "no torques"
+        point = JointTrajectoryPoint(accelerations=[2.0, 1.0])
+        commands.publish(JointTrajectory(joint_names=names, points=[point]))
+        state = JointState(name=names, position=[0.3, 0.7], velocity=[0.2, 0.1])
+        state.header.stamp = node.get_clock().now().to_msg()
+        states.publish(state)
+        executor.spin_once(0.02)
+    stop = threading.Event()
+
+    def spin() -> None:
+        while not stop.is_set():
+            executor.spin_once(0.05)
+
+    thread = threading.Thread(target=spin)
+    thread.start()
+    try:
+        yield found
+    finally:
+        stop.set()
+        thread.join()
+        executor.shutdown()
+        node.destroy_node()
+        controller.destroy_node()
+        rclpy.shutdown(context=context)
+
+
+@needs_launch
+@pytest.mark.parametrize("respawn", ["true", "false"])
+@pytest.mark.parametrize(("number", "zeros"), [(signal.SIGKILL, True), (signal.SIGTERM, False)])
+def test_a_crash_leaves_zeros_on_the_controller_and_an_end_the_torques_at_rest(
+    respawn, number, zeros
+):
+    with launching("polar.launch.py", f"respawn:={respawn}") as (launch, until):
+        told = until("torques for theta1, d2", 1)
+        with torques_in_motion(until.domain) as found:
+            before = len(found)
+            os.kill(int(STARTED.findall(told)[-1]), number)
+            if zeros and respawn == "false":
+                assert launch.wait(PATIENCE) == 1
+            elif zeros:
+                until("torques for theta1, d2", 2)
+            else:
+                until("process has finished cleanly", 1)
+            time.sleep(0.5)
+            after = found[before:]
+        # without gravity the torques at rest are zeros here as well, but one message of them
+        assert after
+        assert after[-1] == [0.0, 0.0]
+        assert (sum(each == [0.0, 0.0] for each in after) > 3) == zeros
+
+
+@needs_launch
+@pytest.mark.parametrize(
+    ("file", "missing"),
+    [
+        ("polar", "robot_state_publisher"),
+        ("ros2_control", "controller_manager"),
+        ("gazebo", "ros_gz_sim"),
+    ],
+)
+def test_nothing_is_started_where_something_is_missing(file, missing, tmp_path):
+    """Only this package, and what launch itself needs, is in the index."""
+    ros2 = shutil.which("ros2")
+    if ros2 is None:
+        pytest.skip("SKIPPED LOUDLY: ros2 is not on the PATH")
+    index = tmp_path / "share" / "ament_index" / "resource_index" / "packages"
+    index.mkdir(parents=True)
+    (index / "robot_dynamics").touch()
+    share = tmp_path / "share" / "robot_dynamics"
+    for folder in ("launch", "config", "urdf", "controllers", "rviz"):
+        shutil.copytree(TEST.parent / folder, share / folder)
+    result = run(
+        ros2,
+        "launch",
+        "robot_dynamics",
+        f"{file}.launch.py",
+        "rviz:=true",
+        seconds=120,
+        AMENT_PREFIX_PATH=str(tmp_path),
+    )
+    told = result.stdout + result.stderr
+    assert result.returncode == 1, told
+    assert f"package '{missing}' not found" in told
+    assert "nothing was started" in told
+    assert "process started" not in told
 
 
 @needs_launch

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import time
+
 import numpy as np
 import pytest
 
@@ -11,6 +14,8 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from node_bench import Bench, point
 from node_process import ROOT, Partner
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
 from robots import CONFIG
 from std_msgs.msg import String
 
@@ -24,6 +29,7 @@ STEPS = {
     "configure": Transition.TRANSITION_CONFIGURE,
     "activate": Transition.TRANSITION_ACTIVATE,
     "deactivate": Transition.TRANSITION_DEACTIVATE,
+    "shutdown": Transition.TRANSITION_ACTIVE_SHUTDOWN,
     "cleanup": Transition.TRANSITION_CLEANUP,
 }
 
@@ -99,6 +105,36 @@ def test_a_manager_takes_it_through_its_states_and_only_an_active_one_has_torque
         assert take(partner, "activate")
         torques(partner)
         assert partner.stop() == 0
+
+
+@pytest.mark.parametrize("end", ["cleanup", "shutdown", "signal"])
+def test_who_waits_for_a_model_is_told_when_it_will_never_be(end):
+    values = {"description": str(ROOT / "urdf/six_axis.urdf"), "max_age": 20.0}
+    with Partner(**values) as partner:
+        clients, futures = [], []
+        for formulation in ("lagrange_euler", "gibbs_appell"):
+            client = partner.node.create_client(SetParameters, "/feed_forward/set_parameters")
+            partner.until(client.service_is_ready, "the service")
+            wanted = Parameter("formulation", value=formulation).to_parameter_msg()
+            futures.append(client.call_async(SetParameters.Request(parameters=[wanted])))
+            clients.append(client)
+        time.sleep(0.3)  # a build begins, and its process alone takes longer to start
+        if end == "signal":
+            partner.process.send_signal(signal.SIGINT)
+        else:
+            if end == "cleanup":
+                assert take(partner, "deactivate")
+            assert take(partner, end)
+        for future in futures:
+            partner.until(future.done, "an answer", ended=end == "signal")
+            (result,) = future.result().results
+            assert not result.successful
+            assert ("the node ends" if end == "signal" else "cleaned up") in result.reason
+        if end == "cleanup":
+            assert take(partner, "configure")
+            assert take(partner, "activate")
+        for client in clients:
+            partner.node.destroy_client(client)
 
 
 def test_a_step_that_fails_says_why_and_may_be_taken_again(tmp_path):

@@ -51,6 +51,20 @@ def test_package_xml_depends_on_what_the_package_needs_at_run_time():
     assert all(name in (ROOT / "README.md").read_text() for name in NO_ROSDEP)
 
 
+def test_package_xml_depends_on_what_the_launch_files_run():
+    files = [*(ROOT / "launch").glob("*.py"), ROOT / "robot_dynamics" / "ros" / "launching.py"]
+    text = "".join(file.read_text() for file in files)
+    run = set(re.findall(r'(?:package=|"package": |FindPackageShare\()"(\w+)"', text))
+    for listed in re.findall(r"packages=\[([^\]]+)\]", text):
+        run |= set(re.findall(r'"(\w+)"', listed))
+    assert {"rviz2", "ros_gz_sim", "gz_ros2_control", "controller_manager"} <= run
+    for file in (ROOT / "controllers").glob("*.yaml"):
+        run |= set(re.findall(r"type: (\w+)/", file.read_text()))
+    package = ElementTree.parse(ROOT / "package.xml").getroot()
+    found = {depend.text for depend in package.findall("exec_depend")}
+    assert run - {"robot_dynamics"} <= found
+
+
 IMPORTED_AS = {"yaml": "pyyaml", "urdf_parser_py": "urdfdom_py"}
 """Modules that are not called like their package"""
 

@@ -60,11 +60,11 @@ def test_any_other_robot_is_launched_by_its_description():
 
 def started(robot: str, **chosen: str) -> list[Node]:
     """The nodes that a launch file starts with these arguments."""
-    from robot_dynamics.ros.launching import _nodes
+    from robot_dynamics.ros.launching import composed
 
     context = LaunchContext()
     context.launch_configurations.update(arguments(robot) | chosen)
-    return _nodes(context)
+    return composed(context)[0]
 
 
 @pytest.mark.parametrize("robot", [*ROBOTS, "six_axis"])

@@ -155,7 +155,7 @@ class FeedForwardNode(Managed):
 
     def cleanup(self) -> None:
         """There is no robot any more."""
-        self._changes.clear()
+        self._changes.clear("the node was cleaned up, or shut down, before the model was built")
         self.controller.release()
 
     def _listen_to_controllers(self, settings: Settings) -> None:

@@ -5,21 +5,31 @@ For launch files only: needs ROS's `launch`.
 
 from __future__ import annotations
 
+import threading
+import time
 import warnings
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from launch import LaunchContext, LaunchDescription
+from launch import Action, LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.events.process import ProcessExited
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
-from launch_ros.substitutions import FindPackageShare
+from launch_ros.ros_adapters import get_ros_node
+from launch_ros.substitutions import ExecutableInPackage, FindPackagePrefix, FindPackageShare
+from std_msgs.msg import Float64MultiArray
 
 from ..description import load
 from ..description.fields import DescriptionWarning
 from ..description.urdf_writer import urdf
+from ..errors import listed
+from .parameter_requests import Asleep
+from .torque_topics import NEWEST, REPETITION
 
 PARAMETERS = PathJoinSubstitution(
     [FindPackageShare("robot_dynamics"), "config", "feed_forward.yaml"]
@@ -29,6 +39,9 @@ RVIZ = PathJoinSubstitution([FindPackageShare("robot_dynamics"), "rviz", "robot.
 
 RESPAWN_DELAY = 1.0
 """s"""
+
+RELEASE = 0.5
+"""s for which zeros are published in a dead node's place"""
 
 
 def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescription:
@@ -84,7 +97,7 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
         argument(
             "respawn",
             "false",
-            "start a node that failed again, instead of ending the launch",
+            "restart a node that failed, instead of ending the launch",
             **yes_or_no,
         ),
     ]
@@ -97,13 +110,33 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
                 **maybe,
             )
         )
-    return LaunchDescription([*arguments, OpaqueFunction(function=_nodes)])
+    return LaunchDescription([*arguments, OpaqueFunction(function=nodes)])
 
 
-def _nodes(context: LaunchContext) -> list[Node]:
-    """The nodes, once the arguments have their values."""
+def nodes(context: LaunchContext, *others: Action, **chosen_here: str) -> list[Action]:
+    """The nodes, once the arguments have their values, and what else is to be started with them.
+
+    Args:
+        others: started after the nodes.
+        chosen_here: arguments of `launch_description` in place of those of the command line.
+
+    Raises:
+        RuntimeError: something is missing. Nothing has been started then.
+    """
+    ours, release = composed(context, chosen_here)
+    check_installed(context, [*ours, *others])
+    release.watch(context)
+    return [*ours, *others]
+
+
+def composed(
+    context: LaunchContext, chosen_here: Mapping[str, str] = MappingProxyType({})
+) -> tuple[list[Node], Release]:
+    """The nodes, and what becomes of their torques; see `nodes`."""
 
     def value(name: str) -> str:
+        if name in chosen_here:
+            return chosen_here[name]
         return str(LaunchConfiguration(name, default="").perform(context))
 
     def is_true(name: str) -> bool:
@@ -124,7 +157,8 @@ def _nodes(context: LaunchContext) -> list[Node]:
     remapped = [("~/commands", efforts)]
     if value("base_imu"):
         remapped.append(("~/base_imu", value("base_imu")))
-    level = value("log_level")
+    level = value("log_level") or "info"
+    release = Release("/".join(filter(None, ["", value("namespace"), efforts])))
     common = {"namespace": value("namespace"), "output": "screen"}
     ours = {
         **common,
@@ -132,8 +166,8 @@ def _nodes(context: LaunchContext) -> list[Node]:
         "ros_arguments": [] if level == "info" else ["--log-level", level],
         "respawn": is_true("respawn"),
         "respawn_delay": RESPAWN_DELAY,
-        "on_exit": None if is_true("respawn") else _ended,
     }
+    last = release.after_a_crash if is_true("respawn") else release.then_end
     from_file = [value("params_file")] if value("params_file") else []
     for file in from_file:
         # launch warns, and starts the nodes with their defaults: gravity might come twice
@@ -145,6 +179,7 @@ def _nodes(context: LaunchContext) -> list[Node]:
             name="feed_forward",
             parameters=[*from_file, use_sim_time, chosen],
             remappings=remapped,
+            on_exit=last,
             **ours,
         )
     ]
@@ -160,12 +195,83 @@ def _nodes(context: LaunchContext) -> list[Node]:
                     ("~/commands", efforts),
                     ("~/joint_trajectory", "feed_forward/command"),
                 ],
+                on_exit=None if is_true("respawn") else _ended,
                 **ours,
             )
         )
     if is_true("rviz"):
         started += _seen(value("description"), use_sim_time, common)
-    return started
+    return started, release
+
+
+def check_installed(
+    context: LaunchContext, actions: Iterable[Action], packages: Iterable[str] = ()
+) -> None:
+    """Is everything there that these actions, or launch files of these packages, run?
+
+    What a launch has started stays when it ends by an error, so this comes before the first start.
+
+    Raises:
+        RuntimeError: something is missing.
+    """
+    needed: list[FindPackagePrefix] = [FindPackagePrefix(name) for name in packages]
+    for each in actions:
+        if isinstance(each, Node) and (each.condition is None or each.condition.evaluate(context)):
+            needed.append(ExecutableInPackage(each.node_executable, each.node_package))
+    missing = []
+    for one in needed:
+        try:
+            one.perform(context)
+        except (LookupError, SubstitutionFailure) as error:  # no such package, or not in it
+            missing.append(str(error.args[0]).partition(", searching")[0])
+    if missing:
+        raise RuntimeError(f"{listed(dict.fromkeys(missing))}; install it: nothing was started")
+
+
+class Release:
+    """Takes the torques away that a dead node has left on the controller: zeros in its place.
+
+    ros2_control's effort controllers keep the last torques for good. A node that ends, or fails,
+    leaves those at rest behind; one that is killed or crashes leaves those of its motion.
+
+    Args:
+        topic: where the torques go.
+    """
+
+    def __init__(self, topic: str):
+        self._topic = topic
+        self._publisher: Any = None
+        self._newest: Any = None
+
+    def watch(self, context: LaunchContext) -> None:
+        """From now on it is known whether torques went out, and how many."""
+        node = get_ros_node(context)
+        self._publisher = node.create_publisher(Float64MultiArray, self._topic, NEWEST)
+        # the middleware keeps the newest message; nobody takes it before it is needed
+        self._newest = node.create_subscription(
+            Float64MultiArray, self._topic, print, NEWEST, callback_group=Asleep()
+        )
+
+    def after_a_crash(self, event: ProcessExited, _context: LaunchContext) -> None:
+        """Of a node that is started again."""
+        if event.returncode < 0:
+            threading.Thread(target=self._publish_zeros, daemon=True).start()
+
+    def then_end(self, event: ProcessExited, context: LaunchContext) -> None:
+        """Of a node whose failure ends the launch."""
+        if event.returncode < 0:
+            self._publish_zeros()
+        _ended(event, context)
+
+    def _publish_zeros(self) -> None:
+        with self._newest.handle:
+            taken = self._newest.handle.take_message(Float64MultiArray, False)
+        if taken is None:
+            return
+        end = time.monotonic() + RELEASE
+        while time.monotonic() < end:
+            self._publisher.publish(Float64MultiArray(data=[0.0] * len(taken[0].data)))
+            time.sleep(REPETITION)
 
 
 def _seen(description: str, use_sim_time: dict[str, bool], common: dict[str, Any]) -> list[Node]:

@@ -88,7 +88,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
 
     def on_shutdown(self, _state: LifecycleState) -> Any:
         """Of the state machine, from any state."""
-        return self._step(self._end if self.is_active else self.cleanup)
+        return self._step(self._leave)
 
     def on_error(self, _state: LifecycleState) -> Any:
         """Of the state machine: back to the beginning."""
@@ -110,6 +110,11 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         )
         response.success = False
         return response
+
+    def _leave(self) -> None:
+        if self.is_active:
+            self._end()
+        self.cleanup()
 
     def _end(self) -> None:
         try:

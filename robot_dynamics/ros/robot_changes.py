@@ -3,7 +3,7 @@ that wrenches begin to act on. Each is built beside the control loop, and taken 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from geometry_msgs.msg import InertiaStamped
@@ -16,7 +16,7 @@ from std_msgs.msg import String
 from ..errors import InputError, RobotDynamicsError, listed, shown
 from .declared_parameters import typed, values
 from .feed_forward import payload
-from .feed_forward.builder import Builder, Outcome
+from .feed_forward.builder import Builder, Change, Outcome
 from .feed_forward.controller import FeedForward
 from .feed_forward.model import Model
 from .feed_forward.parameters import AT_ONCE, BY_NAME
@@ -150,13 +150,22 @@ class RobotChanges:
         """Did the newest description make no robot?"""
         return self._builder.refused_description
 
-    def clear(self) -> None:
-        """Forget all changes that are not in force yet."""
-        self._builder.clear()
+    def clear(self, reason: str) -> None:
+        """Forget all changes that are not in force yet, and tell who asked for them why."""
+        self._dropped(self._builder.clear(), reason)
 
     def close(self) -> None:
-        """End a running build."""
-        self._builder.close()
+        """The node ends: no change will be in force any more."""
+        self._dropped(self._builder.close(), "the node ends")
+        for _, answer in self._requests.taken():
+            answer(refused("the node ends"))
+
+    @staticmethod
+    def _dropped(changes: Iterable[Change], reason: str) -> None:
+        for change in changes:
+            if change.kind == "parameters":
+                _, answer = change.sender
+                answer(refused(f"not set: {reason}"))
 
     def _on_outcome(self, outcome: Outcome) -> None:
         """A change was built, or could not be."""

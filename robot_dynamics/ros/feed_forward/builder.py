@@ -212,18 +212,21 @@ class Builder:
         if self._work is not None:
             self._work.join(patience)
 
-    def clear(self) -> None:
-        """Forget all descriptions and changes that are not in force yet."""
-        self.close()
+    def clear(self) -> list[Change]:
+        """Forget all descriptions and changes that are not in force yet; these are returned."""
         self._newest, self._refused = "", False
+        return self.close()
 
-    def close(self) -> None:
-        """Stop what is being built, and wait until it has stopped."""
+    def close(self) -> list[Change]:
+        """Stop what is being built, and wait until it has stopped; what will never be in force."""
+        dropped = [] if self._work is None else [self._work.change]
+        dropped += self._waiting
         self._waiting.clear()
         if self._work is not None:
             self._work.cancel()
             self.wait(CLOSING)
             self._work = None
+        return dropped
 
     def _begin(self, change: Change, current: Model | None) -> Outcome | None:
         """Start to build; or the outcome, where there is nothing to build."""

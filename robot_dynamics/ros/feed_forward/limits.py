@@ -135,6 +135,6 @@ def unlimited(model: Model) -> str:
         reach = dict(zip(model.outputs, model.reach(model.home, largest), strict=True))
         bound = (
             f"their torques are bounded by max_acceleration = {largest:g} alone, at home to "
-            f"{listed(f'{reach[name]:.3g}' for name in names)} N·m (or N)"
+            f"{listed(f'{reach[name]:.4g}' for name in names)} N·m (or N)"
         )
     return f"no effort limit is known for {listed(names)}: {bound}; set effort_limits"
