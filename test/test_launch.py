@@ -147,8 +147,10 @@ def torques_in_motion(domain: int) -> Iterator[list[list[float]]]:
     controller.declare_parameter("interface_name", "effort")
     executor.add_node(controller)
     deadline = time.monotonic() + PATIENCE
-    # the launch listens, too: everybody has had some
-    while len(found) < 20 or node.count_subscribers("/effort_controller/commands") < 2:
+    # the launch listens, too: that it has had some takes a moment from when it is seen
+    count = 0
+    while count < 50:
+        count += bool(found) and node.count_subscribers("/effort_controller/commands") >= 2
         assert time.monotonic() < deadline, "no torques"
         point = JointTrajectoryPoint(accelerations=[2.0, 1.0])
         commands.publish(JointTrajectory(joint_names=names, points=[point]))
@@ -192,10 +194,13 @@ def test_a_crash_leaves_zeros_on_the_controller_and_an_end_the_torques_at_rest(
                 until("torques for theta1, d2", 2)
             else:
                 until("process has finished cleanly", 1)
+            deadline = time.monotonic() + 10.0
+            while len(found) == before and time.monotonic() < deadline:
+                time.sleep(0.1)
             time.sleep(0.5)
             after = found[before:]
         # without gravity the torques at rest are zeros here as well, but one message of them
-        assert after
+        assert after, until("", 0)
         assert after[-1] == [0.0, 0.0]
         assert (sum(each == [0.0, 0.0] for each in after) > 3) == zeros
 

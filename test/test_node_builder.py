@@ -137,6 +137,17 @@ def body(link: str, mass: float) -> InertiaStamped:
     return message
 
 
+def test_a_mass_of_zero_takes_the_payload_away_whatever_else_the_message_has():
+    message = body("link0", 0.0)
+    message.inertia.ixx = 3.0
+    link, found = payloads.read(message)
+    assert link == "link0"
+    assert found.is_nothing
+    message.inertia.iyy = float("nan")
+    with pytest.raises(RefusedError, match="NaN"):
+        payloads.read(message)
+
+
 def torques_of(model: Model) -> np.ndarray:
     n, k = len(model.joints), len(model.read)
     return model(np.linspace(0.3, 0.7, k), np.linspace(-0.2, 0.4, k), np.linspace(1.0, 2.0, n))

@@ -128,6 +128,16 @@ def test_torques_change_no_faster_than_their_limit_and_arrive():
     np.testing.assert_allclose(found, np.minimum(10.0 * np.arange(0.0, 2.0, 0.1), AT_90))
 
 
+@pytest.mark.parametrize("silence", [0.2, 3.0, 1e4])
+def test_a_silence_is_no_time_in_which_torques_may_change(silence):
+    bench = Bench(slew_limits=[10.0], max_age=0.0, command_timeout=0.0)
+    bench.accelerate(0.0, 0.0)
+    bench.state(0.0, math.pi / 2)
+    close(bench.state(0.1, math.pi / 2), 1.0)
+    close(bench.state(0.1 + silence, math.pi / 2), 2.0)
+    close(bench.state(0.15 + silence, math.pi / 2), 2.5)
+
+
 @pytest.mark.parametrize("values", [{"slew_limits": [10.0]}, {"ramp_time": 2.0}])
 def test_what_is_set_while_torques_go_out_begins_from_these(values):
     bench = Bench()
@@ -167,7 +177,7 @@ def test_a_clock_that_is_set_back_neither_holds_a_ramp_nor_makes_a_jump():
     bench.accelerate(100.0, 0.0)
     bench.state(100.0, math.pi / 2)
     bench.controller.clock_jumped_back(at(0.0))
-    for now, expected in ((0.0, None), (0.1, None), (2.0, AT_90)):
+    for now, expected in (*((0.1 * k, None) for k in range(20)), (2.0, AT_90)):
         bench.accelerate(now, 0.0)
         found = bench.state(now, math.pi / 2)
         if expected is not None:

@@ -13,7 +13,7 @@ pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from node_bench import Bench, point
-from node_process import ROOT, Partner
+from node_process import ENVIRONMENT, ROOT, Partner
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from robots import CONFIG
@@ -135,6 +135,36 @@ def test_who_waits_for_a_model_is_told_when_it_will_never_be(end):
             assert take(partner, "activate")
         for client in clients:
             partner.node.destroy_client(client)
+
+
+def test_after_shutdown_the_diagnostics_say_that_there_will_be_no_torques():
+    with Partner(description=POLAR, max_age=20.0) as partner:
+        assert take(partner, "shutdown")
+        partner.until(lambda: partner.counts().get("state") == "finalized", "diagnostics")
+        status = partner.diagnostics[-1].status[0]
+        assert status.level == b"\x01"
+        assert "restart the node" in status.message
+
+
+def test_questions_are_answered_while_the_equations_are_compiled(tmp_path, monkeypatch):
+    # nothing is in the cache
+    monkeypatch.setitem(ENVIRONMENT, "ROBOT_DYNAMICS_CACHE", str(tmp_path))
+    values = {"description": str(ROOT / "urdf/six_axis.urdf"), "formulation": "lagrange_euler"}
+    partner = Partner(autostart=False, **values)
+    partner._meet = lambda: None
+    with partner:
+        change = partner.node.create_client(ChangeState, "/feed_forward/change_state")
+        partner.until(change.service_is_ready, "the node")
+        configure = Transition(id=STEPS["configure"])
+        done = change.call_async(ChangeState.Request(transition=configure))
+        partner.until(lambda: state(partner) == "configuring", "the step")
+        name = partner.get_parameter("formulation").string_value
+        assert not done.done(), "the machine is too fast for this test"
+        assert name == "lagrange_euler"
+        partner.until(done.done, "the equations")
+        assert done.result().success
+        assert state(partner) == "inactive"
+        partner.node.destroy_client(change)
 
 
 def test_a_step_that_fails_says_why_and_may_be_taken_again(tmp_path):

@@ -50,6 +50,9 @@ def test_every_default_is_allowed():
         ("effort_limits", [-1.0]),
         ("effort_limits", [math.nan]),
         ("effort_limits", 5.0),
+        ("p_gains", [math.inf]),
+        ("d_gains", [1.0, math.inf]),
+        ("velocity_limits", [0.0]),
     ],
 )
 def test_a_value_outside_the_table_is_refused_by_name(name, value):

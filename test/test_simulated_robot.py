@@ -122,7 +122,9 @@ def test_on_the_topic_it_finds_its_robot_and_on_the_clock_of_another_its_time():
     with Simulated(use_sim_time=True, bandwidth=10.0) as robot:
         robot.until(lambda: "waits for the robot" in robot.log, "that it waits")
         robot.description.publish(String(data="<robot"))
-        robot.until(lambda: "robot_description:" in robot.log, "that it refuses half a robot")
+        robot.until(
+            lambda: "robot_description dropped:" in robot.log, "that it refuses half a robot"
+        )
         robot.description.publish(String(data=(ROOT / "urdf" / "six_axis.urdf").read_text()))
         robot.until(lambda: "takes torques for" in robot.log, "the robot")
         assert not robot.states, "there is no /clock yet"
@@ -175,3 +177,21 @@ def test_one_point_with_a_time_is_reached_then_and_not_at_once():
         # 20 rad/s, it would be 20/e away = 7.4 away
         assert max(abs(state.velocity[0]) for state in robot.states) < 2.2 * away / seconds
         assert robot.stop() == 0
+
+
+def test_a_hundred_wrong_trajectories_make_a_few_lines():
+    with Simulated(description=POLAR) as talk:
+        talk.until(lambda: talk.trajectory.get_subscription_count(), "the robot")
+        for k in range(100):
+            point = JointTrajectoryPoint(positions=[0.1 * k])
+            talk.trajectory.publish(JointTrajectory(joint_names=["theta1"], points=[point]))
+            talk.spin(0.01)
+        names, point = ["theta1", "d2"], JointTrajectoryPoint(positions=[0.1])
+        talk.until(
+            lambda: "has 1 positions for 2 joints" in talk.log,
+            "the last of them",
+            meanwhile=lambda: talk.trajectory.publish(
+                JointTrajectory(joint_names=names, points=[point])
+            ),
+        )
+        assert 1 <= talk.log.count("joint_trajectory dropped") <= 10

@@ -54,6 +54,13 @@ class Drowsy(CallbackGroup):  # type: ignore[misc]
                 self._awake.pop(entity, None)
                 self._hear(entity)
 
+    def answer(self, besides: Any) -> None:
+        """Answer what was asked of all services but one, while the executor waits."""
+        for reference in tuple(self.entities):
+            entity = reference()
+            if hasattr(entity, "srv_type") and entity is not besides:
+                self._answer(entity)
+
     def _hear(self, entity: Any) -> None:
         if hasattr(entity, "srv_type"):
             self._answer(entity)

@@ -133,8 +133,12 @@ class FeedForwardNode(Managed):
         """Take the robot of the parameter, or wait for one on the topic."""
         settings = self.controller.settings
         if settings.description:
-            # nothing goes out that this could hold
-            self._adopt(Model(Wish(load(settings.description), settings)))
+            self._adopt(
+                self.answering(
+                    lambda: Model(Wish(load(settings.description), settings)),
+                    "compiling the robot's equations; parameters and transitions wait for them",
+                )
+            )
         elif self._changes.heard:
             self._changes.describe_as_heard()
         else:

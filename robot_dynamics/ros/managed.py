@@ -8,7 +8,11 @@ Its services are drowsy: they cost nothing while nobody asks.
 
 from __future__ import annotations
 
+import math
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any
 
@@ -17,6 +21,12 @@ from rclpy.node import Node
 
 from ..errors import RobotDynamicsError, one_line, shown
 from .drowsy import Drowsy
+
+LONG = 1.0
+"""s that a step may take without a word"""
+
+ANSWERED = 0.05
+"""s between two looks at the services meanwhile"""
 
 
 class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
@@ -133,6 +143,37 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
             self._tell(error, f"{type(error).__name__}: {error}")
             raise
         return TransitionCallbackReturn.SUCCESS
+
+    def answering(self, work: Callable[[], Any], remark: str) -> Any:
+        """What takes long, in a thread, while questions are answered here: of transitions that are
+        asked for one follows the other.
+
+        Args:
+            work: gives the result.
+            remark: for the log, where it takes longer than `LONG`.
+
+        Returns:
+            its result.
+
+        Raises:
+            BaseException: what it has raised.
+        """
+        done: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(work())
+            except BaseException as error:  # noqa: BLE001  raised by who waits
+                done.set_exception(error)
+
+        threading.Thread(target=run, name="configure", daemon=True).start()
+        end = time.monotonic() + LONG
+        while not wait([done], timeout=ANSWERED).done:
+            self.drowsy.answer(besides=self._service_change_state)
+            if time.monotonic() > end:
+                end = math.inf
+                self.get_logger().info(remark)
+        return done.result()
 
     def _tell(self, error: Exception, words: str) -> None:
         self._fault = error

@@ -41,13 +41,15 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from ..description import load, load_urdf_text
 from ..dynamics import InverseDynamics
-from ..errors import InputError, RobotDynamicsError, choices, one_line, wrong
+from ..errors import InputError, RobotDynamicsError, choices, one_line, shown, wrong
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from ..simulation.tracking import Sample, TrackedRobot, pd_gains
+from .diagnostics_topic import LINE
 from .feed_forward.motion import Desired, Motion, Setpoint, no_accelerations
 from .feed_forward.motion import read as read_motion
 from .feed_forward.parameters import Parameter
+from .feed_forward.refusal import RefusedError, Tally
 from .feed_forward.stamps import SECOND, nanoseconds
 from .pace import Pace
 from .simulated_robot_parameters import PARAMETERS
@@ -68,6 +70,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__("simulated_robot")
         values = self._values = {each.name: self._declare(each) for each in PARAMETERS}
+        self._tally = Tally(lambda text: self.get_logger().warning(one_line(text, LINE)))
         self._robot: TrackedRobot
         self._stands = False
         self._period = round(SECOND / values["update_rate"])
@@ -108,7 +111,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         try:
             self._stand(load_urdf_text(message.data))
         except RobotDynamicsError as error:
-            self.get_logger().error(f"robot_description: {one_line(error)}; not used")
+            self._tally.refuse("robot_description", error)
 
     def _stand(self, mechanism: Mechanism) -> None:
         """The robot stands at its start."""
@@ -211,11 +214,9 @@ class SimulatedRobot(Node):  # type: ignore[misc]
     def _take(self, values: Sequence[float], topic: str) -> bool:
         efforts = np.array(values, dtype=float)
         if efforts.shape != self._efforts.shape or not np.all(np.isfinite(efforts)):
-            self.get_logger().warning(
-                f"{topic}: found {list(values)}, expected {len(self._efforts)} finite "
-                "numbers; not used",
-                throttle_duration_sec=5.0,
-            )
+            expected = f"{len(self._efforts)} finite numbers"
+            fault = RefusedError("wrong", f"found {shown(list(values))}, expected {expected}")
+            self._tally.refuse(topic, fault)
             return False
         self._efforts = efforts
         return True
@@ -231,7 +232,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
                 missing=no_accelerations(self._robot.joints),
             ).begun(self._now, *self._state())
         except RobotDynamicsError as error:
-            self.get_logger().warning(f"~/joint_trajectory: {error}; not used")
+            self._tally.refuse("~/joint_trajectory", error)
             return
         self._desired = motion
         if self._braked:

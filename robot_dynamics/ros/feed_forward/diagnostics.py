@@ -117,6 +117,8 @@ class Diagnosis:
             values["wrenches on"] = ", ".join(sorted(controller.wrenches.on))
         values |= readings(controller, now)
         level, message = OK, f"{state}: no torques until it is activated"
+        if state == "finalized":
+            level, message = WARN, "shut down: no torques any more; restart the node"
         if state == "active":
             level, message = self._verdict(controller, rates, new, now)
             if blocked:

@@ -7,12 +7,16 @@ import numpy as np
 from ...scalar import Floats
 from .stamps import SECOND
 
+LONGEST = 0.1
+"""s of slew that may pass between two torques, whatever the silence between them"""
+
 
 class Onset:
     """Between the torques that the robot needs and those that go out (m,).
 
     After an interruption, and at the beginning, they go over from the last ones (zero, at the
-    beginning) in `ramp_time`; and at all times they change by no more than `slew_limits`.
+    beginning) in `ramp_time`; and at all times they change by no more than `slew_limits`, after a
+    silence by no more than in `LONGEST`.
     """
 
     def __init__(self) -> None:
@@ -44,7 +48,8 @@ class Onset:
             torques = start + share * (torques - start)
         if slew is not None:
             last = np.zeros_like(torques) if self._last is None else self._last
-            step = slew * (max(now - self._time, 0) / SECOND if self._time else 0.0)
+            passed = max(now - self._time, 0) / SECOND if self._time else 0.0
+            step = slew * min(passed, LONGEST)
             torques = np.clip(torques, last - step, last + step)
         self._last, self._time = torques, now
         return torques

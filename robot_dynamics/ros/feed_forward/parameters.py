@@ -419,6 +419,7 @@ PARAMETERS = (
         "torques per position error, in the order of the joints, for robots without a loop of "
         "their own; not set: none",
         minimum=0.0,
+        maximum=1e12,
     ),
     Parameter(
         "d_gains",
@@ -427,6 +428,7 @@ PARAMETERS = (
         "N·m·s/rad or N·s/m",
         "torques per rate error, likewise; not set: none",
         minimum=0.0,
+        maximum=1e12,
     ),
     Parameter(
         "residual",

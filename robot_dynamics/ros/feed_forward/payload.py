@@ -17,7 +17,8 @@ def read(message: Any) -> tuple[str, Inertial]:
     """The link's name (frame_id) and the body that it carries.
 
     Mass in kg, centre of mass in m in the link's frame, inertia in kg·m² about the centre of
-    mass in the link's axes, as in a URDF. A mass of zero takes the payload away.
+    mass in the link's axes, as in a URDF. A mass of zero takes the payload away, whatever else the
+    message has.
 
     Raises:
         RefusedError: a body that cannot be.
@@ -34,11 +35,11 @@ def read(message: Any) -> tuple[str, Inertial]:
             "impossible body",
             f"{where}: found {largest:g} in it, expected at most {LARGEST:g}, as in a description",
         )
+    if mass == 0:
+        return link, Inertial()
     payload = Inertial(mass, center, tensor)
     if mass < 0:
         raise RefusedError("impossible body", f"{where}: mass: found {mass:g}, expected 0 or more")
-    if mass == 0 and tensor.any():
-        raise RefusedError("impossible body", f"{where}: inertia without mass")
     for complaint in inertia(payload, where):
         raise RefusedError("impossible body", str(complaint))
     return link, payload
