@@ -13,6 +13,7 @@ from ...errors import ClosureError, ClosureWarning, callers_level, said_of
 from ...scalar import Floats
 from ..geometry.functions import Mask
 from ..geometry.kinematic_state import KinematicState
+from ..geometry.position import beyond, march
 from ..geometry.solver import ClosureSolver
 from .kernels import ModelKernels
 
@@ -273,24 +274,25 @@ class Continuation:
         if self._k > self._a:
             # readings need not agree: the motors' way is gone first
             return memory, False
-        longest = step = min(1.0, SHORT_STRIDE / max(length, SHORT_STRIDE))
-        least, reached = longest * SHORTEST_STRIDE / SHORT_STRIDE, 0.0
-        for _ in range(MOST_STRIDES):
-            ahead = 1.0 if step >= 1.0 - reached else reached + step
-            out = self.kernels.at_once(start + way * ahead, self._rest, self._rest, memory)
+        longest = min(1.0, SHORT_STRIDE / max(length, SHORT_STRIDE))
+        here = memory
+
+        def advance(reached: float, step: float) -> tuple[bool, float]:
+            nonlocal here
+            ahead = start + way * beyond(reached, step)
+            out = self.kernels.at_once(ahead, self._rest, self._rest, here)
             if out is None or not out[self._motors] <= 1.0:
-                step /= 2
-                if step < least:
-                    break
-                continue
-            memory, reached = out, ahead
-            if reached >= 1.0:
-                # the same place, by the reading as it came
-                memory = np.array(memory)
-                self._configuration(memory)[: self._k] = q
-                return memory, True
-            step = min(2 * step, longest)
-        return memory, False
+                return False, step
+            here = out
+            return True, step
+
+        reached, _ = march(advance, longest, longest * SHORTEST_STRIDE / SHORT_STRIDE, MOST_STRIDES)
+        if reached < 1.0:
+            return here, False
+        # the same place, by the reading as it came
+        here = np.array(here)
+        self._configuration(here)[: self._k] = q
+        return here, True
 
     def _memory_at(self, q_r: Floats, origin: Origin) -> Floats:
         return self._remembered(self._solver.state(q_r), origin.mode)

@@ -8,7 +8,7 @@
 | mobility.py        | degrees of freedom, redundant rows, home                                 |
 | closing.py         | loops closed from a rough pose                                           |
 | loose.py           | motions that the motors neither hold nor feel                            |
-| mendable.py        | what is wrong with a description and can only mean one thing             |
+| mend.py            | what is wrong with a description and can only mean one thing             |
 | prepared.py        | a mechanism with that mended, and its solver                             |
 | position.py        | Newton's method along a path                                             |
 | solver.py          | forward and inverse position                                             |

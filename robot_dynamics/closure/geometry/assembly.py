@@ -57,10 +57,10 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
         DescriptionError, ClosureError: home can't be closed, or the motors don't hold it.
     """
     given = mechanism.home
-    mechanism, solver, complaints = mended(with_whole_home(mechanism))
+    mechanism, solver, mends = mended(with_whole_home(mechanism))
     rest: dict[str, float] = {}
-    for complaint in complaints:
-        rest |= complaint.home
+    for mend in mends:
+        rest |= mend.home
     geometry, n = solver.geometry, len(solver.geometry.names)
     home = solver.mobility.home
     closing = Closing.of(geometry, solver.mobility.row_scale, solver.mobility.column_scale)

@@ -15,7 +15,7 @@ from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
 from .kinematics import TreeMotion
 from .loop_geometry import LoopGeometry
-from .mendable import Mendable
+from .mend import Mend
 
 OFF_AXIS = 1e-3
 """How far the centre of mass of what spins may lie off the axis, in shares of the size"""
@@ -57,7 +57,7 @@ class Spin:
         return f"{listed(map(repr, self.links))}" if self.links else "a link without mass"
 
 
-def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mendable:
+def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mend:
     """Loose motions that do no work, to be taken out."""
     if len(spins) <= FEW:
         said = "; ".join(
@@ -72,7 +72,7 @@ def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mend
             f"{_named(spins)} spin freely about themselves, which does no work: a joint of each "
             f"is held{off}"
         )
-    return Mendable(
+    return Mend(
         f"loops: {said}; to say so yourself write {_locks(spins)}, or make the ball joint "
         "at one end universal",
         home=dict(zip(geometry.names, map(float, home), strict=True)),

@@ -16,7 +16,7 @@ from .functions import Mask
 from .linear import pivots
 from .loop_geometry import LoopGeometry
 from .loose import Spin, loose_motions, loose_spins, spins, told
-from .mendable import Mendable
+from .mend import Mend
 from .near import Near
 
 RANK_TOLERANCE = 1e-4
@@ -80,12 +80,13 @@ def explore(
     geometry: LoopGeometry,
     residual: Callable[[Floats], Floats],
     jacobian: Callable[[Floats], Floats],
-) -> Mobility:
+) -> Mobility | Mend:
     """Find degrees of freedom and redundant rows; bring home onto the closure.
 
+    A `Mend` where home is far from closed, but a closed one is found; where joints are loose that
+    do no work; and where there are more motors than degrees of freedom.
+
     Raises:
-        Mendable: home is far from closed, but a closed one is found; joints are loose, which do no
-            work.
         DescriptionError: home leaves joints out or can't be closed; the actuated joints are too
             few, too many, or don't hold the mechanism.
         ClosureError: home is a singular configuration.
@@ -106,7 +107,7 @@ def explore(
     if far is not None:
         closing = Closing.of(geometry, row_scale, column_scale)
         meant = Near(geometry, column_scale, size_of(rows, row_scale))
-        raise _searched(geometry, closing, start, motors, far, meant)
+        return _searched(geometry, closing, start, motors, far, meant)
     # the motors stay where home puts them; where that can't close, all joints give way
     home = _closed(start, error, scaled, column_scale, ~motors)
     if home is None:
@@ -136,9 +137,9 @@ def explore(
         motions = loose_motions(alike, passive_ranks[0])
         harmless, loose = spins(geometry, home, motions, column_scale, size)
         if harmless:
-            raise loose_spins(geometry, harmless, home)
+            return loose_spins(geometry, harmless, home)
     if geometry.mechanism.actuated and geometry.actuated > n - rank and not loose:
-        raise _shared(geometry, home, [scaled(q) for q in places], rank, column_scale)
+        return _shared(geometry, home, [scaled(q) for q in places], rank, column_scale)
     _check_actuation(geometry, n - rank, told(loose, size))
     kept = _independent(passive, n - geometry.actuated)
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
@@ -261,7 +262,7 @@ def _searched(
     motors: Mask,
     far: DescriptionError,
     meant: Near,
-) -> Mendable:
+) -> Mend:
     """A rough home, and a closed one that was found from there.
 
     Raises:
@@ -285,7 +286,7 @@ def _searched(
     moves = ", ".join(
         f"{geometry.names[i]} from {start[i]:.4g} to {found[0][i]:.4g}" for i in moved
     )
-    return Mendable(
+    return Mend(
         f"{far}; it is closed by a search that moves {moves or 'little'}{whom}; write the closed "
         "one into the description (`robot_dynamics close` does)",
         home=dict(zip(geometry.names, map(float, found[0]), strict=True)),
@@ -319,7 +320,7 @@ def _amount(row: Row, value: float) -> str:
 
 def _shared(
     geometry: LoopGeometry, home: Floats, jacobians: list[Floats], rank: int, column_scale: Floats
-) -> Mendable:
+) -> Mend:
     """More motors than degrees of freedom: they share the work.
 
     Raises:
@@ -341,7 +342,7 @@ def _shared(
         )
     driving = tuple(motors[i] for i in _independent(parts, freedom))
     shares, weights = _counting_alike(geometry.mechanism, motors, column_scale)
-    return Mendable(
+    return Mend(
         f"actuated: {len(motors)} motors on {_degrees(freedom)}: q is that of "
         f"{', '.join(driving)}; {', '.join(motors)} share the work by torques of least norm, "
         f"weighted {weights}",

@@ -15,6 +15,7 @@ Where one of them fails, the step is halved.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -103,23 +104,57 @@ def newton(path: Path, stride: Stride, share: float) -> Floats | None:
     return None
 
 
+def march(
+    advance: Callable[[float, float], tuple[bool, float]],
+    longest: float = 1.0,
+    least: float = SMALLEST_STEP,
+    most: int = MAX_STEPS,
+) -> tuple[float, bool]:
+    """Go along a way in steps that are halved where they are refused, and then grow again.
+
+    Args:
+        advance: from the share that was reached and a step: (was it taken, how long it was).
+        longest, least: shares of the way; a step below `least` gives up.
+        most: tried steps.
+
+    Returns:
+        (the share that was reached: 1 at the end of the way; were steps left).
+    """
+    reached, step = 0.0, longest
+    for _ in range(most):
+        taken, length = advance(reached, min(step, 1.0 - reached))
+        if not taken:
+            step = length / 2
+            if step < least:
+                return reached, True
+            continue
+        reached = beyond(reached, length)
+        if reached >= 1.0:
+            return reached, True
+        step = min(2 * length, longest)
+    return reached, False
+
+
+def beyond(reached: float, step: float) -> float:
+    """The share after a step: exactly 1 at the end of the way."""
+    return 1.0 if step >= 1.0 - reached else reached + step
+
+
 def follow(path: Path, u: Floats, most: int = MAX_STEPS) -> tuple[Floats, float, bool]:
     """(unknowns, share of the way that was reached, were steps left): 1 where the target was."""
-    reached, step = 0.0, 1.0
-    for _ in range(most):
-        stride = path.stride(u, reached, min(step, 1.0 - reached))
-        ahead = 1.0 if stride.step >= 1.0 - reached else reached + stride.step
+
+    def advance(reached: float, step: float) -> tuple[bool, float]:
+        nonlocal u
+        stride = path.stride(u, reached, step)
+        ahead = beyond(reached, stride.step)
         closed = newton(path, stride, ahead)
         if closed is None or not path.is_sound((u, reached), (closed, ahead)):
-            step = stride.step / 2
-            if step < SMALLEST_STEP:
-                return u, reached, True
-            continue
-        u, reached = closed, ahead
-        if reached >= 1.0:
-            return u, reached, True
-        step = 2 * stride.step
-    return u, reached, False
+            return False, stride.step
+        u = closed
+        return True, stride.step
+
+    reached, steps_left = march(advance, most=most)
+    return u, reached, steps_left
 
 
 def rotation_vector(R: Floats) -> Floats:

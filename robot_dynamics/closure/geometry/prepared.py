@@ -7,7 +7,7 @@ import warnings
 from ...errors import ClosureWarning, callers_level, said_of
 from ...mechanism import Mechanism
 from .loop_geometry import LoopGeometry
-from .mendable import Mendable
+from .mend import Mend
 from .near import Near
 from .solver import ClosureSolver
 
@@ -24,8 +24,9 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver]:
     Warns:
         ClosureWarning: a rough home was closed by a search; a joint is held that spins freely.
     """
-    mechanism, solver, complaints = mended(mechanism)
-    said = [str(complaint) for complaint in complaints]
+    label = mechanism.label
+    mechanism, solver, mends = mended(mechanism)
+    said = [f"{label}: {mend.message}" for mend in mends]
     off = Near(solver.geometry, solver.scale, solver.size).miss(solver.mobility.home)
     if off > ELSEWHERE:
         said.append(
@@ -38,14 +39,14 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver]:
     return mechanism, solver
 
 
-def mended(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver, list[Mendable]]:
+def mended(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver, list[Mend]]:
     """The same, with what was mended instead of warnings."""
-    complaints: list[Mendable] = []
+    mends: list[Mend] = []
     while True:
-        try:
-            with said_of(mechanism.label):
-                return mechanism, ClosureSolver(LoopGeometry.of(mechanism)), complaints
-        except Mendable as complaint:
-            complaints.append(complaint)
-            # what is left may still be wrong, and is then said
-            mechanism = complaint.mended(mechanism)
+        with said_of(mechanism.label):
+            found = ClosureSolver.of(LoopGeometry.of(mechanism))
+        if isinstance(found, ClosureSolver):
+            return mechanism, found, mends
+        mends.append(found)
+        # what is left may still be wrong, and is then said
+        mechanism = found.mended(mechanism)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,13 @@ from .curvature import Curvature
 from .functions import fast
 from .kinematic_state import ClosureFunctions, KinematicState
 from .loop_geometry import LoopGeometry
-from .mobility import LEFT_OUT_TOLERANCE, explore, size_of
+from .mend import Mend
+from .mobility import LEFT_OUT_TOLERANCE, Mobility, explore, size_of
 from .paths import MotorPath, PosePath, ReadingsPath
-from .position import BOUND, MAX_STEPS, ROUNDING, Stride, follow, newton
+from .position import MAX_STEPS, ROUNDING, follow
 
+_Explored = tuple[Callable[[Floats], Floats], Mobility | Mend]
+"""(the residual of all rows, what was found of home)"""
 POSE_TOLERANCE = 1e-9
 """How exactly the inverse problem puts the platform, in shares of the mechanism's size or rad"""
 
@@ -27,15 +31,14 @@ class ClosureSolver:
     """Positions of a closed mechanism. It keeps no state: the start is an argument.
 
     Raises:
-        DescriptionError, ClosureError: see `mobility.explore`.
+        DescriptionError, ClosureError: see `mobility.explore`; what it would mend is refused.
     """
 
-    def __init__(self, geometry: LoopGeometry):
-        self.geometry = geometry
-        closure, n = geometry.constraints, len(geometry.names)
-        m = len(closure.rows)
-        self._residual = fast(closure.residual, [n], (m,))
-        self.mobility = explore(geometry, self._residual, fast(closure.jacobian, [n], (m, n)))
+    def __init__(self, geometry: LoopGeometry, explored: _Explored | None = None):
+        self._residual, found = explored or _explored(geometry)
+        if isinstance(found, Mend):
+            raise found.refusal()
+        self.geometry, self.mobility = geometry, found
         self._row_scale = self.mobility.row_scale
         self.scale = self.mobility.column_scale
         self.functions = ClosureFunctions.of(geometry, self.mobility)
@@ -53,6 +56,16 @@ class ClosureSolver:
         )
         """(n_r,): the joints that may turn on for ever"""
         self.home = self.state(self.mobility.home)
+
+    @classmethod
+    def of(cls, geometry: LoopGeometry) -> ClosureSolver | Mend:
+        """The solver, or what has to be mended before there is one.
+
+        Raises:
+            DescriptionError, ClosureError: see `mobility.explore`.
+        """
+        residual, found = _explored(geometry)
+        return found if isinstance(found, Mend) else cls(geometry, (residual, found))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # generated code is not sent: it is generated again
@@ -119,13 +132,14 @@ class ClosureSolver:
         return q_r
 
     def settled(self, start: Floats) -> Floats:
-        """q_r (n_r,), the loops closed where the motors are: readings may have left them open."""
-        a = self.functions.actuated
-        if np.max(abs(self.functions.residual(start)), initial=0.0) <= ROUNDING:
-            return start
-        path = ReadingsPath(self.functions, start, np.zeros(a))
-        u = newton(path, Stride(1.0, start[a:], BOUND), 1.0)
-        return start if u is None else path.whole(u, 1.0)
+        """q_r (n_r,), the loops closed where the motors are: readings may have left them open.
+
+        Where they can't be closed it is the start.
+        """
+        if np.max(abs(self.functions.residual(start)), initial=0.0) > ROUNDING:
+            with suppress(ClosureError):
+                return self._forward(start[: self.functions.actuated], start, MAX_STEPS)
+        return start
 
     def inverse(
         self, pose: Pose | ArrayLike, start: KinematicState | None = None
@@ -202,6 +216,13 @@ class ClosureSolver:
         return ", ".join(
             f"{name}={value:.6g}" for name, value in zip(self.geometry.names, values, strict=False)
         )
+
+
+def _explored(geometry: LoopGeometry) -> _Explored:
+    closure, n = geometry.constraints, len(geometry.names)
+    m = len(closure.rows)
+    residual = fast(closure.residual, [n], (m,))
+    return residual, explore(geometry, residual, fast(closure.jacobian, [n], (m, n)))
 
 
 def _pose(pose: Pose | ArrayLike) -> Pose:

@@ -1,0 +1,41 @@
+"""What a description does not say quite right, but can only mean one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ...errors import DescriptionError
+from ...mechanism import Mechanism
+from ...mechanism.transform import with_locked_joints
+
+
+@dataclass(frozen=True)
+class Mend:
+    """A rough home, loose joints that do no work, or more motors than are needed."""
+
+    message: str
+    """What is wrong, and what was made of it"""
+    home: Mapping[str, float]
+    """A closed configuration, by joint, rad or m"""
+    held: tuple[str, ...] = ()
+    """Joints to hold where they are in it"""
+    driving: tuple[str, ...] = ()
+    """Of too many motors those whose positions are q"""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """Torques of all motors that count alike, N·m or N"""
+
+    def mended(self, mechanism: Mechanism) -> Mechanism:
+        """The same robot, home closed and these joints held."""
+        places = {name: self.home[name] for name in self.held}
+        home = {name: value for name, value in self.home.items() if name not in places}
+        sensed = tuple(name for name in mechanism.sensed if name not in places)
+        driving = self.driving or mechanism.driving
+        shares = self.shares or mechanism.shares
+        left = with_locked_joints(mechanism, places)
+        return replace(left, home=home, sensed=sensed, driving=driving, shares=shares)
+
+    def refusal(self) -> DescriptionError:
+        """For those who take the description as it is."""
+        name = "loops" if self.held else "home"
+        return DescriptionError(self.message, name=name, value=list(self.held))
