@@ -31,8 +31,9 @@ class Derivative:
     - Stamps say when a sample was taken. A sample less than half a period after the one before
       adds nothing, and the next slope is taken from the earlier one.
     - The time of arrival says that only on average: after a stall, messages that have waited
-      arrive within microseconds. A step counts for one period at least, and as long as too few
-      steps are known to tell the period, there is no derivative.
+      arrive within microseconds. A step of less than three quarters of a period has no slope of
+      its own, any other counts for one period at least, and as long as too few steps are known to
+      tell the period, there is no derivative.
     """
 
     x: Floats
@@ -42,7 +43,7 @@ class Derivative:
     value: Floats | None = None
     """(n,) dx/dt; NaN: not known; None: of none of them"""
     steepest: Floats | None = None
-    """(n,) dx/dt of the newest step had all of it happened within one period; no filter"""
+    """(n,) change of the newest sample over one period, without the filter: does it jump?"""
     newest: int = 0
     """ns, the newest sample, which `x` need not be"""
     steps: tuple[int, ...] = ()
@@ -82,28 +83,25 @@ class Derivative:
         if not 0 < since <= GAP:
             return Derivative.begun(x, time, self.steps)
         steps = (*self.steps[1 - RECENT :], since)
-        step = time - self.time
-        if stamped:
-            if step < max(self.period / 2, SHORTEST):
-                return replace(self, newest=time, steps=steps)
-        elif len(steps) < RECENT:
+        if not stamped and len(steps) < RECENT:
             return Derivative.begun(x, time, steps)
-        else:
-            step = max(step, self.period)
-        h = step / SECOND
+        step, period = time - self.time, self.period
         # what is beyond all numbers is no slope
         with np.errstate(over="ignore", invalid="ignore"):
             change = x - self.x
             if turns is not None:
                 change = change - np.where(turns, 2 * np.pi * np.round(change / (2 * np.pi)), 0.0)
-            slope = change / h
-            value = slope
+            # samples that were lost, or refused, in between make no jump flatter
+            steepest = change / ((period or step) / SECOND)
+            if step < max((0.5 if stamped else 0.75) * period, SHORTEST):
+                held = self if stamped else replace(self, x=x, time=time)
+                return replace(held, steepest=steepest, newest=time, steps=steps)
+            h = (step if stamped else max(step, period)) / SECOND
+            value = slope = change / h
             if self.value is not None:
                 # T dv/dt + v = dx/dt, by the backward Euler rule
                 value = self.value + h / (constant + h) * (slope - self.value)
                 value = np.where(np.isnan(self.value), slope, value)
-            # samples that were lost, or refused, in between make no jump flatter
-            steepest = change / min(h, self.period / SECOND or h)
         return Derivative(x, time, value, steepest, time, steps)
 
 

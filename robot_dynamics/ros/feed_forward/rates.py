@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 
 from ...scalar import Floats
 from .derivative import GAP, RECENT, Derivative, Derivatives
-from .joint_states import Fill
+from .joint_states import LARGEST, Fill, are_possible
 from .refusal import IncompleteError, RefusedError
 from .stamps import SECOND
 
@@ -52,19 +53,12 @@ class Rates:
 
         def fill(names: tuple[str, ...], q: Floats, qd: Floats) -> Floats:
             needed = np.array([name not in self._optional for name in names], dtype=bool)
-            if not np.isfinite(q[needed]).all() or np.isinf(qd[needed]).any():
+            if not (are_possible(q[needed]) and are_possible(np.nan_to_num(qd[needed], nan=0.0))):
                 return qd  # it is refused for that
-            q = np.where(np.isfinite(q), q, np.nan)
+            q = np.where(np.abs(q) <= LARGEST, q, np.nan)
             turns = np.array([name in self._periodic for name in names], dtype=bool)
             new = self._of.next(names, q, time, constant, turns, stamped=stamped)
-            self._new = names, new
             unknown = np.isnan(qd)
-            if new.value is None:
-                if not (unknown & needed).any():
-                    return qd
-                self.keep()
-                raise IncompleteError("no velocities yet", _what_is_missing(new, stamped))
-            derived = new.value
             if new.steepest is not None:
                 jumps = unknown & (np.abs(new.steepest) > fastest)
                 if (jumps & needed).any():
@@ -75,8 +69,15 @@ class Rates:
                         f"(or m/s), expected at most {fastest:.3g}; if it stays there, the state "
                         f"is used after {GAP / SECOND:g} s",
                     )
-                derived = np.where(jumps, np.nan, derived)
-            return np.where(unknown, derived, qd)
+                new = replace(new, value=np.where(jumps, np.nan, new.value))
+            value = np.full(len(q), np.nan) if new.value is None else new.value
+            # a rate that is told is better than one that is derived: for the next state, too
+            rates = np.where(unknown, value, qd)
+            self._new = names, replace(new, value=np.where(np.isfinite(rates), rates, np.nan))
+            if np.isnan(rates[needed]).any():
+                self.keep()
+                raise IncompleteError("no velocities yet", _what_is_missing(new, stamped))
+            return rates
 
         return fill
 

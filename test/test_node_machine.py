@@ -1,0 +1,54 @@
+"""The node's controller as a state machine: every event in any order, and three promises after each.
+
+No torque is wrong (Pinocchio says which); what was refused leaves no trace (a twin that never hears
+it gives the same torques); and it is right again within a stated time. Thousands of sequences, always
+the same ones; with `--fuzz-seconds S` others, for so long.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("trajectory_msgs", reason="ROS messages are not installed: extra `ros`")
+pytest.importorskip("pinocchio", reason="the oracle is not installed: extra `dev`")
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+from node_world import EVENTS, World, WrongError
+
+SEQUENCES = int(os.environ.get("ROBOT_DYNAMICS_EXAMPLES", 2000))
+LENGTH = 25
+
+
+def played(seed: int, length: int = LENGTH) -> World:
+    """A world after as many events, and after it has recovered from them."""
+    world = World(seed)
+    names, weights = zip(*EVENTS, strict=True)
+    share = np.array(weights) / sum(weights)
+    try:
+        for name in world.rng.choice(names, length, p=share):
+            world.wait()
+            getattr(world, str(name))()
+        if world.rng.random() < 0.2:
+            world.recover()
+    except WrongError as error:
+        raise AssertionError(f"seed {seed}: {error}\n" + "\n".join(world.history[-30:])) from None
+    return world
+
+
+def test_thousands_of_sequences_make_no_wrong_torque_leave_no_trace_and_recover(request):
+    seconds = request.config.getoption("--fuzz-seconds")
+    torques = 0
+    if not seconds:
+        for seed in range(SEQUENCES):
+            torques += played(seed).ours.outlet.count
+        assert torques > 10 * SEQUENCES
+        return
+    first, end = int(time.time()), time.monotonic() + seconds
+    while time.monotonic() < end:
+        first += 1
+        played(first)
