@@ -8,7 +8,7 @@ two have to give the same torques.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +77,7 @@ ROBOTS = [
 ]
 
 
-@lru_cache(maxsize=None)
+@cache
 def mechanism(robot: Robot) -> Any:
     return load_urdf_text(robot.text)
 
@@ -89,7 +89,7 @@ def model(robot: Robot, settings: Settings, mass: float, pushed: bool) -> Model:
     return Model(wish)
 
 
-@lru_cache(maxsize=None)
+@cache
 def pinocchio(robot: Robot, mass: float) -> Any:
     # a position of a continuous joint is an angle here as well
     types = tuple("revolute" if kind == "continuous" else kind for kind in robot.types)
@@ -211,9 +211,9 @@ class World:
         return self.ours, self.twin
 
     def adopt(self) -> None:
-        # each has its own: a model knows where the robot is
-        for k, each in enumerate(self.both):
-            each.adopt(_model(k, self.robot, self.settings, self.mass, self.pushed))
+        # of an open chain: a model of it remembers nothing
+        for each in self.both:
+            each.adopt(model(self.robot, self.settings, self.mass, self.pushed))
 
     def _same(self, mine: Any, other: Any, what: str) -> None:
         if (mine is None) != (other is None):
@@ -288,9 +288,13 @@ class World:
         """
         tau, time = out.values, out.time
         stopped = self.settings.on_timeout == "stop" and not tau.any()
-        if self.values.get("moving_base") == "always" and not stopped and (
-            self.force is None
-            or (self.now - self.force[1]) / 1e9 > self.settings.base_timeout + 1e-9
+        if (
+            self.values.get("moving_base") == "always"
+            and not stopped
+            and (
+                self.force is None
+                or (self.now - self.force[1]) / 1e9 > self.settings.base_timeout + 1e-9
+            )
         ):
             raise WrongError(f"{what}: a torque, and nobody knows how the base moves")
         if self.wrench is not None and 0 < self.settings.max_age < self.age(self.wrench[1]):
@@ -570,20 +574,21 @@ class World:
         # after a gap, as what came before had other periods
         self.now += 6 * 10**8
         times = [self.now + k * PERIOD for k in range(1, 30)]
-        for time in times:
-            self._arrives(time, time)
+        for k, time in enumerate(times):
+            # the stamps of the first ones tell the period
+            self._arrives(time, time, stamped=k < 22)
         held = times[-1] + 3 * 10**9
         for k in range(5):
             self._arrives(held - (4 - k) * PERIOD, held + 50_000 * k)
         for k in range(1, 4):
             self._arrives(held + k * PERIOD, held + k * PERIOD)
 
-    def _arrives(self, sent: int, now: int) -> None:
+    def _arrives(self, sent: int, now: int, *, stamped: bool = False) -> None:
         self.now = now
         self.note_time()
         q, none = self.line(sent), []
         parts = dict(zip(NAMES, np.transpose([q, self.rate]), strict=True))
-        self.hear(self.state_message(0, q, none), parts)
+        self.hear(self.state_message(sent if stamped else 0, q, none), parts)
 
     # Commands
 
@@ -696,7 +701,7 @@ class World:
         """An Imu, good or not."""
         message = Imu()
         message.header.stamp = Time(sec=self.now // 10**9, nanosec=self.now % 10**9)
-        f = self.rng.uniform(-3, 3, 3) + [0, 0, G]
+        f = self.rng.uniform(-3, 3, 3) + np.array([0.0, 0.0, G])
         fault = str(self.rng.choice(["", "", "", "nan", "free fall", "old"]))
         f = f * {"free fall": 0.01, "nan": math.nan}.get(fault, 1.0)
         if fault == "old":
@@ -774,8 +779,8 @@ class World:
             return
         self.note_time()
         self.history.append(f"{self.age(START):.4f} {name} {value}")
-        values = {key: each for key, each in (self.values | {name: value}).items()}
-        values = {key: each for key, each in values.items() if each is not None}
+        wanted = self.values | {name: value}
+        values = {key: each for key, each in wanted.items() if each is not None}
         if name in ("ramp_time", "slew_limits"):
             self.shaped = True
         self.values = values
@@ -873,16 +878,14 @@ class World:
         qdd = self.rng.uniform(-3, 3, 2)
         push = self.rng.uniform(-5, 5, 2)
         self.wrench_over()
-        for k in range(int(RIGHT_AGAIN * 1e9) // PERIOD):
-            self.now += PERIOD
+        for k in range(int(RIGHT_AGAIN * 1e9) // (2 * PERIOD)):
+            self.now += 2 * PERIOD
             self.note_time()
             if self.values.get("moving_base") == "always":
                 self.upright()
-            if k % 10 == 0:
+            if k % 4 == 0:
                 want = Wanted(self.now, self.now, Point(np.zeros(2), np.zeros(2), qdd))
-                self.order(
-                    self.trajectory((0.0, [0, 0], [0, 0], qdd), stamp=self.now), want
-                )
+                self.order(self.trajectory((0.0, [0, 0], [0, 0], qdd), stamp=self.now), want)
             q, qd = self.line(self.now), self.rate
             message = self.state_message(self.now, q, [] if self.derives and k % 3 else qd)
             message.effort = (self.dynamics(q, qd, np.zeros(2)) + push).tolist()
@@ -956,11 +959,6 @@ EVENTS = (
     ("recover", 1),
 )
 """What happens, and how often"""
-
-
-@lru_cache(maxsize=4000)
-def _model(_of: int, robot: Robot, settings: Settings, mass: float, pushed: bool) -> Model:
-    return model.__wrapped__(robot, settings, mass, pushed)
 
 
 def _count(controller: FeedForward, key: str) -> int:

@@ -355,12 +355,15 @@ def test_what_another_thread_says_for_a_loop_that_hangs_is_what_would_follow(cho
     assert bench.controller.last_words() is None
 
 
-def test_values_that_are_too_large_to_add_up_are_no_state():
+def test_values_that_no_joint_can_have_are_no_state():
     bench = AnyBench(str(CONFIG / "polar.yaml"))
     names = ["theta1", "d2"]
     bench.command(0.0, point(qdd=[1.0, 1.0]), names=names)
     assert bench.state(0.1, [1.7e308, 1.7e308], [0.0, 0.0], names=names) is None
-    assert bench.rejected() == {"joint_states: not finite": 1}
+    assert bench.state(0.1, [0.3, 0.7], [0.0, -1e9], names=names) is None
+    assert bench.rejected() == {"joint_states: impossible": 2}
+    assert "velocity of 'd2' is -1e+09, expected less than 1e+09" in bench.log[-1]
+    assert bench.state(0.1, [9e8, 0.7], [0.0, 0.0], names=names) is not None
     assert bench.state(0.2, [0.3, 0.7], [0.0, 0.0], names=names) is not None
 
 
@@ -572,14 +575,14 @@ def test_torques_are_cut_at_the_limits_and_it_is_said():
 
 
 def test_a_torque_that_is_no_number_is_not_published():
-    bench = Bench(f"{CONFIG}/polar.yaml")
+    bench = Bench(f"{CONFIG}/polar.yaml", p_gains=[1e308, 1.0])
     names = ("theta1", "d2")
-    bench.command(0.0, point(qdd=[1.0, 1.0]), names=names)
-    # 2 m2 d2 ḋ2 θ̇ is beyond the largest number
-    assert bench.state(0.1, [0.0, 1.0], [1e200, 1e200], names=names) is None
+    bench.command(0.0, point(q=[10.0, 1.0], qd=[0.0, 0.0], qdd=[1.0, 1.0]), names=names)
+    # K_p (q_d - q) is beyond the largest number
+    assert bench.state(0.1, [0.0, 1.0], [0.1, 0.1], names=names) is None
     assert bench.rejected() == {"torques: not finite": 1}
-    assert "theta1" in bench.log[0]
-    assert bench.state(0.2, [0.0, 1.0], [0.1, 0.1], names=names) is not None
+    assert "theta1" in bench.log[-1]
+    assert bench.state(0.2, [10.0, 1.0], [0.1, 0.1], names=names) is not None
 
 
 # Refusals

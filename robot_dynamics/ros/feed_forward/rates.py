@@ -59,6 +59,7 @@ class Rates:
             turns = np.array([name in self._periodic for name in names], dtype=bool)
             new = self._of.next(names, q, time, constant, turns, stamped=stamped)
             unknown = np.isnan(qd)
+            value = np.full(len(q), np.nan) if new.value is None else new.value
             if new.steepest is not None:
                 jumps = unknown & (np.abs(new.steepest) > fastest)
                 if (jumps & needed).any():
@@ -69,8 +70,7 @@ class Rates:
                         f"(or m/s), expected at most {fastest:.3g}; if it stays there, the state "
                         f"is used after {GAP / SECOND:g} s",
                     )
-                new = replace(new, value=np.where(jumps, np.nan, new.value))
-            value = np.full(len(q), np.nan) if new.value is None else new.value
+                value = np.where(jumps, np.nan, value)
             # a rate that is told is better than one that is derived: for the next state, too
             rates = np.where(unknown, value, qd)
             self._new = names, replace(new, value=np.where(np.isfinite(rates), rates, np.nan))
