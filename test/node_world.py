@@ -228,7 +228,7 @@ class World:
         return mine
 
     def tell(self, topic: str, method: str, message: Any) -> tuple[Any, bool, Any]:
-        """(what came of a message, was it refused?, of the twin) The twin hears it if it was not."""
+        """(what came of a message, was it refused?, of the twin: it hears what was not)"""
         key = f"{topic}: "
         before = _count(self.ours, key)
         mine = getattr(self.ours, method)(message, self.now)

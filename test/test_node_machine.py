@@ -27,7 +27,7 @@ from hypothesis.stateful import (
 from node_world import EVENTS, World, WrongError
 
 SEQUENCES = int(os.environ.get("ROBOT_DYNAMICS_EXAMPLES", 1000))
-LENGTH = 20
+LENGTH = 16
 
 
 def played(seed: int, length: int = LENGTH) -> World:
