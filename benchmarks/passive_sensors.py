@@ -516,29 +516,33 @@ def draw(results: dict[str, Any], path: Path) -> None:
     with style():
         drawing, axes = figure(1, 2, width=9.0, height=3.6)
         for axis, what, unit, scale, limits in (
-            (axes[0, 0], "torque", "% of the torque", 100.0, (1e-3, 30.0)),
-            (axes[0, 1], "platform", "mm", 1e3, (0.05, 20.0)),
+            (axes[0, 0], "torque", "% of the torque", 100.0, (5e-4, 60.0)),
+            (axes[0, 1], "platform", "mm", 1e3, (0.05, 30.0)),
         ):
             for k, model in enumerate(MODELS[:3]):
                 low, middle, high = (
                     scale * np.array([results[name][model][what][i] for name in shown])
                     for i in range(3)
                 )
-                # what is infinite goes on beyond the picture, and what is nothing is not in it
-                high = np.minimum(high, 10 * limits[1])
+                # what is infinite ends in an arrow, and what is nothing is not in the picture
+                endless = ~(high < limits[1])
+                high = np.where(endless, 0.8 * limits[1], high)
                 middle = np.where(middle < limits[0] / 10, np.nan, middle)
                 places = np.arange(len(shown)) + 0.22 * (k - 1)
                 axis.errorbar(
                     middle, places, xerr=[middle - low, high - middle], fmt="o", markersize=4,
                     color=COLOURS[k], label=model,
                 )  # fmt: skip
+                ends = np.full(int(endless.sum()), 0.85 * limits[1])
+                axis.plot(ends, places[endless], ">", color=COLOURS[k], markersize=5)
             axis.set_yticks(range(len(shown)), shown if what == "torque" else [""] * len(shown))
             axis.invert_yaxis()
             axis.set_xscale("log")
             axis.set_xlim(*limits)
             axis.set_xlabel(f"{what} error ({unit}), median and quartiles")
         axes[0, 1].legend(loc="center")
-        drawing.suptitle("3RRR: what sensors on the passive joints buy", x=0.01, ha="left")
+        title = "3RRR: what sensors on the passive joints buy (▸: the upper quartile has no end)"
+        drawing.suptitle(title, x=0.01, ha="left")
         save(drawing, path)
 
 

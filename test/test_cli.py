@@ -29,7 +29,11 @@ def test_torque_prints_what_the_library_says(capsys):
     expected = rd.InverseDynamics(rd.load(POLAR))([0.3, 0.7], [1, -2], [-0.1, 2])
     assert printed[0::3] == ["theta1:", "d2:"]
     assert printed[2::3] == ["N·m", "N"]
-    assert [float(x) for x in printed[1::3]] == pytest.approx(expected.tolist(), rel=1e-11)
+    # four digits for people, all of them for programs
+    assert printed[1::3] == [f"{x:.4g}" for x in expected]
+    main(["torque", POLAR, *STATE, "--json"])
+    found = json.loads(capsys.readouterr().out)["torques"]
+    assert found == pytest.approx(expected.tolist(), rel=1e-15)
 
 
 def test_torque_as_json_is_one_object(capsys):

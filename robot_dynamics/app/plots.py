@@ -22,6 +22,9 @@ BLACK = "#1a1a1a"
 GREY = "#8a8a8a"
 COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, safe for the colour-blind"""
+ORANGE, BLUE = COLOURS[:2]
+DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (2, 1)))
+"""Runs are told apart without colours, too"""
 
 STYLE = {
     "font.size": 9.0,
@@ -142,8 +145,9 @@ def tracking(
             position.plot(track.time, track.q[:, j], color=colour, lw=wide)
             # a zero has no logarithm: it is drawn at the bottom
             shown = np.abs(track.error[:, j]) + np.finfo(float).tiny
-            error.semilogy(track.time, shown, color=colour, lw=0.8 * wide)
-            error.axhline(track.rms[j], color=colour, lw=0.9, ls=(0, (4, 2)))
+            dashes = DASHES[k % len(DASHES)]
+            error.semilogy(track.time, shown, color=colour, lw=max(1.1, 0.8 * wide), ls=dashes)
+            error.axhline(track.rms[j], color=colour, lw=3.0, alpha=0.25)
             torque.plot(track.time, (track.feedback + track.efforts)[:, j], color=colour, lw=wide)
             if k == len(tracks) - 1:
                 torque.plot(track.time, track.efforts[:, j], color=BLACK, lw=1.0, ls=(0, (1, 1.5)))
@@ -155,7 +159,7 @@ def tracking(
         error.set_ylabel(unit)
         torque.set_ylabel("N·m" if unit == "rad" else "N")
     for column, name in enumerate(
-        ("Position", "Tracking error |q − q_d|, RMS dashed", "Torque or force on the joint")
+        ("Position", "Tracking error |q − q_d|, RMS pale", "Torque or force on the joint")
     ):
         axes[0, column].set_title(name, loc="left", fontweight="bold")
         axes[-1, column].set_xlabel("time from the motion's beginning  (s)")
@@ -188,7 +192,14 @@ def _legend(drawing: Any, tracks: Sequence[Track]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=COLOURS[k % len(COLOURS)], lw=2.0, label=track.label)
+        Line2D(
+            [],
+            [],
+            color=COLOURS[k % len(COLOURS)],
+            lw=2.0,
+            ls=DASHES[k % len(DASHES)],
+            label=track.label,
+        )
         for k, track in enumerate(tracks)
     ]
     label = f"desired position; feed-forward part of “{tracks[-1].label}”"
@@ -201,37 +212,41 @@ def _legend(drawing: Any, tracks: Sequence[Track]) -> None:
 def comparison(path: Path, title: str, compared: Comparison) -> Path:
     """A panel a joint: the torque with full rotors, and what each simpler model is off by.
 
-    The formulations lie on one another in the upper row; the lower one is logarithmic, so that
+    In the upper row all formulations would be one line; the lower one is logarithmic, so that
     rounding and the models' errors can be seen together.
     """
     n = len(compared.joint_names)
     drawing, axes = figure(2, n, width=3.4 * n + 1.0, height=5.2, sharex=True)
     drawing.suptitle(title)
     full = compared.rotor_models["full"]
-    widths = (5.0, 3.2, 1.6, 0.8)
-    labels = {"reflected": "reflected rotors", "none": "no rotors"}
+    models = (("reflected", "reflected rotors", BLUE), ("none", "no rotors", ORANGE))
     for j, name in enumerate(compared.joint_names):
         top, bottom = axes[0, j], axes[1, j]
         top.set_title(name)
-        for k, (method, tau) in enumerate(compared.formulations.items()):
-            label = f"{method.replace('_', ' ')}, full rotors"
-            top.plot(compared.time, tau[:, j], color=COLOURS[k], lw=widths[k % 4], label=label)
+        top.plot(compared.time, full[:, j], color=BLACK, lw=2.6, label="full rotors")
         scale = np.abs(full[:, j]).max() or 1.0
-        for model, dashes in (("reflected", "--"), ("none", ":")):
+        for (model, label, colour), dashes in zip(
+            models, ((0, (4, 2)), (0, (1, 1.5))), strict=True
+        ):
             tau = compared.rotor_models[model]
-            top.plot(compared.time, tau[:, j], color=BLACK, ls=dashes, label=labels[model])
+            top.plot(compared.time, tau[:, j], color=colour, lw=1.8, ls=dashes, label=label)
             off = 100 * np.abs(tau[:, j] - full[:, j]) / scale
-            bottom.semilogy(compared.time, off, color=BLACK, ls=dashes)
-        for k, (method, tau) in enumerate(compared.formulations.items()):
-            if method != "newton_euler":
-                off = 100 * np.abs(tau[:, j] - full[:, j]) / scale
-                shown = np.maximum(off, 1e-15)
-                bottom.semilogy(compared.time, shown, color=COLOURS[k], lw=1.0, marker=".", ms=3)
+            bottom.semilogy(compared.time, off, color=colour, lw=1.8, ls=dashes)
+        others = [each for each in compared.formulations.items() if each[0] != "newton_euler"]
+        for k, (method, tau) in enumerate(others, start=2):
+            off = 100 * np.abs(tau[:, j] - full[:, j]) / scale
+            shown = np.maximum(off, 1e-15)
+            label = f"{method.replace('_', ' ')}, full rotors"
+            bottom.semilogy(
+                compared.time, shown, color=COLOURS[k], lw=1.0, marker=".", ms=3, label=label
+            )
         bottom.set_ylim(1e-15, 1e2)
         bottom.set_xlabel("time [s]")
     axes[0, 0].set_ylabel("torque [N·m] or force [N]")
     axes[1, 0].set_ylabel("off by [% of the largest]")
-    drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    parts = (axes[0, 0].get_legend_handles_labels(), axes[1, 0].get_legend_handles_labels())
+    handles, labels = ([*upper, *lower] for upper, lower in zip(*parts, strict=True))
+    drawing.legend(handles, labels, loc="outside lower center", ncols=3)
     return save(drawing, path)
 
 

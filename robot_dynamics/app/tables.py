@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import shutil
+import sys
+import textwrap
 
 
 def percent(value: float) -> str:
@@ -10,9 +13,23 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f} %" if math.isfinite(value) else "not measured"
 
 
+def digits(value: float, beside: float = 0.0) -> str:
+    """Four digits and whole hundreds; 0 for what is rounding beside a number of that size."""
+    if abs(value) <= 1e-12 * max(beside, 1e-6) or not math.isfinite(value):
+        return f"{value:g}" if not math.isfinite(value) else "0"
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
+
+
 def table(rows: list[list[str]]) -> list[str]:
-    """Aligned lines: the first column to the left, the others to the right."""
+    """Aligned lines: the first column to the left, the others to the right.
+
+    On a terminal that is too narrow for them each row is a paragraph: its first cell, and below it
+    the others with their heads.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    room = _room()
+    if room is not None and sum(widths) + 2 * len(widths) > room:
+        return [line for row in rows[1:] for line in _paragraph(rows[0], row, room)]
     return [
         "  "
         + "  ".join(
@@ -21,3 +38,24 @@ def table(rows: list[list[str]]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def _room() -> int | None:
+    """Characters of a line on the terminal; None: what is printed goes elsewhere."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def _paragraph(head: list[str], row: list[str], room: int) -> list[str]:
+    said = [
+        f"{name}: {cell}" if name else cell
+        for name, cell in zip(head[1:], row[1:], strict=True)
+        if cell
+    ]
+    folded = textwrap.wrap(
+        "; ".join(said),
+        max(room, 20),
+        initial_indent="      ",
+        subsequent_indent="      ",
+        break_on_hyphens=False,
+    )
+    return [f"  {row[0]}", *folded]

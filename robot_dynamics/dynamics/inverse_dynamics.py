@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from html import escape
 from typing import Any
 from weakref import WeakSet
 
@@ -15,10 +16,11 @@ from numpy.typing import ArrayLike
 from ..closure import CONDITION_LIMIT, ClosedChain, ConstraintForces
 from ..codegen.kernel import as_floats, put
 from ..codegen.native import Forwarding, shortened
-from ..errors import InputError, choices, wrong
+from ..errors import InputError, choices, listed, one_line, wrong
 from ..formulations.equations import TERMS
 from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.parameters import standard_parameters
+from ..mechanism.shown import FEW, as_html
 from ..mechanism.transform import with_payload
 from ..scalar import Array, Floats
 from . import inputs
@@ -135,9 +137,13 @@ class InverseDynamics(Forwarding):  # type: ignore[misc, valid-type]
 
     def __repr__(self) -> str:
         return (
-            f"InverseDynamics(robot={self.mechanism.name!r}, joints={self.joint_names}, "
+            f"InverseDynamics(robot={one_line(self.mechanism.name, 60)!r}, "
+            f"joints: {listed(self.joint_names, FEW)}, "
             f"formulation={self.formulation!r}, backend={self.backend!r})"
         )
+
+    def _repr_html_(self) -> str:
+        return f"<p><b>{escape(repr(self))}</b></p>{as_html(self.mechanism)}"
 
     def __reduce__(self) -> Any:
         robot = self._robot

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import InputError, choices, wrong
 from ..scalar import Array, Scalar, array, exact, exp, is_zero, rotation_about, rotation_rpy, zeros
+from .shown import as_html, in_one_line
 
 BASE = "base"
 """The default name of the link that does not move."""
@@ -385,6 +386,12 @@ class Mechanism(_Kept):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", _frozen(self.gravity))
+
+    def __repr__(self) -> str:
+        return in_one_line(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
     @property
     def label(self) -> str:

@@ -9,6 +9,7 @@ import click
 
 from ..command import Command, Result
 from ..options import home, model, one_a_joint, vector
+from ..tables import digits
 from ..units import beyond, effort, position
 
 
@@ -80,15 +81,17 @@ def command(
             f"{name} {x:.6g} {unit}" for name, x, unit in zip(names, state[0], lengths, strict=True)
         )
         lines.append(f"at {', '.join(places)}")
+    size = max(map(abs, tau.values()), default=0.0)
     lines += [
-        f"{name}: {value:.12g} {unit}"
+        f"{name}: {digits(value, size)} {unit}"
         for (name, value), unit in zip(tau.items(), efforts, strict=True)
     ]
     if motor:
         drive, gear = (side.tolist() for side in dynamics.motor_torques(*state))
         result["motors"] = {"names": list(dynamics.motor_names), "drive": drive, "gear": gear}
+        size = max(map(abs, drive), default=0.0)
         lines += [
-            f"motor {name}: drive {field:.12g} N·m, gear {shaft:.12g} N·m"
+            f"motor {name}: drive {digits(field, size)} N·m, gear {digits(shaft, size)} N·m"
             for name, field, shaft in zip(dynamics.motor_names, drive, gear, strict=True)
         ]
     lines += [f"note: {each}" for each in notes]

@@ -10,22 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import InputError
+from ...mechanism.shown import html_table
 from ...scalar import Floats
 from ..identification_report import PAGE, PAGE_STYLE
 from ..svg import Chart, Line
-from ..tables import table
+from ..tables import digits, table
 from .drives import Drive, Drives
 from .ranges import Range
 from .states import States
 
 
 def number(x: float | None) -> str:
-    """Four digits; what is nothing is 0."""
-    if x is None:
-        return ""
-    if not np.isfinite(x):
-        return "-"
-    return f"{0.0 if abs(x) < 1e-9 else x:.4g}"
+    """Four digits; nothing for what there is not."""
+    return "" if x is None else "-" if not np.isfinite(x) else digits(x, 1e3)
 
 
 def rows(found: Sequence[Drive]) -> list[list[str]]:
@@ -241,10 +238,4 @@ def _figure(chart: Chart) -> str:
 
 
 def _html(cells: list[list[str]]) -> str:
-    head, *body = cells
-
-    def line(row: list[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
-
-    inner = line(head, "th") + "".join(line(row, "td") for row in body)
-    return f'<div class="scroll"><table>{inner}</table></div>'
+    return f'<div class="scroll">{html_table(cells)}</div>'

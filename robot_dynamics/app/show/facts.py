@@ -14,6 +14,7 @@ from ...dynamics import InverseDynamics
 from ...errors import RobotDynamicsError
 from ...formulations import FORMULATIONS
 from ...mechanism import Mechanism
+from ...mechanism.shown import html_table
 from ...mechanism.transform import ROTOR_MODELS
 from ...motion.swing import Motion
 from ...scalar import Floats, roll_pitch_yaw
@@ -91,13 +92,7 @@ def _section(title: str, inner: str, name: str, *, is_open: bool = True) -> str:
 
 
 def _table(rows: Iterable[Sequence[str]]) -> str:
-    head, *body = rows
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    inner = line(head, "th") + "".join(line(row, "td") for row in body)
-    return f'<div class="scroll"><table>{inner}</table></div>'
+    return f'<div class="scroll">{html_table(rows)}</div>'
 
 
 def _checks(found: dict[str, Any]) -> str:

@@ -1,0 +1,77 @@
+"""A mechanism in one line, and as a table for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+from ..errors import listed, one_line
+
+FEW = 8
+"""Names in one line"""
+MOST = 60
+"""Rows of a table"""
+
+
+def in_one_line(mechanism: Any) -> str:
+    """Name, size, and what drives it."""
+    joints = mechanism.joint_names
+    parts = [
+        repr(one_line(mechanism.name, 60)),
+        f"joints: {len(joints)} ({listed(joints, FEW)})",
+        f"links: {len(mechanism.links)}",
+        f"mass: {_number(_mass(mechanism))} kg",
+    ]
+    if mechanism.loops:
+        parts.append(f"loops: {len(mechanism.loops)}")
+        parts.append(f"actuated: {listed(mechanism.actuated_names, FEW)}")
+    if mechanism.rotors:
+        parts.append(f"rotors: {len(mechanism.rotors)}")
+    return f"Mechanism({', '.join(parts)})"
+
+
+def as_html(mechanism: Any) -> str:
+    """A row a link: its joint, where that stands, limits, and mass."""
+    rows = [["link", "on", "joint", "type", "from", "to", "mass, kg"]]
+    for link in mechanism.links[:MOST]:
+        joint, ends = link.joint, link.joint.limits
+        unit = "" if not joint.moves else " m" if joint.slides else " rad"
+        limits = (None, None) if ends is None else (ends.lower, ends.upper)
+        mass = "" if link.inertial.is_nothing else _number(link.inertial.mass)
+        span = ["" if x is None else f"{_number(x)}{unit}" for x in limits]
+        rows.append([link.name, link.parent, joint.name, _role(mechanism, joint), *span, mass])
+    more = len(mechanism.links) - MOST
+    after = f"<p>… and {more} more links</p>" if more > 0 else ""
+    return f"<p><b>{escape(in_one_line(mechanism))}</b></p>{html_table(rows)}{after}"
+
+
+def html_table(rows: Iterable[Sequence[str]]) -> str:
+    """The first row is the head; every cell is text."""
+    head, *body = rows
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(x)}</{tag}>" for x in cells) + "</tr>"
+
+    return "<table>" + line(head, "th") + "".join(line(row, "td") for row in body) + "</table>"
+
+
+def _role(mechanism: Any, joint: Any) -> str:
+    if not joint.moves:
+        return "fixed"
+    if joint.coupling is not None:
+        return f"{joint.type}, follows {listed((name for name, _ in joint.coupling.ratios), 3)}"
+    if joint.name in mechanism.actuated_names:
+        return str(joint.type)
+    return f"{joint.type}, passive" + (", sensed" if joint.name in mechanism.sensed else "")
+
+
+def _mass(mechanism: Any) -> Any:
+    return sum(link.inertial.mass for link in mechanism.links)
+
+
+def _number(x: Any) -> str:
+    try:
+        return f"{float(x):.4g}"
+    except (TypeError, ValueError):  # a symbol
+        return one_line(x, 40)
