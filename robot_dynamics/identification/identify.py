@@ -149,7 +149,9 @@ def identify(
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
     if mechanism.loops:
         raise InputError(
-            f"{mechanism.name}: it has loops, expected an open chain", name=mechanism.name
+            f"{mechanism.name}: it has loops, expected an open chain: "
+            "robot_dynamics.identification.closed.identify_closed takes it",
+            name=mechanism.name,
         )
     sources = _listed(recordings)
     judges = _listed(validate) if validate is not None else []

@@ -1,0 +1,133 @@
+"""Closed chains from recordings of their motors: all legs, the platform, and what rubs between."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recorded import changed
+
+import robot_dynamics as rd
+from robot_dynamics.errors import InputError, RecordingError
+from robot_dynamics.identification import Recording, Stream
+from robot_dynamics.identification.closed import identify_closed
+from robot_dynamics.simulation.physics import Simulation
+
+pytest.importorskip("scipy", reason="SciPy filters the recordings")
+
+REACH = {"five_bar": 0.12, "rrr": 0.06, "gough_stewart": 0.015}
+"""rad or m, of the motors' motion: far from singular places"""
+NOISE = 0.01
+
+
+def robots(name: str) -> tuple[rd.Mechanism, rd.Mechanism]:
+    """(as described, as it is): other bodies, friction everywhere, rotors at the motors."""
+    described = rd.load(f"config/{name}.yaml")
+    truth = changed(described, 1, smooth=False)
+    rotors = [rotor for rotor in truth.rotors if rotor.ratios[0][0] in described.actuated]
+    return described, replace(truth, rotors=tuple(rotors))
+
+
+def moves(mechanism, joints, reach, seed, duration=12.0, rate=100.0):
+    rng = np.random.default_rng(seed)
+    t = np.arange(0, duration, 1 / rate)[:, None]
+    q = np.array([float(mechanism.home[name]) for name in joints]) + 0 * t
+    qd, qdd = np.zeros_like(q), np.zeros_like(q)
+    for k in range(1, 6):
+        w = 2 * np.pi * 0.12 * k
+        a, b = reach / k * rng.normal(size=(2, len(joints)))
+        q = q + a * np.sin(w * t) + b * (np.cos(w * t) - 1)
+        qd = qd + w * (a * np.cos(w * t) - b * np.sin(w * t))
+        qdd = qdd - w**2 * (a * np.sin(w * t) + b * np.cos(w * t))
+    return t[:, 0], q, qd, qdd
+
+
+def log(truth, reach, seed):
+    dynamics = rd.InverseDynamics(truth)
+    joints = dynamics.joint_names
+    t, q, qd, qdd = moves(truth, joints, reach, seed)
+    tau = dynamics(q, qd, qdd)[:, [dynamics.actuated_names.index(name) for name in joints]]
+    rng = np.random.default_rng(seed)
+    tau = tau + NOISE * np.sqrt((tau**2).mean(axis=0)) * rng.normal(size=tau.shape)
+    return Recording(f"log {seed}", (Stream(joints, t, q, qd, tau),))
+
+
+@pytest.mark.parametrize("name", REACH)
+@pytest.mark.filterwarnings("ignore")
+def test_torques_are_told_to_their_noise_and_friction_within_its_deviations(name):
+    described, truth = robots(name)
+    logs = [log(truth, REACH[name], seed) for seed in (1, 2, 3)]
+    found = identify_closed(described, logs[:2], validate=logs[2])
+    assert max(found.errors.values()) < 1.2 * NOISE  # of which NOISE is the noise itself
+    assert min(found.errors_described.values()) > 0.5
+    true = rd.InverseDynamics(truth)
+    values = dict(zip(true.parameter_names, true.parameters, strict=True))
+    deviations = dict(
+        zip(found.parameters, np.sqrt(np.diag(found.covariance)).tolist(), strict=True)
+    )
+    passive = [link.joint.name for link in truth.moving if link.joint.name not in truth.actuated]
+    rubs = [key for joint in passive for key in (f"{joint}.viscous", f"{joint}.coulomb")]
+    misses = np.array([(found.parameters[key] - values[key]) / deviations[key] for key in rubs])
+    assert np.abs(misses).max() < 4
+    assert np.sqrt((misses**2).mean()) < 1.7
+    told = [key for key in rubs if key.endswith("coulomb") and deviations[key] < 0.1 * values[key]]
+    assert len(told) == len(passive)
+    # another robot than it was told is what computes now
+    again = rd.InverseDynamics(found.mechanism)
+    _, q, qd, qdd = moves(truth, true.joint_names, REACH[name], 4)
+    right = true(q, qd, qdd)
+    assert np.abs(again(q, qd, qdd) - right).max() < 0.05 * np.abs(right).max()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mujocos_five_bar_is_found():
+    pytest.importorskip("mujoco", reason="MuJoCo is the robot")
+    described, truth = robots("five_bar")
+    plain = replace(
+        truth,
+        links=tuple(
+            replace(
+                link,
+                joint=replace(link.joint, friction=replace(link.joint.friction, coulomb=0.0)),
+            )
+            for link in truth.links
+        ),
+    )
+    dynamics = rd.InverseDynamics(plain)
+    logs = []
+    for seed in (1, 2):
+        t, q, qd, qdd = moves(plain, dynamics.joint_names, 0.12, seed, 8.0, 1000.0)
+        robot = Simulation(plain, timestep=1e-3)
+        own = [robot.joint_names.index(name) for name in dynamics.joint_names]
+        rows = []
+        for k in range(len(t)):
+            a, b = robot.q[own], robot.qd[own]
+            tau = dynamics(a, b, qdd[k] + 30 * (qd[k] - b) + 225 * (q[k] - a))
+            rows.append(np.concatenate([a, b, tau]))
+            whole = np.zeros(len(robot.joint_names))
+            whole[own] = tau
+            robot.advance(whole)
+        rows = np.array(rows)[::5]
+        n = len(dynamics.joint_names)
+        logs.append(
+            Recording(
+                f"MuJoCo {seed}",
+                (Stream(dynamics.joint_names, t[::5], *np.split(rows, [n, 2 * n], axis=1)),),
+            )
+        )
+    found = identify_closed(described, logs[0], validate=logs[1])
+    assert max(found.errors.values()) < 0.02
+    assert min(found.errors_described.values()) > 0.3
+
+
+def test_what_cannot_be_is_one_line():
+    described, truth = robots("five_bar")
+    good = log(truth, 0.12, 1)
+    with pytest.raises(InputError, match="no loops"):
+        identify_closed("config/polar.yaml", good)
+    stream = good.streams[0]
+    with pytest.raises(RecordingError, match="motors qa2 are not in it"):
+        identify_closed(described, Recording("half", (stream.of(stream.names[:1]),)))
+    with pytest.raises(InputError, match="identify_closed"):
+        rd.identify(described, good)
