@@ -11,12 +11,17 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from libraries import revolute
+from limits import operations_a_second
 from robots import chain, chain_urdf, states
 from timing import arguments, keep, per_call
 
 import robot_dynamics as rd
+from robot_dynamics.dynamics.open_chain import OpenChain
+from robot_dynamics.formulations.equations import TERMS
 
 JOINTS = (7, 24)
+STATES = 500
+"""Of a batch that stays in the cache"""
 AGREEMENT = 1e-9
 
 
@@ -70,6 +75,24 @@ def measured(n: int) -> dict[str, Any]:
         a, b = (float(np.median(each)) for each in zip(*times, strict=True))
         found[name] = {"robot_dynamics": a, "pinocchio": b, "ratio": a / b}
         print(f"  {name:40} {a * 1e6:8.3f} {b * 1e6:8.3f}   {a / b:.2f} of it")
+    found["batches"] = batches(dynamics, n)
+    return found
+
+
+def batches(dynamics: rd.InverseDynamics, n: int) -> dict[str, float]:
+    """Times of a state in a batch, as multiples of its additions at the processor's peak."""
+    q, qd, qdd = states(n, STATES)
+    single = rd.InverseDynamics(dynamics.mechanism, threads=1)
+    tree = OpenChain(dynamics.mechanism, "newton_euler", "full", TERMS)
+    found = {}
+    for name, call in (("derivatives", single.derivatives), ("forward", single.forward)):
+        operations = tree.function(name).record(guard=False).operations
+        seconds = per_call(lambda c=call: c(q, qd, qdd), 0.2)["typical"] / STATES
+        found[name] = seconds * operations_a_second() / operations
+        print(
+            f"  {name + ', batch, one thread':40} {seconds * 1e6:8.3f} µs a state, "
+            f"{found[name]:.1f} x {operations} additions at their peak"
+        )
     return found
 
 

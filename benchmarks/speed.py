@@ -15,10 +15,13 @@ from typing import Any
 
 import numpy as np
 from libraries import LIBRARIES, revolute
+from limits import empty_call, operations_a_second
 from robots import chain, chain_urdf, states
 from timing import arguments, keep, per_call
 
 import robot_dynamics as rd
+from robot_dynamics.dynamics.open_chain import OpenChain
+from robot_dynamics.formulations.equations import TERMS
 
 JOINTS = (7, 48)
 BATCHES = ((7, 20_000), (7, 400_000), (48, 2_000))
@@ -71,6 +74,8 @@ def calls(n: int) -> dict[str, Any]:
         if error > AGREEMENT:
             print(f"  {name}: computes something else: {error:.1e} relative")
         found[name] = per_call(call)
+    empty = empty_call()
+    found["an empty function in C"] = per_call(lambda: empty(q, qd, qdd))
     ours = found["torques"]["typical"]
     for name, time in found.items():
         print(
@@ -86,6 +91,7 @@ def batches(n: int, rows: int) -> dict[str, Any]:
     found: dict[str, Any] = {}
     print(f"\n{n} joints, {rows} states in one call, µs a state")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    peak, operations = operations_a_second(), operations_of(n)
     for threads in sorted({1, 2, cores} & set(range(1, cores + 1))):
         dynamics = rd.InverseDynamics(chain(n), threads=threads)
         ours = per_call(lambda d=dynamics: d(q, qd, qdd))["typical"] / rows
@@ -93,9 +99,16 @@ def batches(n: int, rows: int) -> dict[str, Any]:
         found[str(threads)] = {"robot_dynamics": ours, "pinocchio": theirs}
         print(
             f"  threads {threads}: robot_dynamics {ours * 1e6:.4f}   "
-            f"pin.rneaInParallel {theirs * 1e6:.4f}   ratio {ours / theirs:.3f}"
+            f"pin.rneaInParallel {theirs * 1e6:.4f}   ratio {ours / theirs:.3f}   "
+            f"{ours * threads * peak / operations:.1f} x {operations} additions at their peak"
         )
     return found
+
+
+def operations_of(n: int) -> int:
+    """Of the torques at one state, a sine or a cosine as one."""
+    robot = OpenChain(chain(n), "newton_euler", "full", TERMS)
+    return robot.function("torques").record(guard=False).operations
 
 
 def closed(seven_joints: float) -> dict[str, Any]:

@@ -36,6 +36,11 @@ def example_robots() -> list[Path]:
     return [file for file in files if _pinocchio_reads(file)]
 
 
+def example_robots_that_move() -> list[Path]:
+    """Those of them that have a joint."""
+    return [file for file in example_robots() if file.stem != "quadrotor_base"]
+
+
 def _pinocchio_reads(file: Path) -> bool:
     # it refuses a robot without a name, and says so on the terminal
     return (

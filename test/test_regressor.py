@@ -12,7 +12,7 @@ from robots import (
     CONFIG,
     RELATIVE_TO_PINOCCHIO,
     RELATIVE_TO_SISTERS,
-    example_robots,
+    example_robots_that_move,
     pin,
     random_dh,
     random_urdf,
@@ -25,7 +25,7 @@ from robot_dynamics.formulations.equations import TERMS
 from robot_dynamics.mechanism import Armature, Inertial
 from robot_dynamics.mechanism.parameters import standard_parameters, with_parameters
 
-EXAMPLES = example_robots()
+EXAMPLES = example_robots_that_move()
 CLOSED = [
     *itertools.product(
         ("rrr", "five_bar"),

@@ -11,6 +11,7 @@ from robots import (
     RELATIVE_TO_PINOCCHIO,
     RELATIVE_TO_SISTERS,
     dh_to_pinocchio,
+    pin,
     pinocchio_torques,
     random_dh,
     relative,
@@ -20,6 +21,7 @@ from sympy.physics.mechanics import dynamicsymbols
 
 import robot_dynamics as rd
 from robot_dynamics.formulations import FORMULATIONS
+from robot_dynamics.mechanism import Inertial, Joint, Link, Mechanism, Pose
 from robot_dynamics.symbolic.polynomial import Ring, TooManyTerms
 
 NUMBERS_PUT_IN = 1e-10
@@ -155,6 +157,33 @@ def test_gear_ratios_of_any_size_give_pinocchios_torques(tmp_path, ratio, interm
     pinned, geared = dh_to_pinocchio(robot)
     expected = pinocchio_torques(pinned, mechanism.joint_names, q, qd, qdd, geared)
     assert relative(model.function()(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
+
+
+@pytest.mark.parametrize("parameters", ["symbols", "numbers"])
+def test_an_oblique_axis_with_a_tail_is_the_same_robot(parameters):
+    axis = np.array([0.6, 0.0, 0.8])
+    tail = Pose(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), [0.3, -0.1, 0.2])
+    body = Inertial(1.5, np.array([0.1, 0.2, -0.05]), np.diag([0.02, 0.03, 0.04]))
+    joint = Joint("q1", "revolute", axis=axis, tail=tail)
+    last = Joint("q2", "revolute", origin=Pose(translation=[0.2, 0.0, 0.1]), axis=axis[[2, 1, 0]])
+    links = Link("a", "base", joint, body), Link("b", "a", last, body)
+    mechanism = Mechanism("oblique", links)
+    at = state(4, 2)
+    model = rd.derive(mechanism, "newton_euler", parameters=parameters)
+    # Pinocchio on the same frames: a body behind the tail is one behind the joint
+    pinned = pin.Model()
+    pinned.gravity.linear = mechanism.gravity
+    behind = pin.SE3(tail.rotation, np.array(tail.translation, dtype=float))
+    first = pinned.addJoint(0, pin.JointModelRevoluteUnaligned(axis), pin.SE3.Identity(), "q1")
+    inertia = pin.Inertia(body.mass, np.array(body.center_of_mass), np.array(body.inertia))
+    pinned.appendBodyToJoint(first, inertia, behind)
+    place = behind * pin.SE3(np.eye(3), np.array([0.2, 0.0, 0.1]))
+    unaligned = pin.JointModelRevoluteUnaligned(axis[[2, 1, 0]])
+    pinned.appendBodyToJoint(
+        pinned.addJoint(first, unaligned, place, "q2"), inertia, pin.SE3.Identity()
+    )
+    expected = pin.rnea(pinned, pinned.createData(), *at)
+    assert relative(model.function()(*at), expected) < RELATIVE_TO_PINOCCHIO
 
 
 def test_a_term_whose_exponent_would_not_fit_is_never_made():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import closed_robots
@@ -23,7 +24,9 @@ from robots import (
 import robot_dynamics as rd
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.formulations.equations import TERMS, Equations
+from robot_dynamics.formulations.terms import ACCELERATED, MOTION, OF_LINKS, RIGID, TABLE, TURNING
 from robot_dynamics.mechanism import Inertial
+from robot_dynamics.mechanism.transform import without_bodies
 
 SUBSETS = [frozenset(each) for k in range(len(TERMS) + 1) for each in combinations(TERMS, k)]
 MODELS = ("full", "reflected", "none")
@@ -55,6 +58,33 @@ def test_every_set_of_terms_is_the_sum_of_its_terms(tmp_path, name, model):
     _, mechanism = with_rotors(tmp_path)
     x = state(1, len(mechanism.joint_names))
     assert_adds_up(lambda terms: Equations.of(mechanism, name, model, terms).torques(*x))
+
+
+@pytest.mark.parametrize("term", TABLE)
+def test_a_term_takes_what_the_table_says_and_nothing_else(tmp_path, term):
+    _, mechanism = with_rotors(tmp_path)
+    q, qd, qdd = state(1, len(mechanism.joint_names))
+
+    def changed(robot, *other):
+        """Does it depend on what is other?"""
+        run = lambda m, *x: Equations.of(m, terms={term}).torques(*x)  # noqa: E731
+        return relative(run(robot, *other), run(mechanism, q, qd, qdd)) > 1e-6
+
+    said = TABLE[term]
+    assert changed(mechanism, q, 2 * qd, qdd) == said.rates
+    assert changed(mechanism, q, qd, 2 * qdd) == said.accelerations
+    heavier = replace(mechanism, gravity=2 * np.array(mechanism.gravity))
+    assert changed(heavier, q, qd, qdd) == said.gravity
+    assert changed(replace(mechanism, rotors=()), q, qd, qdd) == ("rotors" in said.bodies)
+    assert changed(without_bodies(mechanism), q, qd, qdd) == ("links" in said.bodies)
+
+
+def test_the_sets_that_follow_from_the_table_are_these():
+    assert RIGID == ("inertia", "coriolis", "gravity", "rotors")
+    assert MOTION == ("inertia", "coriolis", "rotors")
+    assert OF_LINKS == ("inertia", "coriolis", "gravity")
+    assert set(ACCELERATED) == {"inertia", "rotors"}
+    assert set(TURNING) == {"coriolis", "rotors"}
 
 
 @pytest.mark.parametrize("name", ["newton_euler", "murphy"])

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
+from ..formulations.terms import MOTION, OF_LINKS
 from ..mechanism import Joint, Link, Mechanism
 from ..scalar import Floats
 from .inputs import Options
@@ -117,13 +118,12 @@ class MovingBase:
 
     def __init__(self, tree: Mechanism, robot: Mechanism, options: Options):
         terms = options.terms
-        of_motion = ("inertia", "coriolis", "rotors")
-        needed = of_motion if tree.rotors else of_motion[:2]
+        needed = [name for name in MOTION if tree.rotors or name in OF_LINKS]
         self._has_gravity, used = "gravity" in terms, terms
-        self.adds = not set(of_motion) & set(terms)
+        self.adds = not set(MOTION) & set(terms)
         """Are torques to be added to those on a base that stands?"""
         if self.adds:
-            used = of_motion
+            used = MOTION
         elif missing := [name for name in needed if name not in terms]:
             raise wrong(
                 InputError, "terms", sorted(terms), f"{', '.join(missing)} too, for base_motion"

@@ -130,6 +130,22 @@ class Chain(ABC):
     ) -> ConstraintForces:
         """What holds the loops together."""
 
+    @abstractmethod
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """½ q̇ᵀ D q̇ (…,), J"""
+
+    @abstractmethod
+    def potential_energy(self, q: ArrayLike) -> Floats:
+        """-Σ m g·p (…,), J"""
+
+    @abstractmethod
+    def pose(self, q: ArrayLike, link: str) -> Floats:
+        """(…, 4, 4)"""
+
+    @abstractmethod
+    def jacobian(self, q: ArrayLike, link: str) -> Floats:
+        """(…, 6, k)"""
+
     # --- what follows from these ---------------------------------------------------------------
 
     def pushed(
@@ -182,23 +198,3 @@ class Chain(ABC):
             actuated = [names.index(name) for name in self.actuated_names]
             state = at.state(qd, qdd, names)
             return side.torques(actuated, tau, *state, self.mechanism.gravity)
-
-    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """½ q̇ᵀ D q̇ (…,), J"""
-        with self.lock:
-            return self.at(q).kinetic_energy(qd)
-
-    def potential_energy(self, q: ArrayLike) -> Floats:
-        """-Σ m g·p (…,), J"""
-        with self.lock:
-            return self.at(q).potential_energy()
-
-    def pose(self, q: ArrayLike, link: str) -> Floats:
-        """(…, 4, 4)"""
-        with self.lock:
-            return self.at(q).pose(link)
-
-    def jacobian(self, q: ArrayLike, link: str) -> Floats:
-        """(…, 6, k)"""
-        with self.lock:
-            return self.at(q).jacobian(link)

@@ -139,6 +139,26 @@ class ClosedRobot(Chain):
             Y = self._regressor.of(self).projected(self.closed, q, qd, qdd)
         return Y if out is None else put(out, Y)
 
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """As `Chain.kinetic_energy`."""
+        with self.lock:
+            return self.at(q).kinetic_energy(qd)
+
+    def potential_energy(self, q: ArrayLike) -> Floats:
+        """As `Chain.potential_energy`."""
+        with self.lock:
+            return self.at(q).potential_energy()
+
+    def pose(self, q: ArrayLike, link: str) -> Floats:
+        """As `Chain.pose`."""
+        with self.lock:
+            return self.at(q).pose(link)
+
+    def jacobian(self, q: ArrayLike, link: str) -> Floats:
+        """As `Chain.jacobian`."""
+        with self.lock:
+            return self.at(q).jacobian(link)
+
     def constraint_forces(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, Floats]
     ) -> ConstraintForces:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..formulations.terms import TERMS
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .inverse_dynamics import InverseDynamics
@@ -89,9 +90,8 @@ def base_parameters(
     Raises:
         InputError: an unknown model of the rotors, or no mechanism.
     """
-    terms = ["inertia", "coriolis", "rotors"]
-    terms += ["gravity"] if gravity else []
-    terms += ["friction"] if friction else []
+    left_out = {"gravity": not gravity, "friction": not friction}
+    terms = [name for name in TERMS if not left_out.get(name)]
     dynamics = InverseDynamics(mechanism, rotors=rotors, terms=terms)
     n, p = len(dynamics.joint_names), len(dynamics.parameter_names)
     rng = np.random.default_rng(seed)

@@ -294,6 +294,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc, valid-type]
             ClosureError: of a closed robot, as in a call.
         """
         out = self._robot.chain.derivatives(q, qd, qdd)
+        if out.ndim == 3:  # one state: quicker than with an ellipsis, or unpacked
+            return out[0], out[1], out[2]
         return out[..., 0, :, :], out[..., 1, :, :], out[..., 2, :, :]
 
     def linearize(

@@ -98,6 +98,22 @@ class OpenRobot(Chain):
         """As `Chain.regressor`."""
         return self._regressor.of(self).matrix(q, qd, qdd, out)
 
+    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """As `Chain.kinetic_energy`."""
+        return self._tree.of(self).kinetic_energy(q, qd)
+
+    def potential_energy(self, q: ArrayLike) -> Floats:
+        """As `Chain.potential_energy`."""
+        return self._tree.of(self).potential_energy(q)
+
+    def pose(self, q: ArrayLike, link: str) -> Floats:
+        """As `Chain.pose`."""
+        return self._tree.of(self).pose(q, link)
+
+    def jacobian(self, q: ArrayLike, link: str) -> Floats:
+        """As `Chain.jacobian`."""
+        return self._tree.of(self).jacobian(q, link)
+
     def constraint_forces(
         self,
         q: ArrayLike,  # noqa: ARG002
@@ -115,21 +131,9 @@ class OpenPlace(NamedTuple):
     tree: Tree
     q: Floats
 
-    def kinetic_energy(self, qd: ArrayLike) -> Floats:
-        """J (…,)"""
-        return self.tree.kinetic_energy(self.q, qd)
-
-    def potential_energy(self) -> Floats:
-        """J (…,)"""
-        return self.tree.potential_energy(self.q)
-
     def pose(self, link: str) -> Floats:
         """(…, 4, 4)"""
         return self.tree.pose(self.q, link)
-
-    def jacobian(self, link: str) -> Floats:
-        """(…, 6, n)"""
-        return self.tree.jacobian(self.q, link)
 
     def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
         """Jᵀ w (…, n)"""

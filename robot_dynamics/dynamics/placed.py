@@ -1,4 +1,4 @@
-"""A robot where it is: what asks for poses, forces and rates need not know of loops."""
+"""A robot where it is: what asks for forces and rates need not know of loops."""
 
 from __future__ import annotations
 
@@ -17,17 +17,8 @@ class Placed(Protocol):
     def q(self) -> Floats:
         """(…, n) of the tree"""
 
-    def kinetic_energy(self, qd: ArrayLike) -> Floats:
-        """½ q̇ᵀ D q̇ (…,), J, at rates (…, k)."""
-
-    def potential_energy(self) -> Floats:
-        """-Σ m g·p (…,), J."""
-
     def pose(self, link: str) -> Floats:
         """(…, 4, 4): the link's frame in the base frame."""
-
-    def jacobian(self, link: str) -> Floats:
-        """(…, 6, k), on base axes: [ṗ; ω] = J q̇."""
 
     def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
         """What a wrench (…, 6) on the link, on base axes, takes of the torques (…, n_m)."""

@@ -14,6 +14,7 @@ from ..codegen import Function, Kernel
 from ..errors import InputError, wrong
 from ..formulations.layout import Recompile
 from ..formulations.regressor import Regressor
+from ..formulations.terms import MOTION, OF_LINKS, moves_as_one
 from ..mechanism import Mechanism
 from ..mechanism.parameters import friction_terms, standard_parameters
 from ..scalar import Array, Floats
@@ -37,16 +38,15 @@ class RegressorKernel:
 
     def __init__(self, mechanism: Mechanism, described: Mechanism, options: Options):
         rotors, terms = options.rotors_felt, frozenset(options.terms)
-        alike = len({term in terms for term in ("inertia", "coriolis", "rotors")}) == 1
         heavy = any(rotor.inertial.mass for rotor in mechanism.rotors)
-        if rotors == "reflected" and heavy and not alike:
+        if rotors == "reflected" and heavy and not moves_as_one(terms):
             raise wrong(
                 InputError, "regressor: terms", ", ".join(sorted(terms)),
-                "inertia, coriolis and rotors, or none of them: a link's mass has that of the "
-                "reflected rotors on it in it",
+                f"{', '.join(MOTION)}, or none of them: a link's mass has that of the reflected "
+                "rotors on it in it",
             )  # fmt: skip
         self._terms = terms
-        if mechanism.loops and terms & {"inertia", "coriolis"}:
+        if mechanism.loops and terms & set(OF_LINKS) & set(MOTION):
             # a closed chain's accelerations have parts of both: it is told what is left of them
             terms = terms | {"inertia"}
         model = Regressor.of(mechanism, rotors, terms, options.friction_smoothing)
@@ -99,7 +99,7 @@ class RegressorKernel:
             still = tree_state(closed, q_r, zero, driven, self._names)
             qdd_tree = still[2]
         Y = self.matrix(q_tree, qd_tree, qdd_tree)
-        if "rotors" in self._terms and not self._terms >= {"inertia", "coriolis"}:
+        if "rotors" in self._terms and not moves_as_one(self._terms):
             # theirs are both parts
             state = tree_state(closed, q_r, qd, qdd, self._names)
             Y[..., self._rotor_columns] = self.matrix(*state)[..., self._rotor_columns]

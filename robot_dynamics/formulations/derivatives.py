@@ -29,6 +29,7 @@ from ..mechanism import Friction, Mechanism
 from ..scalar import Array, Scalar, array, cross, sign, skew, tanh, zeros
 from .equations import Equations
 from .newton_euler import Turn
+from .terms import gravity_of, motion_of
 
 
 def derivatives(equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
@@ -41,14 +42,11 @@ def derivatives(equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
     if not n:
         return zeros(3, 0, 0)
     q, qd, qdd = array(q), array(qd), array(qdd)
-    gravity = tree.gravity if "gravity" in terms else zeros(3)
-    total = _projected(
-        replace(tree, gravity=gravity), q, qd, qdd, "coriolis" in terms, "inertia" in terms
-    )
+    gravity = gravity_of(terms, tree.gravity)
+    total = _projected(replace(tree, gravity=gravity), q, qd, qdd, "links", terms)
     if equations.rotors is not None:
-        spin = "rotors" in terms
         apart = replace(equations.rotors, gravity=gravity)
-        total = total + _projected(apart, q, qd, qdd, spin, spin)
+        total = total + _projected(apart, q, qd, qdd, "rotors", terms)
     if "friction" in terms:
         S, _ = tree.coordinates()
         slopes = [
@@ -60,15 +58,14 @@ def derivatives(equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
 
 
 def _projected(
-    tree: Mechanism, q: Array, qd: Array, qdd: Array, moves: bool, accelerates: bool
+    tree: Mechanism, q: Array, qd: Array, qdd: Array, bodies: str, terms: frozenset[str]
 ) -> Array:
-    """The same (3, n, n) of a tree and its shafts, at rest or without acceleration if so chosen."""
+    """The same (3, n, n) of a tree of these bodies and its shafts."""
     S, s = tree.coordinates()
     n = len(qd)
-    still = zeros(len(S))
-    by_q, by_qd, D = _tree(
-        tree, S @ q + s, S @ qd if moves else still, S @ qdd if accelerates else still
-    )
+    qd, qdd = motion_of(bodies, terms, qd, qdd)
+    moves, accelerates = motion_of(bodies, terms, *np.ones((2, n)))
+    by_q, by_qd, D = _tree(tree, S @ q + s, S @ qd, S @ qdd)
     by_q, by_qd, D = (S.T @ each @ S for each in (by_q, by_qd, D))
     for armature in tree.armatures:
         ratios = zeros(n)
@@ -76,7 +73,7 @@ def _projected(
             ratios[tree.joint_names.index(name)] += ratio
         D = D + armature.inertia * np.outer(ratios, ratios)
     nothing = zeros(n, n).astype(object)
-    return np.stack([by_q, by_qd if moves else nothing, D if accelerates else nothing])
+    return np.stack([by_q, by_qd if moves.all() else nothing, D if accelerates.all() else nothing])
 
 
 @dataclass

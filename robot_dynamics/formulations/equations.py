@@ -5,17 +5,7 @@ selected terms, friction. Closed chains are in `closure`.
 
     tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd)
 
-| term       | what it is                                                      |
-|------------|-----------------------------------------------------------------|
-| inertia    | D(q) qdd of the links                                           |
-| coriolis   | C(q, qd) qd of the links                                        |
-| gravity    | g(q) of all that hangs there, links and rotors                  |
-| friction   | viscous·qd + coulomb·sign(qd), and more (see `Friction`)        |
-| rotors     | D(q) qdd + C(q, qd) qd of the rotors: all but what they weigh   |
-
-The terms add up: the torques of any set of terms are the sum of those of its terms alone, since
-torques are sums over bodies. What rotors weigh is gravity's, so that gravity alone holds the robot
-at rest, and none of it is left where another part of the system adds gravity.
+`terms` says which part of it each term is.
 """
 
 from __future__ import annotations
@@ -30,8 +20,8 @@ from ..mechanism import Mechanism
 from ..mechanism.transform import ROTOR_MODELS, with_rotor_model, without_bodies
 from ..scalar import Array, Note, Scalar, array, is_zero, sign, tanh, unnoticed, zeros
 from . import Formulation, formulation
-
-TERMS = ("inertia", "coriolis", "gravity", "friction", "rotors")
+from .terms import MOTION, gravity_of, motion_of
+from .terms import TERMS as TERMS
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +55,7 @@ class Equations:
         for term in chosen - set(TERMS):
             raise wrong(InputError, "terms", term, "any of " + ", ".join(TERMS))
         heavy = rotors != "none" and any(not r.inertial.is_nothing for r in mechanism.rotors)
-        if not heavy or chosen >= {"inertia", "coriolis", "rotors"}:
+        if not heavy or chosen.issuperset(MOTION):
             tree = method.prepare(with_rotor_model(mechanism, rotors))
             return cls(tree, method, chosen, friction_smoothing)
         links = method.prepare(with_rotor_model(mechanism, "none"))
@@ -75,30 +65,21 @@ class Equations:
 
     def torques(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
         """tau (n,): the chosen terms. `note` looks on, at links and rotors where they are one."""
-        terms, still = self.terms, zeros(len(self.mechanism.joint_names))
-        gravity = "gravity" in terms
-        tau = self._rigid(
-            self.mechanism,
-            q,
-            qd if "coriolis" in terms else still,
-            qdd if "inertia" in terms else still,
-            gravity=gravity,
-            note=note,
-        )
+        terms, g = self.terms, gravity_of(self.terms, self.mechanism.gravity)
+        tau = self._rigid(self.mechanism, q, *motion_of("links", terms, qd, qdd), g, note)
         if self.rotors is not None:
-            spin = (qd, qdd) if "rotors" in terms else (still, still)
-            tau = tau + self._rigid(self.rotors, q, *spin, gravity=gravity)
+            tau = tau + self._rigid(self.rotors, q, *motion_of("rotors", terms, qd, qdd), g)
         return tau + self.friction(qd) if "friction" in terms else tau
 
     def of_links(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
         """D qdd + C qd (n,) of the links, and of the rotors where they are not apart."""
-        return self._rigid(self.mechanism, q, qd, qdd, gravity=False, note=note)
+        return self._rigid(self.mechanism, q, qd, qdd, zeros(3), note)
 
     def of_rotors(self, q: Array, qd: Array, qdd: Array) -> Array:
         """D qdd + C qd (n,) of the rotors that are apart, where `terms` has them."""
         if self.rotors is None or "rotors" not in self.terms:
             return zeros(len(self.mechanism.joint_names))
-        return self._rigid(self.rotors, q, qd, qdd, gravity=False)
+        return self._rigid(self.rotors, q, qd, qdd, zeros(3))
 
     def motion(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
         """D qdd + C qd (n,) of the links, and of the rotors where `terms` has them."""
@@ -151,12 +132,11 @@ class Equations:
         q: Array,
         qd: Array,
         qdd: Array,
-        *,
-        gravity: bool,
+        gravity: Array,
         note: Note = unnoticed,
     ) -> Array:
         """Inertia, Coriolis and gravity of a tree and its rotors, on the independent joints."""
-        tree = replace(tree, gravity=self.mechanism.gravity if gravity else zeros(3))
+        tree = replace(tree, gravity=gravity)
         # q_tree = S q + s,  tau = Sᵀ tau_tree
         S, s = tree.coordinates()
         if not len(S):

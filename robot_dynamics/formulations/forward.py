@@ -18,6 +18,7 @@ from ..mechanism import Mechanism
 from ..scalar import Array, Scalar, array, cross, is_zero, skew, zeros
 from .equations import Equations
 from .newton_euler import Turn
+from .terms import ACCELERATED, gravity_of, motion_of
 
 SOLVED = 8
 """Joints up to which D solved takes fewer operations than articulated bodies"""
@@ -34,10 +35,9 @@ def forward(equations: Equations, q: Array, qd: Array, tau: Array) -> Array:
     if n > SOLVED and stands_alone(equations):
         if "friction" in terms:
             tau = tau - equations.friction(qd)
-        gravity = tree.gravity if "gravity" in terms else zeros(3)
-        rates = qd if "coriolis" in terms else zeros(n)
-        return articulated(replace(tree, gravity=gravity), q, rates, tau)
-    accelerated = replace(equations, terms=terms & {"inertia", "rotors"})
+        rates, _ = motion_of("links", terms, qd, zeros(n))
+        return articulated(replace(tree, gravity=gravity_of(terms, tree.gravity)), q, rates, tau)
+    accelerated = replace(equations, terms=terms & ACCELERATED)
     columns = [accelerated.torques(q, zeros(n), unit) for unit in np.eye(n)]
     D = array(columns).reshape(n, n).T
     # τ - C q̇ - g - friction

@@ -23,6 +23,7 @@ from ..mechanism.parameters import FRICTION, armature_names, friction_terms, is_
 from ..mechanism.transform import lumped, rotors_as_links, standard_form
 from ..scalar import Array, Scalar, array, cross, rotation_to, sign, tanh, zeros
 from .newton_euler import Turn, acceleration_matrix
+from .terms import gravity_of, motion_of
 
 _WHOLE = Inertial(1.0, array([1.0, 2.0, 3.0]), np.eye(3))
 _AXIAL = Inertial(0.0, zeros(3), np.diag([0.0, 0.0, 1.0]))
@@ -117,12 +118,10 @@ class Regressor:
 
     def matrix(self, q: Array, qd: Array, qdd: Array, gravity: Array, rates: Array) -> Array:
         """Y (n, p); gravity (3,), m/s², and Stribeck's rates, rad/s or m/s."""
-        terms, still = self.terms, zeros(len(qd))
-        weight = gravity if "gravity" in terms else zeros(3)
-        slow = qd if "coriolis" in terms else still
-        driven = qdd if "inertia" in terms else still
-        # the rotors' motion is a term of its own
-        spin, spin_rate = (qd, qdd) if "rotors" in terms else (still, still)
+        terms = self.terms
+        weight = gravity_of(terms, gravity)
+        slow, driven = motion_of("links", terms, qd, qdd)
+        spin, spin_rate = motion_of("rotors", terms, qd, qdd)
         moving = len(self.laws)
         links = self._bodies(q, slow, driven, weight)[:moving]
         rotors = self._bodies(q, spin, spin_rate, weight)[moving:]

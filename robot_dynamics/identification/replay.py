@@ -12,13 +12,12 @@ import numpy as np
 from ..description import load
 from ..dynamics import InverseDynamics
 from ..errors import InputError
+from ..formulations.terms import OF_LINKS
 from ..mechanism import Mechanism
 from .preparation import Samples, prepare
 from .read import read
 from .recording import Floats, Recording
 from .unknowns import match
-
-TERMS = ("inertia", "coriolis", "gravity", "friction", "rotors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
     """What each term gives, (k, n) each; they add up to the torques."""
     q, qd, qdd = samples.q, samples.qd, samples.qdd
     still = np.zeros_like(q)
-    bare = InverseDynamics(mechanism, terms=("inertia", "coriolis", "gravity"))
+    bare = InverseDynamics(mechanism, terms=OF_LINKS)
     found = {"gravity": bare(q, still, still)}
     found["inertia"] = bare(q, still, qdd) - found["gravity"]
     found["coriolis"] = bare(q, qd, still) - found["gravity"]

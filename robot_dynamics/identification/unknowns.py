@@ -9,6 +9,7 @@ import numpy as np
 
 from ..dynamics import InverseDynamics
 from ..errors import InputError, choices, wrong
+from ..formulations.terms import RIGID
 from ..mechanism import Friction, Inertial, Mechanism, Pose, Rotor
 from ..mechanism.parameters import rotor_names
 from ..mechanism.transform import lumped, with_locked_joints
@@ -20,7 +21,6 @@ from .recording import Floats
 
 GEAR_RATIO = 100.0
 """Of a motor about which nothing is known: its inertia is reflected by the square"""
-RIGID = ("inertia", "coriolis", "gravity", "rotors")
 
 
 @dataclass(frozen=True, eq=False)

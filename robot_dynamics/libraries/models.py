@@ -13,13 +13,11 @@ from ..formulations.equations import Equations
 from ..formulations.forward import forward, solved
 from ..formulations.layout import shaped
 from ..formulations.regressor import Regressor
+from ..formulations.terms import MOTION
 from ..mechanism import Mechanism
 from ..mechanism.parameters import friction_terms, standard_parameters
 from ..mechanism.transform import rotors_as_links, with_rotor_model
 from ..scalar import Array, Scalar, array, zeros
-
-MOTION = frozenset({"inertia", "coriolis", "rotors"})
-"""The terms that D and C are made of"""
 
 
 @dataclass(frozen=True)

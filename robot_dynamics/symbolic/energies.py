@@ -17,6 +17,7 @@ from ..description.fields import number, sequence, text
 from ..description.files import find, read_text
 from ..description.yaml_text import plain
 from ..errors import DescriptionError, InputError, wrong
+from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
 from .derive import christoffel, derive
 from .document import Equation, Formula, Section, step
@@ -123,9 +124,8 @@ def derive_energies(
             "another formulation)",
             name="energies",
         )
-    terms = ("inertia", "coriolis", "gravity", "rotors")
     model: SymbolicModel = derive(
-        mechanism, "newton_euler", parameters=parameters, rotors=rotors, terms=terms,
+        mechanism, "newton_euler", parameters=parameters, rotors=rotors, terms=RIGID,
         progress=progress,
     )  # fmt: skip
     if model.intermediates:

@@ -7,11 +7,10 @@ from typing import Any
 
 import sympy
 
+from ..formulations.terms import ACCELERATED, TURNING
 from .document import Document, Equation, Formula, Section, step
 from .names import Names
 
-MOTION = {"inertia", "rotors"}
-TURNING = {"coriolis", "rotors"}
 PRODUCT = "C_"
 """How intermediates begin that only C stands on"""
 
@@ -88,7 +87,7 @@ def _law(model: Any) -> tuple[str, str]:
 def parts(model: Any) -> list[tuple[str, str, sympy.Matrix]]:
     """(title, name, matrix) of what the chosen terms have in them."""
     found = []
-    if model.terms & MOTION:
+    if model.terms & ACCELERATED:
         found.append(("Inertia matrix D", "D", model.D))
     # among intermediates the torques have C qd in them, and C itself would be for no one to read
     if model.terms & TURNING and not model.intermediates:

@@ -1,0 +1,69 @@
+"""The terms of the torques: what each is about, and whether it takes rates, accelerations, gravity.
+Whatever chooses among them reads this table.
+
+The terms add up: the torques of any set of terms are the sum of those of its terms alone, since
+torques are sums over bodies. What rotors weigh is gravity's, so that gravity alone holds the robot
+at rest, and none of it is left where another part of the system adds gravity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ..scalar import Array, zeros
+
+
+@dataclass(frozen=True)
+class Term:
+    """One part of the torques."""
+
+    bodies: frozenset[str]
+    """Of links, rotors, joints: what it is about"""
+    rates: bool = False
+    """Does it depend on q̇ (gravity and inertia do not)?"""
+    accelerations: bool = False
+    gravity: bool = False
+
+
+_LINKS, _ROTORS = frozenset({"links"}), frozenset({"rotors"})
+TABLE = {
+    "inertia": Term(_LINKS, accelerations=True),
+    "coriolis": Term(_LINKS, rates=True),
+    "gravity": Term(_LINKS | _ROTORS, gravity=True),
+    "friction": Term(frozenset({"joints"}), rates=True),
+    "rotors": Term(_ROTORS, rates=True, accelerations=True),
+}
+TERMS = tuple(TABLE)
+"""inertia: D q̈ of the links; coriolis: C q̇ of the links; gravity: g of links and rotors; friction:
+that of the joints; rotors: D q̈ + C q̇ of the rotors"""
+
+RIGID = tuple(name for name, term in TABLE.items() if term.bodies & (_LINKS | _ROTORS))
+"""Those of bodies: all but friction"""
+MOTION = tuple(name for name in RIGID if not TABLE[name].gravity)
+"""What D and C are made of"""
+ACCELERATED = frozenset(name for name in MOTION if TABLE[name].accelerations)
+"""What D is made of"""
+TURNING = frozenset(name for name in MOTION if TABLE[name].rates)
+"""What C is made of"""
+OF_LINKS = tuple(name for name in RIGID if "links" in TABLE[name].bodies)
+
+
+def motion_of(bodies: str, terms: Collection[str], qd: Array, qdd: Array) -> tuple[Array, Array]:
+    """(qd, qdd) as the chosen terms of `links` or of `rotors` take them: zero where none does."""
+    chosen = [TABLE[name] for name in terms if bodies in TABLE[name].bodies]
+    still = zeros(len(qd))
+    return (
+        qd if any(term.rates for term in chosen) else still,
+        qdd if any(term.accelerations for term in chosen) else still,
+    )
+
+
+def gravity_of(terms: Collection[str], gravity: Array) -> Array:
+    """Gravity (3,) as the chosen terms take it."""
+    return gravity if any(TABLE[name].gravity for name in terms) else zeros(3)
+
+
+def moves_as_one(terms: Collection[str]) -> bool:
+    """Do links and rotors move by all terms of motion, or by none?"""
+    return len({name in terms for name in MOTION}) == 1
