@@ -140,6 +140,20 @@ def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
     return exact(rotation_z(yaw) @ rotation_y(pitch) @ rotation_x(roll))
 
 
+def rotation_quaternion(w: float, x: float, y: float, z: float) -> Array:
+    """The rotation of a quaternion w + x i + y j + z k of any length but 0."""
+    w, x, y, z = np.array([w, x, y, z]) / math.sqrt(w * w + x * x + y * y + z * z)
+    return exact(
+        np.array(
+            [
+                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+            ]
+        )
+    )
+
+
 def roll_pitch_yaw(rotation: Array) -> list[float]:
     """The angles of `rotation_rpy` that make this rotation; exact also where roll and yaw are one.
 

@@ -125,7 +125,7 @@ def test_files_that_are_not_there_or_nothing_to_read(tmp_path):
     refused("nowhere.yaml", "nowhere.yaml", "no such file")
     refused(tmp_path, "folder")
     (tmp_path / "robot.txt").write_text("x")
-    refused(tmp_path / "robot.txt", ".yaml, .urdf or .xacro")
+    refused(tmp_path / "robot.txt", ".yaml, .urdf, .xacro, .sdf, or .xml (MJCF)")
     (tmp_path / "binary.urdf").write_bytes(b"\xff\xfe\x00")
     refused(tmp_path / "binary.urdf", "not a text file")
     (tmp_path / "list.yaml").write_text("- 1\n")

@@ -1,4 +1,4 @@
-"""Loads every description: YAML, URDF, xacro, MJCF, as a path, a package:// URL or a text."""
+"""Loads every description: YAML, URDF, xacro, SDF, MJCF, as a path, a package:// URL or a text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import DescriptionError, wrong
 from ..mechanism import Mechanism
-from . import mujoco_model, urdf, yaml_file
+from . import mujoco_model, sdf, urdf, yaml_file
 from .check import Origins, check
 from .fields import tolerate
 from .files import find, read_text, shortened
@@ -24,9 +24,9 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
     """The mechanism that a description describes.
 
     Args:
-        source: the path of a .yaml, .urdf or .xacro file, or of an MJCF (an .xml whose root is
-            `mujoco`), a `package://` URL of one, the text of a URDF or MJCF, or, where there is no
-            file of that name, the name of a known robot (extra `robots`).
+        source: the path of a .yaml, .urdf, .xacro or .sdf file, or of an MJCF (an .xml whose root
+            is `mujoco`), a `package://` URL of one, the text of a URDF, SDF or MJCF, or, where
+            there is no file of that name, the name of a known robot (extra `robots`).
         strict: refuse what is otherwise a warning.
 
     Raises:
@@ -42,19 +42,27 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
         raise wrong(DescriptionError, "description", source, "a path or the text of a URDF")
     reference = os.fspath(source)
     if reference.lstrip(BLANKS).startswith("<"):
-        if _is_mjcf(reference):
-            where = "the MJCF text"
-            return finished(mujoco_model.read(reference, where, strict=strict), where, strict)
+        if (form := _format(reference)) != "urdf":
+            return _foreign(reference, form, f"the {form} text", strict)
         return _loaded(reference, strict)
     return _loaded(find(reference), strict)
 
 
-_MJCF = re.compile(r"^(?:\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>)*<mujoco[\s>/]", re.DOTALL)
+_ROOT = re.compile(r"(?:\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>)*<(mujoco|sdf)[\s>/]", re.DOTALL)
+"""What precedes the first element, and that where it is not a URDF's"""
 
 
-def _is_mjcf(text: str) -> bool:
-    """Is its first element <mujoco>?"""
-    return _MJCF.match(text.lstrip(BLANKS)[:100_000]) is not None
+def _format(text: str) -> str:
+    """mujoco or sdf, where that is the first element; else urdf."""
+    found = _ROOT.match(text.lstrip(BLANKS)[:100_000])
+    return found[1] if found else "urdf"
+
+
+def _foreign(source: Path | str, form: str, where: str, strict: bool) -> Mechanism:
+    """Of an MJCF or an SDF."""
+    if form == "sdf":
+        return finished(sdf.read(source, where), where, strict)
+    return finished(mujoco_model.read(source, where, strict=strict), where, strict)
 
 
 def _loaded(source: str | Path, strict: bool) -> Mechanism:
@@ -66,9 +74,8 @@ def _loaded(source: str | Path, strict: bool) -> Mechanism:
             case ".yaml" | ".yml":
                 mechanism, origins = yaml_file.read(source, strict=strict)
                 return finished(mechanism, source.name, strict, source, origins)
-            case ".xml" if _is_mjcf(read_text(source)):
-                mechanism = mujoco_model.read(source, source.name, strict=strict)
-                return finished(mechanism, source.name, strict, source)
+            case ".xml" | ".sdf" if (form := _format(read_text(source))) != "urdf":
+                return _foreign(source, form, source.name, strict)
             case ".urdf" | ".xml" | ".xacro":
                 mechanism = urdf.read(source, strict=strict)
                 return finished(mechanism, source.name, strict, source)
@@ -77,7 +84,7 @@ def _loaded(source: str | Path, strict: bool) -> Mechanism:
                     DescriptionError,
                     f"{source.name}: the file's ending",
                     suffix,
-                    ".yaml, .urdf or .xacro",
+                    ".yaml, .urdf, .xacro, .sdf, or .xml (MJCF)",
                 )
     except DescriptionError as error:
         raise located(error, source) from None

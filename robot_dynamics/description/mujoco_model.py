@@ -40,7 +40,7 @@ from ..mechanism import (
     Pose,
     Rotor,
 )
-from ..scalar import Array, Floats, array, exact, rotation_about
+from ..scalar import array, exact, rotation_about, rotation_quaternion
 from .compound import PARTS, split
 from .fields import tolerate
 
@@ -148,10 +148,16 @@ class _Reader:
         model = self.model
         name, parent = self.bodies[body], self.bodies[model.body_parentid[body]]
         # X = X_parent · T(pos) R(quat) · Π_j T(p_j) · motion_j · T(-p_j), with the anchors p_j
-        before = Pose(_rotation(model.body_quat[body]), array(model.body_pos[body].tolist()))
+        before = Pose(
+            rotation_quaternion(*model.body_quat[body]), array(model.body_pos[body].tolist())
+        )
         inertial = Inertial(
             float(model.body_mass[body]), np.zeros(3), np.diag(model.body_inertia[body])
-        ).seen_from(Pose(_rotation(model.body_iquat[body]), array(model.body_ipos[body].tolist())))
+        ).seen_from(
+            Pose(
+                rotation_quaternion(*model.body_iquat[body]), array(model.body_ipos[body].tolist())
+            )
+        )
         first, count = int(model.body_jntadr[body]), int(model.body_jntnum[body])
         if not count:
             joint = Joint(self._free_name(f"{name}_fixed"), "fixed", origin=before)
@@ -272,14 +278,16 @@ class _Reader:
                     ]
                 else:
                     # the pose of body 2 in body 1
-                    pose = Pose(_rotation(data[6:10]), array(data[3:6].tolist()))
+                    pose = Pose(rotation_quaternion(*data[6:10]), array(data[3:6].tolist()))
                     sides = [Attachment(self.bodies[one], pose), Attachment(self.bodies[two])]
                 name = self._name("EQUALITY", k) or f"loop{k}"
                 yield Loop(name, joint, *sides)
 
     def _site(self, site: int) -> Attachment:
         model = self.model
-        pose = Pose(_rotation(model.site_quat[site]), array(model.site_pos[site].tolist()))
+        pose = Pose(
+            rotation_quaternion(*model.site_quat[site]), array(model.site_pos[site].tolist())
+        )
         return Attachment(self.bodies[model.site_bodyid[site]], pose)
 
     def _active(self, kind: int) -> Iterator[int]:
@@ -378,17 +386,3 @@ class _Reader:
 def model_name(names: bytes) -> str:
     """The model's own name: the first of all names."""
     return names.split(b"\0", 1)[0].decode(errors="replace")
-
-
-def _rotation(quaternion: Floats) -> Array:
-    """R of a unit quaternion (w, x, y, z)."""
-    w, x, y, z = quaternion / np.linalg.norm(quaternion)
-    return exact(
-        np.array(
-            [
-                [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-                [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-                [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-            ]
-        )
-    )

@@ -1,4 +1,4 @@
-"""A URDF's XML, read so that nothing in it reaches a file, a network or more memory than it has."""
+"""XML of a URDF or an SDF, read so that nothing in it reaches a file, a network or much memory."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _BLANKS = re.compile(r"[\ufeff\s]*")
 _DECLARATION = re.compile(r"<\?xml\s[^>]*\?>")
 
 
-def parsed(text: str, where: str) -> etree._Element:
-    """The root element <robot>.
+def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
+    """The root element, <robot> or another one that is wanted.
 
     Raises:
-        DescriptionError: it is no XML, is not a URDF, has a document type (and so could have
+        DescriptionError: it is no XML, has another root, has a document type (and so could have
             entities), xacro that nobody expanded, or is too large.
     """
     try:
@@ -46,8 +46,8 @@ def parsed(text: str, where: str) -> etree._Element:
         raise DescriptionError(
             f"{where}: not readable as XML: {one_line(error.msg, 300)}", name=where
         ) from None
-    if root.tag != "robot":
-        raise wrong(DescriptionError, f"{where}: root element", root.tag, "<robot>")
+    if root.tag != wanted:
+        raise wrong(DescriptionError, f"{where}: root element", root.tag, f"<{wanted}>")
     for element in root.iter(*(f"{{{space}}}*" for space in XACRO)):
         name = etree.QName(element).localname
         raise wrong(

@@ -1,0 +1,319 @@
+"""SDF to a mechanism: the one model of a file, with its frames, loops and mimic joints.
+
+Links stand where their poses say when all joints are at 0; a joint's frame is on its child unless
+its pose says otherwise (http://sdformat.org/spec and the proposal "Pose frame semantics"). A link
+that two joints carry closes a loop: the later joint becomes one of `loops`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from lxml import etree
+
+from ..errors import DescriptionError, choices, wrong
+from ..mechanism import (
+    Attachment,
+    Coupling,
+    Friction,
+    Inertial,
+    Joint,
+    Limits,
+    Link,
+    Loop,
+    Mechanism,
+    Pose,
+)
+from ..scalar import Array, array, rotation_quaternion, rotation_to
+from .compound import split
+from .fields import inertia_matrix, number, numbers
+from .fields import text as name_of
+from .files import read_text
+from .order import no_name_twice, parents_first
+from .xml_text import parsed, plain_text
+
+WORLD = "world"
+MODEL = "__model__"
+GRAVITY = (0.0, 0.0, -9.8)
+"""m/s²: SDF's own default, not the standard's"""
+UNLIMITED = 1e16
+"""rad or m: SDF's way to say that there is no limit; -1 is that of efforts and rates"""
+SIMPLE = {"revolute": "revolute", "continuous": "continuous", "prismatic": "prismatic",
+          "fixed": "fixed"}  # fmt: skip
+LOOPS = {"revolute": "revolute", "continuous": "revolute", "ball": "spherical",
+         "prismatic": "prismatic", "fixed": "fixed"}  # fmt: skip
+
+
+def read(source: Path | str, where: str) -> Mechanism:
+    """The mechanism of an SDF file, or of its text.
+
+    Raises:
+        DescriptionError: naming `where`, the link or joint, and what was expected; or what SDF has
+            and cannot be said here (nested models, includes, screws).
+    """
+    text = read_text(source) if isinstance(source, Path) else source
+    root = parsed(text, where, "sdf")
+    models = [*root.iterfind("model"), *root.iterfind("world/model")]
+    if len(models) != 1 or next(root.iter("include"), None) is not None:
+        found = f"{len(models)} models, {sum(1 for _ in root.iter('include'))} includes"
+        raise wrong(DescriptionError, f"{where}: models", found, "one model that is written out")
+    return _Reader(models[0], where).mechanism(_gravity(root, where))
+
+
+def _gravity(root: etree._Element, where: str) -> Array:
+    element = root.find("world/gravity")
+    if element is None:
+        return array(GRAVITY)
+    return numbers(plain_text(element, f"{where}: gravity"), 3, f"{where}: gravity")
+
+
+@dataclass
+class _Frame:
+    """A pose as it is written."""
+
+    pose: Pose
+    relative_to: str
+    attached_to: str
+
+
+@dataclass
+class _Reader:
+    """One model on its way to a mechanism."""
+
+    model: etree._Element
+    where: str
+    frames: dict[str, _Frame] = field(default_factory=dict)
+
+    def mechanism(self, gravity: Array) -> Mechanism:
+        """The whole; gravity (3,) of the world."""
+        model, where = self.model, self.where
+        if next(model.iterfind("model"), None) is not None:
+            raise wrong(DescriptionError, f"{where}: model", "a nested model", "links and joints")
+        links, joints = list(model.iterfind("link")), list(model.iterfind("joint"))
+        for element in (*links, *joints, *model.iterfind("frame")):
+            name = name_of(element.get("name"), f"{where}: <{element.tag}> name")
+            if name in self.frames:
+                raise wrong(DescriptionError, f"{where}: {element.tag}", name, "a name of its own")
+            self.frames[name] = self._frame(element, name)
+        bodies = {link.get("name"): self._inertial(link) for link in links}
+        carried: dict[str, Link] = {}
+        made: list[Link] = []
+        loops: list[Loop] = []
+        for joint in joints:
+            at = f"{where}: joint {joint.get('name')!r}"
+            parent, child = (self._side(joint, side, bodies, at) for side in ("parent", "child"))
+            kind = joint.get("type")
+            if kind not in (*SIMPLE, "ball", "universal"):
+                raise wrong(
+                    DescriptionError, f"{at}: type", kind, choices([*SIMPLE, "ball", "universal"])
+                )
+            if child in carried:
+                loops.append(self._loop(joint, parent, child, at))
+                continue
+            new = self._joint(joint, parent, child, bodies[child], at)
+            carried[child] = new[-1]
+            made += new
+        roots = [name for name in bodies if name not in carried]
+        fixed = any(link.parent == WORLD for link in made)
+        if (len(roots) != 1) if not fixed else roots:
+            expected = (
+                "one link that no joint carries" if not fixed else "a joint that carries each"
+            )
+            raise wrong(
+                DescriptionError, f"{where}: root link", ", ".join(roots) or "none", expected
+            )
+        base = WORLD if fixed else roots[0]
+        links_here = {link.name: link for link in made}
+        no_name_twice((link.joint.name for link in made), f"{where}: joint")
+        stands = self._in_model(MODEL) if fixed else self._in_model(base)
+        # the world's gravity on the base's axes
+        turned = (self._pose(self.model, where) @ stands).rotation.T @ gravity
+        return Mechanism(
+            name_of(model.get("name"), f"{where}: model name"),
+            parents_first(list(links_here.values()), base, where),
+            base=base,
+            gravity=turned,
+            loops=tuple(loops),
+            home=dict.fromkeys(self._moving(made), 0.0) if loops else {},
+        )
+
+    def _moving(self, links: list[Link]) -> Iterator[str]:
+        for link in links:
+            if link.joint.moves and link.joint.coupling is None:
+                yield link.joint.name
+
+    # Frames
+
+    def _frame(self, element: etree._Element, name: str) -> _Frame:
+        at = f"{self.where}: {element.tag} {name!r}"
+        usual, attached = MODEL, name
+        if element.tag == "joint":
+            usual = attached = (element.findtext("child") or "").strip()
+        elif element.tag == "frame":
+            attached = element.get("attached_to") or MODEL
+            usual = attached if element.get("attached_to") else MODEL
+        pose = element.find("pose")
+        relative = usual if pose is None else pose.get("relative_to") or usual
+        return _Frame(self._pose(element, at), relative, attached)
+
+    def _pose(self, element: etree._Element, at: str) -> Pose:
+        pose = element.find("pose")
+        if pose is None:
+            return Pose()
+        text = plain_text(pose, f"{at}: pose") or "0 0 0 0 0 0"
+        if pose.get("rotation_format") == "quat_xyzw":
+            x, y, z, i, j, k, w = numbers(text, 7, f"{at}: pose")
+            return Pose(rotation_quaternion(w, i, j, k), array([x, y, z]))
+        x, y, z, *rpy = numbers(text, 6, f"{at}: pose")
+        if pose.get("degrees") in ("true", "1"):
+            rpy = [math.radians(angle) for angle in rpy]
+        return Pose.from_xyz_rpy(array([x, y, z]), array(rpy))
+
+    def _in_model(self, name: str) -> Pose:
+        """The pose of a frame in the model's, all joints at 0."""
+        pose, seen = Pose(), [name]
+        while name not in (MODEL, WORLD):
+            frame = self.frames.get(name)
+            if frame is None or frame.relative_to in seen:
+                expected = "a link, joint or frame that does not come back to itself"
+                raise wrong(DescriptionError, f"{self.where}: relative_to", seen[-1], expected)
+            pose, name = frame.pose @ pose, frame.relative_to
+            seen.append(name)
+        return pose
+
+    def _body_of(self, name: str, bodies: Mapping[str, Inertial], at: str) -> str:
+        """The link that a frame is attached to."""
+        seen: set[str] = set()
+        while name not in bodies and name != WORLD:
+            if name not in self.frames or name in seen:
+                raise wrong(DescriptionError, at, name, "a link of this model, or world")
+            seen.add(name)
+            name = self.frames[name].attached_to
+        return name
+
+    # Links and joints
+
+    def _side(
+        self, joint: etree._Element, side: str, bodies: Mapping[str, Inertial], at: str
+    ) -> str:
+        element = joint.find(side)
+        name = "" if element is None else plain_text(element, f"{at}: {side}")
+        found = self._body_of(name, bodies, f"{at}: {side}")
+        if side == "child" and found == WORLD:
+            raise wrong(DescriptionError, f"{at}: child", name, "a link of this model")
+        return found
+
+    def _inertial(self, link: etree._Element) -> Inertial:
+        element, at = link.find("inertial"), f"{self.where}: link {link.get('name')!r}"
+        if element is None:
+            # SDF's default is 1 kg; a link that nobody weighed says nothing of its mass
+            raise wrong(
+                DescriptionError, f"{at}: inertial", "none", "<inertial>: SDF would take 1 kg"
+            )
+        if element.get("auto") in ("true", "1"):
+            raise wrong(DescriptionError, f"{at}: inertial", "auto", "numbers")
+        mass = number(element.findtext("mass") or 1.0, f"{at}: mass")
+        moments = element.find("inertia")
+        usual = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "ixy": 0.0, "ixz": 0.0, "iyz": 0.0}
+        values = [
+            number(
+                (moments.findtext(key) if moments is not None else None) or value, f"{at}: {key}"
+            )
+            for key, value in usual.items()
+        ]
+        body = Inertial(mass, np.zeros(3), inertia_matrix(*values))
+        return body.seen_from(self._pose(element, f"{at}: inertial"))
+
+    def _joint(
+        self, joint: etree._Element, parent: str, child: str, body: Inertial, at: str
+    ) -> list[Link]:
+        name, kind = str(joint.get("name")), str(joint.get("type"))
+        before = Pose() if parent == WORLD else self._in_model(parent)
+        here = self._in_model(name)
+        # link = origin · motion · tail, and at 0 all of it is where the model has the link
+        origin, tail = before.inverse() @ here, here.inverse() @ self._in_model(child)
+        whole = Joint(name, "revolute", origin=origin, tail=tail)
+        if kind == "ball":
+            return split(child, parent, whole, body, ("rz", "ry", "rx"))
+        if kind == "fixed":
+            return [Link(child, parent, replace(whole, type="fixed"), body)]
+        first = self._axis(joint, "axis", at)
+        if kind == "universal":
+            second = self._axis(joint, "axis2", at)
+            middle = Link(
+                f"{name}_1", parent,
+                replace(first, name=f"{name}_1", type="revolute", origin=origin),
+            )  # fmt: skip
+            end = replace(second, name=f"{name}_2", type="revolute", tail=tail)
+            return [middle, Link(child, middle.name, end, body)]
+        made = replace(first, name=name, type=SIMPLE[kind], origin=origin, tail=tail)
+        if kind == "revolute" and made.limits is not None:
+            free = made.limits.lower is None and made.limits.upper is None
+            made = replace(made, type="continuous") if free else made
+        return [Link(child, parent, made, body)]
+
+    def _axis(self, joint: etree._Element, tag: str, at: str) -> Joint:
+        """A joint with the axis, friction, limits and mimic of an <axis>."""
+        element = joint.find(tag)
+        xyz = None if element is None else element.find("xyz")
+        axis = array([0.0, 0.0, 1.0])
+        if xyz is not None:
+            axis = numbers(plain_text(xyz, f"{at}: {tag}"), 3, f"{at}: {tag}")
+            if (other := xyz.get("expressed_in")) is not None:
+                here = self._in_model(str(joint.get("name"))).rotation
+                axis = here.T @ self._in_model(other).rotation @ axis
+        length = float(np.linalg.norm(axis))
+        if not length:
+            raise wrong(DescriptionError, f"{at}: {tag}", axis.tolist(), "a vector other than 0")
+        if element is None:
+            return Joint("", "revolute", axis=axis / length)
+
+        def value(path: str) -> float | None:
+            found = element.findtext(path)
+            return None if found is None else number(found, f"{at}: {tag}/{path}")
+
+        dynamics = Friction(value("dynamics/damping") or 0.0, value("dynamics/friction") or 0.0)
+        lower, upper = value("limit/lower"), value("limit/upper")
+        effort, velocity = value("limit/effort"), value("limit/velocity")
+        limits = Limits(
+            None if lower is None or lower <= -UNLIMITED else lower,
+            None if upper is None or upper >= UNLIMITED else upper,
+            None if velocity is None or velocity < 0 else velocity,
+            None if effort is None or effort < 0 else effort,
+        )
+        return Joint("", "revolute", axis=axis / length, friction=dynamics, limits=limits,
+                     coupling=self._mimic(element, at))  # fmt: skip
+
+    def _mimic(self, axis: etree._Element, at: str) -> Coupling | None:
+        element = axis.find("mimic")
+        if element is None:
+            return None
+        master = name_of(element.get("joint"), f"{at}: mimic joint")
+        ratio, offset, reference = (
+            number(element.findtext(key) or usual, f"{at}: mimic/{key}")
+            for key, usual in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
+        )
+        # q = multiplier · (q_master - reference) + offset
+        return Coupling(((master, ratio),), offset - ratio * reference)
+
+    def _loop(self, joint: etree._Element, parent: str, child: str, at: str) -> Loop:
+        kind = str(joint.get("type"))
+        if kind not in LOOPS:
+            raise wrong(
+                DescriptionError, f"{at}: type of a joint that closes a loop", kind, choices(LOOPS)
+            )
+        here = self._in_model(str(joint.get("name")))
+        if kind in ("revolute", "continuous", "prismatic"):
+            # loops turn about z, and slide along it
+            here = here @ Pose(rotation_to(self._axis(joint, "axis", at).axis))
+        before = Pose() if parent == WORLD else self._in_model(parent)
+        return Loop(
+            str(joint.get("name")),
+            LOOPS[kind],
+            Attachment(parent, before.inverse() @ here),
+            Attachment(child, self._in_model(child).inverse() @ here),
+        )

@@ -1,0 +1,178 @@
+"""SDF: the same robots as by URDF, and by an outside oracle's numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from robots import RELATIVE_TO_PINOCCHIO, pin, relative
+
+import robot_dynamics as rd
+from robot_dynamics.description import load_urdf_text
+
+INERTIAL = """<inertial><pose>{pose}</pose><mass>{mass}</mass><inertia><ixx>0.1</ixx><iyy>0.12</iyy>
+  <izz>0.15</izz><ixy>0.01</ixy><ixz>-0.02</ixz><iyz>0.005</iyz></inertia></inertial>"""
+
+
+def body(mass: float, pose: str = "0.1 0.2 -0.05 0.3 -0.2 0.4") -> str:
+    return INERTIAL.format(mass=mass, pose=pose)
+
+
+ARM = f"""<?xml version="1.0"?>
+<sdf version="1.9"><world name="lab"><gravity>0.5 0.3 -9.5</gravity>
+<model name="arm"><pose>1 2 3 0.2 0.3 0.4</pose>
+  <link name="base"><pose>0.1 0 0.2 0 0.1 0</pose>{body(5)}</link>
+  <frame name="hook" attached_to="base"><pose>0.3 0.1 0.4 0.5 0 0.2</pose></frame>
+  <link name="upper"><pose relative_to="shoulder">0.05 0.1 0 0.3 0 0</pose>{body(2)}</link>
+  <joint name="shoulder" type="revolute">
+    <pose relative_to="hook">0 0.05 0.1 10 -20 30</pose>
+    <parent>base</parent><child>upper</child>
+    <axis><xyz expressed_in="__model__">0.6 0 0.8</xyz><dynamics><damping>0.7</damping>
+      <friction>0.3</friction></dynamics><limit><lower>-1</lower><upper>2</upper><effort>40</effort>
+      <velocity>3</velocity></limit></axis>
+  </joint>
+  <link name="fore"><pose relative_to="upper">0.4 0 0.1 0 0.2 0.1</pose>{body(1)}</link>
+  <joint name="elbow" type="prismatic"><parent>upper</parent><child>fore</child>
+    <axis><xyz>0 0.6 0.8</xyz>
+      <limit><lower>-1e16</lower><upper>1e16</upper><effort>-1</effort></limit></axis>
+  </joint>
+  <link name="tool"><pose relative_to="fore">0 0 0.3 0 0 0</pose>{body(0.5)}</link>
+  <joint name="mount" type="fixed"><parent>fore</parent><child>tool</child></joint>
+</model></world></sdf>""".replace("0 0.05 0.1 10 -20 30", "0 0.05 0.1 0.17 -0.35 0.52")
+
+
+def placed(text: str) -> np.ndarray:
+    """A pose as a homogeneous transform, by Pinocchio."""
+    x, y, z, *rpy = map(float, text.split())
+    return pin.SE3(pin.rpy.rpyToMatrix(*rpy), np.array([x, y, z]))
+
+
+def by_hand() -> object:
+    """ARM as a Pinocchio model, its poses multiplied out one by one."""
+    world_model = placed("1 2 3 0.2 0.3 0.4")
+    base = placed("0.1 0 0.2 0 0.1 0")
+    shoulder = base * placed("0.3 0.1 0.4 0.5 0 0.2") * placed("0 0.05 0.1 0.17 -0.35 0.52")
+    upper = shoulder * placed("0.05 0.1 0 0.3 0 0")
+    fore = upper * placed("0.4 0 0.1 0 0.2 0.1")
+    tool = fore * placed("0 0 0.3 0 0 0")
+    I = np.array([[0.1, 0.01, -0.02], [0.01, 0.12, 0.005], [-0.02, 0.005, 0.15]])
+    center = placed("0.1 0.2 -0.05 0.3 -0.2 0.4")
+
+    def inertia(mass: float) -> object:
+        return center.act(pin.Inertia(mass, np.zeros(3), I))
+
+    model = pin.Model()
+    turn = pin.JointModelRevoluteUnaligned(shoulder.rotation.T @ np.array([0.6, 0.0, 0.8]))
+    first = model.addJoint(0, turn, base.inverse() * shoulder, "shoulder")
+    model.appendBodyToJoint(first, inertia(2.0), shoulder.inverse() * upper)
+    slide = pin.JointModelPrismaticUnaligned(np.array([0.0, 0.6, 0.8]))
+    second = model.addJoint(first, slide, shoulder.inverse() * fore, "elbow")
+    model.appendBodyToJoint(second, inertia(1.0), pin.SE3.Identity())
+    model.appendBodyToJoint(second, inertia(0.5), fore.inverse() * tool)
+    model.gravity.linear = (world_model * base).rotation.T @ np.array([0.5, 0.3, -9.5])
+    return model
+
+
+def test_frames_axes_and_gravity_are_what_the_poses_say():
+    model = by_hand()
+    dynamics = rd.InverseDynamics(rd.load(ARM), terms={"inertia", "coriolis", "gravity"})
+    assert dynamics.joint_names == ("shoulder", "elbow")
+    for seed in range(5):
+        q, qd, qdd = np.random.default_rng(seed).uniform(-2, 2, (3, 2))
+        expected = pin.rnea(model, model.createData(), q, qd, qdd)
+        assert relative(dynamics(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
+
+
+def test_friction_and_limits_are_kept():
+    mechanism = rd.load(ARM)
+    joint = mechanism.joint("shoulder")
+    assert (joint.friction.viscous, joint.friction.coulomb) == (0.7, 0.3)
+    limits = joint.limits
+    assert (limits.lower, limits.upper, limits.effort, limits.velocity) == (-1.0, 2.0, 40.0, 3.0)
+    assert mechanism.joint("elbow").limits == type(limits)()
+
+
+FOUR_BAR = f"""<sdf version="1.11"><model name="four_bar">
+  <link name="ground">{body(1)}</link>
+  <link name="crank">{body(0.5, "0 0.1 0 0 0 0")}</link>
+  <link name="rod"><pose>0 0.2 0 0 0 0</pose>{body(0.8, "0.25 0.05 0 0 0 0")}</link>
+  <link name="rocker"><pose>0.5 0 0 0 0 0</pose>{body(0.7, "0 0.15 0 0 0 0")}</link>
+  <joint name="motor" type="revolute"><parent>ground</parent><child>crank</child>
+    <axis><xyz>0 0 1</xyz></axis></joint>
+  <joint name="elbow" type="revolute"><parent>crank</parent><child>rod</child>
+    <axis><xyz>0 0 1</xyz></axis></joint>
+  <joint name="pivot" type="revolute"><parent>ground</parent><child>rocker</child>
+    <axis><xyz>0 0 1</xyz></axis></joint>
+  <joint name="pin" type="revolute"><pose>0.5 0.1 0 0 0 0</pose><parent>rocker</parent>
+    <child>rod</child><axis><xyz>0 0 1</xyz></axis></joint>
+</model></sdf>"""
+
+
+def test_a_link_that_two_joints_carry_closes_a_loop(tmp_path):
+    mechanism = rd.load(FOUR_BAR)
+    (loop,) = mechanism.loops
+    assert (loop.name, loop.type) == ("pin", "revolute")
+    file = tmp_path / "four_bar.sdf"
+    file.write_text(FOUR_BAR)
+    beside = tmp_path / "robot.yaml"
+    beside.write_text("urdf: four_bar.sdf\n")
+    from dataclasses import replace
+
+    closed = replace(rd.load(file), actuated=("motor",))
+    dynamics = rd.InverseDynamics(closed)
+    # power is the rate of the energy, whatever holds the loop together
+    q, qd, qdd, h = np.array([0.1]), np.array([0.7]), np.array([-0.4]), 1e-5
+
+    def energy(t: float) -> float:
+        at, rate = q + t * qd + t * t / 2 * qdd, qd + t * qdd
+        return dynamics.kinetic_energy(at, rate) + dynamics.potential_energy(at)
+
+    power = (energy(h) - energy(-h)) / (2 * h)
+    assert dynamics(q, qd, qdd) @ qd == pytest.approx(power, rel=1e-6)
+
+
+def test_a_mimic_follows_with_its_reference():
+    text = ARM.replace(
+        "<xyz>0 0.6 0.8</xyz>",
+        '<xyz>0 0.6 0.8</xyz><mimic joint="shoulder"><multiplier>2</multiplier><offset>0.1</offset>'
+        "<reference>0.3</reference></mimic>",
+    )
+    coupling = rd.load(text).joint("elbow").coupling
+    assert coupling.ratios == (("shoulder", 2.0),)
+    assert coupling.offset == pytest.approx(0.1 - 0.6)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("</model>", "<model name='more'/></model>", "nested"),
+        ("</world>", "<include><uri>model://x</uri></include></world>", "includes"),
+        ('type="prismatic"', 'type="screw"', "screw"),
+        ("<parent>upper</parent>", "<parent>upperarm</parent>", "upperarm"),
+        ("<child>fore</child>", "<child>world</child>", "world"),
+        ('relative_to="hook"', 'relative_to="hok"', "relative_to"),
+        ("<mass>0.5</mass>", "<mass>heavy</mass>", "heavy"),
+        ("<xyz>0 0.6 0.8</xyz>", "<xyz>0 0 0</xyz>", "axis"),
+        ('<link name="tool">', '<link name="fore">', "fore"),
+    ],
+)
+def test_what_cannot_be_said_here_is_refused_in_one_line(old, new, said):
+    assert old in ARM
+    with pytest.raises(rd.DescriptionError, match=said) as caught:
+        rd.load(ARM.replace(old, new))
+    assert "\n" not in str(caught.value)
+
+
+def test_frames_that_refer_to_each_other_are_refused():
+    text = ARM.replace(
+        '<frame name="hook" attached_to="base"><pose>',
+        '<frame name="hook" attached_to="base"><pose relative_to="shoulder">',
+    )
+    with pytest.raises(rd.DescriptionError, match="relative_to"):
+        rd.load(text)
+
+
+def test_a_bomb_and_a_topic_are_refused():
+    with pytest.raises(rd.DescriptionError, match="document type"):
+        rd.load('<!DOCTYPE a [<!ENTITY x "y">]><sdf version="1.9">&x;</sdf>')
+    with pytest.raises(rd.DescriptionError, match="root element"):
+        load_urdf_text(ARM)
