@@ -354,6 +354,8 @@ def test_a_tree_in_yaml_is_written_as_one(tmp_path, capsys):
     assert main([*compare, "--out", str(tmp_path), "--json"]) == 0
     before, after = json.loads(capsys.readouterr().out)["errors"]
     assert np.mean(after) < 0.5 * np.mean(before)
+    assert 'href="robot.html"' in (tmp_path / "replay.html").read_text()
+    assert '"motion":{"name":"a.csv"' in (tmp_path / "robot.html").read_text()
     assert np.mean(said["errors"]["unseen"]["identified"]) < 0.1
 
 
@@ -364,7 +366,10 @@ def test_the_report_opens_in_a_browser(identified, tmp_path, scheme, width):
     if browser is None:
         pytest.skip("NOT TESTED: chromium is not installed (apt-get install chromium)")
     page = (identified / "report.html").read_text()
-    assert not re.search(r'(src|href)="|url\(|@import', page)  # it needs nothing from anywhere
+    # it needs nothing from anywhere, and leads to the robot's page beside it
+    assert not re.search(r'(src|href)="(?!robot\.html")|url\(|@import', page)
+    assert page.count('href="robot.html"') == 1
+    assert '"motion":{"name":"' in (identified / "robot.html").read_text()
     probe = (
         "<script>document.title = JSON.stringify({wide: document.documentElement.scrollWidth, "
         "ground: getComputedStyle(document.body).backgroundColor, "

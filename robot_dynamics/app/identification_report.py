@@ -15,10 +15,14 @@ from ..errors import InputError
 from ..identification import Identification
 from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
+from ..mechanism import Mechanism
+from .show.playing import recorded
 from .svg import COLOURS, STYLE, Chart, Line
 from .tables import percent
 
 Floats = NDArray[np.float64]
+
+LINK = '<p><a href="robot.html">See the robot move, and its torques</a></p>'
 
 TERMS = (("inertia", "b"), ("coriolis", "d"), ("gravity", "c"), ("friction", "a"), ("rotors", "e"))
 
@@ -78,13 +82,22 @@ def write(result: Identification, folder: Path) -> dict[str, Path]:
             written[f"picture {joint.name}"] = path
         written["page"] = folder / "report.html"
         written["page"].write_text(_page(result, joints), encoding="utf-8")
+        kept = [each for each in result.traces if not each.seen] or list(result.traces)
+        seen = [trace.samples for trace in kept]
+        name = f"{kept[0].source}, by the identified model"
+        written["robot"] = recorded(
+            result.mechanism, result.joints, seen, name, folder / "robot.html"
+        )
     except OSError as error:
         raise _unwritable(folder, error) from None
     return written
 
 
-def write_replay(replay: Replay, folder: Path) -> dict[str, Path]:
-    """replay.html, replay.csv, and a picture a joint.
+def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Path]:
+    """replay.html, replay.csv, a picture a joint, and robot.html, on which it plays the recording.
+
+    Args:
+        robot: the last model.
 
     Raises:
         InputError: the folder cannot be made or written to.
@@ -102,7 +115,10 @@ def write_replay(replay: Replay, folder: Path) -> dict[str, Path]:
                 f"<h2>{escape(name)}</h2>{_figure(torques)}{_figure(terms, replay.labels[-1])}"
             )
         written["page"] = folder / "replay.html"
-        body = [f"<h1>{escape(replay.source)}</h1>", _replay_table(replay), *sections]
+        body = [f"<h1>{escape(replay.source)}</h1>", LINK, _replay_table(replay), *sections]
+        written["robot"] = recorded(
+            robot, replay.joints, replay.stretches, replay.source, folder / "robot.html"
+        )
         written["page"].write_text(_whole(replay.source, body), encoding="utf-8")
         written["table"] = folder / "replay.csv"
         _write_table(replay, written["table"])
@@ -259,6 +275,7 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
         _card(f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
         _card(f"{told.condition:.3g}", "condition number of the regressor"),
         "</div>",
+        LINK,
         _words(result),
         "<h2>Torque errors</h2>",
         "<p>Root mean square of measured less modelled torque, over that of the measured torque, "

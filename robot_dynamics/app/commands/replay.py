@@ -42,7 +42,9 @@ def command(
 
     RECORDING is a rosbag2 folder, a .db3, .mcap or .csv file.
     """
+    from ...description import load
     from ...identification.replay import replay
+    from ...identification.unknowns import match
     from ..identification_report import write_replay
 
     progress = Progress()
@@ -56,7 +58,8 @@ def command(
         progress=progress,
     )
     progress("drawing")
-    written = write_replay(result, Path(out))
+    robot, _ = match(load(files[-1]), result.joints)
+    written = write_replay(result, Path(out), robot)
     rows = [["", *result.labels]]
     for j, joint in enumerate(result.joints):
         rows.append([joint, *(percent(errors[j]) for errors in result.relative)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -57,6 +59,35 @@ def played(
     text = page(mechanism, facts, rotors=rotors, motion=carried(motion), meshes=drawn)
     write(str(path), text)
     return path
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """A motion as it is."""
+
+    source: str
+    time: Floats
+    q: Floats
+    qd: Floats
+    qdd: Floats
+
+
+def recorded(
+    mechanism: Mechanism, joints: Sequence[str], stretches: Sequence[Any], source: str, path: Path
+) -> Path:
+    """Write the page on which a robot plays the longest stretch of a recording; returns its path.
+
+    Args:
+        joints: the order of the stretches' columns.
+        stretches: with `time`, `q`, `qd` and `qdd`.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    longest = max(stretches, key=lambda each: len(each.time))
+    order = [list(joints).index(name) for name in mechanism.joint_names]
+    states = (x[:, order] for x in (longest.q, longest.qd, longest.qdd))
+    return played(None, mechanism, path, Played(source, longest.time, *states))
 
 
 def carried(motion: Moving) -> dict[str, Any]:
