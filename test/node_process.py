@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -45,12 +45,16 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 
 @contextmanager
 def domain_of_ones_own() -> Iterator[int]:
-    """A ROS domain that no other test on this machine uses meanwhile: nobody else is heard."""
+    """A ROS domain that no other test on this machine uses meanwhile: nobody else is heard.
+
+    The claim is an abstract socket: whatever TMPDIR is, and whoever runs the tests, there is one of
+    a name, and it is gone with its process.
+    """
     for k in range(100):
         domain = 1 + (os.getpid() + k) % 100
-        with open(Path(tempfile.gettempdir()) / f"ros_domain_{domain}.lock", "a") as claim:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
             try:
-                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                claim.bind(f"\0robot_dynamics_ros_domain_{domain}")
             except OSError:
                 continue
             yield domain

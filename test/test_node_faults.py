@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import signal
 import subprocess
 import sys
+import time
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -663,3 +665,42 @@ def lighter(robot: Any) -> tuple[Any, ...]:
         )
         for link in robot.links
     )
+
+
+def test_states_without_stamps_or_rates_make_no_jump_after_the_node_stood_still():
+    """Those that waited are read within microseconds; their positions are of 20 ms apart."""
+    file, names = str(ROOT / "config/polar.yaml"), ["theta1", "d2"]
+    rate, step = 0.2, 0.02
+    parameters = {
+        "missing_velocities": "derive",
+        "derivative_filter": 0.0,
+        "command_timeout": 0.0,
+        "max_age": 0.0,
+        # m ḋ² has no part along a slide that does not turn: what is left is by rates alone
+        "max_acceleration": 0.0,
+    }
+    dynamics = rd.InverseDynamics(rd.load(file))
+    with Partner(description=file, **parameters) as partner:
+        sent = 0
+
+        def publish(count: int = 1) -> None:
+            nonlocal sent
+            for _ in range(count):
+                sent += 1
+                place = [rate * step * sent, 0.5]
+                partner.states_out.publish(JointState(name=names, position=place))
+                partner.accelerate({"theta1": 0.0, "d2": 0.0})
+                time.sleep(step)
+
+        partner.until(lambda: len(partner.commands) > 50, "torques", meanwhile=publish)
+        partner.process.send_signal(signal.SIGSTOP)
+        publish(round(3.0 / step))
+        partner.process.send_signal(signal.SIGCONT)
+        before = len(partner.commands)
+        partner.until(
+            lambda: len(partner.commands) > before + 50, "torques again", meanwhile=publish
+        )
+    # - m d θ̇²: the rate that each torque belongs to; a late step looks slow, none looks quick
+    most = np.abs(dynamics([0.0, 0.5], [1.5 * rate, 0.0], [0.0, 0.0])).max()
+    found = np.abs(partner.commands).max()
+    assert 0 < found <= most

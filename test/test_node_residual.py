@@ -85,51 +85,107 @@ class Parts(Bench):
         file = str(CONFIG / "polar.yaml")
         super().__init__(file, merge_states=True, **values)
         self.dynamics = rd.InverseDynamics(rd.load(file))
-        self.found: list[tuple[float, np.ndarray]] = []
-        self.torques: list[tuple[float, np.ndarray]] = []
+        # when, what was found, and what it has to be
+        self.found: list[tuple[float, np.ndarray, np.ndarray]] = []
+        self.torques: list[tuple[float, np.ndarray, np.ndarray]] = []
 
-    @staticmethod
-    def motion(t: float) -> np.ndarray:
-        """q, qd, qdd"""
-        s, c = math.sin(3 * t), math.cos(3 * t)
-        return np.array([[s, 0.7 + 0.2 * c], [3 * c, -0.6 * s], [-9 * s, -1.8 * c]])
+    acceleration = np.array([1.5, -0.8])
+
+    def motion(self, t: float) -> np.ndarray:
+        """q, qd, qdd: parabolas, so that a difference of rates is the acceleration."""
+        rate, qdd = np.array([0.4, 0.1]), self.acceleration
+        return np.array([[0.1, 0.7] + rate * t + qdd * t**2 / 2, rate + qdd * t, qdd])
 
     def play(self, end: float, push: np.ndarray, *, velocities: bool = True) -> None:
         # theta1 every 10 ms, d2 every 4 ms, often a moment before
-        times = [(t, 0) for t in np.arange(0.01, end, 0.010)]
-        times += [(t, 1) for t in np.arange(0.0099, end, 0.004)]
+        times = [(round(t, 4), 0) for t in np.arange(0.01, end, 0.010)]
+        times += [(round(t, 4), 1) for t in np.arange(0.0099, end, 0.004)]
+        known, heard = np.full((3, 2), np.nan), [0, 0]
         for t, joint in sorted(times):
             q, qd, qdd = self.motion(t)
             effort = self.dynamics(q, qd, qdd) + push
+            known[:, joint] = q[joint], qd[joint], effort[joint]
+            heard[joint] += 1
             message = JointState(name=[("theta1", "d2")[joint]], position=[q[joint]])
             message.velocity = [qd[joint]] if velocities else []
             message.effort = [effort[joint]]
             message.header.stamp = stamp(t)
             if (out := self.controller.state(message, at(t))) is not None:
-                self.torques.append((t, out.values))
+                self.torques.append((t, out.values, self.dynamics(*known[:2], np.zeros(2))))
             residual = self.controller.residual
             if residual is not None and residual.at is not None:
-                self.found.append((t, residual.value))
+                assert min(heard) >= 2
+                left = known[2] - self.dynamics(*known[:2], self.acceleration)
+                self.found.append((t, residual.value, left))
+
+
+EXACT = 1e-9
+"""N·m and N: stamps are whole nanoseconds, 4 ms apart"""
 
 
 def test_states_in_parts_leave_what_is_left_with_accelerations_of_each_joints_own_times():
-    bench, push = Parts(residual=True, residual_filter=0.02), np.array([0.5, -2.0])
-    bench.play(1.0, push)
+    bench = Parts(residual=True, residual_filter=0.0)
+    bench.play(1.0, np.array([0.5, -2.0]))
     assert len(bench.found) > 300, "with every part that is new"
-    settled = [value for t, value in bench.found if t > 0.3]
-    # half a period's delay of the slower joint is what stays
-    np.testing.assert_allclose(settled, [push] * len(settled), atol=1.0)
-    np.testing.assert_allclose(np.mean(settled, axis=0), push, atol=0.1)
+    for t, value, left in bench.found:
+        np.testing.assert_allclose(value, left, atol=EXACT, err_msg=str(t))
+        # each joint's reading is of its own time
+        assert np.abs(left - [0.5, -2.0]).max() < 0.2
 
 
 def test_rates_of_states_in_parts_are_derived_by_each_publishers_own_times():
     bench = Parts(missing_velocities="derive", derivative_filter=0.0, command_timeout=0.0)
+    bench.acceleration = np.zeros(2)
     bench.command(0.0, point(qdd=[0.0, 0.0]), names=("theta1", "d2"))
     bench.play(0.5, np.zeros(2), velocities=False)
     assert len(bench.torques) > 150
-    for t, values in bench.torques:
-        q, qd, _ = bench.motion(t)
-        np.testing.assert_allclose(values, bench.dynamics(q, qd, np.zeros(2)), atol=2.0)
+    for t, values, expected in bench.torques:
+        np.testing.assert_allclose(values, expected, atol=EXACT, err_msg=str(t))
+
+
+def parabola(bench: Bench, t: float, push: float):
+    """The residual after a state of a motion of one acceleration; None: there is none of it."""
+    q, qd, qdd = 0.1 + 0.4 * t + t * t, 0.4 + 2 * t, 2.0
+    message = JointState(name=["swing"], position=[q], velocity=[qd])
+    message.effort = [torque(q, qd, qdd) + push]
+    message.header.stamp = stamp(t)
+    bench.controller.state(message, at(t))
+    found = bench.controller.residual
+    return None if found.at is None else float(found.value[0])
+
+
+def test_after_a_pause_the_residual_begins_anew():
+    bench = Bench(PENDULUM, residual=True, residual_filter=1.0)
+    for k in range(10):
+        found = parabola(bench, 0.01 * k, 3.0)
+    np.testing.assert_allclose(found, 3.0, rtol=1e-9)
+    # the rate of before the pause says nothing about the acceleration after it
+    assert parabola(bench, 0.7, -4.0) is None
+    np.testing.assert_allclose(parabola(bench, 0.71, -4.0), -4.0, rtol=1e-9)
+
+
+def test_after_a_clock_that_was_set_back_the_residual_begins_anew():
+    bench = Bench(PENDULUM, residual=True, residual_filter=1.0)
+    for k in range(10):
+        parabola(bench, 50.0 + 0.01 * k, 3.0)
+    bench.controller.clock_jumped_back(at(0.0))
+    assert parabola(bench, 0.01, -4.0) is None
+    for k in range(2, 5):
+        np.testing.assert_allclose(parabola(bench, 0.01 * k, -4.0), -4.0, rtol=1e-9)
+
+
+def test_a_burst_of_states_makes_no_residual_of_its_own():
+    bench = Bench(PENDULUM, residual=True, residual_filter=0.0)
+    for k in range(30):
+        parabola(bench, 0.01 * k, 3.0)
+    # measured 50 µs later; the rate has a count's noise
+    t = 0.29 + 5e-5
+    q, qd = 0.1 + 0.4 * t + t * t, 0.4 + 2 * t + 0.01
+    message = JointState(name=["swing"], position=[q], velocity=[qd])
+    message.effort = [torque(q, qd, 2.0) + 3.0]
+    message.header.stamp = stamp(t)
+    bench.controller.state(message, at(t))
+    np.testing.assert_allclose(bench.controller.residual.value, 3.0, rtol=1e-6)
 
 
 def test_a_part_without_measured_torques_is_named():

@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 from launch.actions import RegisterEventHandler
 from launch.event_handlers import OnProcessStart
-from launch_tests.watcher import Watcher, check_output, launched, of, ready
+from launch_tests.watcher import SECOND, Watcher, check_output, launched, of, ready
 
 PROCESSES: dict[str, int] = {}
+
+TRIES = 10
+"""to see it move"""
 
 
 def note(event, _context):
@@ -35,10 +38,17 @@ class TestWhileItRuns(unittest.TestCase):
         weight = np.array([0.0, (4.0 + 2.0) * 9.81, 0.0])
         with Watcher() as watcher:
             home = watcher.home(joints)
-            start = watcher.swing(joints, home, np.full(3, 0.5), 30)
-            watcher.until(lambda: max(watcher.states) > start + 10**9, "the middle of the motion")
-            watcher.until(lambda: watcher.commands, "torques")
-            moving = of(watcher.efforts[max(watcher.efforts)], joints, "effort")
+            for _ in range(TRIES):
+                # a busy machine may hold the simulator up, which ends the motion as well
+                start = watcher.swing(joints, home, np.full(3, 0.5), 30)
+                watcher.until(
+                    lambda: max(watcher.states) > start + SECOND,  # noqa: B023
+                    "the middle of the motion",
+                )
+                watcher.until(lambda: watcher.efforts, "torques")
+                moving = of(watcher.efforts[max(watcher.efforts)], joints, "effort")
+                if np.abs(moving - weight).max() > 1e-3:
+                    break
             assert np.abs(moving - weight).max() > 1e-3
             os.kill(PROCESSES["simulated_robot"], signal.SIGSTOP)
             try:

@@ -7,7 +7,7 @@ import unittest
 import launch_testing
 import numpy as np
 import pytest
-from launch_tests.watcher import Watcher, check_output, launched, ready
+from launch_tests.watcher import Watcher, check_output, launched, patient_parameters, ready
 
 ROBOTS = {"left": (["theta1", "d2"], [0.3, 0.1]), "right": (["q1", "q2", "q3"], [0.1, 0.1, 0.1])}
 
@@ -15,8 +15,14 @@ ROBOTS = {"left": (["theta1", "d2"], [0.3, 0.1]), "right": (["q1", "q2", "q3"], 
 @pytest.mark.launch_test
 def generate_test_description():
     return ready(
-        launched("polar", sim="true", namespace="left"),
-        launched("three_axis", sim="true", namespace="right", publish_clock="false"),
+        launched("polar", sim="true", namespace="left", params_file=patient_parameters()),
+        launched(
+            "three_axis",
+            sim="true",
+            namespace="right",
+            publish_clock="false",
+            params_file=patient_parameters(),
+        ),
     )
 
 
