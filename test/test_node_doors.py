@@ -19,7 +19,8 @@ from node_bench import Bench
 from robot_dynamics.errors import InputError
 from robot_dynamics.ros.feed_forward import payload as payloads
 from robot_dynamics.ros.feed_forward.diagnostics import ERROR, OK, WARN, Diagnosis
-from robot_dynamics.ros.feed_forward.parameters import AT_ONCE, PARAMETERS, Parameter, Settings
+from robot_dynamics.ros.feed_forward.parameter_table import Parameter
+from robot_dynamics.ros.feed_forward.parameters import AT_ONCE, PARAMETERS, Settings
 from robot_dynamics.ros.feed_forward.refusal import RefusedError
 
 FAST = settings(max_examples=300, derandomize=True, deadline=None)

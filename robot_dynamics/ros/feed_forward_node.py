@@ -25,7 +25,7 @@ from .diagnostics_topic import LINE, DiagnosticsTopic
 from .feed_forward.controller import FeedForward
 from .feed_forward.limits import unlimited
 from .feed_forward.model import Model, Wish
-from .feed_forward.parameters import Settings
+from .feed_forward.parameters import PARAMETERS, Settings
 from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND
 from .managed import Managed
@@ -66,7 +66,7 @@ class FeedForwardNode(Managed):
         super().__init__("feed_forward")
         self._clock = self.get_clock()
         warnings.showwarning = lambda message, *_: self._warn(message)
-        self._settings = settings = declare(self, self._warn)
+        self._settings = settings = Settings.of(declare(self, PARAMETERS, self._warn))
         self.controller = FeedForward(settings, self._warn)
         self._changes = RobotChanges(
             self, self._requests, self.controller, self._adopt, self._say, self._warn

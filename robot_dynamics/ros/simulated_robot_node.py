@@ -28,9 +28,7 @@ from time import monotonic_ns
 from typing import Any, TextIO
 
 import numpy as np
-import rclpy
 from builtin_interfaces.msg import Time
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -45,14 +43,15 @@ from ..errors import InputError, RobotDynamicsError, choices, one_line, shown, w
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from ..simulation.tracking import Sample, TrackedRobot, pd_gains
+from .declared_parameters import declare
 from .diagnostics_topic import LINE
 from .feed_forward.motion import Desired, Motion, Setpoint, no_accelerations
 from .feed_forward.motion import read as read_motion
-from .feed_forward.parameters import Parameter
+from .feed_forward.parameter_table import checked
 from .feed_forward.refusal import RefusedError, Tally
 from .feed_forward.stamps import SECOND, nanoseconds
 from .pace import Pace
-from .simulated_robot_parameters import PARAMETERS
+from .simulated_robot_parameters import PARAMETERS, RobotSettings
 
 CLOCK_PERIOD = SECOND // 100
 """ns between two messages on /clock"""
@@ -69,7 +68,8 @@ class SimulatedRobot(Node):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__("simulated_robot")
-        values = self._values = {each.name: self._declare(each) for each in PARAMETERS}
+        declared = declare(self, PARAMETERS, self.get_logger().warning, fixed=True)
+        values = self._values = vars(checked(RobotSettings, declared))
         self._tally = Tally(lambda text: self.get_logger().warning(one_line(text, LINE)))
         self._robot: TrackedRobot
         self._stands = False
@@ -293,30 +293,6 @@ class SimulatedRobot(Node):  # type: ignore[misc]
 
     def _stamp(self) -> Time:
         return Time(sec=self._now // SECOND, nanosec=self._now % SECOND)
-
-    def _declare(self, parameter: Parameter) -> Any:
-        descriptor = ParameterDescriptor(description=parameter.meaning, read_only=True)
-        default = parameter.default
-        if parameter.type == "double" and parameter.range:
-            descriptor.floating_point_range = [
-                FloatingPointRange(from_value=parameter.minimum, to_value=parameter.maximum)
-            ]
-        if parameter.type == "integer":
-            descriptor.integer_range = [
-                IntegerRange(from_value=int(parameter.minimum), to_value=int(parameter.maximum))
-            ]
-        if isinstance(default, tuple):
-            default = list(default) or TYPES[parameter.type]
-        value = self.declare_parameter(parameter.name, default, descriptor).value
-        if parameter.type.endswith("array"):
-            return tuple(value or ())
-        return value
-
-
-TYPES = {
-    "string_array": rclpy.Parameter.Type.STRING_ARRAY,
-    "double_array": rclpy.Parameter.Type.DOUBLE_ARRAY,
-}
 
 
 def _rest(points: Sequence[JointTrajectoryPoint]) -> int:

@@ -1,99 +1,73 @@
-"""The parameters of `simulated_robot`: one table."""
+"""The parameters of `simulated_robot`, which are set at the start."""
 
 from __future__ import annotations
 
-from .feed_forward.parameters import Parameter
+from dataclasses import dataclass
 
-PARAMETERS = (
-    Parameter(
-        "description",
-        "string",
-        "",
-        "",
-        "path or package:// URL of the robot; empty: taken from `robot_description`",
-    ),
-    Parameter(
-        "joints",
-        "string_array",
+from .feed_forward.parameter_table import flag, names, number, numbers, rows, text, whole
+
+
+@dataclass(frozen=True)
+class RobotSettings:
+    """The values of the parameters, checked: each field is a row of the table."""
+
+    description: str = text(
+        "", "path or package:// URL of the robot; empty: taken from `robot_description`"
+    )
+    joints: tuple[str, ...] = names(
+        (), "joints of `~/commands`, gains and efforts, in this order; not set: all actuated joints"
+    )
+    start: tuple[float, ...] = numbers(
         (),
-        "",
-        "order of `~/commands`, gains and efforts; not set: all actuated joints",
-    ),
-    Parameter(
-        "start",
-        "double_array",
-        (),
-        "rad or m",
-        "initial position of every joint, also passive ones; not set: `home`, else zero",
-    ),
-    Parameter(
-        "update_rate",
-        "double",
-        500.0,
-        "Hz",
-        "of the controller, and of `joint_states`",
-        minimum=1.0,
-        maximum=10000.0,
-    ),
-    Parameter(
-        "timestep", "double", 2e-4, "s", "of the integrator at most", minimum=1e-6, maximum=0.1
-    ),
-    Parameter(
-        "p_gains",
-        "double_array",
+        "initial positions of all joints, passive ones included; not set: `home`, else zero",
+        unit="rad or m",
+    )
+    update_rate: float = number(
+        500.0, "rate of the PD loop and of `joint_states`", unit="Hz", minimum=1.0, maximum=10000.0
+    )
+    timestep: float = number(
+        0.0002, "largest step of the integrator", unit="s", minimum=1e-06, maximum=0.1
+    )
+    p_gains: tuple[float, ...] = numbers(
         (0.0,),
-        "N·m/rad or N/m",
-        "of the PD loop, one a joint or one for all",
+        "position gains of the PD loop, one for each joint or one for all",
+        unit="N·m/rad or N/m",
         minimum=0.0,
-    ),
-    Parameter(
-        "d_gains",
-        "double_array",
+    )
+    d_gains: tuple[float, ...] = numbers(
         (0.0,),
-        "N·m·s/rad or N·s/m",
-        "of the PD loop, one a joint or one for all",
+        "velocity gains of the PD loop, one for each joint or one for all",
+        unit="N·m·s/rad or N·s/m",
         minimum=0.0,
-    ),
-    Parameter(
-        "bandwidth",
-        "double",
+    )
+    bandwidth: float = number(
         0.0,
-        "rad/s",
-        "of the PD loop, with gains that damp each joint critically at the start; "
-        "0: p_gains and d_gains",
+        "bandwidth of the PD loop, whose gains then damp each joint critically at the start; 0: "
+        "p_gains and d_gains",
+        unit="rad/s",
         minimum=0.0,
-        maximum=1e4,
-    ),
-    Parameter(
-        "delay",
-        "integer",
+        maximum=10000.0,
+    )
+    delay: int = whole(
         0,
-        "periods",
-        "from a state to the first use of the torques that answer it",
+        "delay between a state and the first use of the torques that answer it",
+        unit="periods",
         minimum=0,
         maximum=1000,
-    ),
-    Parameter(
-        "brakes", "bool", True, "", "hold the robot still until a trajectory leaves its first point"
-    ),
-    Parameter(
-        "command_wait",
-        "double",
+    )
+    brakes: bool = flag(True, "hold the robot until a trajectory leaves its first point")
+    command_wait: float = number(
         0.0,
-        "s",
-        "lock step: wall time to wait for the torques of a state; 0: real time",
+        "lock step: how long to wait for the torques of a state, by the wall; 0: real time",
+        unit="s",
         minimum=0.0,
         maximum=60.0,
-    ),
-    Parameter(
-        "real_time_factor",
-        "double",
-        1.0,
-        "",
-        "simulated time / wall time; 0: as fast as possible",
-        minimum=0.0,
-        maximum=1000.0,
-    ),
-    Parameter("publish_clock", "bool", False, "", "publish /clock: true for one robot alone"),
-    Parameter("record", "string", "", "", "CSV file to write: one line a period"),
-)
+    )
+    real_time_factor: float = number(
+        1.0, "simulated time / wall time; 0: as fast as possible", minimum=0.0, maximum=1000.0
+    )
+    publish_clock: bool = flag(False, "publish /clock, which one robot alone may do")
+    record: str = text("", "CSV file to write, with one line for each period; empty: none")
+
+
+PARAMETERS = rows(RobotSettings)

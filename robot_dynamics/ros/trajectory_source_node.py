@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
-import rclpy
 from builtin_interfaces.msg import Duration, Time
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -25,6 +25,8 @@ from ..errors import InputError, wrong
 from ..motion.swing import Motion
 from ..motion.trajectory import Trajectory, Waypoints
 from ..scalar import Floats
+from .declared_parameters import declare
+from .feed_forward.parameter_table import checked, names, number, numbers, rows, text, whole
 from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND, stamped
 
@@ -35,15 +37,37 @@ APPROACH = 0.3
 """Of the motion's own largest rates, on the way to its beginning; rad/s or m/s where it has none"""
 
 
+@dataclass(frozen=True)
+class SourceSettings:
+    """The values of the parameters, checked: each field is a row of the table."""
+
+    joints: tuple[str, ...] = names((), "joints that swing, in the order of the other arrays")
+    start: tuple[float, ...] = numbers((), "positions at which they begin", unit="rad or m")
+    swing: tuple[float, ...] = numbers(
+        (), "way from one end of each swing to the other", unit="rad or m"
+    )
+    cycles: tuple[float, ...] = numbers((), "swings there and back within the duration")
+    duration: float = number(
+        4.0, "time that the swing takes", unit="s", minimum=0.0, maximum=3600.0
+    )
+    file: str = text("", "JointTrajectory in YAML, in place of a swing")
+    spacing: float = number(0.01, "time between two points", unit="s", minimum=1e-4, maximum=10.0)
+    lead: float = number(
+        0.2, "rest before the motion, from the newest state on", unit="s", minimum=0.0, maximum=60.0
+    )
+    subscribers: int = whole(1, "subscribers that have to be there", minimum=0, maximum=1000)
+
+
 class TrajectorySource(Node):  # type: ignore[misc]
     """Publishes the motion of its parameters, once."""
 
     def __init__(self) -> None:
         super().__init__("trajectory_source")
-        self._motion, self._joints = self._declared()
-        self._spacing = self.declare_parameter("spacing", 0.01).value
-        self._lead = round(self.declare_parameter("lead", 0.2).value * SECOND)
-        self._subscribers = self.declare_parameter("subscribers", 1).value
+        declared = declare(self, rows(SourceSettings), self.get_logger().warning, fixed=True)
+        settings = checked(SourceSettings, declared)
+        self._motion, self._joints = self._asked_for(settings)
+        self._spacing, self._subscribers = settings.spacing, settings.subscribers
+        self._lead = round(settings.lead * SECOND)
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
         self._newest: int | None = None
         self._position: dict[str, float] = {}
@@ -53,13 +77,11 @@ class TrajectorySource(Node):  # type: ignore[misc]
         self._timer = self.create_timer(PERIOD, self._on_timer, clock=steady)
         self._said = False
 
-    def _declared(self) -> tuple[Motion | Waypoints, list[str]]:
+    @staticmethod
+    def _asked_for(settings: SourceSettings) -> tuple[Motion | Waypoints, list[str]]:
         """(the motion, its joints)"""
-        names, numbers = rclpy.Parameter.Type.STRING_ARRAY, rclpy.Parameter.Type.DOUBLE_ARRAY
-        declare = self.declare_parameter
-        joints = list(declare("joints", names).value or ())
-        swing = {key: declare(key, numbers).value or () for key in ("start", "swing", "cycles")}
-        duration, file = declare("duration", 4.0).value, declare("file", "").value
+        joints, file = list(settings.joints), settings.file
+        swing = {"start": settings.start, "swing": settings.swing, "cycles": settings.cycles}
         if file:
             known, waypoints = read_motion(file)
             if any(swing.values()) or (joints and set(joints) != set(known)):
@@ -69,7 +91,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
                     name="file",
                 )
             return waypoints, list(known)
-        motion = Motion(**swing, duration=duration)
+        motion = Motion(**swing, duration=settings.duration)
         if not joints or len(joints) != len(motion.start):
             raise wrong(InputError, "joints", joints, "a name for each number of `start`")
         return motion, joints
