@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -256,6 +257,23 @@ def test_the_page_asks_for_nothing_from_outside(tmp_path):
     outside = set(re.findall(r"(?:https?:)?//[\w.]+", re.sub(r"//.*", "", text)))
     assert outside <= {"http://www.w3.org"}
     assert not re.search(r"\b(fetch|XMLHttpRequest|WebSocket|import)\s*\(", text)
+
+
+def test_the_gallery_draws_its_robots_and_leads_to_their_pages(browser, tmp_path):
+    robots = [str(CONFIG / "polar.yaml"), str(CONFIG / "five_bar.yaml"), "no_such_robot"]
+    command = [sys.executable, str(ROOT / "docs/gallery.py"), "--out", str(tmp_path), *robots]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "no_such_robot: left out" in done.stdout
+    opened(browser, tmp_path / "index.html")
+    assert complaints(browser) == []
+    links = browser.execute_script("return [...document.links].map(a => a.getAttribute('href'))")
+    assert links == ["polar.html", "five_bar.html"]
+    assert all((tmp_path / link).is_file() for link in links)
+    pictures = browser.execute_script(
+        "return [...document.querySelectorAll('canvas')].map(c => c.toDataURL().length)"
+    )
+    assert len(pictures) == 2
+    assert min(pictures) > 8000
 
 
 def test_where_it_cannot_be_written_is_one_line(capsys, tmp_path):

@@ -69,18 +69,18 @@ def page(
         "facts": facts.data,
         "motion": motion,
     }
-    body = _asset("page.html").replace("{title}", escape(mechanism.name))
+    body = asset("page.html").replace("{title}", escape(mechanism.name))
     for place, text in facts.sections.items():
         body = body.replace(f"<!-- {place} -->", text)
     return PAGE.format(
         version=escape(version()),
         title=escape(f"{mechanism.name}: robot_dynamics"),
-        style=COLOURS + "".join(map(_asset, STYLES)),
+        style=COLOURS + "".join(map(asset, STYLES)),
         body=body,
-        data=_embedded(data),
+        data=embedded(data),
         # names are of our own, and texts are made from numbers alone
         programs=",\n".join(f"{name}:{text}" for name, text in texts.items()),
-        script="".join(map(_asset, SCRIPTS)),
+        script="".join(map(asset, SCRIPTS)),
     )
 
 
@@ -96,11 +96,12 @@ def write(path: str, text: str) -> None:
         raise InputError(f"--out {path}: {error.strerror}", name="--out", value=path) from None
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file beside this one."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _embedded(data: Any) -> str:
+def embedded(data: Any) -> str:
     """JSON that can't end its element, nor begin a comment, whatever its names are."""
     text = json.dumps(_finite(data), allow_nan=False, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -250,7 +250,10 @@ class View {
     for (const link of s.links) {
       const P = this.at(link.index);
       if (link.index >= 0) found.push([P[9], P[10], P[11]]);
-      for (const shape of link.shapes) { const Q = compose(P, shape.pose); found.push([Q[9], Q[10], Q[11]]); }
+      for (const shape of link.shapes) {
+        const Q = compose(P, shape.pose), half = shape.part === "body" ? shape.size[1] / 2 : 0;
+        for (const z of [-half, half]) found.push(apply(Q, [0, 0, z]));
+      }
       for (const mesh of link.meshes) for (const corner of mesh.corners) found.push(apply(P, corner));
     }
     return found;

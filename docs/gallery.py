@@ -1,0 +1,157 @@
+"""Writes a gallery of robots: a page with a picture, numbers and a link for each.
+
+    python docs/gallery.py --out gallery [ROBOT...]
+
+Without names: every robot of config/ and urdf/, and twenty that are known by name (extra `robots`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import timeit
+import warnings
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import robot_dynamics as rd
+from robot_dynamics.app.report import survey
+from robot_dynamics.app.show import meshes
+from robot_dynamics.app.show.facts import gathered
+from robot_dynamics.app.show.page import asset, embedded, page
+from robot_dynamics.app.show.scene import scene
+from robot_dynamics.app.svg import COLOURS
+from robot_dynamics.app.tables import digits
+from robot_dynamics.app.units import effort
+
+ROOT = Path(__file__).resolve().parents[1]
+SHIPPED = (
+    *(
+        f"config/{name}.yaml"
+        for name in (
+            "polar", "cartesian", "three_axis", "five_bar", "rrr", "delta", "gough_stewart",
+        )
+    ),
+    "urdf/six_axis.urdf",
+)  # fmt: skip
+KNOWN = (
+    "panda", "ur3", "ur5", "ur10", "kinova", "xarm7", "z1", "so100", "baxter", "tiago",
+    "tiago_dual", "talos", "romeo", "icub", "a1", "anymal", "solo12", "hyq", "allegro_right_hand",
+    "double_pendulum",
+)  # fmt: skip
+
+STYLE = """
+main { max-width: 1480px; margin: 0 auto; padding: 10px 24px 60px; display: grid; gap: 18px;
+  grid-template-columns: repeat(auto-fill, minmax(260px, 1fr)); }
+a.robot { display: block; color: inherit; text-decoration: none; background: var(--card);
+  border: 1px solid var(--line); border-radius: 14px; overflow: hidden; }
+a.robot:hover { border-color: var(--b); }
+a.robot canvas { width: 100%; height: 220px; display: block; background:
+  radial-gradient(120% 90% at 50% 20%, var(--paper), var(--wash2)); }
+a.robot div { padding: 10px 14px 14px; } a.robot b { font-size: 1.1rem; }
+a.robot small { display: block; color: var(--faint); overflow-wrap: anywhere; }
+"""
+SCRIPT = """
+const robots = JSON.parse(document.getElementById("data").textContent);
+const SHOWN = ["links", "meshes", "joints", "motors", "shadow"];
+const canvas = document.createElement("canvas"); canvas.width = 560; canvas.height = 440;
+const painter = new Painter(canvas);
+function draw() {
+  robots.forEach((robot, k) => {
+    const view = Object.create(View.prototype);
+    Object.assign(view, { canvas, labels: null, scene: robot.scene, painter, camera: null,
+      poses: robot.poses, shown: Object.fromEntries(SHOWN.map(name => [name, true])) });
+    view.up = V.norm(robot.gravity) > 1e-9 ? V.unit(V.scale(robot.gravity, -1)) : [0, 0, 1];
+    if (!robot.ready) for (const link of robot.scene.links) link.meshes.forEach(decode);
+    robot.ready = true;
+    view.frame(); view.draw();
+    const g = document.querySelectorAll("a.robot canvas")[k].getContext("2d");
+    g.clearRect(0, 0, 560, 440); g.drawImage(canvas, 0, 0);
+  });
+}
+draw();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+"""
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Robots</title><style>{style}</style></head><body>
+<header><h1>Robots</h1><p class="faint">each leads to a page that computes</p></header>
+<main>{cards}</main>
+<script type="application/json" id="data">{data}</script><script>"use strict";{script}</script>
+</body></html>
+"""
+
+
+def card(source: str, out: Path) -> tuple[str, dict[str, Any]]:
+    """(HTML, what its picture needs) of one robot, whose own page is written."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mechanism, found = survey(source)
+        dynamics = rd.InverseDynamics(mechanism)
+        names = dynamics.joint_names
+        q = np.array([float(mechanism.home.get(name, 0.0)) for name in names])
+        if dynamics.closed is not None:
+            q = dynamics.closed.home.q_a
+        still = np.zeros(len(names))
+        tau = dynamics(q, still, still)
+        runs, seconds = timeit.Timer(lambda: dynamics(q, still, still)).autorange()
+        drawn, _ = meshes.found(source)
+        own = out / f"{Path(source).stem}.html"
+        own.write_text(page(mechanism, gathered(source, mechanism), meshes=drawn), encoding="utf-8")
+    most = int(np.argmax(np.abs(tau))) if len(tau) else 0
+    held = "nothing to hold"
+    if len(tau):
+        joint = mechanism.joint(dynamics.actuated_names[most])
+        held = (
+            f"at most {digits(float(tau[most]), 1.0)} {effort(joint)} to hold home ({joint.name})"
+        )
+    complaints = len(found["warnings"])
+    lines = [
+        f"{found['degrees_of_freedom']} degrees of freedom, {found['mass']:.4g} kg",
+        held,
+        f"{1e6 * seconds / runs:.3g} µs a call, here",
+        "no complaint" if not complaints else f"{complaints} complaints, on its page",
+    ]
+    inner = "".join(f"<small>{escape(line)}</small>" for line in lines)
+    html = (
+        f'<a class="robot" href="{escape(own.name)}"><canvas width="560" height="440"></canvas>'
+        f"<div><b>{escape(mechanism.name)}</b>{inner}</div></a>"
+    )
+    poses = [dynamics.pose(q, link.name) for link in mechanism.links]
+    flat = [x for T in poses for x in (*T[:3, :3].ravel().tolist(), *T[:3, 3].tolist())]
+    return html, {
+        "scene": scene(mechanism, drawn),
+        "poses": flat,
+        "gravity": mechanism.gravity,
+    }
+
+
+def main() -> None:
+    """Write them."""
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("robots", nargs="*", metavar="ROBOT", help="files or names")
+    options.add_argument("--out", type=Path, required=True, metavar="DIR")
+    given = options.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    cards, data = [], []
+    for source in given.robots or (*(str(ROOT / each) for each in SHIPPED), *KNOWN):
+        try:
+            html, needed = card(source, given.out)
+        except rd.RobotDynamicsError as error:
+            print(f"{source}: left out: {error}")
+            continue
+        print(f"{source}: done", flush=True)
+        cards.append(html)
+        data.append(needed)
+    style = COLOURS + asset("page.css") + STYLE
+    script = asset("robot.js").replace('"use strict";', "") + asset("view.js") + SCRIPT
+    text = PAGE.format(style=style, cards="\n".join(cards), data=embedded(data), script=script)
+    (given.out / "index.html").write_text(text, encoding="utf-8")
+    print(f"wrote {given.out / 'index.html'}")
+
+
+if __name__ == "__main__":
+    main()
