@@ -1,0 +1,113 @@
+// MuJoCo as the robot: efforts in, positions and rates out. For benchmarks and tests.
+//
+// Hardware parameters: model (an .mjb file), timestep (s, of the integrator), log (a CSV file: time,
+// then q, qd and effort of each joint), nan_at and error_at (s of simulated time at which a position
+// is no number for one period, and at which reading fails). Joint parameters: qpos and dof, the
+// joint's places in MuJoCo's vectors, and start.
+#include <mujoco/mujoco.h>
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "hardware_interface/system_interface.hpp"
+#include "hardware_interface/types/hardware_interface_type_values.hpp"
+#include "pluginlib/class_list_macros.hpp"
+
+namespace mujoco_hardware
+{
+using hardware_interface::CallbackReturn;
+using hardware_interface::return_type;
+
+class MujocoHardware : public hardware_interface::SystemInterface
+{
+public:
+  CallbackReturn on_init(const hardware_interface::HardwareComponentInterfaceParams & params) override
+  {
+    if (hardware_interface::SystemInterface::on_init(params) != CallbackReturn::SUCCESS) {
+      return CallbackReturn::ERROR;
+    }
+    const auto & given = info_.hardware_parameters;
+    model_ = mj_loadModel(given.at("model").c_str(), nullptr);
+    if (!model_) {
+      return CallbackReturn::ERROR;
+    }
+    model_->opt.timestep = std::stod(given.at("timestep"));
+    data_ = mj_makeData(model_);
+    nan_at_ = given.count("nan_at") ? std::stod(given.at("nan_at")) : HUGE_VAL;
+    error_at_ = given.count("error_at") ? std::stod(given.at("error_at")) : HUGE_VAL;
+    if (given.count("log")) {
+      log_ = std::fopen(given.at("log").c_str(), "w");
+    }
+    for (const auto & joint : info_.joints) {
+      joints_.push_back({joint.name, std::stoi(joint.parameters.at("qpos")), std::stoi(joint.parameters.at("dof"))});
+    }
+    // the whole start, passive joints and rotors too
+    for (int i = 0; i < model_->nq; i++) {
+      const auto found = given.find("qpos" + std::to_string(i));
+      if (found != given.end()) {
+        data_->qpos[i] = std::stod(found->second);
+      }
+    }
+    mj_forward(model_, data_);
+    return CallbackReturn::SUCCESS;
+  }
+
+  ~MujocoHardware() override
+  {
+    if (log_) std::fclose(log_);
+    mj_deleteData(data_);
+    mj_deleteModel(model_);
+  }
+
+  return_type read(const rclcpp::Time &, const rclcpp::Duration &) override
+  {
+    if (data_->time >= error_at_) {
+      error_at_ = HUGE_VAL;
+      return return_type::ERROR;
+    }
+    for (const auto & joint : joints_) {
+      set_state(joint.name + "/" + hardware_interface::HW_IF_POSITION, data_->qpos[joint.qpos]);
+      set_state(joint.name + "/" + hardware_interface::HW_IF_VELOCITY, data_->qvel[joint.dof]);
+    }
+    if (data_->time >= nan_at_) {
+      nan_at_ = HUGE_VAL;
+      set_state(joints_[0].name + "/" + hardware_interface::HW_IF_POSITION, std::nan(""));
+    }
+    return return_type::OK;
+  }
+
+  return_type write(const rclcpp::Time &, const rclcpp::Duration &) override
+  {
+    if (log_) std::fprintf(log_, "%.4f", data_->time);
+    for (const auto & joint : joints_) {
+      const double effort = get_command(joint.name + "/" + hardware_interface::HW_IF_EFFORT);
+      data_->qfrc_applied[joint.dof] = std::isfinite(effort) ? effort : 0.0;
+      if (log_) std::fprintf(log_, ",%.9g,%.9g,%.9g", data_->qpos[joint.qpos], data_->qvel[joint.dof], effort);
+    }
+    if (log_) std::fprintf(log_, "\n");
+    // one period of the control loop, however late that is
+    const double end = data_->time + 1e-3;
+    while (data_->time < end - 1e-9) {
+      mj_step(model_, data_);
+    }
+    return return_type::OK;
+  }
+
+private:
+  struct Joint
+  {
+    std::string name;
+    int qpos, dof;
+  };
+  mjModel * model_{nullptr};
+  mjData * data_{nullptr};
+  std::vector<Joint> joints_;
+  double nan_at_{HUGE_VAL}, error_at_{HUGE_VAL};
+  std::FILE * log_{nullptr};
+};
+}  // namespace mujoco_hardware
+
+PLUGINLIB_EXPORT_CLASS(mujoco_hardware::MujocoHardware, hardware_interface::SystemInterface)
