@@ -327,6 +327,17 @@ def test_the_command_line_refuses_terms_that_are_a_parameter(tmp_path, capsys):
     assert (tmp_path / "polar_feed_forward_controller" / "package.xml").exists()
 
 
+def test_the_benchmark_says_what_is_missing():
+    script = CONFIG.parent / "benchmarks" / "controller.py"
+    environment = os.environ | {"AMENT_PREFIX_PATH": ""}
+    run = subprocess.run(
+        [sys.executable, script, "polar"], capture_output=True, text=True, env=environment
+    )
+    assert run.returncode == 1
+    assert "mujoco_hardware" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
 def ros2_control() -> bool:
     prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
     needed = ("controller_interface", "generate_parameter_library", "realtime_tools")

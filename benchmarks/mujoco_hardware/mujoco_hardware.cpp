@@ -79,19 +79,25 @@ public:
     return return_type::OK;
   }
 
-  return_type write(const rclcpp::Time &, const rclcpp::Duration &) override
+  return_type write(const rclcpp::Time &, const rclcpp::Duration & period) override
   {
+    bool has_brakes_on = false;  // until somebody commands all joints
     if (log_) std::fprintf(log_, "%.4f", data_->time);
     for (const auto & joint : joints_) {
       const double effort = get_command(joint.name + "/" + hardware_interface::HW_IF_EFFORT);
-      data_->qfrc_applied[joint.dof] = std::isfinite(effort) ? effort : 0.0;
+      has_brakes_on = has_brakes_on || !std::isfinite(effort);
+      data_->qfrc_applied[joint.dof] = effort;
       if (log_) std::fprintf(log_, ",%.9g,%.9g,%.9g", data_->qpos[joint.qpos], data_->qvel[joint.dof], effort);
     }
     if (log_) std::fprintf(log_, "\n");
-    // one period of the control loop, however late that is
-    const double end = data_->time + 1e-3;
-    while (data_->time < end - 1e-9) {
-      mj_step(model_, data_);
+    // a robot does not wait for a loop that is late: the torque holds for as long as that took
+    until_ += std::fmin(period.seconds(), 0.1);
+    while (data_->time < until_ - 1e-9) {
+      if (has_brakes_on) {
+        data_->time += model_->opt.timestep;
+      } else {
+        mj_step(model_, data_);
+      }
     }
     return return_type::OK;
   }
@@ -105,7 +111,7 @@ private:
   mjModel * model_{nullptr};
   mjData * data_{nullptr};
   std::vector<Joint> joints_;
-  double nan_at_{HUGE_VAL}, error_at_{HUGE_VAL};
+  double until_{0.0}, nan_at_{HUGE_VAL}, error_at_{HUGE_VAL};
   std::FILE * log_{nullptr};
 };
 }  // namespace mujoco_hardware
