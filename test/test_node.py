@@ -451,7 +451,7 @@ def test_it_ends_on_a_signal_with_code_0_and_leaves_a_torque_at_rest(number):
         ({"description": "/nowhere.yaml"}, "/nowhere.yaml"),
         ({"description": POLAR, "formulation": "newton"}, "formulation"),
         ({"description": POLAR, "joints": ["theta1", "tail"]}, "tail"),
-        ({"description": POLAR, "joints": ["theta1", "theta1"]}, "every joint once"),
+        ({"description": POLAR, "joints": ["theta1", "theta1"]}, "each joint once"),
         ({"description": POLAR, "locked_joints": ["d2=1"]}, "joint:position"),
         ({"description": POLAR, "locked_joints": ["d2:1", "theta1:0"]}, "at least one joint"),
         ({"description": POLAR, "effort_limits": [1.0, 2.0, 3.0]}, "effort_limits"),

@@ -77,5 +77,5 @@ def test_a_locked_joint_without_a_finite_number_is_refused(entry):
 
 
 def test_a_joint_is_locked_once():
-    with pytest.raises(InputError, match="every joint once"):
+    with pytest.raises(InputError, match="each joint once"):
         _ = Settings.of({"locked_joints": ["a:1", "a:2"]}).locked

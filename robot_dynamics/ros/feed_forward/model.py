@@ -218,7 +218,7 @@ class Model:
             if name not in actuated:
                 raise wrong(InputError, "joints", name, choices(actuated))
             if name in joints[:k]:
-                raise wrong(InputError, "joints", name, "every joint once")
+                raise wrong(InputError, "joints", name, "each joint once")
             if name in locked:
                 raise wrong(InputError, "joints", name, "a joint that is not in locked_joints")
         outputs = joints if settings.side == "joint" else self._motors(settings.side, joints)

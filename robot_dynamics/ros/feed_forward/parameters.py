@@ -194,7 +194,7 @@ class Settings:
         at_once=True,
     )
     farewell_time: float = number(
-        0.7,
+        1.0,
         "how long the node repeats its last torques at its end where a subscriber is best "
         "effort; 0: sent once",
         unit="s",
@@ -351,7 +351,7 @@ class Settings:
             if not name or not math.isfinite(position):
                 raise wrong(InputError, "locked_joints", entry, "joint:position, as in finger:0.02")
             if name in positions:
-                raise wrong(InputError, "locked_joints", entry, "every joint once")
+                raise wrong(InputError, "locked_joints", entry, "each joint once")
             positions[name] = position
         return positions
 
