@@ -14,7 +14,7 @@ from closed_robots import Oracle, load, revolute
 import robot_dynamics as rd
 from robot_dynamics.closure import assembly_modes, prepared
 from robot_dynamics.closure.geometry.closing import Closing
-from robot_dynamics.errors import ClosureWarning, DescriptionError
+from robot_dynamics.errors import ClosureWarning, DescriptionError, InputError
 
 QUARTER = np.pi / 2
 
@@ -282,3 +282,30 @@ def test_a_motor_that_its_loops_hold_fast_does_not_share_the_work_of_others(tmp_
         rd.InverseDynamics(load(robot, tmp_path))
     assert "another position of slide" in str(error.value)
     assert "or leave it out of `actuated`" in str(error.value)
+
+
+@pytest.mark.parametrize("way", [lambda x: x, deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_a_payload_beside_the_axis_of_a_rod_that_is_held_is_refused(way, tmp_path):
+    """As a description with that body is: gravity would turn the rod. On the axis it may be."""
+    dynamics = way(built(spatial_four_bar(), tmp_path))
+    # the rod lies along z of its link
+    inertia = np.diag([1e-3, 1e-3, 1e-4])
+    q, qd, qdd = dynamics.closed.home.q_a + 0.05, np.array([0.7]), np.array([-1.3])
+    before = dynamics(q, qd, qdd)
+    for beside in ([0.05, 0.0, 0.2], [0.0, -0.02, 0.3]):
+        with pytest.raises(InputError, match=r"link .rod.: centre of mass: .* off the axis"):
+            dynamics.set_payload("rod", rd.Inertial(1.0, np.array(beside), inertia))
+        assert dynamics(q, qd, qdd) == pytest.approx(before, rel=1e-12)
+    body = rd.Inertial(1.0, np.array([0.0, 0.0, 0.2]), inertia)
+    dynamics.set_payload("rod", body)
+    robot = spatial_four_bar()
+    rod = next(link for link in robot["links"] if link["name"] == "rod")
+    loaded = dynamics.mechanism.link("rod").inertial
+    rod |= {
+        "mass": float(loaded.mass),
+        "center_of_mass": np.array(loaded.center_of_mass).tolist(),
+        "inertia": {"ixx": float(loaded.inertia[0, 0]), "iyy": float(loaded.inertia[1, 1]),
+                    "izz": float(loaded.inertia[2, 2])},
+    }  # fmt: skip
+    expected = built(robot, tmp_path)(q, qd, qdd)
+    assert dynamics(q, qd, qdd) == pytest.approx(expected, rel=1e-9)

@@ -73,7 +73,7 @@ def test_what_is_held_can_be_locked_as_the_tutorial_says(folder, tmp_path):
         warnings.simplefilter("error")
         tau = rd.InverseDynamics(rd.load(tmp_path / "linkage.yaml"))([0.5], [1.0], [2.0])
     printed = said["torque linkage.yaml --q 0.5 --qd 1.0 --qdd 2.0"]
-    assert float(re.search(r"crank: (\S+)", printed)[1]) == pytest.approx(tau[0], rel=1e-9)
+    assert re.search(r"crank: (\S+)", printed)[1] == f"{tau[0]:.4g}"
     # home and what is locked say one thing
     (tmp_path / "linkage.yaml").write_text(text.replace(line, "locked: {ball_rx: 0.5}"))
     with pytest.raises(rd.DescriptionError, match=r"linkage\.yaml: home\.ball_rx: found .*locked"):
@@ -87,7 +87,7 @@ def test_the_tutorials_torque_is_that_of_python_and_of_the_work_that_is_done(fol
     scope: dict = {}
     exec(blocks("python")[0], scope)
     printed = said["torque linkage.yaml --q 0.5 --qd 1.0 --qdd 2.0"]
-    assert float(re.search(r"crank: (\S+)", printed)[1]) == pytest.approx(scope["tau"][0])
+    assert re.search(r"crank: (\S+)", printed)[1] == f"{scope['tau'][0]:.4g}"
     # dV/dq of all that is lifted, by differences
     dynamics = rd.InverseDynamics(rd.load("linkage.yaml"))
     h = 1e-5

@@ -375,6 +375,9 @@ class Mechanism(_Kept):
     near: Mapping[str, float | Array | Pose] = field(default_factory=dict)
     """Which assembly mode is meant, roughly: positions of joints, rad or m; points (3,), m, or
     poses of links in the base frame"""
+    spins: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
+    """Links that spin freely about themselves and are held, as that does no work: the axis, a point
+    (3,) in m and a direction (3,), in the link's frame"""
     base_motion: str | None = None
     """The floating joint, taken out, by which something else moves the base; None: it stands"""
     source: str = ""

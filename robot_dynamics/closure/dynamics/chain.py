@@ -16,6 +16,7 @@ from ...mechanism import Mechanism, Pose
 from ...scalar import Floats
 from ..geometry.functions import Mask
 from ..geometry.kinematic_state import KinematicState
+from ..geometry.loose import check_spins
 from ..geometry.mobility import LEFT_OUT_TOLERANCE
 from ..geometry.prepared import prepared
 from ..geometry.solver import ClosureSolver
@@ -493,7 +494,12 @@ class ClosedChain:
         return self._freed
 
     def update(self, mechanism: Mechanism) -> None:
-        """Take over gravity, friction and inertias of a mechanism of the same geometry."""
+        """Take over gravity, friction and inertias of a mechanism of the same geometry.
+
+        Raises:
+            InputError: a body beside the axis of a link that spins freely.
+        """
+        check_spins(mechanism, self.solver.size)
         kernels = self._kernels.over(self._taken_apart(mechanism))
         # at one stroke: another thread may look
         self._continuation.kernels = kernels

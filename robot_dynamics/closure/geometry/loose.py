@@ -5,17 +5,19 @@ The motors neither hold nor feel it, so that one of its joints may be held where
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...errors import listed
+from ...errors import InputError, listed, wrong
 from ...mechanism import Attachment, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
 from .kinematics import TreeMotion
 from .loop_geometry import LoopGeometry
 from .mend import Mend
+from .near import LinkPlaces
 
 OFF_AXIS = 1e-3
 """How far the centre of mass of what spins may lie off the axis, in shares of the size"""
@@ -43,6 +45,8 @@ class Spin:
     """The links with a mass that move"""
     off_axis: float
     """m: how far their centres of mass lie off the axis, at the most"""
+    axes: Mapping[str, tuple[Floats, Floats]]
+    """(a point, the direction) in the frame of each link that moves"""
     unround: float
     """0 of a body of revolution about that axis, in shares of its largest moment"""
 
@@ -77,7 +81,28 @@ def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mend
         "at one end universal",
         home=dict(zip(geometry.names, map(float, home), strict=True)),
         held=tuple(spin.joint for spin in spins),
+        spins={link: axis for spin in spins for link, axis in spin.axes.items()},
     )
+
+
+def check_spins(mechanism: Mechanism, size: float) -> None:
+    """Check that what spins freely, and is held, still has its centre of mass on the axis.
+
+    Raises:
+        InputError: a body was put beside it: gravity would turn the link.
+    """
+    for name, (point, direction) in mechanism.spins.items():
+        body = mechanism.link(name).inertial
+        arm = np.asarray(body.center_of_mass, dtype=float) - point
+        off = float(np.linalg.norm(arm - direction * (direction @ arm)))
+        if body.mass and off > OFF_AXIS * size:
+            raise wrong(
+                InputError,
+                f"link {name!r}: centre of mass",
+                f"{off:.3g} m off the axis about which the link spins freely",
+                f"at most {OFF_AXIS * size:.2g} m: gravity would turn it, and no motor holds it "
+                "(a universal joint at one of its ends does, or `locked` in the description)",
+            )
 
 
 def told(others: list[Spin], size: float) -> str:
@@ -137,6 +162,7 @@ def spins(
     apart = motions[0] @ np.linalg.inv(motions[0][chosen])
     bodies = standard_form(replace(geometry.mechanism, loops=(), platform=None))
     motion = TreeMotion(bodies, geometry.constraints.coordinates, home)
+    places = LinkPlaces(geometry, geometry.mechanism.index())
     found: list[Spin] = []
     others: list[Spin] = []
     for place, column in zip(chosen, apart.T, strict=True):
@@ -146,7 +172,8 @@ def spins(
         way = np.concatenate([np.zeros(a), column]) * column_scale
         links, off, unround = _at(bodies, motion, way)
         joint = names[place]
-        spin = Spin(joint, float(home[a + place]), moving, links, off, unround)
+        axes = places.axes(home, way)
+        spin = Spin(joint, float(home[a + place]), moving, links, off, axes, unround)
         if off <= OFF_AXIS * size and not _moves_platform(geometry, home, way):
             found.append(spin)
         else:

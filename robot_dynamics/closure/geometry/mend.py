@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ...errors import DescriptionError
 from ...mechanism import Mechanism
 from ...mechanism.transform import with_locked_joints
+from ...scalar import Array
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Mend:
     """A closed configuration, by joint, rad or m"""
     held: tuple[str, ...] = ()
     """Joints to hold where they are in it"""
+    spins: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
+    """Of links that these joints move: the axis about which they spin (see `Mechanism.spins`)"""
     driving: tuple[str, ...] = ()
     """Of too many motors those whose positions are q"""
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -33,7 +36,8 @@ class Mend:
         driving = self.driving or mechanism.driving
         shares = self.shares or mechanism.shares
         left = with_locked_joints(mechanism, places)
-        return replace(left, home=home, sensed=sensed, driving=driving, shares=shares)
+        spins = {**mechanism.spins, **self.spins}
+        return replace(left, home=home, sensed=sensed, driving=driving, shares=shares, spins=spins)
 
     def refusal(self) -> DescriptionError:
         """For those who take the description as it is."""

@@ -10,9 +10,12 @@ import numpy as np
 from ...mechanism import Attachment, Loop, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Floats
-from .kinematics import TreeMotion
+from .kinematics import FrameMotion, TreeMotion
 from .loop_geometry import LoopGeometry
 from .position import rotation_vector
+
+TURNS = 1e-6
+"""Share of a motion below which a link does not turn in it"""
 
 
 class LinkPlaces:
@@ -30,12 +33,25 @@ class LinkPlaces:
 
     def at(self, q: Floats) -> dict[str, Pose]:
         """By the link's name, at q_r (n_r,)."""
+        return {name: Pose(frame.rotation, frame.point) for name, frame in self._frames(q).items()}
+
+    def axes(self, q: Floats, way: Floats) -> dict[str, tuple[Floats, Floats]]:
+        """(a point, the direction) of the axis that each link turns about where q_r moves along
+        `way` (n_r,), in the link's own frame; nothing of links that don't turn."""
+        found = {}
+        for name, frame in self._frames(q).items():
+            v, w = np.asarray(frame.V @ way, dtype=float), np.asarray(frame.W @ way, dtype=float)
+            turning = float(w @ w)
+            if turning > TURNS**2 * float(way @ way):
+                # p + ω × v / ω² is at rest, or slides along the axis
+                back = np.asarray(frame.rotation, dtype=float).T
+                found[name] = (back @ np.cross(w, v) / turning, back @ w / np.sqrt(turning))
+        return found
+
+    def _frames(self, q: Floats) -> dict[str, FrameMotion]:
         motion = TreeMotion(self._tree, self._coordinates, q)
         frames = [motion.frame(end.successor) for end in self._tree.loops]
-        return {
-            name: Pose(frame.rotation, frame.point)
-            for name, frame in zip(self.links, frames, strict=True)
-        }
+        return dict(zip(self.links, frames, strict=True))
 
 
 class Near:
