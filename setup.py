@@ -51,6 +51,7 @@ ROS = [  # the real rclpy over Fast DDS from wheels; on a ROS machine the distri
         "trajectory-msgs",
         "geometry-msgs",
         "diagnostic-msgs",
+        "std-srvs",
     )
 ]
 SIM = [
@@ -188,6 +189,7 @@ setup(
             "feed_forward = robot_dynamics.ros.node:main",
             "simulated_robot = robot_dynamics.ros.simulated_robot:main",
             "trajectory_source = robot_dynamics.ros.trajectory_source:main",
+            "watch = robot_dynamics.ros.watch:main",
         ],
     },
 )

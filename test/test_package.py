@@ -18,7 +18,7 @@ import pytest
 from robot_dynamics.codegen import native
 
 ROOT = Path(__file__).resolve().parents[1]
-EXECUTABLES = ("robot_dynamics", "feed_forward", "simulated_robot", "trajectory_source")
+EXECUTABLES = ("robot_dynamics", "feed_forward", "simulated_robot", "trajectory_source", "watch")
 
 
 def test_package_xml_and_setup_py_say_the_same():

@@ -25,6 +25,7 @@ EXAMPLES = {
     "trajectory_source": (
         "-p file:=/path/to/motion.yaml -r joint_trajectory:=/feed_forward/command",
     ),
+    "watch": ("-p link:=tool0 -r ~/robot_description:=/robot_description",),
 }
 
 _PATHS = {"trajectory_source": ("a motion", "file")}

@@ -1,0 +1,244 @@
+"""A model watched while the robot works: friction and load, from normal equations that forget.
+
+Block after block of what the drives report is reduced to sums; older sums count less. What they
+propose (a body that one link carries, each joint's friction) is judged on the blocks that come
+after it, and is proven once it misses clearly less of them than the model in force. Nothing is
+adopted unless somebody asks for it, and nothing unproven is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import InputError, choices, wrong
+from ..mechanism import Mechanism
+from .bodies import NAMES, body_of, reference
+from .fit import RIDGE
+from .passes import one_blas_thread
+from .preparation import prepare
+from .recording import Floats, Recording
+from .solve import Prior, inverted, minimise
+from .unknowns import Unknowns
+
+GAMMAS = (1e-2, 1.0, 100.0)
+"""Weights of the described load: little, since a load is what changes; more where it has to be"""
+BLOCKS = 3
+"""That a proposal is judged on before it can be proven"""
+BETTER = 0.9
+"""Of what the model in force misses, at most, over all joints"""
+WORSE = 1.05
+"""Of what the model in force misses, at most, at any one joint"""
+OWN = 3
+"""Columns of a joint: viscous, Coulomb, offset"""
+
+
+@dataclass(frozen=True)
+class Number:
+    """One parameter."""
+
+    value: float
+    in_force: float
+    deviation: float
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What the sums say now."""
+
+    numbers: dict[str, Number]
+    """By name: the link's ten, about its origin, and each joint's friction. An offset is told, and
+    not part of what may be adopted"""
+    missed: dict[str, float]
+    """By joint, N·m or N: RMS of what the model in force missed of the judged blocks"""
+    proposed: dict[str, float]
+    """The same of what was proposed before each of them"""
+    why_not: str
+    """Why it is not proven; empty: it is"""
+
+    @property
+    def proven(self) -> bool:
+        """May it be adopted?"""
+        return not self.why_not
+
+
+class Watch:
+    """Sums over blocks of a robot's recorded motion.
+
+    Args:
+        mechanism: the model in force, an open chain.
+        link: carries what may change; it moves.
+        memory: s of motion after which a block counts 1/e.
+
+    Raises:
+        InputError: loops, no such link, or a memory that is no time.
+    """
+
+    def __init__(self, mechanism: Mechanism, link: str, memory: float = 60.0):
+        if mechanism.loops:
+            raise InputError(
+                f"{mechanism.name}: it has loops, expected an open chain", name="loops"
+            )
+        if not (np.isfinite(memory) and memory > 0):
+            raise wrong(InputError, "memory", memory, "a positive number of seconds")
+        names = [each.name for each in mechanism.moving]
+        if link not in names:
+            raise wrong(InputError, "watched link", link, choices(names))
+        self.link, self.memory = link, float(memory)
+        self._begin(mechanism)
+
+    def _begin(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self._unknowns = Unknowns.of(mechanism, self.link)
+        n = len(self._unknowns.joints)
+        self._size = 10 + OWN * n
+        self._gram = np.zeros((self._size, self._size))
+        self._moment = np.zeros(self._size)
+        self._sigma2 = np.zeros(n)
+        self._weight = 0.0
+        described = self._unknowns.described
+        total = sum(float(each.inertial.mass) for each in mechanism.links)
+        self._reference = reference(described, 0.01 * total if total > 0 else 1.0, 0.1)
+        self._x0 = np.concatenate([described, np.zeros(OWN * n)])
+        laws = [mechanism.joint(joint).friction for joint in self._unknowns.joints]
+        self._rubs = np.array(
+            [
+                [float(law.viscous), min(float(law.coulomb), float(law.coulomb_backwards))]
+                for law in laws
+            ]
+        )
+        self._x: Floats | None = None
+        self._judged = np.zeros((2, n))
+        self._count, self._blocks = 0.0, 0
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Those that a block has to have."""
+        return self._unknowns.joints
+
+    def add(self, block: Recording, cutoff: float | None = None) -> Estimate:
+        """A block of motion, of some seconds; it is judged first, and learned from then.
+
+        Raises:
+            RecordingError: it cannot be used: at rest, too short, without efforts.
+        """
+        sliding = [name for name in self.joints if self.mechanism.joint(name).slides]
+        prepared = prepare(block, self.joints, cutoff, sliding=sliding)
+        with one_blas_thread():
+            for samples in prepared.stretches:
+                Y, known = self._unknowns.rigid(samples)
+                A = np.zeros((*samples.q.shape, self._size))
+                A[:, :, :10] = Y
+                for j in range(len(self.joints)):
+                    qd = samples.qd[:, j]
+                    own = slice(10 + OWN * j, 10 + OWN * (j + 1))
+                    A[:, j, own] = np.column_stack([qd, np.sign(qd), np.ones_like(qd)])
+                good = samples.usable & np.isfinite(samples.unfiltered)
+                tau = np.where(good, samples.unfiltered - known, 0.0)
+                self._take(A, tau, good, prepared.duration)
+        return self._estimate()
+
+    def _take(self, A: Floats, tau: Floats, good: Floats, duration: float) -> None:
+        forget = float(np.exp(-duration / self.memory))
+        count = np.maximum(good.sum(axis=0), 1)
+        before = np.where(good, tau - A @ self._x0, 0.0)
+        if self._x is not None:
+            after = np.where(good, tau - A @ self._adoptable(self._x), 0.0)
+            squares = [(each**2).sum(axis=0) / count for each in (before, after)]
+            self._judged = forget * self._judged + np.array(squares)
+            self._count = forget * self._count + 1.0
+            self._blocks += 1
+        own = np.linalg.lstsq(A.reshape(-1, self._size), tau.ravel(), 1e-9)[0]
+        noise = (np.where(good, tau - A @ own, 0.0) ** 2).sum(axis=0) / count
+        floor = 1e-12 * max(float((tau**2).mean()), 1e-300)
+        self._sigma2 = forget * self._sigma2 + np.maximum(noise, floor)
+        self._weight = forget * self._weight + 1.0
+        weights = good / (self._sigma2 / self._weight)
+        root = np.sqrt(weights)
+        M = (A * root[..., None]).reshape(-1, self._size)
+        self._gram = forget * self._gram + M.T @ M
+        self._moment = forget * self._moment + M.T @ (tau * root).ravel()
+
+    def _adoptable(self, x: Floats) -> Floats:
+        """Without offsets, which no URDF has words for, and without friction that drives."""
+        out = x.copy()
+        for k in range(OWN - 1):
+            own = slice(10 + k, None, OWN)
+            out[own] = np.maximum(x[own], -self._rubs[:, k])
+        out[10 + OWN - 1 :: OWN] = 0.0
+        return out
+
+    def _estimate(self) -> Estimate:
+        tight = RIDGE * np.maximum(np.diag(self._gram)[10:], 1e-300)
+        prior = Prior((self._reference,), np.zeros(self._size - 10), tight)
+        self._x, H = self._fitted(prior)
+        deviations = np.sqrt(np.maximum(np.diag(inverted(H)), 0.0))
+        numbers = {
+            f"{self.link}.{name}": Number(
+                float(self._x[k]), float(self._x0[k]), float(deviations[k])
+            )
+            for k, name in enumerate(NAMES)
+        }
+        for j, joint in enumerate(self.joints):
+            law = self.mechanism.joint(joint).friction
+            for k, name in enumerate(("viscous", "coulomb", "offset")):
+                at, base = 10 + OWN * j + k, float(law.numbers.get(name, 0.0))
+                numbers[f"{joint}.{name}"] = Number(
+                    base + float(self._x[at]), base, float(deviations[at])
+                )
+        rms = np.sqrt(self._judged / max(self._count, 1e-300))
+        missed, proposed = (dict(zip(self.joints, each.tolist(), strict=True)) for each in rms)
+        return Estimate(numbers, missed, proposed, self._why_not(numbers))
+
+    def _fitted(self, prior: Prior) -> tuple[Floats, Floats]:
+        """(x, curvature), with as little of the description as keeps the body possible."""
+        for gamma in GAMMAS[:-1]:
+            try:
+                return minimise(self._gram, self._moment, prior, gamma)
+            except np.linalg.LinAlgError:  # a body as thin as rounding
+                continue
+        return minimise(self._gram, self._moment, prior, GAMMAS[-1])
+
+    def _why_not(self, numbers: dict[str, Number]) -> str:
+        if self._blocks < BLOCKS:
+            return f"judged on {self._blocks} of {BLOCKS} blocks"
+        before, after = self._judged
+        share = float(np.sqrt((after / np.maximum(before, 1e-300)).mean()))
+        if share > BETTER:
+            return f"it misses {share:.2f} of what the model in force misses, expected {BETTER:g}"
+        for joint, one, other in zip(self.joints, before, after, strict=True):
+            if other > WORSE**2 * one:
+                return f"{joint}: it misses more than the model in force"
+        for name, number in numbers.items():
+            driving = number.value < -4 * number.deviation
+            if driving and name.endswith((".viscous", ".coulomb")):
+                return f"{name}: {number.value:.3g} would drive the joint"
+        return ""
+
+    def adopted(self) -> Mechanism:
+        """The model that is proven; from now on it is the one in force, and the sums begin anew.
+
+        Raises:
+            InputError: nothing is proven.
+        """
+        if self._x is None:
+            raise InputError("nothing to adopt: no block of motion has come", name="adopt")
+        estimate = self._estimate()
+        if not estimate.proven:
+            raise InputError(f"not proven, not adopted: {estimate.why_not}", name="adopt")
+        x, links = self._adoptable(self._x), []
+        for link in self.mechanism.links:
+            if link.name == self.link:
+                link = replace(link, inertial=body_of(x[:10]))
+            if link.joint.name in self.joints:
+                law = link.joint.friction
+                j = self.joints.index(link.joint.name)
+                wet, dry = x[10 + OWN * j : 12 + OWN * j].tolist()
+                plain = replace(law, viscous=law.viscous + wet, coulomb=law.coulomb + dry)
+                if law.coulomb_negative is not None:
+                    plain = replace(plain, coulomb_negative=law.coulomb_negative + dry)
+                link = replace(link, joint=replace(link.joint, friction=plain))
+            links.append(link)
+        self._begin(replace(self.mechanism, links=tuple(links)))
+        return self.mechanism

@@ -1,0 +1,24 @@
+"""The executable `watch`: its entry point, light to import."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .executable import run
+
+
+def _load() -> Callable[[], Any]:
+    from .watch_node import WatchNode
+
+    return WatchNode
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until it is told to stop; returns the exit code."""
+    return run("watch", _load, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

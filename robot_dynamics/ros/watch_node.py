@@ -1,0 +1,167 @@
+"""The node `watch`: does the model still hold? It says what would, and changes nothing by itself.
+
+| | name | type | notes |
+|---|---|---|---|
+| in | `robot_description` | String, transient local | the model in force, URDF |
+| in | `joint_states` | JointState | by name; states without efforts are left out |
+| out | `/diagnostics` | DiagnosticArray | each number, its deviation; is it proven? |
+| out | `~/robot_description` | String, transient local | what was adopted; nothing before that |
+| service | `~/adopt` | std_srvs/Trigger | a person's yes: publishes the model if it is proven |
+
+Parameters: `link` (what may carry another load; default: the last that moves), `memory` (s, after
+which motion counts 1/e), `block` (s of motion that are judged and learned from at once).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from ..description import load_urdf_text
+from ..description.urdf_text import replaced
+from ..errors import InputError, RecordingError, RobotDynamicsError, one_line, wrong
+from ..identification import Recording, Stream
+from ..identification.watch import Estimate, Watch
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+STATES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""Learning from a block takes tenths of a second: the states of that time are kept"""
+PERIOD = 0.2
+"""s between two looks whether a block is full"""
+MOST = 200_000
+"""States that are kept of one block"""
+
+
+class WatchNode(Node):  # type: ignore[misc]
+    """Watches one robot."""
+
+    def __init__(self) -> None:
+        super().__init__("watch")
+        self._link = str(self.declare_parameter("link", "").value)
+        self._memory = float(self.declare_parameter("memory", 60.0).value)
+        self._block = float(self.declare_parameter("block", 5.0).value)
+        if not (np.isfinite(self._block) and self._block >= 2.0):
+            raise wrong(InputError, "block", self._block, "2 s or more")
+        self._text = ""
+        self._watch: Watch | None = None
+        self._rows: list[tuple[float, list[list[float]]]] = []
+        self._estimate: Estimate | None = None
+        self._said = ""
+        self._model = self.create_publisher(String, "~/robot_description", LATCHED)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self.create_subscription(String, "robot_description", self._on_description, LATCHED)
+        self.create_subscription(JointState, "joint_states", self._on_state, STATES)
+        self.create_service(Trigger, "~/adopt", self._on_adopt)
+        self.create_timer(PERIOD, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _on_description(self, message: String) -> None:
+        if message.data == self._text:
+            return
+        try:
+            mechanism = load_urdf_text(message.data)
+            moving = mechanism.moving
+            link = self._link or (moving[-1].name if moving else "")
+            self._watch = Watch(mechanism, link, self._memory)
+        except RobotDynamicsError as error:
+            self.get_logger().error(f"robot_description refused: {one_line(error)}")
+            return
+        self._text, self._rows, self._estimate = message.data, [], None
+        self.get_logger().info(f"watches {one_line(mechanism.name)}, a load on {one_line(link)}")
+
+    def _on_state(self, state: JointState) -> None:
+        if self._watch is None or len(self._rows) >= MOST:
+            return
+        place = {name: k for k, name in enumerate(state.name)}
+        try:
+            columns = [place[name] for name in self._watch.joints]
+            position, effort = (
+                [field[k] for k in columns] for field in (state.position, state.effort)
+            )
+        except (KeyError, IndexError):
+            return  # of other joints, or without efforts
+        whole = len(state.velocity) == len(state.name)
+        rates = [state.velocity[k] for k in columns] if whole else [np.nan] * len(columns)
+        stamp = state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec
+        self._rows.append((stamp, [position, rates, effort]))
+
+    def _on_timer(self) -> None:
+        if self._watch is None or len(self._rows) < 2:
+            return
+        if self._rows[-1][0] - self._rows[0][0] < self._block and len(self._rows) < MOST:
+            return
+        rows, self._rows = self._rows, []
+        time = np.array([stamp for stamp, _ in rows])
+        q, qd, tau = (np.array([values[k] for _, values in rows]) for k in range(3))
+        stream = Stream(self._watch.joints, time, q, qd, tau)
+        try:
+            self._estimate = self._watch.add(Recording("joint_states", (stream,)))
+        except RecordingError as error:
+            self._tell(f"a block is left out: {one_line(error)}")
+            return
+        self._tell("")
+
+    def _tell(self, fault: str) -> None:
+        """Diagnostics, and a line in the log when it begins or ceases to be proven."""
+        estimate = self._estimate
+        if estimate is None:
+            level, message, values = DiagnosticStatus.OK, fault or "no estimate yet", {}
+        else:
+            proven = estimate.proven
+            level = DiagnosticStatus.WARN if proven else DiagnosticStatus.OK
+            message = (
+                "another model is proven to be better; ~/adopt takes it"
+                if proven
+                else f"the model in force stays: {estimate.why_not}"
+            )
+            values = {
+                name: f"{each.value:.6g} ± {each.deviation:.2g} (in force: {each.in_force:.6g})"
+                for name, each in estimate.numbers.items()
+            }
+            for joint, missed in estimate.missed.items():
+                values[f"{joint}: missed"] = (
+                    f"{missed:.4g} in force, {estimate.proposed[joint]:.4g} proposed"
+                )
+            said = "proven" if proven else "not proven"
+            if said != self._said:
+                self._said = said
+                self.get_logger().info(message)
+        status = DiagnosticStatus(
+            level=level,
+            name=f"{self.get_fully_qualified_name().lstrip('/')}: model",
+            message=one_line(message, 500),
+            values=[
+                KeyValue(key=one_line(key, 500), value=one_line(value, 500))
+                for key, value in values.items()
+            ],
+        )
+        report = DiagnosticArray(status=[status])
+        report.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(report)
+
+    def _on_adopt(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if self._watch is None:
+            response.message = "nothing to adopt: no robot_description has come"
+            return response
+        try:
+            new = self._watch.adopted()
+        except RobotDynamicsError as error:
+            response.message = one_line(error)
+            return response
+        joints = self._watch.joints
+        text = replaced(
+            self._text.encode(),
+            {self._watch.link: new.link(self._watch.link).inertial},
+            {name: new.joint(name).friction for name in joints},
+        ).decode()
+        self._text, self._rows, self._estimate, self._said = text, [], None, ""
+        self._model.publish(String(data=text))
+        response.success = True
+        response.message = "adopted, and published on ~/robot_description"
+        self.get_logger().info(response.message)
+        return response

@@ -1,0 +1,128 @@
+"""A model watched while the robot works: what changes is found, proven, and adopted when asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from recorded import SIX_AXIS, recording
+
+import robot_dynamics as rd
+from robot_dynamics.errors import InputError, RecordingError
+from robot_dynamics.identification import Recording
+from robot_dynamics.identification.watch import BLOCKS, Watch
+from robot_dynamics.mechanism import Inertial
+from robot_dynamics.mechanism.parameters import standard_parameters, with_parameters
+
+pytest.importorskip("scipy", reason="SciPy filters the recordings")
+
+ARM = rd.load(SIX_AXIS)
+LINK = ARM.moving[-1].name
+NOISE = 0.01
+
+
+def working(by: dict[str, float]) -> rd.Mechanism:
+    """The arm with these parameters changed by so much."""
+    values = standard_parameters(ARM, "full", True)
+    return with_parameters(ARM, {name: values[name] + more for name, more in by.items()})
+
+
+CHANGE = {
+    f"{LINK}.mass": 2.0, f"{LINK}.mx": 0.1, f"{LINK}.mz": 0.25,
+    f"{LINK}.Ixx": 0.06, f"{LINK}.Iyy": 0.07, f"{LINK}.Izz": 0.02, f"{LINK}.Ixz": -0.0125,
+    f"{ARM.joint_names[1]}.viscous": 4.0, f"{ARM.joint_names[3]}.coulomb": 1.5,
+}  # fmt: skip
+
+
+def blocks(mechanism, count, seed=0):
+    return [recording(mechanism, 5.0, 100.0, seed=10 * seed + k, noise=NOISE) for k in range(count)]
+
+
+@pytest.fixture(scope="module")
+def watched():
+    watch = Watch(ARM, LINK)
+    return watch, [watch.add(block) for block in blocks(working(CHANGE), 8)]
+
+
+def test_what_has_changed_is_found_within_its_deviations(watched):
+    _, estimates = watched
+    numbers = estimates[-1].numbers
+    for name, more in CHANGE.items():
+        each = numbers[name]
+        assert abs(each.value - each.in_force - more) < 5 * each.deviation + 0.01 * abs(more)
+    assert abs(numbers[f"{LINK}.mass"].value - numbers[f"{LINK}.mass"].in_force - 2.0) < 0.1
+    untouched = [name for name in numbers if name not in CHANGE and name.endswith(".coulomb")]
+    for name in untouched:
+        assert abs(numbers[name].value - numbers[name].in_force) < 5 * numbers[name].deviation
+
+
+def test_it_is_proven_by_blocks_that_come_after_it_alone(watched):
+    _, estimates = watched
+    assert [each.proven for each in estimates[:BLOCKS]] == BLOCKS * [False]
+    assert estimates[BLOCKS].proven
+    last = estimates[-1]
+    assert last.proven
+    assert sum(last.proposed.values()) < 0.2 * sum(last.missed.values())
+
+
+def test_a_model_that_holds_is_never_replaced():
+    watch = Watch(ARM, LINK)
+    for block in blocks(ARM, 6, seed=2):
+        assert not watch.add(block).proven
+    with pytest.raises(InputError, match="not proven"):
+        watch.adopted()
+    assert watch.mechanism is ARM
+
+
+def test_what_is_adopted_is_what_was_proven_and_survives_a_urdf():
+    truth = working(CHANGE)
+    watch = Watch(ARM, LINK)
+    for block in blocks(truth, BLOCKS + 2, seed=3):
+        watch.add(block)
+    new = watch.adopted()
+    rng = np.random.default_rng(0)
+    q, qd, qdd = rng.uniform(-1, 1, (3, 100, len(ARM.joint_names)))
+    right = rd.InverseDynamics(truth)(q, qd, qdd)
+    before, after = (
+        np.abs(rd.InverseDynamics(each)(q, qd, qdd) - right).max() for each in (ARM, new)
+    )
+    assert after < 0.1 * before
+    from robot_dynamics.description.urdf_writer import urdf
+
+    again = rd.load(urdf(new))
+    assert np.allclose(
+        rd.InverseDynamics(again)(q, qd, qdd), rd.InverseDynamics(new)(q, qd, qdd), rtol=1e-9
+    )
+    with pytest.raises(InputError, match="no block"):
+        watch.adopted()  # the sums have begun anew
+    for block in blocks(truth, BLOCKS + 2, seed=4):
+        assert not watch.add(block).proven  # nothing is left to mend
+
+
+def test_an_old_load_is_forgotten():
+    watch = Watch(ARM, LINK, memory=10.0)
+    for block in blocks(working(CHANGE), 4, seed=5):
+        watch.add(block)
+    for block in blocks(ARM, 12, seed=6):
+        last = watch.add(block)
+    mass = last.numbers[f"{LINK}.mass"]
+    assert abs(mass.value - mass.in_force) < 0.1
+    assert not last.proven
+
+
+def test_what_cannot_be_watched_is_one_line():
+    with pytest.raises(InputError, match="gripper"):
+        Watch(ARM, "gripper")
+    with pytest.raises(InputError, match="memory"):
+        Watch(ARM, LINK, memory=0.0)
+    with pytest.raises(InputError, match="loops"):
+        Watch(rd.load("config/five_bar.yaml"), "distal1")
+    watch = Watch(ARM, LINK)
+    with pytest.raises(InputError, match="no block"):
+        watch.adopted()
+    block = blocks(ARM, 1)[0]
+    still = replace(block.streams[0], position=0 * block.streams[0].position)
+    with pytest.raises(RecordingError):
+        watch.add(Recording("still", (still,)))
+    assert Inertial().is_nothing

@@ -1,0 +1,107 @@
+"""The watch in a process of its own: it tells, and changes nothing until a person says so."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
+pytest.importorskip("std_srvs", reason="std_srvs is not installed: extra `ros`")
+pytest.importorskip("scipy", reason="SciPy filters the recordings")
+
+from diagnostic_msgs.msg import DiagnosticArray
+from node_process import Conversation, refusal
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from test_watch import ARM, BLOCKS, CHANGE, LINK, blocks, working
+
+import robot_dynamics as rd
+
+PROGRAM = (sys.executable, "-m", "robot_dynamics.ros.watch")
+URDF = (Path(__file__).parents[1] / "urdf" / "six_axis.urdf").read_text()
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class Watched(Conversation):
+    """The node, and what it says."""
+
+    def __init__(self) -> None:
+        super().__init__(PROGRAM, {"link": LINK, "block": 4.5})
+        self.reports: list[DiagnosticArray] = []
+        self.models: list[str] = []
+        node = self.node
+        node.create_subscription(DiagnosticArray, "/diagnostics", self.reports.append, 100)
+        node.create_subscription(
+            String, "/watch/robot_description", lambda m: self.models.append(m.data), LATCHED
+        )
+        self.description = node.create_publisher(String, "robot_description", LATCHED)
+        self.states = node.create_publisher(JointState, "joint_states", 1000)
+        self.asking = node.create_client(Trigger, "/watch/adopt")
+
+    def _meet(self) -> None:
+        self.until(
+            lambda: self.asking.service_is_ready() and self.states.get_subscription_count(),
+            "the node",
+        )
+
+    def adopt(self) -> Trigger.Response:
+        future = self.asking.call_async(Trigger.Request())
+        return self.until(lambda: future.done() and future.result(), "an answer")
+
+    def work(self, recording, start: float) -> None:
+        """Tell the node of a block of motion, and wait until it has learned from it."""
+        (stream,) = recording.streams
+        before = len(self.reports)
+        for k, t in enumerate(stream.time):
+            message = JointState(name=list(stream.names))
+            ns = round(1e9 * (start + t))
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(ns, 10**9)
+            message.position, message.velocity, message.effort = (
+                field[k].tolist() for field in (stream.position, stream.velocity, stream.effort)
+            )
+            self.states.publish(message)
+            if k % 20 == 19:
+                self.spin(0.01)
+        self.until(lambda: len(self.reports) > before, "a report")
+
+
+def test_a_person_adopts_what_is_proven_and_nothing_else_is_published():
+    truth = working(CHANGE)
+    with Watched() as watched:
+        answer = watched.adopt()
+        assert not answer.success
+        assert "no robot_description" in answer.message
+        watched.description.publish(String(data=URDF))
+        watched.until(lambda: "watches" in watched.log, "the robot")
+        for k, block in enumerate(blocks(truth, BLOCKS + 2, seed=7)):
+            watched.work(block, 100.0 * k)
+            if k == 0:
+                answer = watched.adopt()
+                assert not answer.success
+                assert "not proven" in answer.message
+        status = watched.reports[-1].status[0]
+        assert "proven to be better" in status.message
+        values = {each.key: each.value for each in status.values}
+        assert "±" in values[f"{LINK}.mass"]
+        assert watched.models == []
+        answer = watched.adopt()
+        assert answer.success, answer.message
+        (text,) = watched.until(lambda: watched.models, "the model")
+        assert not watched.adopt().success  # the next one has to be proven first
+        assert watched.stop() == 0
+    rng = np.random.default_rng(0)
+    q, qd, qdd = rng.uniform(-1, 1, (3, 50, len(ARM.joint_names)))
+    right = rd.InverseDynamics(truth)(q, qd, qdd)
+    before, after = (
+        np.abs(rd.InverseDynamics(each)(q, qd, qdd) - right).max() for each in (ARM, rd.load(text))
+    )
+    assert after < 0.1 * before
+
+
+def test_a_block_that_is_none_is_refused_at_the_start():
+    assert "block" in refusal({"block": 0.1}, PROGRAM)
