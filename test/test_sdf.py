@@ -114,11 +114,8 @@ def test_a_link_that_two_joints_carry_closes_a_loop(tmp_path):
     file = tmp_path / "four_bar.sdf"
     file.write_text(FOUR_BAR)
     beside = tmp_path / "robot.yaml"
-    beside.write_text("urdf: four_bar.sdf\n")
-    from dataclasses import replace
-
-    closed = replace(rd.load(file), actuated=("motor",))
-    dynamics = rd.InverseDynamics(closed)
+    beside.write_text("urdf: four_bar.sdf\nactuated: [motor]\n")
+    dynamics = rd.InverseDynamics(rd.load(beside))
     # power is the rate of the energy, whatever holds the loop together
     q, qd, qdd, h = np.array([0.1]), np.array([0.7]), np.array([-0.4]), 1e-5
 
@@ -176,3 +173,11 @@ def test_a_bomb_and_a_topic_are_refused():
         rd.load('<!DOCTYPE a [<!ENTITY x "y">]><sdf version="1.9">&x;</sdf>')
     with pytest.raises(rd.DescriptionError, match="root element"):
         load_urdf_text(ARM)
+
+
+def test_many_comments_are_passed_over_at_once():
+    """A file's kind is told in time that grows with its length."""
+    text = "<!-- a --> " * 5_000 + ARM.removeprefix('<?xml version="1.0"?>\n')
+    assert rd.load(text).joint_names == ("shoulder", "elbow")
+    with pytest.raises(rd.DescriptionError):
+        rd.load("<!-- a --> <robot> " * 5_000)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 from pathlib import Path
 
 from ..errors import DescriptionError, wrong
 from ..mechanism import Mechanism
-from . import mujoco_model, sdf, urdf, yaml_file
+from . import formats, urdf, yaml_file
 from .check import Origins, check
 from .fields import tolerate
-from .files import find, read_text, shortened
+from .files import find, shortened
 from .lines import located
 
-BLANKS = "\ufeff \t\r\n"
 TEXT = "the URDF text"
 """What messages call a description that is no file"""
 
@@ -41,51 +39,22 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
     if not isinstance(source, (str, os.PathLike)):
         raise wrong(DescriptionError, "description", source, "a path or the text of a URDF")
     reference = os.fspath(source)
-    if reference.lstrip(BLANKS).startswith("<"):
-        if (form := _format(reference)) != "urdf":
-            return _foreign(reference, form, f"the {form} text", strict)
-        return _loaded(reference, strict)
+    if reference.lstrip(formats.BLANKS).startswith("<"):
+        form = formats.NAMES[formats.form_of(reference)]
+        return _loaded(reference, strict, f"the {form} text")
     return _loaded(find(reference), strict)
 
 
-_ROOT = re.compile(r"(?:\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>]*>)*<(mujoco|sdf)[\s>/]", re.DOTALL)
-"""What precedes the first element, and that where it is not a URDF's"""
-
-
-def _format(text: str) -> str:
-    """mujoco or sdf, where that is the first element; else urdf."""
-    found = _ROOT.match(text.lstrip(BLANKS)[:100_000])
-    return found[1] if found else "urdf"
-
-
-def _foreign(source: Path | str, form: str, where: str, strict: bool) -> Mechanism:
-    """Of an MJCF or an SDF."""
-    if form == "sdf":
-        return finished(sdf.read(source, where), where, strict)
-    return finished(mujoco_model.read(source, where, strict=strict), where, strict)
-
-
-def _loaded(source: str | Path, strict: bool) -> Mechanism:
-    """Of a path or a URDF's text; errors name the line where it can be told."""
+def _loaded(source: str | Path, strict: bool, where: str = TEXT) -> Mechanism:
+    """Of a path or a text; errors name the line where it can be told."""
     try:
         if isinstance(source, str):
-            return finished(urdf.parse(source, TEXT, strict=strict), TEXT, strict, source)
-        match source.suffix.lower():
-            case ".yaml" | ".yml":
-                mechanism, origins = yaml_file.read(source, strict=strict)
-                return finished(mechanism, source.name, strict, source, origins)
-            case ".xml" | ".sdf" if (form := _format(read_text(source))) != "urdf":
-                return _foreign(source, form, source.name, strict)
-            case ".urdf" | ".xml" | ".xacro":
-                mechanism = urdf.read(source, strict=strict)
-                return finished(mechanism, source.name, strict, source)
-            case suffix:
-                raise wrong(
-                    DescriptionError,
-                    f"{source.name}: the file's ending",
-                    suffix,
-                    ".yaml, .urdf, .xacro, .sdf, or .xml (MJCF)",
-                )
+            made = formats.of_text(source, where, strict=strict)
+            return finished(made, where, strict, source)
+        if source.suffix.lower() in (".yaml", ".yml"):
+            mechanism, origins = yaml_file.read(source, strict=strict)
+            return finished(mechanism, source.name, strict, source, origins)
+        return finished(formats.read(source, strict=strict), source.name, strict, source)
     except DescriptionError as error:
         raise located(error, source) from None
 
@@ -104,9 +73,14 @@ def load_urdf_text(text: str) -> Mechanism:
     """
     if not isinstance(text, str):
         raise wrong(DescriptionError, TEXT, type(text).__name__, "text")
-    if not text.lstrip(BLANKS).startswith("<"):
-        raise wrong(DescriptionError, TEXT, shortened(text.lstrip(BLANKS)), "XML: it begins with <")
-    return _loaded(text, strict=False)
+    if not text.lstrip(formats.BLANKS).startswith("<"):
+        raise wrong(
+            DescriptionError, TEXT, shortened(text.lstrip(formats.BLANKS)), "XML: it begins with <"
+        )
+    try:
+        return finished(urdf.parse(text, TEXT), TEXT, False, text)
+    except DescriptionError as error:
+        raise located(error, text) from None
 
 
 def finished(

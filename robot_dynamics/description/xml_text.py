@@ -15,6 +15,7 @@ MOST_TAGS = 3000
 XACRO = ("http://www.ros.org/wiki/xacro", "http://ros.org/wiki/xacro", "http://wiki.ros.org/xacro")
 
 _BLANKS = re.compile(r"[\ufeff\s]*")
+_TAG = re.compile(r"<([A-Za-z]+)[\s>/]")
 _DECLARATION = re.compile(r"<\?xml\s[^>]*\?>")
 
 
@@ -75,8 +76,8 @@ def _after_blanks(text: str, place: int) -> int:
     return found.end() if found else place
 
 
-def _refuse_document_type(text: str, where: str) -> None:
-    """Only blanks, comments and instructions may precede the root element."""
+def _prolog_end(text: str) -> int:
+    """Where blanks, comments and instructions end; the whole length where one never ends."""
     place = 0
     while True:
         place = _after_blanks(text, place)
@@ -84,16 +85,27 @@ def _refuse_document_type(text: str, where: str) -> None:
             if text.startswith(opening, place):
                 end = text.find(closing, place + len(opening))
                 if end < 0:
-                    return  # the parser says what is wrong
+                    return len(text)  # the parser says what is wrong
                 place = end + len(closing)
                 break
         else:
-            if text[place : place + 9].upper() == "<!DOCTYPE":
-                found = text[place : text.find(">", place) + 1]
-                raise DescriptionError(
-                    f"{where}: found a document type {shown(found)}; entities are not read: "
-                    "write out what they stand for",
-                    name=where,
-                    value=found,
-                )
-            return
+            return place
+
+
+def first_tag(text: str) -> str:
+    """The name of the first element, as far as it can be told without parsing; else empty."""
+    found = _TAG.match(text, _prolog_end(text))
+    return found[1] if found else ""
+
+
+def _refuse_document_type(text: str, where: str) -> None:
+    """Only blanks, comments and instructions may precede the root element."""
+    place = _prolog_end(text)
+    if text[place : place + 9].upper() == "<!DOCTYPE":
+        found = text[place : text.find(">", place) + 1]
+        raise DescriptionError(
+            f"{where}: found a document type {shown(found)}; entities are not read: "
+            "write out what they stand for",
+            name=where,
+            value=found,
+        )

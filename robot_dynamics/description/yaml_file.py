@@ -23,7 +23,7 @@ from ..mechanism import (
 )
 from ..mechanism.transform import with_locked_joints
 from ..scalar import Array, array, exact, rotation_x, rotation_z
-from . import urdf
+from . import formats
 from .check import Origins, position, things
 from .compound import PARTS, left_out, moved_from_outside, parts_of, split
 from .fields import (
@@ -78,7 +78,7 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
     entries = mapping(content, URDF_KEYS, where)
     with said_of(f"{where}: urdf"):
         file = find(text(entries["urdf"], f"{where}: urdf", LONGEST_PATH), beside=path.parent)
-    mechanism = _retyped(urdf.read(file, strict=strict), entries.get("joints"), where, strict)
+    mechanism = _retyped(formats.read(file, strict=strict), entries.get("joints"), where, strict)
     mechanism = _measured(mechanism, entries, where)
     found = _extras(mechanism, entries, where, strict)
     own = {
@@ -283,11 +283,13 @@ def _extras(
     if entries.get("base_motion") is not None:
         joint = text(entries["base_motion"], f"{where}: base_motion")
         mechanism = moved_from_outside(mechanism, joint, where)
+    # what is not said here stays as the file beside has it
     changes: dict[str, Any] = {
         key: tuple(
-            text(name, f"{where}: {key}") for name in sequence(entries.get(key), f"{where}: {key}")
+            text(name, f"{where}: {key}") for name in sequence(entries[key], f"{where}: {key}")
         )
         for key in ("actuated", "sensed")
+        if entries.get(key) is not None
     }
     if "robot" in entries:
         changes["name"] = text(entries["robot"], f"{where}: robot")
@@ -295,20 +297,17 @@ def _extras(
         changes["gravity"] = numbers(entries["gravity"], 3, f"{where}: gravity")
     if entries.get("platform") is not None:
         changes["platform"] = text(entries["platform"], f"{where}: platform")
-    home = entries.get("home")
-    changes["home"] = {
-        name: number(value, f"{where}: home.{name}")
-        for name, value in mapping(home, home or (), f"{where}: home").items()
-    }
-    near = entries.get("near")
-    changes["near"] = {
-        name: _near(value, f"{where}: near.{name}")
-        for name, value in mapping(near, near or (), f"{where}: near").items()
-    }
-    changes["loops"] = tuple(
-        _loop(item, i, where)
-        for i, item in enumerate(sequence(entries.get("loops"), f"{where}: loops"))
-    )
+    for key, read_one in (("home", number), ("near", _near)):
+        if (given := entries.get(key)) is not None:
+            changes[key] = {
+                name: read_one(value, f"{where}: {key}.{name}")
+                for name, value in mapping(given, given, f"{where}: {key}").items()
+            }
+    if entries.get("loops") is not None:
+        changes["loops"] = tuple(
+            _loop(item, i, where)
+            for i, item in enumerate(sequence(entries["loops"], f"{where}: loops"))
+        )
     changes["rotors"] = _rotors(mechanism, entries.get("rotors"), where)
     return _locked(replace(mechanism, **changes), entries.get("locked"), where, strict)
 

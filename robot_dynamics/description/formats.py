@@ -1,0 +1,49 @@
+"""Which reader takes a file or a text that is no YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import DescriptionError, wrong
+from ..mechanism import Mechanism
+from . import mujoco_model, sdf, urdf
+from .files import read_text
+from .xml_text import first_tag
+
+BLANKS = "\ufeff \t\r\n"
+ENDINGS = (".urdf", ".xacro", ".sdf", ".xml")
+NAMES = {"urdf": "URDF", "mujoco": "MJCF", "sdf": "SDF"}
+
+
+def read(file: Path, *, strict: bool = False) -> Mechanism:
+    """The mechanism of a URDF, xacro, SDF or MJCF file, told apart by its first element.
+
+    Raises:
+        DescriptionError: another ending, or what the format's reader refuses.
+    """
+    ending = file.suffix.lower()
+    if ending not in ENDINGS:
+        expected = ".yaml, .urdf, .xacro, .sdf, or .xml (MJCF)"
+        raise wrong(DescriptionError, f"{file.name}: the file's ending", ending, expected)
+    form = "urdf" if ending == ".xacro" else form_of(read_text(file))
+    if form == "urdf":
+        return urdf.read(file, strict=strict)
+    if form == "sdf":
+        return sdf.read(file, file.name)
+    return mujoco_model.read(file, file.name, strict=strict)
+
+
+def of_text(text: str, where: str, *, strict: bool = False) -> Mechanism:
+    """The mechanism of the text of a URDF, SDF or MJCF."""
+    form = form_of(text)
+    if form == "urdf":
+        return urdf.parse(text, where, strict=strict)
+    if form == "sdf":
+        return sdf.read(text, where)
+    return mujoco_model.read(text, where, strict=strict)
+
+
+def form_of(text: str) -> str:
+    """mujoco or sdf, where that is the first element; else urdf."""
+    tag = first_tag(text)
+    return tag if tag in NAMES else "urdf"
