@@ -27,7 +27,7 @@ from robot_dynamics.identification.bodies import (
     reference,
 )
 from robot_dynamics.identification.normal_equations import Rows, _correlation, reduce
-from robot_dynamics.identification.preparation import Samples, _motion_band, differences, prepare
+from robot_dynamics.identification.preparation import Samples, differences, prepare
 from robot_dynamics.identification.recording import Recording
 from robot_dynamics.identification.solve import Prior, minimise
 from robot_dynamics.identification.unknowns import Unknowns
@@ -227,7 +227,7 @@ def test_normal_equations_are_the_weighted_sums(unknowns):
     rows = Rows(unknowns, samples)
     X = np.zeros((len(samples), 3, unknowns.size))
     for j, places in enumerate(rows.places):
-        X[:, j, places] = rows.matrix(j)
+        X[:, j, places] = rows.matrices[j]
     # x of the sums is x of the rows, whatever the weights within a joint are about
     assert normal.count.max() <= len(samples)
     G = normal.gram.sum(axis=0)
@@ -268,16 +268,6 @@ def test_differences_are_exact_for_polynomials_of_fourth_degree():
     rates = differences(values, 0.1)
     np.testing.assert_allclose(rates[2:-2, 0], 4 * t[2:-2] ** 3, atol=1e-12)
     np.testing.assert_allclose(rates[2:-2, 1], -2 + 3 * t[2:-2] ** 2, atol=1e-12)
-
-
-def test_the_band_of_a_motion_ends_where_its_noise_begins():
-    t = np.arange(6000) / 200.0
-    rng = np.random.default_rng(0)
-    swing = np.sin(2 * np.pi * 0.5 * t) + 0.3 * np.sin(2 * np.pi * 3.0 * t)
-    noise = 0.01 * rng.normal(size=t.shape)
-    assert 3.0 <= _motion_band(swing + noise, 200.0) < 4.0
-    ripple = 0.01 * np.sin(2 * np.pi * 40.0 * t)
-    assert 3.0 <= _motion_band(swing + noise + ripple, 200.0) < 4.0
 
 
 def test_a_recording_is_split_in_time():

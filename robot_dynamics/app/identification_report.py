@@ -304,6 +304,7 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
         "<ul>",
         *(f"<li>{escape(note)}</li>" for note in _recordings(result)),
         "</ul>",
+        *_filters(result),
     ]
     return _whole(f"{result.mechanism.name}, identified", body)
 
@@ -324,6 +325,41 @@ def _words(result: Identification) -> str:
         "near the description's; their sums with others are right. A more exciting motion "
         "determines them one by one.</p>"
     )
+
+
+def _filters(result: Identification) -> list[str]:
+    """Why each recording was filtered as it was."""
+    shown = [_filter_chart(result, source) for source in result.choices]
+    charts = [_figure(chart, caption) for chart, caption in shown if chart.lines]
+    if not charts:
+        return []
+    return [
+        "<h2>The filter</h2>",
+        "<p>Each candidate is fitted to parts of a recording and predicts the measured torque of "
+        "the part that was left out. Too fast a filter leaves noise in the accelerations, which "
+        "makes inertias too small; too slow a one removes motion.</p>",
+        *charts,
+    ]
+
+
+def _filter_chart(result: Identification, source: str) -> tuple[Chart, str]:
+    choice, cutoff = result.choices[source], result.cutoffs[source]
+    finite = np.isfinite(choice.candidates)
+    lines = []
+    styles = ("ink", "a", "b", "c", "d", "e", "grey")
+    for j, joint in enumerate(result.joints):
+        y = choice.errors[finite, j]
+        y = np.where(np.isfinite(y), y, np.nan)
+        if np.isfinite(y).any():
+            x = np.log2(choice.candidates[finite])
+            lines.append(Line(x, np.minimum(y, 3.0), styles[j % len(styles)], joint))
+    chart = Chart(
+        f"{source}: prediction error by cut-off frequency", lines,
+        "cut-off frequency (log2 of Hz)", "error over the least",
+        [] if cutoff is None else [(np.log2(cutoff) - 0.05, np.log2(cutoff) + 0.05)],
+    )  # fmt: skip
+    chosen = "not filtered" if cutoff is None else f"filtered at {cutoff:.3g} Hz (shaded)"
+    return chart, f"{source}: {chosen}; errors above 3 are drawn at 3."
 
 
 def _recordings(result: Identification) -> list[str]:

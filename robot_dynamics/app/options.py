@@ -80,7 +80,10 @@ recordings = together(
         help="Factor that turns a joint's efforts into N·m or N: a sign, a torque constant.",
     ),
     click.option(
-        "--cutoff", type=float, metavar="HZ", help="Of the filter (default: from the spectra)."
+        "--cutoff",
+        type=float,
+        metavar="HZ",
+        help="Of the filter (default: that whose fit predicts torque best).",
     ),
 )
 """How recordings are read"""

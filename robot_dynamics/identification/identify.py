@@ -20,6 +20,7 @@ from .fleet import Fleet, Source, Sum, fleet_at
 from .model import mechanism_of
 from .normal_equations import NormalEquations
 from .passes import HELD_OUT, Judged, Judgement, Reduced, Reduction, Show, Trace, Work
+from .preparation import Choice
 from .quality import Excitation, excitation, warnings
 from .recording import Floats, Recording
 from .shelf import Shelf
@@ -52,6 +53,8 @@ class Identification:
     """What the data do not determine, and what to do"""
     cutoffs: dict[str, float | None]
     """Hz by recording; None: nothing was filtered"""
+    choices: dict[str, Choice]
+    """Why, by recording, where no cut-off was given"""
     duration: float
     """s of motion that the fit saw"""
     traces: tuple[Trace, ...]
@@ -133,7 +136,7 @@ def identify(
         rename: the recordings' joint names, or how several begin, to the description's.
         effort_scale: by joint (as described), factor that turns its efforts into N·m or N.
         payload: a link whose ten numbers alone are looked for, the arm being as described.
-        cutoff: Hz, of the filter; None: from each recording's spectra.
+        cutoff: Hz, of the filter; None: for each recording that whose fit predicts torque best.
         scheduler: address of a Dask scheduler, whose workers read the recordings by their paths;
             None: this process does.
         progress: called with a few words at each step.
@@ -189,6 +192,7 @@ def identify(
             notes=tuple(_notes(fleet, locked, taken)),
             warnings=(*passes.left_out, *warnings(told, errors, moved)),
             cutoffs={each.source: each.cutoff for each in taken},
+            choices={each.source: each.choice for each in taken if each.choice is not None},
             duration=fitted.duration,
             traces=traces,
             excitation=told,

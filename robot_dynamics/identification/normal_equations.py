@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,24 +122,26 @@ class Rows:
             for group in groups
         ]
 
-    def matrix(self, j: int) -> Floats:
-        """(k, …): joint j's rows, the columns in `places[j]`."""
-        return np.hstack([self.Y[:, j], self.own[j]])
+    @cached_property
+    def matrices(self) -> list[Floats]:
+        """(k, …) by joint: its rows, the columns in `places`."""
+        return [np.hstack([self.Y[:, j], own]) for j, own in enumerate(self.own)]
 
     def residual(self, x: Floats) -> Floats:
         """(k, n): measured less modelled."""
-        model = [self.matrix(j) @ x[self.places[j]] for j in range(self.tau.shape[1])]
+        model = [A @ x[places] for A, places in zip(self.matrices, self.places, strict=True)]
         return self.tau - np.column_stack(model)
 
-    def add(self, weights: Floats, gram: Floats, moment: Floats) -> None:
+    def add(self, weights: Floats, gram: Floats, moment: Floats, part: slice = slice(None)) -> None:
         """Adds Aᵀ W A to the Gram matrix and Aᵀ W τ to the moment, in place; weights (k, n)."""
         for j, places in enumerate(self.places):
-            if not weights[:, j].any():
+            w = weights[part, j]
+            if not w.any():
                 continue
-            A = self.matrix(j)
-            weighted = A * weights[:, j, None]
+            A = self.matrices[j][part]
+            weighted = A * w[:, None]
             gram[np.ix_(places, places)] += weighted.T @ A
-            moment[places] += weighted.T @ self.tau[:, j]
+            moment[places] += weighted.T @ self.tau[part, j]
 
 
 def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighting:
@@ -148,8 +151,25 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
     thin = [each.rows(slice(None, None, step)) for each in prepared.stretches]
     rows = [Rows(unknowns, chunk) for each in thin for chunk in _chunks(each)]
     usable = np.concatenate([chunk.usable for each in thin for chunk in _chunks(each)])
+    x, sigma, weights, residual = robust(prior, rows, usable)
+    n = len(sigma)
+    correlated = np.array(
+        [step * _correlation(np.where(weights[:, j] > 0, residual[:, j], 0.0)) for j in range(n)]
+    )
+    correlated = np.maximum(correlated, 1.0)
+    return _Weighting(sigma, correlated, x)
+
+
+def robust(
+    prior: Prior, rows: list[Rows], usable: NDArray[np.bool_], start: Floats | None = None
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """(x (p,), sigma (n,), weights (k, n) in units of 1/sigma², residual (k, n)) by reweighting.
+
+    Args:
+        start: (k, n), weights to begin with, in units of 1/sigma²: one pass does; None: several.
+    """
     tau = np.concatenate([each.tau for each in rows])
-    p, n = unknowns.size, len(unknowns.joints)
+    p, n = rows[0].unknowns.size, tau.shape[1]
     level = np.array(
         [
             np.sqrt(np.mean(tau[usable[:, j], j] ** 2)) if usable[:, j].any() else 1.0
@@ -157,27 +177,26 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
         ]
     )
     level = np.maximum(level, 1e-9 * max(level.max(), np.finfo(float).tiny))
-    sigma, weights = 0.1 * level, usable.astype(float)
+    sigma, weights = 0.1 * level, usable.astype(float) / (0.1 * level) ** 2
+    if start is not None:
+        weights = start
     edges = np.cumsum([0, *(len(each.tau) for each in rows)])
-    for _ in range(PASSES):
+    for _ in range(PASSES if start is None else 1):
         gram, moment = np.zeros((p, p)), np.zeros(p)
         for a, b, each in zip(edges[:-1], edges[1:], rows, strict=True):
-            each.add(weights[a:b] / sigma**2, gram, moment)
-        x = _fitted(gram, moment, prior)
+            each.add(weights[a:b], gram, moment)
+        x = fitted(gram, moment, prior)
         residual = np.concatenate([each.residual(x) for each in rows])
         for j in range(n):
             if usable[:, j].any():
                 spread = 1.4826 * float(np.median(np.abs(residual[usable[:, j], j])))
                 sigma[j] = max(spread, FLOOR * level[j])
         u = residual / (BIWEIGHT * sigma)
-        weights = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0)
-    correlated = np.array(
-        [step * _correlation(np.where(weights[:, j] > 0, residual[:, j], 0.0)) for j in range(n)]
-    )
-    return _Weighting(sigma, np.maximum(correlated, 1.0), x)
+        weights = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / sigma**2
+    return x, sigma, weights, residual
 
 
-def _fitted(gram: Floats, moment: Floats, prior: Prior) -> Floats:
+def fitted(gram: Floats, moment: Floats, prior: Prior) -> Floats:
     """x of this recording alone: nothing runs away, nothing is asked to be possible."""
     block = 10 * len(prior.bodies)
     tightness = RIDGE * np.diag(gram)[block:]

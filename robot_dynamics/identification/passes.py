@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,10 +13,11 @@ import numpy as np
 from ..dynamics import InverseDynamics
 from ..errors import RecordingError, listed
 from ..mechanism import Mechanism
+from .cutoff import choose
 from .errors import Misses, misses
 from .fleet import Source
 from .normal_equations import NormalEquations, reduce
-from .preparation import Prepared, Samples, prepare
+from .preparation import Choice, Prepared, Samples, checked_cutoff, even
 from .read import read
 from .recording import Floats, Recording
 from .shelf import Shelf
@@ -49,6 +50,7 @@ class Reduced:
     """(n,), rad or m: of the positions"""
     highest: Floats
     cutoff: float | None
+    choice: Choice | None
     notes: tuple[str, ...]
     duration: float
     """s of motion that the fit sees"""
@@ -103,7 +105,13 @@ class Work:
                 name=recording.source,
             )
         sliding = [name for name in joints if self.mechanism.joint(name).slides]
-        prepared = prepare(recording, joints, self.cutoff, sliding=sliding)
+        raw = even(recording, joints, sliding)
+        if self.cutoff is None:
+            with one_blas_thread():
+                choice = choose(self.unknowns(joints), raw, 1 - self.held_out)
+            prepared = replace(raw.filtered(choice.cutoff), choice=choice)
+        else:
+            prepared = raw.filtered(checked_cutoff(self.cutoff))
         if self.shelf is not None:
             self.shelf.put((source, joints), prepared)
         return prepared
@@ -131,7 +139,7 @@ class Reduction:
             normal = reduce(unknowns, prior, seen)
         return normal, Reduced(
             prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0), prepared.cutoff,
-            prepared.notes, seen.duration,
+            prepared.choice, prepared.notes, seen.duration,
         )  # fmt: skip
 
 
@@ -144,6 +152,7 @@ class Judged:
     """Of what the fit saw"""
     unseen: Misses
     cutoff: float | None
+    choice: Choice | None
     notes: tuple[str, ...]
 
 
@@ -164,7 +173,7 @@ class Judgement:
         seen, unseen = self.work.parts(prepared)
         return Judged(
             prepared.source, misses(seen, self._models), misses(unseen, self._models),
-            prepared.cutoff, prepared.notes,
+            prepared.cutoff, prepared.choice, prepared.notes,
         )  # fmt: skip
 
 

@@ -6,25 +6,20 @@ thinned out to what the filter leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordingError
-from .laws import raw_columns
+from .laws import BACKWARDS, FORWARDS, OFFSET, RATES, RAW, VISCOUS, rates, raw_columns
 from .recording import Floats, Recording, Stream
 from .stamps import even_stretches
 
 ORDER = 4
 """Of the Butterworth filter, which runs forwards and backwards"""
-NOISE_RATIO = 4.0
-"""Power over the noise floor up to which a spectrum counts as motion"""
-APART = 1e-3
-"""Of a rate's power: faster motion counts, though slower noise lies between"""
-MARGIN = 2.0
-"""Cut-off over the highest frequency at which the rates are motion rather than noise"""
 WHOLE = 0.4
 """Of the sampling rate: a cut-off beyond this filters nothing"""
 THINNING = 10.0
@@ -35,8 +30,6 @@ RESTING = 0.02
 """Of a joint's largest rate: slower is at rest"""
 LONGEST_REST = 0.3
 """s: a rest of all joints beyond it is left out"""
-NOISELESS = 1e-8
-"""Noise over signal below which it is simulated: nothing is filtered"""
 NOISIER = 2.0
 """Times the noise of the positions' differences, beyond which recorded rates are not taken"""
 MATCH = 0.1
@@ -119,6 +112,31 @@ class Samples:
         return float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
 
 
+def joined(parts: Sequence[Samples]) -> Samples:
+    """One after another."""
+
+    def whole(name: str) -> Floats:
+        return np.concatenate([getattr(each, name) for each in parts])
+
+    rubbing = None if parts[0].rubbing is None else whole("rubbing")
+    return Samples(
+        whole("time"), whole("q"), whole("qd"), whole("qdd"), whole("tau"), whole("unfiltered"),
+        whole("usable"), rubbing,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A cut-off and the reason for it."""
+
+    cutoff: float | None
+    """Hz; None: nothing is filtered"""
+    candidates: Floats
+    """(c,), Hz, rising; infinite: not filtered"""
+    errors: Floats
+    """(c, n): RMS of what each does not foretell, over the least of any; NaN: not comparable"""
+
+
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """A recording made ready."""
@@ -135,6 +153,8 @@ class Prepared:
     """Hz; None: nothing was filtered"""
     notes: tuple[str, ...]
     """What was found and done, a line each"""
+    choice: Choice | None = None
+    """Why this cut-off; None: it was given"""
 
     @property
     def duration(self) -> float:
@@ -155,21 +175,59 @@ class Prepared:
         return replace(self, stretches=tuple(first)), replace(self, stretches=tuple(last))
 
 
-def prepare(
-    recording: Recording,
-    joints: Iterable[str],
-    cutoff: float | None = None,
-    *,
-    rests: bool = False,
-    sliding: Iterable[str] = (),
-) -> Prepared:
-    """The samples of these joints.
+@dataclass(frozen=True, eq=False)
+class Even:
+    """A recording on even grids, not filtered yet."""
+
+    source: str
+    joints: tuple[str, ...]
+    turns: tuple[bool, ...]
+    """Which of the joints turn; the others slide"""
+    measured: tuple[str, ...]
+    """Those with efforts"""
+    pieces: tuple[tuple[Floats, Stream], ...]
+    """(time in s since the first, values) of each stretch without a gap"""
+    rate: float
+    """Hz"""
+    notes: tuple[str, ...]
+
+    def filtered(self, cutoff: float | None, rests: bool = False) -> Prepared:
+        """Filtered, differentiated, cut at its ends and thinned out.
+
+        Raises:
+            RecordingError: nothing is left of it.
+        """
+        if cutoff is not None and cutoff >= WHOLE * self.rate:
+            cutoff = None
+        notes = list(self.notes)
+        stretches, too_short = [], 0.0
+        for time, each in self.pieces:
+            samples = filtered(time, each, cutoff, self.turns)
+            if len(samples) * samples.period < SHORTEST:
+                too_short += float(time[-1] - time[0])
+                continue
+            stretches.append(samples)
+        if too_short:
+            notes.append(f"{too_short:.3g} s in stretches too short to filter were left out")
+        if not stretches:
+            raise RecordingError(
+                f"{self.source}: too short: no stretch of {SHORTEST:g} s is left after filtering",
+                name=self.source,
+            )
+        prepared = Prepared(
+            self.source, self.joints, self.measured, tuple(stretches), self.rate, cutoff, ()
+        )
+        if rests:
+            return replace(prepared, notes=tuple(notes))
+        return _without_rests(prepared, notes)
+
+
+def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = ()) -> Even:
+    """These joints' samples on even grids, with a rate for each.
 
     Args:
         recording: with joints called as in the description.
         joints: those to take, all of them in the recording.
-        cutoff: Hz; None: from the spectra.
-        rests: keep the samples of a robot at rest.
         sliding: which of the joints slide; the others turn.
 
     Raises:
@@ -188,31 +246,34 @@ def prepare(
     _, longest = max(pieces, key=lambda piece: len(piece[0]))
     rate = 1.0 / float(np.median(np.diff(longest.time)))
     _check_motion(pieces, source)
-    pieces = [(time, _with_rates(each, rate, notes)) for time, each in pieces]
-    notes = list(dict.fromkeys(notes))
-    if cutoff is None:
-        cutoff = _chosen_cutoff([each for _, each in pieces], rate)
-    elif not (np.isfinite(cutoff) and cutoff > 0):
-        raise RecordingError(f"cutoff: found {cutoff}, expected a frequency in Hz", name="cutoff")
-    if cutoff is not None and cutoff >= WHOLE * rate:
-        cutoff = None
     start = pieces[0][0][0]
-    stretches, too_short = [], 0.0
-    for time, each in pieces:
-        samples = _filtered(time - start, each, cutoff, turns)
-        if len(samples) * samples.period < SHORTEST:
-            too_short += float(time[-1] - time[0])
-            continue
-        stretches.append(samples)
-    if too_short:
-        notes.append(f"{too_short:.3g} s in stretches too short to filter were left out")
-    if not stretches:
-        raise RecordingError(
-            f"{source}: too short: no stretch of {SHORTEST:g} s is left after filtering",
-            name=source,
-        )
-    prepared = Prepared(source, joints, measured, tuple(stretches), rate, cutoff, ())
-    return replace(prepared, notes=tuple(notes)) if rests else _without_rests(prepared, notes)
+    pieces = [(time - start, _with_rates(each, rate, notes)) for time, each in pieces]
+    return Even(source, joints, turns, measured, tuple(pieces), rate, tuple(dict.fromkeys(notes)))
+
+
+def checked_cutoff(cutoff: float) -> float:
+    """A frequency in Hz.
+
+    Raises:
+        RecordingError: it is none.
+    """
+    if not (np.isfinite(cutoff) and cutoff > 0):
+        raise RecordingError(f"cutoff: found {cutoff}, expected a frequency in Hz", name="cutoff")
+    return cutoff
+
+
+def prepare(
+    recording: Recording,
+    joints: Iterable[str],
+    cutoff: float | None,
+    *,
+    rests: bool = False,
+    sliding: Iterable[str] = (),
+) -> Prepared:
+    """`even`, filtered at this cut-off (Hz); None: not filtered."""
+    if cutoff is not None:
+        checked_cutoff(cutoff)
+    return even(recording, joints, sliding).filtered(cutoff, rests)
 
 
 def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str]) -> Stream:
@@ -356,53 +417,19 @@ def _noise(values: Floats) -> float:
     return float(np.std(sosfiltfilt(butter(2, (0.2, 0.5), "band", output="sos"), values)))
 
 
-def _chosen_cutoff(streams: list[Stream], rate: float) -> float | None:
-    """Where the rates of the fastest joint sink into their noise, with a margin; None: nowhere."""
-    if all(_noise_level(stream.velocity) < NOISELESS for stream in streams):
-        return None
-    highest = 0.0
-    for stream in streams:
-        if len(stream.time) < 64:
-            continue
-        for column in stream.velocity.T:
-            if np.ptp(column) > 0:
-                highest = max(highest, _motion_band(column, rate))
-    if not highest:
-        return None
-    return MARGIN * highest
-
-
-def _noise_level(values: Floats) -> float:
-    """Noise over the whole, of the noisiest column: what sixth differences have of it."""
-    if len(values) < 16:
-        return 1.0
-    # Σ binomial(6, k)² = 924
-    noise = np.sqrt(np.mean(np.diff(values, 6, axis=0) ** 2, axis=0) / 924)
-    whole = np.sqrt(np.mean(values**2, axis=0))
-    return float((noise[whole > 0] / whole[whole > 0]).max(initial=0.0))
-
-
-def _motion_band(values: Floats, rate: float) -> float:
-    """Hz up to which the spectrum is above its floor, taken near the Nyquist frequency."""
-    from scipy.signal import medfilt, welch
-
-    window = min(len(values) // 2, max(64, round(12 * rate)))
-    # a window whose side lobes are far below the floor of any sensor
-    f, power = welch(values, rate, window="blackmanharris", nperseg=window, detrend="linear")
-    power = medfilt(power, 5)
-    floor = np.median(power[(f > 0.3 * rate) & (f < 0.475 * rate)])
-    above = power > NOISE_RATIO * floor
-    above[:3] = True  # a motion as slow as the window is long
-    end = len(f) - 1 if above.all() else int(np.argmin(above))
-    # or where a part of it that counts stands apart; a gear's ripple does not count
-    beyond = np.cumsum(np.where(above, power, 0.0)[::-1])[::-1]
-    apart = int(np.flatnonzero(beyond > APART * beyond[0])[-1])
-    return float(f[max(end, min(apart + 1, len(f) - 1))])
-
-
-def _filtered(
-    time: Floats, stream: Stream, cutoff: float | None, turns: tuple[bool, ...]
+def filtered(
+    time: Floats,
+    stream: Stream,
+    cutoff: float | None,
+    turns: tuple[bool, ...],
+    kept: NDArray[np.intp] | None = None,
 ) -> Samples:
+    """One stretch, filtered.
+
+    Args:
+        kept: the samples to keep; None: as many as the filter leaves different, without the ends
+            that it spoils.
+    """
     from scipy.signal import butter
 
     period = float(time[1] - time[0])
@@ -413,25 +440,45 @@ def _filtered(
     if cutoff is not None:
         sections = butter(ORDER, cutoff, fs=1.0 / period, output="sos")
         # the filter's memory on either side
-        spoiled = max(3, round(1.0 / (cutoff * period)))
-        if len(time) <= 3 * spoiled:
+        spoiled = max(3, math.ceil(1.0 / (cutoff * period)))
+        if kept is None and len(time) <= 3 * spoiled:
             return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
         pad = min(len(time) - 1, 3 * spoiled)
 
         smooth = Smoothing(sections, pad, qd)
         q, qd = smooth(np.nan_to_num(q)), smooth(np.nan_to_num(qd))
         smoothing = replace(smooth, qd=qd)
-        columns = [raw_columns(rate, turning) for rate, turning in zip(qd.T, turns, strict=True)]
-        rubbing = np.stack([smooth(each) for each in columns], axis=1)
+        if kept is None:
+            columns = [
+                raw_columns(each, turning) for each, turning in zip(qd.T, turns, strict=True)
+            ]
+            rubbing = np.stack([smooth(each) for each in columns], axis=1)
+        else:
+            rubbing = _few_columns(qd, smooth, turns)
         tau = np.where(np.isfinite(tau), smooth(np.nan_to_num(tau)), np.nan)
         usable = _eroded(usable, spoiled)
         step = max(1, int(1.0 / (THINNING * cutoff * period)))
     qdd = differences(qd, period)
-    kept = slice(spoiled, len(time) - spoiled, step)
+    chosen = slice(spoiled, len(time) - spoiled, step) if kept is None else kept
     samples = Samples(
         time, q, qd, qdd, tau, unfiltered, usable, rubbing, smoothing, np.arange(len(time))
     )
-    return samples.rows(kept)
+    return samples.rows(chosen)
+
+
+def _few_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
+    """(k, n, RAW): the columns of friction, with every third of Stribeck's rates."""
+    out = np.zeros((*qd.shape, RAW))
+    out[..., VISCOUS], out[..., OFFSET] = qd, 1.0
+    ahead = qd > 0
+    # F(1 where qd > 0) + F(1 where qd < 0) = 1
+    out[..., FORWARDS] = smooth(ahead.astype(float))
+    out[..., BACKWARDS] = out[..., FORWARDS] - 1.0
+    sign = np.where(ahead, 1.0, -1.0)
+    own = np.array([rates(turning) for turning in turns])
+    for k in range(1, len(RATES), 3):
+        out[..., OFFSET + 1 + k] = smooth(sign * np.exp(-((qd / own[:, k]) ** 2)))
+    return out
 
 
 def _unsaturated(tau: Floats) -> NDArray[np.bool_]:

@@ -14,10 +14,11 @@ from ..dynamics import InverseDynamics
 from ..errors import InputError
 from ..formulations.terms import OF_LINKS
 from ..mechanism import Mechanism
-from .preparation import Samples, prepare
+from .cutoff import choose
+from .preparation import Samples, checked_cutoff, even
 from .read import read
 from .recording import Floats, Recording
-from .unknowns import match
+from .unknowns import Unknowns, match
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +107,14 @@ def replay(
                 f"{labels[0]}: {', '.join(joints)}",
                 name=label,
             )
-    prepared = prepare(recording, joints, cutoff, rests=True)
+    sliding = [name for name in joints if mechanisms[-1].joint(name).slides]
+    raw = even(recording, joints, sliding)
+    if cutoff is None:
+        say("choosing the filter")
+        cutoff = choose(Unknowns.of(mechanisms[0]), raw).cutoff
+    else:
+        checked_cutoff(cutoff)
+    prepared = raw.filtered(cutoff, rests=True)
     notes += prepared.notes
     torques = []
     for label, mechanism in zip(labels, mechanisms, strict=True):
