@@ -89,14 +89,14 @@ def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0) -> Choice:
 def _plateau(errors: Floats) -> tuple[int, int, int]:
     """(the first, the best, the last) of the candidates about the best that are as good."""
     known = np.isfinite(errors).any(axis=(0, 1))
-    tried = np.isfinite(errors[:, :, known]).all(axis=(1, 2))
+    tried = np.array(np.isfinite(errors[:, :, known]).all(axis=(1, 2)), ndmin=1)
     with np.errstate(invalid="ignore"):
         means = errors[:, :, known].mean(axis=1)
         best = int(np.argmin(np.where(tried, np.log(means).mean(axis=1), np.inf)))
         worse = ((errors[:, :, known] - errors[best][:, known]) / means[best]).mean(axis=2)
         worse = np.where(tried[:, None], worse, np.inf)
         mean, spread = worse.mean(axis=1), worse.std(axis=1) / math.sqrt(BLOCKS)
-        alike = np.array(tried & (mean < ALIKE) & (mean <= CERTAIN * spread), ndmin=1)
+        alike = tried & (mean < ALIKE) & (mean <= CERTAIN * spread)
     alike[best] = True
     low, high = best, best
     while low > 0 and alike[low - 1]:
