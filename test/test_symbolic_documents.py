@@ -129,7 +129,11 @@ def test_tex_compiles_the_document(tmp_path, file, options):
     run = subprocess.run(
         [str(TEX), *command, written.name], cwd=tmp_path, capture_output=True, timeout=240
     )
-    assert run.returncode == 0, run.stdout.decode("latin-1")[-2000:]
+    said = run.stdout.decode("latin-1")
+    assert run.returncode == 0, said[-2000:]
+    # wider than the page by a character, where a word that is a name cannot be broken
+    wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", said)]
+    assert max(wide, default=0.0) < 6.0, wide
 
 
 def test_a_document_has_all_that_tex_needs(tmp_path, capsys):
@@ -324,3 +328,21 @@ def test_a_closed_robots_steps_are_its_numbers():
     T = [[float(sympy.sympify(shown[f"T[{i}][{j}]"]).subs(at)) for j in (1, 2, 3)]
          for i in (4, 5, 6)]  # fmt: skip
     assert np.allclose(T, K[3:] @ J_R)
+
+
+def test_intermediates_have_letters_with_indices_and_superscripts():
+    model = rd.derive(rd.load(CONFIG / "three_axis.yaml"), "gibbs_appell", intermediates=True)
+    assert any("_r_" in str(symbol) for symbol, _ in model.intermediates)
+    written = model.document(steps=True).latex()
+    assert r"\mathit" not in written
+    assert r"a^{r}_{y3}" in written
+    assert r"\mu^{r(2)}_{z3}" in written
+    names = Names()
+    a, b = sympy.symbols("D2_a_r_y3 b2_g_F_xz1_", real=True)
+    # TeX refuses a second superscript beside the first
+    assert names.latex(a**2) == r"\bigl(a^{r(2)}_{y3}\bigr)^{2}"
+    assert names.latex(b) == r"F^{g[2]'}_{xz1}"
+    assert "<msubsup><mi>a</mi><mi>y3</mi><mi>r(2)</mi></msubsup>" in names.mathml(a)
+    # a description's own words stay words, and a parameter's index stays below
+    assert names.symbol("shoulder_pan_joint") == r"\mathit{shoulder\_pan\_joint}"
+    assert names.symbol("I_xxr1") == "I_{xxr1}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import sympy
 
-from .names import Names, words
+from .names import GREEK, Names, words
 
 WIDEST = 100
 """Characters of a line of text, above which a matrix is written entry by entry"""
@@ -89,7 +89,7 @@ class Document:
         several = len(self.sections) > 1
         for section in self.sections:
             if several or whole:
-                lines.append(rf"\paragraph{{{words(section.title)}}}")
+                lines.append(rf"\paragraph{{{_tex_heading(section.title)}}}")
             lines += _tex_section(section, self.names)
         used = sorted(self.names.used)
         if used:
@@ -265,10 +265,12 @@ def _tex_section(section: Section, names: Names) -> Iterator[str]:
     if section.words:
         yield words(section.words)
     if section.formula:
-        yield rf"\begin{{equation*}} {section.formula.tex} \end{{equation*}}"
+        # one line each: together they are wider than the page
+        each = re.split(r",\s*\\quad\s+", section.formula.tex)
+        yield r"\begin{gather*} " + r", \\ ".join(each) + r" \end{gather*}"
     if section.table:
         yield r"\begin{center}\begin{tabular}{" + "l" * len(section.table[0]) + "}"
-        yield from (" & ".join(words(cell) for cell in row) + r" \\" for row in section.table)
+        yield from (" & ".join(map(_tex_cell, row)) + r" \\" for row in section.table)
         yield r"\end{tabular}\end{center}"
     for block in _tex_blocks(section, names):
         yield r"\begin{align*}"
@@ -277,6 +279,24 @@ def _tex_section(section: Section, names: Names) -> Iterator[str]:
     nothing = [each.name.tex for each in section.equations if _is_nothing(each.value)]
     if section.zeros and nothing:
         yield "\\noindent " + ", ".join(f"${name} = 0$" for name in nothing) + "."
+
+
+def _tex_heading(title: str) -> str:
+    """Its last word as mathematics where that is a letter: Inertia matrix $D$."""
+    text, _, last = title.rpartition(" ")
+    return f"{words(text)} ${last}$" if text and re.fullmatch("[A-Za-z]", last) else words(title)
+
+
+def _tex_cell(cell: str) -> str:
+    """As mathematics where it is a letter, one with a number, or a multiple of pi."""
+    if re.fullmatch(r"-?(\d+\*)?pi(/\d+)?", cell):
+        return "$" + cell.replace("*", "").replace("pi", r"\pi ").replace(" /", "/").strip() + "$"
+    found = re.fullmatch(rf"({'|'.join(GREEK)}|[A-Za-z])(\d*)", cell)
+    if found is None:
+        return words(cell)
+    letter, number = found.groups()
+    letter = f"\\{letter}" if len(letter) > 1 else letter
+    return f"${letter}_{{{number}}}$" if number else f"${letter}$"
 
 
 def _tex_blocks(section: Section, names: Names) -> Iterator[list[str]]:
@@ -314,8 +334,8 @@ def _tex_equation(equation: Equation, names: Names) -> list[str]:
 
 
 def _width(tex: str) -> int:
-    """About how many characters a reader sees."""
-    return len(re.sub(r"\\[a-zA-Z]+|[{}\\ _^]", "", tex))
+    """About how many characters a reader sees; there is space around + and -."""
+    return len(re.sub(r"\\[a-zA-Z]+|[{}\\ _^]", "", tex)) + 2 * len(re.findall(" [+-] ", tex))
 
 
 def broken(head: str, tex: str) -> list[str]:

@@ -23,6 +23,13 @@ GREEK = tuple(_LETTERS.split(" "))
 _PARTS = re.compile(
     r"(?P<base>[A-Za-z]|" + "|".join(GREEK) + r")(?P<below>\d*|_?[a-z]{1,3}\d*|_\d+)(?P<zero>_0)?"
 )
+_ENTRY = re.compile(
+    r"(?:b(?P<layer>\d+)_)?(?:D(?P<column>\d+)_|(?P<weight>g)_)?"
+    r"(?P<base>[A-Za-z]|"
+    + "|".join(GREEK)
+    + r")(?P<rotor>_r)?_(?P<below>[xyz]{1,2}\d+)(?P<more>_*)"
+)
+"""What `entry_names` makes, and what `listed` puts before and behind it"""
 _RATE = re.compile(r"(?P<name>.+?)_(?P<dots>d{1,2})")
 _SPECIAL = {"_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
 _WORDS = {
@@ -91,18 +98,34 @@ class Names:
         """A letter's name in LaTeX: I_{xx1}, \\dot{\\theta}_{1}."""
         rate = _RATE.fullmatch(name) if name in self.derived else None
         dots = {1: r"\dot", 2: r"\ddot"}[len(rate["dots"])] if rate else ""
-        base, below = parts(rate["name"] if rate else name)
-        return (f"{dots}{{{base}}}" if dots else base) + (f"_{{{below}}}" if below else "")
+        base, below, above = parts(rate["name"] if rate else name)
+        letter = f"{dots}{{{base}}}" if dots else base
+        return letter + "".join(f"{mark}{{{x}}}" for mark, x in (("^", above), ("_", below)) if x)
 
 
-def parts(name: str) -> tuple[str, str]:
-    """(letter, index) in LaTeX; a name that is a word stays one."""
-    found = _PARTS.fullmatch(name)
+def parts(name: str) -> tuple[str, str, str]:
+    """(letter, index, superscript) in LaTeX; a name that is a word stays one."""
+    found = divided(name)
     if found is None:
-        return rf"\mathit{{{words(name)}}}", ""
-    base = found["base"]
-    zero = ",0" if found["zero"] else ""
-    return (rf"\{base}" if len(base) > 1 else base), found["below"].lstrip("_") + zero
+        return rf"\mathit{{{words(name)}}}", "", ""
+    base, below, above = found
+    return (rf"\{base}" if len(base) > 1 else base), below, above
+
+
+def divided(name: str) -> tuple[str, str, str] | None:
+    """(letter, index, superscript) of a name that has them.
+
+    The superscript of an intermediate value says r of rotors, (2) of the column of D that it is
+    for, g of gravity alone, [2] of the second bodies on the links.
+    """
+    if found := _PARTS.fullmatch(name):
+        return found["base"], found["below"].lstrip("_") + (",0" if found["zero"] else ""), ""
+    if found := _ENTRY.fullmatch(name):
+        above = "r" if found["rotor"] else ""
+        above += f"({found['column']})" if found["column"] else found["weight"] or ""
+        above += f"[{found['layer']}]" if found["layer"] else ""
+        return found["base"], found["below"], above + "'" * len(found["more"])
+    return None
 
 
 def words(text: str) -> str:
@@ -180,7 +203,7 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
             return super()._print_Function(function)
         return self._indexed(short[0], short[1:])
 
-    def _indexed(self, base: str, below: str, dots: str = "") -> Any:
+    def _indexed(self, base: str, below: str, dots: str = "", above: str = "") -> Any:
         letter = self.dom.createElement("mi")
         letter.appendChild(self.dom.createTextNode(base))
         if dots:
@@ -190,13 +213,15 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
             over.appendChild(letter)
             over.appendChild(mark)
             letter = over
-        if not below:
+        kind = ("msub" if below else "") + ("sup" if above and below else "msup" if above else "")
+        if not kind:
             return letter
-        whole = self.dom.createElement("msub")
-        index = self.dom.createElement("mi")
-        index.appendChild(self.dom.createTextNode(below))
+        whole = self.dom.createElement(kind)
         whole.appendChild(letter)
-        whole.appendChild(index)
+        for text in filter(None, (below, above)):
+            index = self.dom.createElement("mi")
+            index.appendChild(self.dom.createTextNode(text))
+            whole.appendChild(index)
         return whole
 
     def _print_Symbol(self, symbol: sympy.Symbol, style: str = "plain") -> Any:  # noqa: ARG002
@@ -204,13 +229,13 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
         rate = _RATE.fullmatch(name) if name in self.names.derived else None
         if rate:
             name, dots = rate["name"], {1: "˙", 2: "¨"}[len(rate["dots"])]
-        found = _PARTS.fullmatch(name)
+        found = divided(name)
         if found is None:
             return self._indexed(name, "", dots)
-        base, below = found["base"], found["below"].lstrip("_")
+        base, below, above = found
         if len(base) > 1:
             base = self._greek(base)
-        return self._indexed(base, below + (",0" if found["zero"] else ""), dots)
+        return self._indexed(base, below, dots, above)
 
     @staticmethod
     def _greek(name: str) -> str:

@@ -137,7 +137,7 @@ def sweeps(
                 "Torques of the sweeps" + part,
                 "tau_i = z . n_i (turning), z . f_i (sliding)",
                 r"\tau_i = z \cdot n_i \text{ (turning)}, \quad "
-                r"z \cdot f_i \text{ (sliding)}",
+                r"\tau_i = z \cdot f_i \text{ (sliding)}",
                 (
                     Equation(Formula(f"tau[{name}]", rf"\tau_{{{i}}}"), write(torque))
                     for i, (name, torque) in enumerate(zip(names, torques, strict=True), 1)
