@@ -822,3 +822,22 @@ def test_commanded_feedback_needs_the_whole_state_in_a_single_point(missing, fie
     bench.command(0.0, point(qdd=1.0, **fields))
     assert bench.tick(0.1) is None
     assert bench.rejected() == {f"command: no {missing}": 1}
+
+
+def test_last_words_and_farewells_are_within_the_limits():
+    bench = Bench(effort_limits=[5.0], command_timeout=0.0)
+    bench.accelerate(0.0, 0.0)
+    close(bench.state(0.1, -math.pi / 2, 0.0), -5.0)
+    bench.accelerate(0.1, 1e-3)
+    assert torque(-math.pi / 2, 0.0, 0.0) < -9.0
+    bench.controller.outlet.at_rest = False
+    close(bench.controller.last_words(), -5.0)
+    close(bench.farewell(0.2), -5.0)
+
+
+def test_what_the_robot_weighs_is_a_part_of_the_bound_on_its_torques():
+    bench = Bench(max_acceleration=1.0, command_timeout=0.0)
+    bench.accelerate(0.0, 0.0)
+    # faster than √max_acceleration, and heavy: what it weighs, and no more, makes this torque
+    assert torque(math.pi / 2, 1.5, 0.0) > 10 * (INERTIA * 1.0 + VISCOUS * 1.5)
+    close(bench.state(0.1, math.pi / 2, 1.5), torque(math.pi / 2, 1.5, 0.0))

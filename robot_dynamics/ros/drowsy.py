@@ -24,21 +24,35 @@ class Drowsy(CallbackGroup):  # type: ignore[misc]
 
     Args:
         steady: s, of a clock that never jumps.
+
+    Attributes:
+        changes: how often something woke, fell asleep, or was added.
     """
 
     def __init__(self, steady: Callable[[], float] = time.monotonic):
         super().__init__()
         self._steady = steady
+        self.changes = 0
         self._awake: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
 
     def can_execute(self, entity: Any) -> bool:
         """Is it awake?"""
         return entity in self._awake
 
+    def add_entity(self, entity: Any) -> None:
+        """As of every group: of a new subscription or service."""
+        super().add_entity(entity)
+        self.changes += 1
+
     def beginning_execution(self, entity: Any) -> bool:
         """Something has come: it stays awake."""
-        self._awake[entity] = self._steady()
+        self._wake(entity)
         return True
+
+    def _wake(self, entity: Any) -> None:
+        if entity not in self._awake:
+            self.changes += 1
+        self._awake[entity] = self._steady()
 
     def ending_execution(self, _entity: Any) -> None:
         """There is one thread: nothing waits for it."""
@@ -51,7 +65,8 @@ class Drowsy(CallbackGroup):  # type: ignore[misc]
             if entity is None:
                 self.entities.discard(reference)
             elif now - self._awake.get(entity, -AWAKE) >= AWAKE:
-                self._awake.pop(entity, None)
+                if self._awake.pop(entity, None) is not None:
+                    self.changes += 1
                 self._hear(entity)
 
     def answer(self, besides: Any) -> None:
@@ -72,7 +87,7 @@ class Drowsy(CallbackGroup):  # type: ignore[misc]
         with service.handle:
             request, header = service.handle.service_take_request(kind.Request)
         if header is not None:
-            self._awake[service] = self._steady()
+            self._wake(service)
             response = service.callback(request, kind.Response())
             with suppress(RuntimeError):  # who asked is gone
                 service.send_response(response, header)
@@ -81,5 +96,5 @@ class Drowsy(CallbackGroup):  # type: ignore[misc]
         with subscription.handle:
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
         if taken is not None:
-            self._awake[subscription] = self._steady()
+            self._wake(subscription)
             subscription.callback(taken[0])

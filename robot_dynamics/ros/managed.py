@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any
@@ -39,12 +39,34 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
     def __init__(self, name: str):
         self.is_active = False
         self.drowsy = Drowsy()
+        self._awake: dict[str, tuple[tuple[int, int], list[Any]]] = {}
         self._fault: Exception | None = None
         self._alone = False
         Node.__init__(self, name)
         LifecycleNodeMixin.__init__(self, callback_group=self.drowsy)
         service = self._service_change_state
         service.callback = partial(self._on_change_state, service.callback)
+
+    @property
+    def subscriptions(self) -> Iterator[Any]:
+        """Those that the executor goes through for every message: none that is asleep."""
+        return iter(self._without_sleepers("_subscriptions"))
+
+    @property
+    def services(self) -> Iterator[Any]:
+        """As of `subscriptions`."""
+        return iter(self._without_sleepers("_services"))
+
+    def _without_sleepers(self, kind: str) -> list[Any]:
+        every = getattr(self, kind)
+        now = len(every), self.drowsy.changes
+        known = self._awake.get(kind)
+        if known is not None and known[0] == now:
+            return known[1]
+        group = self.drowsy
+        found = [e for e in every if e.callback_group is not group or group.can_execute(e)]
+        self._awake[kind] = now, found
+        return found
 
     def configure(self) -> None:
         """Make everything ready."""
