@@ -209,6 +209,10 @@ def test_near_that_fits_several_modes_is_said(tmp_path):
     result = close(written(tmp_path, near={"elbow": REAL["elbow"]}))
     (words,) = result["warnings"]
     assert words.startswith("near: modes 1, 2, 3, 4 fit it about as well")
+    # one is a little nearer than the other, which decides nothing
+    near = {"elbow": REAL["elbow"], "triangle_pivot": -1.0, "upper_foot": -0.4}
+    (words,) = close(written(tmp_path, near=near))["warnings"]
+    assert words.startswith("near: modes 1, 2 fit it about as well")
 
 
 def test_a_home_far_from_near_is_warned_of(tmp_path):
@@ -224,6 +228,11 @@ def test_a_home_far_from_near_is_warned_of(tmp_path):
     # a rough home that is closed by a search is closed there
     rough = {**crossed, **{name: value + 0.2 for name, value in REAL.items()}}
     robot["home"] = rough
+    with pytest.warns(ClosureWarning, match="closed by a search"):
+        chain = closed_robots.ClosedChain(rd.load(written_robot(tmp_path, robot)))
+    assert is_real(dict(zip(chain.coordinate_names, chain.home.q_r, strict=True)))
+    # also one that is rough about another mode
+    robot["home"] = {n: x + 0.2 * (n not in MOTORS) for n, x in crossed.items()}
     with pytest.warns(ClosureWarning, match="closed by a search"):
         chain = closed_robots.ClosedChain(rd.load(written_robot(tmp_path, robot)))
     assert is_real(dict(zip(chain.coordinate_names, chain.home.q_r, strict=True)))
