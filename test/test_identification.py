@@ -84,6 +84,31 @@ def test_the_filter_is_chosen_by_torques(arm, truth, fault):
     assert result.choices["noisy"].errors.shape[1] == len(result.joints)
 
 
+def test_one_absurd_value_is_left_out(arm, truth):
+    (stream,) = recording(truth, 20.0, 100.0, noise=0.02).streams
+    position = stream.position.copy()
+    position[700, 1] = 1e6
+    result = identify(arm, Recording("odd", (replace(stream, position=position),)))
+    assert miss(truth, result.mechanism) < 0.05
+    assert any("1 values were left out" in note for note in result.notes)
+
+
+def test_absurd_numbers_throughout_are_one_clear_line(arm, truth):
+    (stream,) = recording(truth, 10.0, 100.0).streams
+    huge = replace(stream, position=stream.position * 1e300)
+    with pytest.raises(RecordingError, match="no position of"):
+        identify(arm, Recording("huge", (huge,)))
+
+
+def test_names_from_outside_are_neither_formulas_nor_the_same_picture():
+    from robot_dynamics.app.identification_report import _file_names, _text
+
+    assert _text("=cmd|' /C calc'!A0/measured").startswith("'=")
+    assert _text("elbow/measured") == "elbow/measured"
+    names = _file_names(["a/b", "a:b", "A_b", "a_b_2"])
+    assert len({name.lower() for name in names}) == 4
+
+
 def test_noise_stays_within_three_standard_deviations():
     """Of torques, which are what base parameters are: no prior bears on these."""
     robot = rd.load(

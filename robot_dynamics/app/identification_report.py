@@ -76,8 +76,9 @@ def write(result: Identification, folder: Path) -> dict[str, Path]:
     joints = [_Joint(result, j) for j in range(len(result.joints))]
     written = {}
     try:
-        for joint in joints:
-            path = folder / f"{_file_name(joint.name)}.svg"
+        names = _file_names([joint.name for joint in joints])
+        for joint, name in zip(joints, names, strict=True):
+            path = folder / f"{name}.svg"
             path.write_text(joint.torques().svg(standalone=True), encoding="utf-8")
             written[f"picture {joint.name}"] = path
         written["page"] = folder / "report.html"
@@ -106,9 +107,10 @@ def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Pa
     try:
         folder.mkdir(parents=True, exist_ok=True)
         sections = []
+        files = _file_names(replay.joints)
         for j, name in enumerate(replay.joints):
             torques, terms = _replay_charts(replay, j)
-            path = folder / f"replay_{_file_name(name)}.svg"
+            path = folder / f"replay_{files[j]}.svg"
             path.write_text(torques.svg(standalone=True), encoding="utf-8")
             written[f"picture {name}"] = path
             sections.append(
@@ -131,9 +133,18 @@ def _unwritable(folder: Path, error: OSError) -> InputError:
     return InputError(f"{folder}: it can't be written to ({error.strerror})", name=str(folder))
 
 
-def _file_name(joint: str) -> str:
-    """A name from outside never reaches a path as it is."""
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in joint)[:80] or "joint"
+def _file_names(joints: Sequence[str]) -> list[str]:
+    """A name for each; one from outside never reaches a path as it is."""
+    found: list[str] = []
+    for joint in joints:
+        plain = "".join(c if c.isalnum() or c in "-_" else "_" for c in joint)[:80] or "joint"
+        name, k = plain, 1
+        # file systems may not tell capitals apart
+        while name.lower() in {each.lower() for each in found}:
+            k += 1
+            name = f"{plain}_{k}"
+        found.append(name)
+    return found
 
 
 def _whole(title: str, body: Iterable[str]) -> str:
@@ -452,15 +463,24 @@ def _replay_table(replay: Replay) -> str:
     )
 
 
+def _text(name: str) -> str:
+    """A spreadsheet takes what begins so for a formula, and runs it."""
+    return f"'{name}" if name[:1] in ("=", "+", "-", "@", "\t", "\r") else name
+
+
 def _write_table(replay: Replay, path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         terms = [term for term, _ in TERMS]
         writer.writerow(
             ["time"]
-            + [f"{joint}/measured" for joint in replay.joints]
-            + [f"{joint}/{label}" for label in replay.labels for joint in replay.joints]
-            + [f"{joint}/{replay.labels[-1]}/{term}" for term in terms for joint in replay.joints]
+            + [_text(f"{joint}/measured") for joint in replay.joints]
+            + [_text(f"{joint}/{label}") for label in replay.labels for joint in replay.joints]
+            + [
+                _text(f"{joint}/{replay.labels[-1]}/{term}")
+                for term in terms
+                for joint in replay.joints
+            ]
         )
         for s, each in enumerate(replay.stretches):
             columns = [

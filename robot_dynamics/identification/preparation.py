@@ -34,6 +34,8 @@ NOISIER = 2.0
 """Times the noise of the positions' differences, beyond which recorded rates are not taken"""
 MATCH = 0.1
 """Relative miss of recorded rates from the positions' beyond which they are not believed"""
+ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
+"""rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons"""
 SATURATED = 5
 """Equal extreme efforts in a row that no motor gives by chance"""
 
@@ -237,6 +239,7 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
     turns = tuple(name not in set(sliding) for name in joints)
     notes: list[str] = []
     source = recording.source
+    recording = _without_absurd(recording, notes)
     stream = _one_stream(recording, joints, notes)
     stream, measured = _with_efforts(stream, source, notes)
     pieces = even_stretches(stream, notes)
@@ -274,6 +277,30 @@ def prepare(
     if cutoff is not None:
         checked_cutoff(cutoff)
     return even(recording, joints, sliding).filtered(cutoff, rests)
+
+
+def _without_absurd(recording: Recording, notes: list[str]) -> Recording:
+    """NaN instead of numbers that no robot has."""
+    streams, count = [], 0
+    for stream in recording.streams:
+        values = {}
+        for name, most in ABSURD.items():
+            field = getattr(stream, name)
+            with np.errstate(invalid="ignore"):
+                absurd = np.abs(field) > most
+            values[name] = np.where(absurd, np.nan, field) if absurd.any() else field
+            count += int(absurd.sum())
+        streams.append(
+            Stream(
+                stream.names, stream.time, values["position"], values["velocity"], values["effort"]
+            )
+        )
+    if count:
+        notes.append(
+            f"{count} values were left out that no robot has (positions or rates above 1e5, "
+            "efforts above 1e9)"
+        )
+    return replace(recording, streams=tuple(streams))
 
 
 def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str]) -> Stream:
