@@ -154,7 +154,7 @@ def test_a_shipped_urdf_computes_the_same(tmp_path):
 @pytest.mark.parametrize("rotors", ["full", "reflected", "none"])
 def test_all_formulations_and_rotors_compute_the_same(formulation, rotors, tmp_path):
     file = tmp_path / "robot.yaml"
-    file.write_text(yaml.safe_dump(random_dh(1, joints=3, rotors=True)))
+    file.write_text(yaml.safe_dump(random_dh(1, joints=4, rotors=True)))
     check(file, tmp_path, anywhere, formulation, rotors)
 
 
