@@ -126,3 +126,19 @@ def test_what_cannot_be_watched_is_one_line():
     with pytest.raises(RecordingError):
         watch.add(Recording("still", (still,)))
     assert Inertial().is_nothing
+
+
+def test_an_offset_is_told_and_proves_nothing():
+    """No URDF has words for it: what would be adopted is judged without."""
+    joint = ARM.joint_names[1]
+    links = tuple(
+        replace(link, joint=replace(link.joint, friction=replace(link.joint.friction, offset=8.0)))
+        if link.joint.name in ARM.joint_names
+        else link
+        for link in ARM.links
+    )
+    watch = Watch(ARM, LINK)
+    for block in blocks(replace(ARM, links=links), BLOCKS + 2, seed=8):
+        last = watch.add(block)
+    assert abs(last.numbers[f"{joint}.offset"].value - 8.0) < 0.5
+    assert not last.proven
