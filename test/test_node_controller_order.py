@@ -115,9 +115,14 @@ def test_one_that_comes_while_torques_go_out_gets_none_before_it_has_told_its_jo
                 meanwhile=lambda: ask(partner),
             )
             assert not node.got
-    # nobody is left who could have another order
+    # nobody is left who could have another order, nor who takes torques
     partner.effort.clear()
     partner.until(lambda: partner.effort, "torques again", meanwhile=lambda: ask(partner))
+    partner.until(
+        lambda: f"{TOPIC} has no subscriber" in partner.diagnostics[-1].status[0].message,
+        "a warning",
+        meanwhile=lambda: ask(partner),
+    )
 
 
 def test_one_that_answers_late_gets_none_until_then_and_its_answer_counts(partner):

@@ -235,6 +235,19 @@ def test_diagnostics_grow_worse_with_what_happens_and_better_again():
     assert (found.level, found.message) == (ERROR, "no robot: waiting for robot_description")
 
 
+def test_diagnostics_warn_of_torques_that_go_to_nobody():
+    bench, diagnosis = Bench(ARM, command_timeout=0.0), Diagnosis(0.0)
+    assert report(bench, diagnosis, 0.0, 0.5, unheard="/x/commands").level == OK, "there are none"
+    bench.accelerate(0.0, 1.0)
+    for now in (0.1, 0.2):
+        bench.state(now)
+        found = report(bench, diagnosis, now, 1.0 + now, unheard="/x/commands" * (now == 0.1))
+        expected = (WARN, "torques go to nobody: /x/commands has no subscriber")
+        assert (found.level, found.message) == (
+            expected if now == 0.1 else (OK, "publishing torques")
+        )
+
+
 def test_diagnostics_warn_after_shutdown():
     found = report(Bench(ARM), Diagnosis(0.0), 9.0, 9.0, state="finalized")
     assert (found.level, found.values["state"]) == (WARN, "finalized")

@@ -39,7 +39,9 @@ class DiagnosticsTopic:
         """Is it time for the next one?"""
         return steady.monotonic() - self._last >= PERIOD
 
-    def publish(self, *, busy: bool, description_refused: bool, state: str, blocked: str) -> None:
+    def publish(
+        self, *, busy: bool, description_refused: bool, state: str, blocked: str, unheard: str
+    ) -> None:
         """Publish one now; the arguments are those of `Diagnosis.report`."""
         self._last = steady.monotonic()
         now = self._node.get_clock().now()
@@ -51,6 +53,7 @@ class DiagnosticsTopic:
             description_refused=description_refused,
             state=state,
             blocked=blocked,
+            unheard=unheard,
         )
         status = DiagnosticStatus(
             level=bytes([report.level]),

@@ -313,6 +313,7 @@ class FeedForwardNode(Managed):
                 description_refused=self._changes.description_refused,
                 state=self.state,
                 blocked=self._torques.blocked,
+                unheard=self._torques.unheard,
             )
 
     def _on_jump(self, jump: TimeJump) -> None:

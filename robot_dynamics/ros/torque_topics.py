@@ -69,6 +69,11 @@ class TorqueTopics:
         """Why none goes to the controller; empty: nothing is in the way."""
         return self._order.problem
 
+    @property
+    def unheard(self) -> str:
+        """The controller's topic, if nobody subscribes to it."""
+        return "" if self._subscribers().now else str(self._to_controller.topic_name)
+
     def fit(self, outputs: Sequence[str], *, are_joints: bool) -> None:
         """From now on they are of these joints, or of motors, whose names no controller has."""
         self._order.fit(outputs if are_joints and self._check else ())

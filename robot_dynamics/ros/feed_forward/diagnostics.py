@@ -58,6 +58,7 @@ class Diagnosis:
         description_refused: bool = False,
         state: str = "active",
         blocked: str = "",
+        unheard: str = "",
     ) -> Report:
         """The state of things.
 
@@ -68,6 +69,7 @@ class Diagnosis:
             description_refused: the newest description made no robot.
             state: of the managed node.
             blocked: why no torques go to the controller; empty: they do.
+            unheard: the topic of the torques, if nobody subscribes to it.
         """
         states, commands, outlet = controller.states, controller.commands, controller.outlet
         counts = (states.count, commands.count, outlet.count)
@@ -121,6 +123,8 @@ class Diagnosis:
             level, message = WARN, "shut down: no torques any more; restart the node"
         if state == "active":
             level, message = self._verdict(controller, rates, new, now)
+            if unheard and level == OK and rates[2] > 0:
+                level, message = WARN, f"torques go to nobody: {unheard} has no subscriber"
             if blocked:
                 level, message = ERROR, f"no torques: {blocked}"
         if description_refused:
