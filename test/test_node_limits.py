@@ -186,13 +186,20 @@ def test_no_command_moves_faster_than_the_description_allows(velocity, rate):
 # What sensors tell
 
 
-@pytest.mark.parametrize("rate", [1e3, -1e6, 1e100])
-def test_a_rate_that_no_robot_has_makes_no_torque_and_the_next_state_does(rate):
+@pytest.mark.parametrize(
+    ("rate", "reason"),
+    [
+        (1e3, "torques: beyond the robot"),
+        (-1e6, "torques: beyond the robot"),
+        (1e100, "joint_states: impossible"),
+    ],
+)
+def test_a_rate_that_no_robot_has_makes_no_torque_and_the_next_state_does(rate, reason):
     bench = polar()
     bench.command(0.0, point(qdd=[1.0, 1.0]), names=NAMES)
     assert state(bench, 0.0) is not None
     assert state(bench, 0.01, HERE, [rate, 1.0]) is None
-    assert bench.rejected() == {"torques: beyond the robot": 1}
+    assert bench.rejected() == {reason: 1}
     assert "theta1" in bench.log[0]
     close(state(bench, 0.02), *DYNAMICS(HERE, STILL, [1.0, 1.0]))
 
@@ -252,7 +259,7 @@ def test_a_robot_that_runs_away_gets_no_torques_that_its_rates_alone_explain():
     bench = Bench(str(CONFIG / "three_axis.yaml"))
     bench.command(0.0, point(qdd=[1.0, 1.0, 1.0]), names=names)
     assert bench.state(0.0, here, [3.0, -3.0, 3.0], names=names) is not None
-    for k, rate in enumerate((40.0, 100.0, 311.0, 1e9), start=1):
+    for k, rate in enumerate((40.0, 100.0, 311.0), start=1):
         qd = [rate, -rate / 2, rate]
         assert bench.state(0.01 * k, here, qd, names=names) is None
         assert bench.rejected() == {"torques: beyond the robot": k}
