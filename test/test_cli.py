@@ -341,3 +341,47 @@ def test_compare_moves_the_motors_of_a_closed_chain(capsys):
 def test_compare_refuses_times_that_are_none(capsys, times):
     assert main(["compare", POLAR, *times]) == 1
     assert "--step" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+def test_an_output_that_is_full_is_one_line(options):
+    command = [sys.executable, "-m", "robot_dynamics", "check", "config/polar.yaml", *options]
+    with open("/dev/full", "w") as full:
+        found = subprocess.run(
+            command, cwd=CONFIG.parent, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert found.returncode == 1
+    assert "No space left on device" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert "Exception ignored" not in found.stderr
+
+
+def test_a_file_is_written_whole_or_left_as_it_is(tmp_path, monkeypatch):
+    """On a full disk, as it is said in the middle of a write."""
+    from robot_dynamics.description import files
+
+    place = tmp_path / "robot.urdf"
+    place.write_text("old")
+    place.chmod(0o640)
+    files.write_text(place, "new ü")
+    assert place.read_text(encoding="utf-8") == "new ü"
+    assert place.stat().st_mode & 0o777 == 0o640
+    link = tmp_path / "link.urdf"
+    link.symlink_to(place)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.os, "replace", full)
+    assert main(["urdf", "config/polar.yaml", "--out", str(link)]) == 1
+    assert place.read_text(encoding="utf-8") == "new ü"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.urdf", "robot.urdf"]
+
+
+def test_the_help_of_completion_has_a_line_for_each_shell(capsys):
+    assert main(["completion", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert r"\b" not in said
+    for shell in ("bash", "zsh", "fish"):
+        assert any(line.strip().startswith(f"{shell}:") for line in said.splitlines())

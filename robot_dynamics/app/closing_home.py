@@ -12,7 +12,7 @@ import numpy as np
 from ..closure import AssemblyMode, assembly_modes, undecided
 from ..closure.geometry.near import ends
 from ..description import load
-from ..description.files import find, read_text
+from ..description.files import find, read_text, write_text
 from ..description.yaml_home import rounded, with_home
 from ..errors import InputError, listed, wrong
 from ..mechanism import Mechanism
@@ -157,6 +157,6 @@ def _write(source: str, out: str, home: dict[str, float]) -> None:
         # what it refers to stands beside it
         raise wrong(InputError, "--out", out, f"a file in {file.parent}")
     try:
-        target.write_text(with_home(read_text(file), home, file.name), encoding="utf-8")
+        write_text(target, with_home(read_text(file), home, file.name))
     except OSError as error:
         raise InputError(f"--out {out}: {error.strerror}", name="--out", value=out) from None

@@ -111,8 +111,12 @@ class Command(click.Command):
             elif text:
                 print(text)
             sys.stdout.flush()
-        except BrokenPipeError:  # `| head` has seen enough; nothing more is to be flushed at exit
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except BrokenPipeError:  # `| head` has seen enough
+            _print_nothing_more()
+        except OSError as error:  # a full disk
+            _print_nothing_more()
+            print(f"robot_dynamics: the output: {error.strerror}", file=sys.stderr)
+            return 1
         return code
 
     def as_json(self, result: Result) -> str:
@@ -124,6 +128,11 @@ class Command(click.Command):
             print(self.as_json({"error": message}))
         else:
             print(f"robot_dynamics: {message}", file=sys.stderr)
+
+
+def _print_nothing_more() -> None:
+    """Nor flush anything at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _finite(value: Any) -> Any:

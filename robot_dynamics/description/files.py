@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from ..errors import DescriptionError, wrong
@@ -106,3 +107,30 @@ def _share(package: str, reference: str) -> Path:
         value=package,
         expected="an installed ROS package",
     )
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a whole file, or leave the old one as it is: a full disk empties nothing.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():  # a terminal, a pipe
+        target.write_text(text, encoding="utf-8")
+        return
+    try:
+        handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except PermissionError:  # the folder is closed, the file may be open
+        target.write_text(text, encoding="utf-8")
+        return
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(beside, target.stat().st_mode if target.exists() else 0o666 & ~mask)
+        os.replace(beside, target)
+    except BaseException:
+        os.unlink(beside)
+        raise

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import DescriptionError, TrajectoryError, wrong
 from ..motion.trajectory import Trajectory, Waypoints
 from ..scalar import Floats
-from .files import find, read_text
+from .files import find, read_text, write_text
 from .yaml_text import plain
 
 SECOND = 1_000_000_000
@@ -38,7 +38,7 @@ def write_motion(
             numbers = ", ".join(repr(round(float(x), 12) + 0.0) for x in row)
             lines.append(f"{'  ' if k else '- '}{field}: [{numbers}]")
         lines.append(f"  time_from_start: {{sec: {total // SECOND}, nanosec: {total % SECOND}}}")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def _texts(names: tuple[str, ...]) -> str:

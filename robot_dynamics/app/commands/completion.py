@@ -13,7 +13,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.command("completion", cls=Command, examples=[f"completion {shell}" for shell in SHELLS])
 @click.argument("shell", type=click.Choice(SHELLS))
 def command(shell: str) -> Result:
-    r"""Print a shell's completion script.
+    """Print a shell's completion script.
 
     \b
     bash:  source <(robot_dynamics completion bash)   in ~/.bashrc

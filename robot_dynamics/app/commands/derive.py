@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -73,6 +72,7 @@ def command(
     `potential` (J), such as `coordinates: [q1]`, `kinetic: m1*q1_d**2/2`, `potential: m1*g*q1`.
     """
     from ...description import load
+    from ...description.files import write_text
     from ...symbolic import derive
     from ...symbolic.energies import derive_energies, from_file, is_energies
 
@@ -104,7 +104,7 @@ def command(
         text = getattr(printed, "latex" if latex else style)()
     if out is not None:
         try:
-            Path(out).write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+            write_text(out, text if text.endswith("\n") else text + "\n")
         except OSError as error:
             raise InputError(f"--out {out}: {error.strerror or error}", name="out") from None
         text = f"written: {out}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from ...errors import InputError
@@ -28,6 +26,7 @@ def command(file: str, out: str | None, world: bool) -> Result:
     For RViz, Gazebo, Pinocchio and MuJoCo. What URDF has no words for is left out and said.
     """
     from ...description import load
+    from ...description.files import write_text
     from ...description.urdf_writer import urdf
 
     mechanism = load(file)
@@ -36,7 +35,7 @@ def command(file: str, out: str | None, world: bool) -> Result:
     if out is None:
         return {**result, "text": text.rstrip("\n")}
     try:
-        Path(out).write_text(text, encoding="utf-8")
+        write_text(out, text)
     except OSError as error:
         raise InputError(f"--out {out}: {error.strerror}", name="--out", value=out) from None
     return {**result, "files": {"urdf": out}, "text": f"wrote {out}"}

@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...description.files import write_text
 from ...dynamics import InverseDynamics
 from ...errors import InputError
 from ...formulations.equations import TERMS
@@ -91,7 +91,7 @@ def write(path: str, text: str) -> None:
         InputError: it can't be written there.
     """
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        write_text(path, text)
     except OSError as error:
         raise InputError(f"--out {path}: {error.strerror}", name="--out", value=path) from None
 
