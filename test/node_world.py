@@ -519,7 +519,7 @@ class World:
         rng = self.rng
         q, qd = (self.line(self.now), self.rate) if self.derives else rng.uniform(-1, 1, (2, 2))
         q, qd = q.copy(), qd.copy()
-        faults = ["nan", "inf", "infinite rate", "length", "twice", "stamp", "order", "unknown"]
+        faults = ["nan", "inf", "infinite rate", "length", "twice", "stamp", "unknown"]
         if self.settings.max_age:
             faults += ["old", "ahead"]
         if self.derives:
@@ -546,20 +546,7 @@ class World:
             message.header.stamp.nanosec = 10**9
         if fault == "unknown":
             message.name, message.position, message.velocity = [], [], []
-        if fault == "order":
-            stamps = [t for _, _, t, came in self.known.values() if self.now - came < 10**9]
-            if len(stamps) < 2 or max(stamps) > self.now:
-                return
-            stamp = max(stamps) - 1
-            message.header.stamp = Time(sec=stamp // 10**9, nanosec=stamp % 10**9)
-            # of a joint that is older it may be the newest
-            if self.settings.merge_states or stamp == 0 or not self._ordered:
-                return
         self.hear(message, {}, bad=fault)
-
-    @property
-    def _ordered(self) -> bool:
-        return False
 
     def foreign(self) -> None:
         """A state of other joints."""

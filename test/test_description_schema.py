@@ -128,6 +128,17 @@ LINES = [
     ("lower: -pi,", "lowr: -pi,", "lowr"),
     ("parent: base", "parent: nobody", "name: upper"),
     ("locked: {wrist_rz: 0.1}", "locked: {wrist_rz: far}", "locked"),
+    ("gear_ratio: -50", "gear_ratio: 0", "gear_ratio: 0"),
+    ("mass: 2*m1", "mass: 2*m2", "mass: 2*m2"),
+    ("symbols: {m1: 2.0", "symbols: {m1: heavy", "heavy"),
+    ("    mass: 1\n", "    mass: .nan\n", "mass: .nan"),
+    ("loops:\n", "loops:\n  - {type: revolute}\n", "- {type: revolute}"),
+    ("actuated: []", "actuated: [q1, elbow]", "elbow"),
+    (
+        "both: {mount: base, origin: {}, gear_ratio: {q1: 50",
+        "both: {mount: base, origin: {}, gear_ratio: {q9: 50",
+        "q9",
+    ),
 ]
 
 

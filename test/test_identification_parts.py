@@ -33,6 +33,8 @@ from robot_dynamics.identification.solve import Prior, minimise
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial
 
+FIELDS = ("position", "velocity", "effort")
+
 
 def masses(seed: int, count: int = 8):
     """(φ, P) of some point masses."""
@@ -293,6 +295,48 @@ def test_filtering_keeps_the_motion_and_takes_the_noise():
     raw = plain.tau[at] - smooth.unfiltered
     assert (off.std(axis=0) < 0.5 * raw.std(axis=0)).all()
     np.testing.assert_allclose(smooth.qdd, plain.qdd[at], atol=0.02 * np.abs(plain.qdd).max())
+
+
+def test_beside_a_saturated_stretch_no_filtered_effort_is_believed():
+    stream = recording(changed(rd.load(ARM), seed=3), 20.0, 100.0).streams[0]
+    effort, most = stream.effort.copy(), np.abs(stream.effort[:, 1]).max()
+    at = np.zeros(len(effort), dtype=bool)
+    # far below what the model would need there: what leaks through the filter is wrong
+    for begin in (600, 1400):
+        effort[begin : begin + 20, 1] = 3 * most
+        at[begin : begin + 20] = True
+    cutoff = 5.0
+    clipped = Recording("clipped", (replace(stream, effort=effort),))
+    found = prepare(clipped, "abc", cutoff).stretches[0]
+    free = prepare(Recording("free", (stream,)), "abc", cutoff).stretches[0]
+    off = np.abs(found.tau - free.tau)
+    assert found.usable[:, [0, 2]].all()
+    assert off[:, 1].max() > most
+    # the filter remembers a period of its cut-off on either side, and no more is thrown away
+    near = np.abs(found.time[:, None] - stream.time[at]).min(axis=1) * cutoff
+    assert not found.usable[near < 0.99, 1].any()
+    assert found.usable[near > 1.06, 1].all()
+
+
+def test_nothing_is_invented_where_a_joint_of_another_stream_was_not_heard_of():
+    stream = recording(changed(rd.load(ARM), seed=3), 20.0, 100.0).streams[0]
+    arm, hand = stream.of("ab"), stream.of("c")
+    kept = np.flatnonzero(
+        (stream.time >= 3.0) & (stream.time <= 17.0) & ((stream.time < 9.0) | (stream.time > 11.0))
+    )
+    hand = replace(hand, **{name: getattr(hand, name)[kept] for name in ("time", *FIELDS)})
+    parts = prepare(Recording("parts", (arm, hand)), "abc", None, rests=True)
+    whole = prepare(Recording("whole", (stream,)), "abc", None, rests=True).stretches[0]
+    spans = [each.time[[0, -1]] + hand.time[0] for each in parts.stretches]
+    np.testing.assert_allclose(spans, [[3.0, 9.0], [11.0, 17.0]], atol=0.06)
+    heard = [(hand.time[0], 8.995), (11.005, hand.time[-1])]
+    for (begin, end), (first, last) in zip(spans, heard, strict=True):
+        assert first <= begin < end <= last
+    for each in parts.stretches:
+        rows = np.searchsorted(whole.time, each.time + 3.0 - 0.005)
+        for name in ("q", "qd", "tau"):
+            found, expected = getattr(each, name), getattr(whole, name)[rows]
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_options_are_pairs():

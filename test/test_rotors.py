@@ -239,6 +239,23 @@ def test_gear_ratios_come_from_transmissions():
     assert mechanism.joint("j1").friction.coulomb == 0.2
 
 
+@pytest.mark.parametrize("held", ["j2", "j3"])
+def test_a_differential_with_a_joint_that_is_fixed_is_left_out_alone(tmp_path, held):
+    text = TRANSMISSIONS.format(SIMPLE.format("40") + CONTROL)
+    fixed = text.replace(
+        f'<joint name="{held}" type="revolute">', f'<joint name="{held}" type="fixed">'
+    )
+    (tmp_path / "arm.urdf").write_text(text)
+    (tmp_path / "arm.yaml").write_text(f"urdf: arm.urdf\njoints: {{{held}: fixed}}\n")
+    for source in (fixed, tmp_path / "arm.yaml"):
+        mechanism = rd.load(source)
+        assert {rotor.name: dict(rotor.ratios) for rotor in mechanism.rotors} == {
+            "j1": {"j1": 40.0}
+        }
+        dynamics, zeros = rd.InverseDynamics(mechanism), np.zeros(2)
+        assert dynamics.motor_torques(zeros, zeros, zeros).drive.shape == (1,)
+
+
 @pytest.mark.parametrize("reduction", ["0", "fast", "nan", ""])
 def test_a_reduction_that_is_none_is_refused_in_one_line(reduction):
     with pytest.raises(rd.RobotDynamicsError, match=r"t1.*mechanicalReduction") as error:
@@ -270,6 +287,7 @@ def test_rotor_data_beside_a_urdf_take_its_gear_ratio(tmp_path):
         ({"gear_ratio": "fast"}, "gear_ratio"),
         ({"mount": "nowhere"}, "mount: found 'nowhere'"),
         ({"mount": "bar2"}, "does not move"),
+        ({"mount": "bar3"}, "does not move"),
         ({"origin": None}, "no place"),
         ({"gearratio": 3}, "did you mean 'gear_ratio'"),
         ({"mass": -1}, "mass"),

@@ -115,7 +115,7 @@ class Merging:
         )
 
     def whole(self, time: int, now: int, max_age: float) -> Any:
-        """A JointState of all joints, with the `times` (k,) of its readings, ns.
+        """A JointState of all joints.
 
         Positions, velocities and efforts are NaN where they are unknown or too old.
 
@@ -151,9 +151,7 @@ class Merging:
                     f"most max_age = {max_age:g} s",
                 )
         q, qd, effort = np.where(usable, self._values, np.nan)
-        return SimpleNamespace(
-            name=self.joints, position=q, velocity=qd, effort=effort, times=self._times
-        )
+        return SimpleNamespace(name=self.joints, position=q, velocity=qd, effort=effort)
 
     @property
     def began(self) -> bool:

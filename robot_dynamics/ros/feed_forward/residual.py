@@ -70,7 +70,7 @@ class Residual:
             return
         # T dr/dt + r = τ_measured - τ, by the backward Euler rule
         h = max(time - self._time, 0) / SECOND
-        share = 1.0 if self.value is None else h / (constant + h) if h else 0.0
+        share = h / (constant + h) if h else 0.0
         old = new if self.value is None else self.value
         self.value, self.at, self._time = old + share * (new - old), time, max(time, self._time)
 
