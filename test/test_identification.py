@@ -344,3 +344,36 @@ def test_rests_are_left_out(arm, truth):
     prepared = prepare(Recording("late", (replace(stream, time=time, **fields),)), "abc", 30.0)
     assert prepared.duration == pytest.approx(10.0, abs=0.5)
     assert any("at rest were left out" in note for note in prepared.notes)
+
+
+def test_a_joint_that_no_friction_explains_does_not_spoil_the_others(arm, truth):
+    """What is missed of it is noise, however well numbers that cannot be would fit."""
+    (stream,) = recording(truth, 20.0, 200.0, noise=0.02).streams
+    effort = stream.effort.copy()
+    effort[:, 2] -= 30 * stream.velocity[:, 2]
+    result = identify(arm, Recording("driven", (replace(stream, effort=effort),)))
+    assert result.errors.relative[2] > 0.5
+    assert (result.errors.relative[:2] < 0.05).all()
+    assert result.fit.sigma[2] > 5.0
+    assert bodies(result.mechanism)
+
+
+def test_a_described_rotor_that_is_too_heavy_is_made_lighter_and_never_less_than_nothing(arm):
+    """With errors that ask for less than no inertia, it is not what is described again."""
+    heavy = changed(arm, seed=3)
+    described = replace(arm, rotors=heavy.rotors)
+    light = replace(
+        heavy,
+        rotors=tuple(
+            replace(each, inertial=Inertial(0.0, np.zeros(3), 1e-3 * each.inertial.inertia))
+            for each in heavy.rotors
+        ),
+    )
+    (stream,) = recording(light, 20.0, 200.0, noise=0.01).streams
+    _, _, _, qdd = motion(3, 20.0, 200.0)
+    effort = stream.effort - 0.3 * qdd
+    result = identify(described, Recording("less", (replace(stream, effort=effort),)))
+    for joint, rotor in zip(result.joints, heavy.rotors, strict=True):
+        found = result.parameters[f"{result.fit.unknowns.rotors[joint]}.inertia"]
+        assert 0 <= found < 0.5 * rotor.inertial.inertia[2, 2], joint
+    assert bodies(result.mechanism)

@@ -232,10 +232,11 @@ def test_normal_equations_are_the_weighted_sums(unknowns):
         X[:, j, places] = rows.matrices[j]
     # x of the sums is x of the rows, whatever the weights within a joint are about
     assert normal.count.max() <= len(samples)
-    G = normal.gram.sum(axis=0)
+    together = normal.together(unknowns)
+    G = together.gram.sum(axis=0)
     np.testing.assert_array_equal(G, G.T)
     assert np.linalg.eigvalsh(G)[0] > -1e-9 * np.linalg.eigvalsh(G)[-1]
-    level = normal.count / (len(samples) * normal.sigma**2)
+    level = normal.count / (len(samples) * together.sigma**2)
     full = sum(level[j] * X[:, j].T @ X[:, j] for j in range(3))
     scale = np.sqrt(np.outer(np.diag(full), np.diag(full)))
     seen = np.diag(full) > 0
@@ -245,11 +246,19 @@ def test_normal_equations_are_the_weighted_sums(unknowns):
     np.testing.assert_array_equal(both.gram, 2 * normal.gram)
     np.testing.assert_array_equal(both.moment, 2 * normal.moment)
     np.testing.assert_array_equal(both.square, 2 * normal.square)
-    np.testing.assert_allclose(both.sigma, normal.sigma)
+    np.testing.assert_allclose(both.together(unknowns).sigma, together.sigma)
+    wider = np.array([1.0, 4.0, 9.0])
+    np.testing.assert_allclose(normal.together(unknowns, wider).sigma, together.sigma * [1, 2, 3])
+    weaker = sum((level / wider)[j] * X[:, j].T @ X[:, j] for j in range(3))
+    off = np.abs(normal.together(unknowns, wider).gram.sum(axis=0) - weaker)
+    assert (off[np.ix_(seen, seen)] / scale[np.ix_(seen, seen)]).max() < 0.2
+    x = np.random.default_rng(0).normal(size=unknowns.size)
+    missed = ((rows.residual(x) / together.sigma) ** 2).mean(axis=0)
+    np.testing.assert_allclose(normal.misfit(unknowns, x), missed, rtol=0.2)
     # noise of 5 % of each joint's torque, less what a filter of 20 of 25 Hz takes
     torque = np.sqrt((samples.tau**2).mean(axis=0))
-    assert (normal.sigma > 0.02 * torque).all()
-    assert (normal.sigma < 0.06 * torque).all()
+    assert (together.sigma > 0.02 * torque).all()
+    assert (together.sigma < 0.06 * torque).all()
 
 
 def test_the_correlation_of_a_residual():

@@ -31,13 +31,15 @@ BIWEIGHT = 4.685
 """Standard deviations at which a sample counts no more: 95 % efficient on normal noise"""
 FLOOR = 1e-7
 """Of a joint's RMS torque: the least noise that is believed"""
+ROUNDING = 1e-11
+"""Of a joint's squared torque: what less is missed is not known from sums"""
 RIDGE = 1e-10
 """Of each scalar's own information: what keeps columns that are nearly one from running away"""
 
 
 @dataclass(frozen=True, eq=False)
-class NormalEquations:
-    """Sums over weighted samples, by fold; `a + b` are those of both."""
+class Equations:
+    """Normal equations of all joints together, by fold."""
 
     gram: Floats
     """(FOLDS, p, p): Σ w y yᵀ"""
@@ -45,6 +47,26 @@ class NormalEquations:
     """(FOLDS, p): Σ w y τ"""
     square: Floats
     """(FOLDS,): Σ w τ²"""
+    count: Floats
+    """(n,): by joint, samples that are independent of one another"""
+    sigma: Floats
+    """(n,), N·m or N: the residual's standard deviation, NaN where there is none"""
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    """Sums over weighted samples, by fold and joint; `a + b` are those of both.
+
+    A joint's are in the k columns that its rows have (`Unknowns.places`), so that joints can be
+    weighted anew.
+    """
+
+    gram: Floats
+    """(FOLDS, n, k, k): Σ w y yᵀ"""
+    moment: Floats
+    """(FOLDS, n, k): Σ w y τ"""
+    square: Floats
+    """(FOLDS, n): Σ w τ²"""
     count: Floats
     """(n,): by joint, samples that are independent of one another"""
     noise: Floats
@@ -59,11 +81,36 @@ class NormalEquations:
             self.noise + other.noise,
         )
 
-    @property
-    def sigma(self) -> Floats:
-        """(n,), N·m or N: the residual's standard deviation, NaN where there is none."""
+    def together(self, unknowns: Unknowns, wider: Floats | float = 1.0) -> Equations:
+        """Of all joints.
+
+        Args:
+            wider: (n,), by which each joint's noise variance is larger than it was taken for.
+        """
+        n, p = len(unknowns.joints), unknowns.size
+        share = 1.0 / np.broadcast_to(np.asarray(wider, dtype=float), n)
+        gram, moment = np.zeros((FOLDS, p, p)), np.zeros((FOLDS, p))
+        for j, places in enumerate(unknowns.places):
+            gram[:, places[:, None], places] += share[j] * self.gram[:, j]
+            moment[:, places] += share[j] * self.moment[:, j]
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.sqrt(self.noise / self.count)
+            sigma = np.sqrt(self.noise / self.count / share)
+        return Equations(gram, moment, self.square @ share, self.count, sigma)
+
+    def misfit(self, unknowns: Unknowns, x: Floats) -> Floats:
+        """(n,), at least 1: what x (p,) misses, squared, over the noise variance it was taken for.
+
+        What rounding may be is nothing.
+        """
+        out = np.ones(len(self.count))
+        G, g, square = self.gram.sum(axis=0), self.moment.sum(axis=0), self.square.sum(axis=0)
+        for j, places in enumerate(unknowns.places):
+            own = x[places]
+            # Σ w (τ - y x)²
+            missed = float(square[j] + own @ (G[j] @ own - 2 * g[j]))
+            if missed > ROUNDING * square[j]:
+                out[j] = max(1.0, missed / self.count[j])
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,17 +134,19 @@ class _Weighting:
 def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquations:
     """The normal equations of one recording."""
     weighting = _weighting(unknowns, prior, prepared)
-    p, n = unknowns.size, len(unknowns.joints)
-    gram, moment, square = np.zeros((FOLDS, p, p)), np.zeros((FOLDS, p)), np.zeros(FOLDS)
-    count = np.zeros(n)
+    n, k = unknowns.places.shape
+    gram, moment = np.zeros((FOLDS, n, k, k)), np.zeros((FOLDS, n, k))
+    square, count = np.zeros((FOLDS, n)), np.zeros(n)
     for fold, samples in _folded(prepared):
         for chunk in _chunks(samples):
             rows = Rows(unknowns, chunk)
             weights = weighting.weights(rows.residual(weighting.x), chunk.usable)
-            rows.add(weights, gram[fold], moment[fold])
-            square[fold] += float(np.sum(weights * rows.tau**2))
+            for j, G, g in rows.sums(weights):
+                gram[fold, j] += G
+                moment[fold, j] += g
+            square[fold] += (weights * rows.tau**2).sum(axis=0)
             count += (weights * weighting.sigma**2).sum(axis=0)
-    gram = (gram + np.swapaxes(gram, 1, 2)) / 2
+    gram = (gram + np.swapaxes(gram, 2, 3)) / 2
     return NormalEquations(gram, moment, square, count, count * weighting.sigma**2)
 
 
@@ -109,18 +158,7 @@ class Rows:
         self.unknowns = unknowns
         self.Y, self.tau = Y, np.nan_to_num(samples.tau - known)
         self.own = [unknowns.own(samples, j) for j in range(len(unknowns.joints))]
-        bodies = 10 * len(unknowns.bodies)
-        groups = [unknowns.group(joint) for joint in unknowns.joints]
-        self.rotors = [
-            group.stop - 1
-            for joint, group in zip(unknowns.joints, groups, strict=True)
-            if joint in unknowns.rotors
-        ]
-        self.common = np.r_[np.arange(bodies), self.rotors].astype(int)
-        self.places = [
-            np.r_[self.common, np.arange(group.start, group.start + unknowns.raw)].astype(int)
-            for group in groups
-        ]
+        self.places = unknowns.places
 
     @cached_property
     def matrices(self) -> list[Floats]:
@@ -132,16 +170,23 @@ class Rows:
         model = [A @ x[places] for A, places in zip(self.matrices, self.places, strict=True)]
         return self.tau - np.column_stack(model)
 
-    def add(self, weights: Floats, gram: Floats, moment: Floats, part: slice = slice(None)) -> None:
-        """Adds Aᵀ W A to the Gram matrix and Aᵀ W τ to the moment, in place; weights (k, n)."""
-        for j, places in enumerate(self.places):
+    def sums(
+        self, weights: Floats, part: slice = slice(None)
+    ) -> Iterator[tuple[int, Floats, Floats]]:
+        """(j, Aᵀ W A, Aᵀ W τ): of each joint's rows in the columns of its `places`."""
+        for j in range(len(self.places)):
             w = weights[part, j]
-            if not w.any():
-                continue
-            A = self.matrices[j][part]
-            weighted = A * w[:, None]
-            gram[np.ix_(places, places)] += weighted.T @ A
-            moment[places] += weighted.T @ self.tau[part, j]
+            if w.any():
+                A = self.matrices[j][part]
+                weighted = A * w[:, None]
+                yield j, weighted.T @ A, weighted.T @ self.tau[part, j]
+
+    def add(self, weights: Floats, gram: Floats, moment: Floats, part: slice = slice(None)) -> None:
+        """Adds the sums of all joints to a Gram matrix (p, p) and a moment (p,), in place."""
+        for j, G, g in self.sums(weights, part):
+            places = self.places[j]
+            gram[np.ix_(places, places)] += G
+            moment[places] += g
 
 
 def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighting:

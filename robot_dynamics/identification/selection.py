@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .laws import Law, law, laws
-from .normal_equations import NormalEquations
+from .normal_equations import Equations
 from .recording import Floats
 from .solve import Prior, solved
 from .unknowns import Unknowns
@@ -38,6 +38,12 @@ class Drive:
         """How many unknowns: the friction law's, and the rotor's inertia."""
         return len(self.law.names) + self.rotor
 
+    @property
+    def limits(self) -> list[float]:
+        """(size,): below 0 by how much each number may not come: by a rotor's described inertia."""
+        rotor = [self.described if self.described > 0 else np.inf]
+        return [np.inf] * len(self.law.names) + rotor * self.rotor
+
     def columns(self, width: int) -> Floats:
         """(width, size): from its own numbers to its joint's group of columns."""
         out = np.zeros((width, self.size))
@@ -53,7 +59,8 @@ class Drive:
         own = len(self.law.names)
         fault = self.law.fault(values[:own])
         law = self.law if fault is None else self.law.without(fault)
-        rotor = self.rotor and bool((self.described + values[own:] >= 0).all())
+        # a described rotor is kept possible by the fit itself
+        rotor = self.rotor and (self.described > 0 or bool((values[own:] >= 0).all()))
         same = (law, rotor) == (self.law, self.rotor)
         return self if same else Drive(law, rotor, self.described)
 
@@ -77,7 +84,7 @@ def embedding(unknowns: Unknowns, drives: dict[str, Drive]) -> Floats:
     return out
 
 
-def choose(unknowns: Unknowns, prior: Prior, normal: NormalEquations) -> dict[str, Drive]:
+def choose(unknowns: Unknowns, prior: Prior, normal: Equations) -> dict[str, Drive]:
     """The drive of each joint."""
     drives = {joint: nothing() for joint in unknowns.joints}
     if unknowns.payload is not None:
@@ -98,7 +105,7 @@ def choose(unknowns: Unknowns, prior: Prior, normal: NormalEquations) -> dict[st
 def _best(
     unknowns: Unknowns,
     prior: Prior,
-    normal: NormalEquations,
+    normal: Equations,
     drives: dict[str, Drive],
     joint: str,
 ) -> Drive:

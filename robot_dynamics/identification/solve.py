@@ -1,9 +1,11 @@
 """The fit: a convex problem over physically consistent bodies, by Newton's method.
 
-    minimise ½ xᵀ G x - gᵀ x + γ Σ d(P(φ_i), P₀_i) + ½ Σ λ_k (s_k - s₀_k)²,   x = (φ_1 …, s)
+    minimise ½ xᵀ G x - gᵀ x + γ Σ d(P(φ_i), P₀_i) + ½ Σ λ_k (s_k - s₀_k)²
+             + γ Σ (s_k / r_k - log(1 + s_k / r_k)),   x = (φ_1 …, s)
 
 G and g are normal equations in units of their noise, so that γ = 1 is one standard deviation for
-a body that is about twice or half what it was taken for. -log det keeps every body possible; it is
+a body that is about twice or half what it was taken for. -log det keeps every body possible, and
+-log the inertia r_k + s_k of every rotor of which r_k was thought, a body of one number; both are
 self-concordant, so that damped steps from any possible start reach the one minimum.
 """
 
@@ -33,6 +35,13 @@ class Prior:
     """s₀ (m,)"""
     tightness: Floats
     """λ (m,)"""
+    rotors: Floats | None = None
+    """r (m,): s_k + r_k > 0; infinite: s_k may be anything; None: all are"""
+
+    @property
+    def per_rotor(self) -> Floats:
+        """1 / r (m,)"""
+        return np.zeros(len(self.scalars)) if self.rotors is None else 1.0 / self.rotors
 
     @property
     def mean(self) -> Floats:
@@ -80,6 +89,7 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
     traces = np.array([np.tensordot(BASIS, Q, 2) for Q in inverses]).ravel()
     block = 10 * len(inverses)
     scalar = np.arange(block, len(x))
+    per = prior.per_rotor
 
     def logarithms(x: Floats) -> float:
         """Σ log det P, or -inf."""
@@ -90,7 +100,8 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
             except np.linalg.LinAlgError:
                 return -np.inf
             total += 2 * float(np.log(np.diag(L)).sum())
-        return total
+        left = 1.0 + per * x[block:]
+        return total + float(np.log(left).sum()) if (left > 0).all() else -np.inf
 
     def gain(x: Floats, step: Floats, before: float) -> float:
         """f(x) - f(x + step), term by term: no difference of two large numbers."""
@@ -99,7 +110,8 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
             return -np.inf
         off = prior.tightness * ((x[block:] - prior.scalars) + step[block:] / 2)
         change = (G @ (x + step / 2) - g) @ step + off @ step[block:]
-        return -float(change + gamma * (traces @ step[:block] - (after - before)))
+        linear = traces @ step[:block] + per @ step[block:]
+        return -float(change + gamma * (linear - (after - before)))
 
     H = G
     for _ in range(STEPS):
@@ -107,6 +119,9 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
         H = G.copy()
         slope[block:] += prior.tightness * (x[block:] - prior.scalars)
         H[scalar, scalar] += prior.tightness
+        left = per / (1.0 + per * x[block:])
+        slope[block:] += gamma * (per - left)
+        H[scalar, scalar] += gamma * left**2
         for i in range(len(inverses)):
             s = slice(10 * i, 10 * i + 10)
             Q = np.linalg.inv(pseudo_inertia(x[s]))

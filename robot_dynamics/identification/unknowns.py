@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..dynamics import InverseDynamics
 from ..errors import InputError, choices, wrong
@@ -102,6 +104,14 @@ class Unknowns:
     def size(self) -> int:
         """How many unknowns there are."""
         return self.group(self.joints[-1]).stop
+
+    @cached_property
+    def places(self) -> NDArray[np.intp]:
+        """(n, k): the columns that each joint's rows have: bodies, rotors, its own friction."""
+        groups = [self.group(joint) for joint in self.joints]
+        rotors = [self.group(joint).stop - 1 for joint in self.rotors]
+        common = [*range(10 * len(self.bodies)), *rotors]
+        return np.array([[*common, *range(g.start, g.start + self.raw)] for g in groups])
 
     @property
     def described(self) -> Floats:
