@@ -49,15 +49,23 @@ needs_simulator = pytest.mark.skipif(
 
 def run(*command: str, seconds: float, **variables: str) -> subprocess.CompletedProcess:
     with domain_of_ones_own() as domain:
-        environment = {
-            **ENVIRONMENT,
-            "PYTHONPATH": os.pathsep.join([str(TEST), ENVIRONMENT["PYTHONPATH"]]),
-            "ROS_DOMAIN_ID": str(domain),
-            **variables,
-        }
         return subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=seconds, check=False
+            command,
+            env=environment(domain) | variables,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
         )
+
+
+def environment(domain: int) -> dict[str, str]:
+    """Of a process that finds the launch tests."""
+    return {
+        **ENVIRONMENT,
+        "PYTHONPATH": os.pathsep.join([str(TEST), ENVIRONMENT["PYTHONPATH"]]),
+        "ROS_DOMAIN_ID": str(domain),
+    }
 
 
 @needs_launch
@@ -68,6 +76,26 @@ def test_what_is_launched_does_what_is_promised(file):
     path = str(TEST / "launch_tests" / file)
     result = run(sys.executable, "-m", "launch_testing.launch_test", path, seconds=1700)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@needs_launch
+def test_a_launch_test_is_alone_in_its_domain_whatever_the_shells_is(monkeypatch):
+    script = "import launch_tests.watcher, os; print(os.environ['ROS_DOMAIN_ID']); input()"
+    with domain_of_ones_own() as shells:
+        with subprocess.Popen(
+            [sys.executable, "-u", "-c", script],
+            env=environment(shells),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            found = int(process.stdout.readline())
+            # the claims begin with the process's number: this one would be the first to be tried
+            monkeypatch.setattr(os, "getpid", lambda: found - 1)
+            with domain_of_ones_own() as another:
+                assert len({shells, found, another}) == 3
+            process.communicate("\n")
+        assert process.returncode == 0
 
 
 @contextmanager

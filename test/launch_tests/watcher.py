@@ -7,6 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from launch.actions import GroupAction, IncludeLaunchDescription
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.substitutions import FindPackageShare
 from launch_testing.actions import ReadyToTest
+from node_process import domain_of_ones_own
 from rcl_interfaces.srv import GetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import parameter_value_to_python
@@ -28,9 +30,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-# what is launched is alone in its domain
-os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
-os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+# What is launched is alone in its domain, whatever the shell's is: a robot may be in that one.
+# The claim is held until the process ends.
+_CLAIM = ExitStack()
+os.environ["ROS_DOMAIN_ID"] = str(_CLAIM.enter_context(domain_of_ones_own()))
 
 PATIENCE = 120.0
 """s until a test gives up: far beyond what a loaded machine needs"""
