@@ -37,5 +37,4 @@ intersphinx_mapping: dict[str, tuple[str, None]] = {}
 
 html_theme = "furo"
 html_title = "robot_dynamics"
-html_static_path = ["_static"]
 html_theme_options = {"source_directory": "docs/"}

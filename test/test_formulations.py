@@ -43,7 +43,7 @@ def test_the_examples_are_all_there():
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_every_example_robot_has_pinocchios_torques(file):
     mechanism = load_quietly(file)
-    if file.stem == "quadrotor_base":
+    if not mechanism.joint_names:
         with pytest.raises(rd.InputError, match="no joint that moves"):
             rd.InverseDynamics(mechanism)
         return

@@ -390,6 +390,6 @@ def test_the_report_opens_in_a_browser(identified, tmp_path, scheme, width):
     title = re.search(r"<title>(.*?)</title>", done.stdout)
     assert title, done.stderr[-500:]
     found = json.loads(title[1].replace("&quot;", '"'))
-    assert found["charts"] == 3 * 5
+    assert found["charts"] == 3 * 5 + 1  # by joint, and the filter's choice
     assert found["ground"] == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 21, 23)"}[scheme]
     assert found["wide"] <= max(width, 500)  # headless windows are not narrower than 500

@@ -429,6 +429,6 @@ def test_gravity_is_three_real_numbers(value):
 def test_it_shows_itself():
     dynamics = rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"), "murphy", backend="python")
     assert repr(dynamics) == (
-        "InverseDynamics(robot='polar', joints=('theta1', 'd2'), formulation='murphy', "
+        "InverseDynamics(robot='polar', joints: theta1, d2, formulation='murphy', "
         "backend='torques: generated Python')"
     )

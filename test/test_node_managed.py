@@ -118,7 +118,7 @@ def test_who_waits_for_a_model_is_told_when_it_will_never_be(end):
             wanted = Parameter("formulation", value=formulation).to_parameter_msg()
             futures.append(client.call_async(SetParameters.Request(parameters=[wanted])))
             clients.append(client)
-        time.sleep(0.3)  # a build begins, and its process alone takes longer to start
+        time.sleep(1.0)  # a build begins, and its process alone takes longer to start
         if end == "signal":
             partner.process.send_signal(signal.SIGINT)
         else:
