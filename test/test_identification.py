@@ -10,6 +10,7 @@ from recorded import changed, miss, motion, recording
 
 import robot_dynamics as rd
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
+from robot_dynamics.formulations.terms import RIGID
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification.bodies import is_possible, numbers_of
 from robot_dynamics.identification.preparation import prepare
@@ -377,3 +378,39 @@ def test_a_described_rotor_that_is_too_heavy_is_made_lighter_and_never_less_than
         found = result.parameters[f"{result.fit.unknowns.rotors[joint]}.inertia"]
         assert 0 <= found < 0.5 * rotor.inertial.inertia[2, 2], joint
     assert bodies(result.mechanism)
+
+
+@pytest.mark.parametrize(("friction", "kept"), [(True, "everything"), (False, "bodies")])
+def test_a_description_is_never_made_worse(arm, truth, friction, kept):
+    """Where what was fitted to is not as what is kept aside, whose side the description takes."""
+    described = truth
+    if not friction:
+        links = []
+        for each in truth.links:
+            law = replace(each.joint.friction, viscous=0.0)
+            links.append(replace(each, joint=replace(each.joint, friction=law)))
+        described = replace(truth, links=tuple(links))
+    (stream,) = recording(truth, 24.0, 100.0, noise=0.01).streams
+    _, q, qd, qdd = motion(3, 24.0, 100.0)
+    rigid = rd.InverseDynamics(truth, terms=RIGID)(q, qd, qdd)
+    seen = (np.arange(len(q)) < 1610)[:, None]
+    wrong = 0.6 * (stream.effort if friction else rigid)
+    effort = stream.effort + np.where(seen, wrong, 0.0)
+    result = identify(described, Recording("other", (replace(stream, effort=effort),)))
+    assert result.kept == kept
+    assert "the description is better" in result.warnings[0]
+    assert result.errors.relative.mean() <= result.errors.relative_described.mean() * 1.02
+    for link in described.moving:
+        phi = [*result.described_parameters.items()]
+        ours = [result.parameters[k] for k, _ in phi if k.startswith(f"{link.name}.")]
+        theirs = [v for k, v in phi if k.startswith(f"{link.name}.")]
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+    if kept == "everything":
+        assert miss(described, result.mechanism) < 1e-12
+        assert result.parameters == result.described_parameters
+    else:
+        assert result.errors.relative.mean() < 0.85 * result.errors.relative_described.mean()
+
+
+def test_a_fit_that_is_better_keeps_nothing(arm, truth):
+    assert identify(arm, recording(truth, 10.0, 100.0, noise=0.02)).kept == "nothing"

@@ -393,3 +393,16 @@ def test_the_report_opens_in_a_browser(identified, tmp_path, scheme, width):
     assert found["charts"] == 3 * 5 + 1  # by joint, and the filter's choice
     assert found["ground"] == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 21, 23)"}[scheme]
     assert found["wide"] <= max(width, 500)  # headless windows are not narrower than 500
+
+
+def test_strict_tells_a_fit_that_lost_to_the_description(tmp_path, capsys):
+    (stream,) = recording(rd.load(ARM), 24.0, 100.0, noise=0.01).streams
+    seen = (np.arange(len(stream.time)) < 1610)[:, None]
+    other = replace(stream, effort=stream.effort * np.where(seen, 1.6, 1.0))
+    (tmp_path / "arm.urdf").write_text(ARM)
+    table = csv_of(Recording("other", (other,)), tmp_path / "a.csv")
+    command = ["identify", str(tmp_path / "arm.urdf"), str(table), "--out", str(tmp_path / "out")]
+    assert main([*command, "--strict", "--json"]) == 3
+    said = json.loads(capsys.readouterr().out)
+    assert said["kept"] != "nothing"
+    assert (tmp_path / "out" / "identified.yaml").exists()

@@ -103,7 +103,7 @@ class Command(click.Command):
             return STOPPED
         for words in dict.fromkeys(str(each.message) for each in caught):
             print(f"warning: {words}", file=sys.stderr)
-        code = int(result.get("exit_code", 0))
+        code = int(result.pop("exit_code", 0))
         try:
             text = result.pop("text", None)
             if as_json:

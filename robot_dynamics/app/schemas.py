@@ -185,6 +185,7 @@ _IDENTIFY = thing(
         ),
         "friction": by_name(by_name({})),
         "excitation": by_name(MAYBE),
+        "kept": told(TEXT, "of the description, where it is better: nothing, bodies, everything"),
         "weight_of_the_description": MAYBE,
         "cutoff": by_name(MAYBE, "Hz, by recording"),
         "duration": told(NUMBER, "s"),

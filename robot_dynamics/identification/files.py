@@ -216,6 +216,7 @@ def summary(result: Identification) -> dict[str, Any]:
             "identifiable": result.excitation.identifiable,
             "told_by_the_data": result.excitation.told,
         },
+        "kept": result.kept,
         "weight_of_the_description": result.fit.gamma,
         "cutoff": result.cutoffs,
         "duration": result.duration,

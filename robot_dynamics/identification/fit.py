@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class Fit:
     """(p, p) of half the squared error in standard deviations, the description's share included"""
     information: Floats
     """(p, p): what of it the data say"""
+    moment: Floats
+    """(p,): Σ w y τ of these data"""
     prior: Prior
     gamma: float
     sigma: Floats
@@ -97,9 +99,27 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
             break
         drives = sound
     return Fit(
-        unknowns, drives, x, _names(unknowns, drives), curvature, gram.sum(axis=0), own, gamma,
-        normal.sigma,
+        unknowns, drives, x, _names(unknowns, drives), curvature, gram.sum(axis=0),
+        moment.sum(axis=0), own, gamma, normal.sigma,
     )  # fmt: skip
+
+
+def about_described_bodies(found: Fit) -> Fit | None:
+    """The same laws of friction and the same rotors, fitted about bodies as they are described.
+
+    None: there are none of these, or they come out as no friction can be.
+    """
+    bodies = 10 * len(found.prior.bodies)
+    if bodies == len(found.x):
+        return None
+    described, own = found.prior.mean[:bodies], slice(bodies, None)
+    G, g = found.information[own], found.moment[own]
+    alone = replace(found.prior, bodies=())
+    values, _ = minimise(G[:, own], g - G[:, :bodies] @ described, alone, found.gamma)
+    x = np.concatenate([described, values])
+    if _sound(found.unknowns, found.drives, x) != found.drives:
+        return None
+    return replace(found, x=x)
 
 
 def _with_scalars(

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..description import load
 from ..errors import InputError, RecordingError, RobotDynamicsError
 from ..mechanism import Mechanism
 from .errors import Errors, Misses
-from .fit import Fit, fit
+from .fit import Fit, about_described_bodies, fit
 from .fleet import Fleet, Source, Sum, fleet_at
 from .model import mechanism_of
 from .normal_equations import NormalEquations
@@ -28,6 +28,11 @@ from .unknowns import match
 
 NONSENSE = 0.99
 """Of every joint's torque: a model with a larger error is useless"""
+WORSE = 1.02
+"""Of the description's error, as a mean over the joints: with a larger one a fit is not used"""
+
+Kept = Literal["nothing", "bodies", "everything"]
+_KEPT: tuple[Kept, Kept, Kept] = ("nothing", "bodies", "everything")
 
 R = TypeVar("R")
 
@@ -62,6 +67,8 @@ class Identification:
     """How much of the robot the motion excited"""
     source: str | None
     """The description's file or text; None: a mechanism was given"""
+    kept: Kept = "nothing"
+    """What stays as described, for on motion kept from the fit the description is better"""
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -75,7 +82,9 @@ class Identification:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Every identified parameter, by name, SI units."""
+        """Every identified parameter, by name, SI units; those as described where all is kept."""
+        if self.kept == "everything":
+            return self.described_parameters
         return self._by_name(self.fit.x)
 
     @property
@@ -173,10 +182,22 @@ def identify(
         found = fit(work.unknowns(joints), normal)
         model = mechanism_of(found)
         described, missing = match(mechanism, joints)
-        errors, fitted, traces, others = _judged(
-            passes, work, {k: sources[k] for k in kept}, dict(enumerate(judges)), described, model
-        )
-        _refuse_nonsense(errors)
+        fitting, judging = {k: sources[k] for k in kept}, dict(enumerate(judges))
+        judged = _judged(passes, work, fitting, judging, described, model)
+        _refuse_nonsense(judged[0])
+        first, stays = judged[0], _KEPT[0]
+        if _loses(first):
+            progress("the description is better: keeping its bodies")
+            about = about_described_bodies(found)
+            if about is not None:
+                stays, model = _KEPT[1], mechanism_of(about)
+                judged = _judged(passes, work, fitting, judging, described, model)
+            if about is None or _loses(judged[0]):
+                stays, model = _KEPT[2], described
+                judged = _judged(passes, work, fitting, judging, described, model)
+            else:
+                found = about
+        errors, fitted, traces, others = judged
         taken: list[Reduced | Judged] = [*used, *others]
         told = excitation(found)
         highest = np.max([each.highest for each in used], axis=0)
@@ -190,14 +211,44 @@ def identify(
             fitted=fitted,
             locked=locked,
             notes=tuple(_notes(fleet, locked, taken)),
-            warnings=(*passes.left_out, *warnings(told, errors, moved)),
+            warnings=tuple(
+                dict.fromkeys(
+                    [*_stays(stays, first), *passes.left_out, *warnings(told, first, moved)]
+                )
+            ),
             cutoffs={each.source: each.cutoff for each in taken},
             choices={each.source: each.choice for each in taken if each.choice is not None},
             duration=fitted.duration,
             traces=traces,
             excitation=told,
             source=None if isinstance(robot, Mechanism) else os.fspath(robot),
+            kept=stays,
         )
+
+
+def _means(errors: Errors) -> tuple[float, float]:
+    """(of the model, of the description), over the joints whose torque was measured."""
+    known = np.isfinite(errors.relative)
+    return float(errors.relative[known].mean()), float(errors.relative_described[known].mean())
+
+
+def _loses(errors: Errors) -> bool:
+    """To the description, on motion kept from the fit?"""
+    if not np.isfinite(errors.relative).any():
+        return False
+    after, before = _means(errors)
+    return after > WORSE * before
+
+
+def _stays(kept: Kept, errors: Errors) -> Iterator[str]:
+    if kept == _KEPT[0]:
+        return
+    after, before = _means(errors)
+    what = "its bodies are kept" if kept == _KEPT[1] else "it is kept as it is"
+    yield (
+        f"on motion kept from the fit the description is better ({100 * before:.1f} % against "
+        f"{100 * after:.1f} %, mean over the joints): {what}; record longer and richer motion"
+    )
 
 
 def _refuse_nonsense(errors: Errors) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ...identification import Errors, Identification
     from ...identification.drive_gains import DriveGains
 
+NOT_BETTER = 3
+"""The exit code of --strict"""
+
 
 @click.command(
     "identify",
@@ -63,6 +66,12 @@ if TYPE_CHECKING:
     ",IXX,IYY,IZZ,IXY,IXZ,IYZ about its centre.",
 )
 @click.option(
+    "--strict",
+    is_flag=True,
+    help=f"Exit code {NOT_BETTER} where the description is better than the fit, so that its bodies "
+    "are kept.",
+)
+@click.option(
     "--scheduler",
     metavar="ADDRESS",
     help="Of Dask, whose workers read the recordings where they lie (tcp://host:8786).",
@@ -79,6 +88,7 @@ def command(
     payload: str | None,
     drive_gains: Sequence[str],
     load: str | None,
+    strict: bool,
     scheduler: str | None,
 ) -> Result:
     """Identify a model from recordings of the moving robot.
@@ -122,6 +132,7 @@ def command(
         **summary(result),
         **_told(gains),
         "files": {name: str(path) for name, path in files.items()},
+        "exit_code": NOT_BETTER if strict and result.kept != "nothing" else 0,
         "text": "\n".join([*_lines(gains), _text(result, [*files.values()])]),
     }
 
