@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The core's tests on other Pythons, NumPys and pytests: `nox`, or `nox -s "core-3.12"`.
 
 Pythons are found on PATH and among pyenv's. One that is not there is skipped, and said so. No ROS

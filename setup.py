@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An ament_python package that is a plain Python package too."""
 
 import hashlib

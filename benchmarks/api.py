@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forward dynamics, derivatives, energies and Jacobians beside Pinocchio's, one state a call.
 
 python benchmarks/api.py [--json OUT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dynamics over CasADi beside ADAM's, and CasADi's C beside our own kernel, one state a call.
 
     python benchmarks/array_libraries.py [--json OUT]   (pip install casadi adam-robotics liecasadi)

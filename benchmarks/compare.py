@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What became slower from one JSON of a benchmark to another.
 
     python benchmarks/compare.py OLD.json NEW.json [--tolerance 0.1]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The generated controllers under a real controller manager at 1 kHz, MuJoCo as the robot.
 
     python benchmarks/controller.py polar urdf/six_axis.urdf [--picture docs/controller.png]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples per second of recordings reduced: each step alone on one core, then against workers.
 
     python benchmarks/fleet.py [--workers 1 2] [--recordings 4 8 16] [--json OUT]

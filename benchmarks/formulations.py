@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The four formulations against the number of joints: operations, times, fitted exponents.
 
     python benchmarks/formulations.py [--json OUT] [--picture OUT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A minute of a seven-joint arm at 1 kHz: read, fitted and reported, in seconds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Do standard deviations cover, and is the answer the same however the same is said?
 
     python benchmarks/identification_honesty.py [--runs 100] [--json OUT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fit of `identify` by three solvers: Newton's method (ours), a conic program (cvxpy with
 Clarabel), and log-Cholesky coordinates with SciPy's BFGS.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real recordings split in other places: errors on motion that the fit has not seen, by joint."""
 
 from __future__ import annotations

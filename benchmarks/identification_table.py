@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torque errors on motion kept aside, of all methods, on real and simulated logs.
 
     python benchmarks/identification_table.py [FOLDER ...] [--simulated [N ...]] [--json OUT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What no library can beat on this machine: an empty call, and the processor's additions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every MJCF in some folders: our torques beside `mj_inverse`, as a share of the largest.
 
     python benchmarks/mjcf.py FOLDER_OR_FILE... [--json OUT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node's answers while it builds: how long a state waits for its torques at worst.
 
     python benchmarks/node_builds.py [--description FILE] [--seconds S] [--json OUT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """State-to-torque latency of the node beside a bare rclpy echo of the same message.
 
     python benchmarks/node_latency.py [--description FILE] [--seconds S] [--json OUT]

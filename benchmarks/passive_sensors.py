@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What sensors on the passive joints of a 3RRR buy: errors of torque and of the platform.
 
     python benchmarks/passive_sensors.py [--robots 200] [--fastest 3] [--json OUT] [--picture OUT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Getting ready, step by step, against the number of joints; and what has to be within reach.
 
     python benchmarks/preparation.py [--json OUT] [--picture OUT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The regressor of a 7-joint arm beside Pinocchio's in a Python loop, in one run, one thread.
 
     python benchmarks/regressor.py [--json OUT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots to measure with: chains by seed, as a `Mechanism` and as the same URDF for the others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ways from Python into the same program: which one is taken, and why.
 
     python benchmarks/routes.py [--json OUT] [--picture OUT]

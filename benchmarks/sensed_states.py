@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What sensors on passive joints, and a wrench from outside, cost the node, from a state to its
 torques.
 

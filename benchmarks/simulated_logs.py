@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Twenty logs of simulated robots, as logs are: MuJoCo moves the robot and is the truth.
 
 The description that the methods get is wrong in every mass by up to 20 %, knows no friction and no

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node under a steady load for as long as you like: what is lost, how late, what it keeps.
 
     python benchmarks/soak.py [--seconds S] [--robot polar] [--rate 1000] [--json OUT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One call and batches, beside other libraries called from Python, in one run.
 
     python benchmarks/speed.py [--json OUT] [--picture OUT]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all benchmarks share: timing, the machine, JSON."""
 
 from __future__ import annotations

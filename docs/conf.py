@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documentation site: `nox -s docs`, or rosdoc2."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a gallery of robots: a page with a picture, numbers and a link for each.
 
     python docs/gallery.py --out gallery [ROBOT...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The motion of a six-axis arm between two poses with the least effort, torques within limits.
 
 Direct collocation by the trapezoidal rule; IPOPT comes with the wheel of CasADi.

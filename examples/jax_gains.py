@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gradient of a tracking cost by the gains of a PD controller, through many rollouts at once.
 
 Each robot starts elsewhere and is 10 % heavier or lighter than its model, which feeds forward.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A network that learns what the model does not explain of measured torques.
 
 The "robot" has friction of a kind that the model does not know. The network sees q and qd; the

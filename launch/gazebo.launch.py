@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot in Gazebo under ros2_control with its feed-forward torques, to copy.
 
     ros2 launch robot_dynamics gazebo.launch.py robot:=six_axis

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feed-forward torques for any robot, and with sim:=true a simulated robot to take them.
 
     ros2 launch robot_dynamics robot.launch.py description:=/path/to/robot.urdf

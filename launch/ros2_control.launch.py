@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot under ros2_control with its feed-forward torques, to copy.
 
     ros2 launch robot_dynamics ros2_control.launch.py robot:=six_axis rviz:=true

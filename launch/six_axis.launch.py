@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The six-axis arm: robot.launch.py with this robot's description."""
 
 from launch import LaunchDescription

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feed-forward joint torques from a robot's description, in every classical formulation.
 
 import robot_dynamics as rd

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m robot_dynamics`: the command line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors that a caller can cause, under one base class, and how their messages are worded.
 
 Names and values come from outside. A message repeats them in one short, printable line: no control

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m robot_dynamics.node`: the feed-forward node, by the name it is known by."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arithmetic over any scalar.
 
 A formulation is written once and runs over floats, SymPy expressions or the recorder's

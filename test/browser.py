@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A page in a real, headless Chromium."""
 
 from __future__ import annotations

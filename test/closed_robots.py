@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed mechanisms by seed, and Pinocchio's word on them: the cut tree at a closed state,
 projected with a T from Pinocchio's own frame Jacobians. Oracles only."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS messages with garbage in one to three of their fields, whatever kind of message it is."""
 
 from __future__ import annotations

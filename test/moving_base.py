@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot on a base that something else moves, Pinocchio's free flyer of it, and its sensors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Would the tests notice? One-line mutations of the package, and the tests that run the line.
 
     python test/mutation.py --sample 40 --seed 1     # so many of each area

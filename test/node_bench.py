@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node's logic on a bench: messages and a clock of our own in, torques and lines out."""
 
 from __future__ import annotations

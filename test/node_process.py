@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node in a process of its own, and a partner that talks to it over DDS."""
 
 from __future__ import annotations

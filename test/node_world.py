@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that can happen to the node's controller, and what its torques have to be.
 
 The oracle is Pinocchio at the state and the command that a torque answers. It knows what was sent,

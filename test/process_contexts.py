@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plugin of pytest: with --cov-context=test, what a process runs counts for the test that started
 it, with `|process` behind the test's name."""
 

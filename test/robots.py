@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots by seed, and the same robots in Pinocchio. Oracles only: nothing here is the package's
 own mathematics."""
 

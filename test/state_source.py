@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States that follow from their stamps, so that a torque can be checked by its stamp alone; and, as
 a program, a driver that publishes them: `python test/state_source.py RATE KIND [garbage]`.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever was called, changed and refused before, an instance answers as a freshly built one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What users of other libraries look for, against Pinocchio: forward dynamics, derivatives,
 energies, poses, Jacobians and wrenches; of closed robots against the tree that is cut open."""
 

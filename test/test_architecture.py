@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layers that CONTRIBUTING.md lists are those of the code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A base that is moved from outside, against Pinocchio's free flyer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base parameters: what they say about torques, and as many as the regrouped model has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The comparison of two benchmark runs sees what became slower."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What people copy for ros2_control and Gazebo, as far as xacro, URDF and launch parsers tell."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics check`: the robot as it was understood, and what is probably not meant."""
 
 from __future__ import annotations

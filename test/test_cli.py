@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: what it prints, and its exit codes."""
 
 from __future__ import annotations

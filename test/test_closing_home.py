@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A closed home, found and written; what can't be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torques and matrices of closed mechanisms, against Pinocchio's cut tree and mechanics' laws."""
 
 from __future__ import annotations

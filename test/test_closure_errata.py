@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is misprinted in the paper on parallel robots, shown by computing with it."""
 
 from __future__ import annotations

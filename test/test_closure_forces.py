@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds a closed robot together: the multipliers of (36) and (38), against Pinocchio."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed mechanisms that can't be: one clear line each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positions, Jacobians and their rates of closed mechanisms, against Pinocchio's frames."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rods between ball joints spin about themselves; poses that do not close are searched for."""
 
 from __future__ import annotations

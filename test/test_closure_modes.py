@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed chains stay on their assembly mode, however far a state is from the one before.
 
 The reference walks there in very small steps by plain Newton, all states at once; where a step

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model with sensors on passive joints is the paper's (39): of all legs, by least squares."""
 
 from __future__ import annotations

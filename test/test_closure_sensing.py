@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Redundant sensors: what they add, and finding the one that lies."""
 
 from __future__ import annotations

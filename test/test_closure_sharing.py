@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """More motors than degrees of freedom share the work."""
 
 from __future__ import annotations

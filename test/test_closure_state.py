@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed chains keep their state by thread; copies, batches and changes leave each other alone."""
 
 from __future__ import annotations

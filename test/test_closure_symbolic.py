@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed mechanisms in symbols: against the paper's own energies, and against the numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of the cache: what is in it is right, private, and never needed."""
 
 from __future__ import annotations

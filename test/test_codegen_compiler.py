@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of the compiler: any that works is used, none that fails is more than a warning."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives of recorded programs against central differences, forwards and backwards."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exported C compiles anywhere and computes what Python computes."""
 
 from __future__ import annotations

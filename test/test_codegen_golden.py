@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generated code stays as it is until somebody means it: `pytest --update-golden` writes it anew.
 
 What the same code computes is tested beside (test_codegen_kernels, test_codegen_export); here it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of the kernels: all backends agree, whatever comes in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of the recorder and the printers: a program computes what the function computes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints of several degrees of freedom against Pinocchio's own, and what is said of wrong ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The generated controller's C computes what Python computes; names stay names; it builds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints that follow others, and motors that several joints share: offsets, friction, inertia."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demos: the motion, the loop, the simulated robot as a node, and one demo as users run it."""
 
 from __future__ import annotations

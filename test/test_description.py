@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Descriptions: what is read, and how what can't be is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands in a YAML beside a URDF: bodies, friction, joints held fixed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is odd about a robot is told at the caller's line; what cannot be is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever is done to a description: a robot of finite numbers comes out, or one line says why not.
 
 A longer look: `pytest test/test_description_fuzz.py --fuzz-seconds 600`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Descriptions that are meant to do harm, or came about by accident: refused soon, in one line."""
 
 from __future__ import annotations

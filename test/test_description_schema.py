@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schema of descriptions agrees with what reads them, and errors name the line."""
 
 from __future__ import annotations

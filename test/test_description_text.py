@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A description that anybody may have sent: URDF text or nothing."""
 
 from __future__ import annotations

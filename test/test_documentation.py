@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the pages show runs as it stands, and the site builds without a warning."""
 
 from __future__ import annotations

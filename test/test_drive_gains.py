@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drive gains from a known load: MuJoCo is the arm, its torques are told in other units."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exciting motions: inside every limit, from rest to rest, telling more than plain ones."""
 
 from __future__ import annotations

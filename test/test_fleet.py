@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many recordings: reduced where they lie, by processes that may die."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every formulation against Pinocchio on robots that nobody chose, and against its sisters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The law of friction: viscous, Coulomb by direction, Stribeck's hump, an offset."""
 
 from __future__ import annotations

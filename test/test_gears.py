@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the reflected model of rotors misses, by gear ratio, speed and balance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots whose numbers are known, found again from what they would report."""
 
 from __future__ import annotations

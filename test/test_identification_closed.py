@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed chains from recordings of their motors: all legs, the platform, and what rubs between."""
 
 from __future__ import annotations

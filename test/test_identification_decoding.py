@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint states read many at once are what rosbags' own deserializer reads one by one."""
 
 from __future__ import annotations

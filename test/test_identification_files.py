@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings as files come in, descriptions and a report go out."""
 
 from __future__ import annotations

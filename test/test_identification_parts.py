@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an identification is made of, part by part."""
 
 from __future__ import annotations

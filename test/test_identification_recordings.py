@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two real robots: a UR10 at 125 Hz and a Panda at 30 Hz (see data/recordings/LICENSE)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The façade: what may change while it runs, and what the compiled form must not change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of the façade's state: it changes at one stroke or not at all; copies share none of it."""
 
 from __future__ import annotations

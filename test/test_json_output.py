@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What commands print with --json is as `robot_dynamics schema` says (conftest.py holds every
 command of every test to it)."""
 

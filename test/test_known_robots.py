@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots by name: a file comes first, nothing is guessed, and no text from outside is a name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is launched does what the node promises: the launch tests in launch_tests/, and exit codes.
 
 Each of launch_tests/ runs by launch_testing's own command, in a process and a domain of its own:

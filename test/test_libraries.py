@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rd.functions` over CasADi, JAX and PyTorch is what our own kernels compute."""
 
 from __future__ import annotations

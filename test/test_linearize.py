@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A and B are the slopes of what forward dynamics does, by oracles that know nothing of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot is a value: nothing of it can be changed, and it is the same as itself alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MJCF by MuJoCo's own compiler: its inverse dynamics and ours are the same."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pinocchio's and robotics-toolbox's models in memory: their torques and ours are the same."""
 
 from __future__ import annotations

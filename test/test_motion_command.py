@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a motion asks of the motors, against textbook numbers and MuJoCo-free integrals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node in its own process, over DDS: topics, a new robot, payload, parameters, its end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever messages come, in whatever order: torques are those of what was accepted, and what was
 refused leaves no trace. For a longer run set ROBOT_DYNAMICS_EXAMPLES=5000.
 """

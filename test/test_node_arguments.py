@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the executable answers to a command line that is none of ROS's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A base that something else moves: what an IMU or a topic tells of it is in the torques, or there
 are none."""
 

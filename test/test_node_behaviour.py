@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the node does with states, commands and time: its logic, driven by a clock of our own."""
 
 from __future__ import annotations

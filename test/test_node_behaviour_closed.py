@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node's logic for robots with loops: sensors that are read, lie or are missing; singularities;
 torques on the motors' side."""
 

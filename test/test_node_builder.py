@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever was answered with success is what computes: descriptions, parameters and payloads in any
 order, and builds that fail, hang or die. In process, on the node's own classes."""
 

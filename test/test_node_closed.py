@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node in its own process for a robot with loops: sensors, singularities, the motors' side."""
 
 from __future__ import annotations

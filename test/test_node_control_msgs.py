@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ros2_control's own messages and actions, against a controller's action server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torques have no names on their way to a controller: its parameters have to fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the node says of itself once a second: rates, ages, counts, and how grave it is."""
 
 from __future__ import annotations

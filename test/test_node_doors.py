@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever comes in at the node's doors is taken or refused in one line: payloads, parameters and
 diagnostics, without ROS's processes."""
 

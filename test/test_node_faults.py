@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever fails around the node, or kills it: no wrong torque goes out, and it is right again.
 
 Every state is a function of its stamp (state_source.py), so each torque is held against the

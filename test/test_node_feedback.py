@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is added to the feed-forward torques, and how they come on: gains, ramps and slew limits."""
 
 from __future__ import annotations

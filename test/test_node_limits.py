@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a command may ask for: no torque beyond what the robot and the trajectory justify."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node's controller as a state machine: every event in any order, three promises after each.
 
 No torque is wrong (Pinocchio says which); what was refused leaves no trace (a twin that never

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node in a process of its own as a state machine: a seeded sequence of what can come, by DDS.
 
 A torque names the state that it answers by its stamp. It has to be Pinocchio's at that state, with

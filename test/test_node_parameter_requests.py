@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests to set parameters, answered when it suits: over DDS, both ends in this process."""
 
 from __future__ import annotations

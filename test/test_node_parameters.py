@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of parameters: what it refuses, and that the manual and the example agree with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the model does not explain of measured torques, against a pendulum in closed form."""
 
 from __future__ import annotations

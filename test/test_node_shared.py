@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node for a robot with more motors than degrees of freedom, beside Pinocchio's cut tree."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States that come in parts, or without what others have: merged by name, and derived."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trajectories that pass through the node get the torques of their points, for a controller with
 feedback of its own."""
 

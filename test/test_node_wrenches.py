@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrenches that act on links from outside: in the torques as long as they last, and no longer."""
 
 from __future__ import annotations

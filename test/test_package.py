@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package as colcon and pip see it."""
 
 from __future__ import annotations

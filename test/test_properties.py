@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws that any equations of motion obey, on robots by seed."""
 
 from __future__ import annotations

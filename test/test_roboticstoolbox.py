@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """robotics-toolbox-python's conventions for reflected rotors and friction."""
 
 from __future__ import annotations

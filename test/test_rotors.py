@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotors against the tree extended by them, in Pinocchio; reflected and none against algebra."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Angles as people write them: rounded, tiny, near π and π/2. What runs by default, against
 Pinocchio, at each joint's own scale."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SDF: the same robots as by URDF, and by an outside oracle's numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SROS 2 policy allows what the node uses, and nothing else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every shipped robot has a launch file, which knows the robot's description and its sensors."""
 
 from __future__ import annotations

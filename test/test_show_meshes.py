@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A URDF's pictures: what is found is drawn where the URDF puts it, what is not is said."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated robot is the described one: what MuJoCo makes of our torques is our motion."""
 
 from __future__ import annotations

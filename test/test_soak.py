@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node under a steady load: every state is accounted for, and nothing is kept of any."""
 
 from __future__ import annotations

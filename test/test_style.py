@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linting and types are laws like any other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equations in symbols: the textbook's results, letter by letter, and numbers put in."""
 
 from __future__ import annotations

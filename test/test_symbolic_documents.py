@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `derive` shows: steps that lead to the torques, formats that their readers read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Textbook robots have textbook equations: short, in files to look at, and equal to the numbers."""
 
 from __future__ import annotations

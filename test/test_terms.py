@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The terms add up: any set of them gives the sum of its terms, by every formulation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trajectories through waypoints against SciPy's Hermite interpolation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whoever plays a recorded motion is first taken to where it begins, slower than it moves then."""
 
 from __future__ import annotations

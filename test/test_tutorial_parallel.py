@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tutorial of parallel robots, as it is printed: its files, its commands, its Python."""
 
 from __future__ import annotations

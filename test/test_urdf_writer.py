@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot written as URDF is the same robot, for whoever reads it."""
 
 from __future__ import annotations

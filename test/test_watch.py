@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model watched while the robot works: what changes is found, proven, and adopted when asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The watch in a process of its own: it tells, and changes nothing until a person says so."""
 
 from __future__ import annotations

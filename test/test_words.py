@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is public says what it is, and the pages speak of things that are there."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line, its reports and pictures, the demos."""

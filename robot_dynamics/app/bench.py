@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long one robot takes on this machine: getting ready, one call, batches."""
 
 from __future__ import annotations

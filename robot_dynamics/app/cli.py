@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line: `robot_dynamics torque|derive|check|compare|demo|identify|replay|excite|…`.
 
 Exit codes: 0 success, 1 failure (one line says why), 2 wrong usage, 130 stopped.

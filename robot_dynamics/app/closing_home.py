@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A description with a `home` in which its loops are closed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One motion, every formulation, every rotor model: how far they are apart.
 
 Source: Table 3 of Provenzano, Vergara, Mata (2005), for any robot.

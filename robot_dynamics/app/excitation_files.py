@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An exciting motion as files: YAML to play, a table, a picture."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was identified, as one page that needs no network, and as pictures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A drawing of the assembly modes of a robot, side by side."""
 
 from __future__ import annotations

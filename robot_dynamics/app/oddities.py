@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a description probably does not mean: hints for people, beside `rd.load`'s warnings."""
 
 from __future__ import annotations

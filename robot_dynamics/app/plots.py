@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package's pictures. matplotlib is imported when one is drawn; no display is needed."""
 
 from __future__ import annotations

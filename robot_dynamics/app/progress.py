@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a long command says while it works."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `robot_dynamics check` says: the robot as it was understood, and what is odd about it."""
 
 from __future__ import annotations

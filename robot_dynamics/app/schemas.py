@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each command prints with `--json`, as JSON Schema (draft 2020-12).
 
 `joints` always are the names in the order of q, qd and qdd; `actuated` those in the order of the

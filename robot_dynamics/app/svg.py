@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts as SVG text, coloured by style sheets: one chart for light and dark, page and file."""
 
 from __future__ import annotations

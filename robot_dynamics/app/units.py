@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Units of what belongs to a joint."""
 
 from __future__ import annotations

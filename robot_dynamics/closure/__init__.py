@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed kinematic chains: position, velocity, acceleration and dynamics, with passive sensors.
 
 Source: Zubizarreta, Cabanes, Portillo, Orive, Marcos, "Modelado dinámico de robots paralelos

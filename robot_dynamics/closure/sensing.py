@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Redundant sensors on passive joints: a better estimate, and detection of a faulty one.
 
 n_a + n_s readings stand against n_a degrees of freedom. The estimate is the closed configuration

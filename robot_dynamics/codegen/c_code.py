@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program as C functions: one local constant a value, in pieces that compilers can take.
 
 Names in the text are made of numbers alone; nothing from a description ever gets into it.

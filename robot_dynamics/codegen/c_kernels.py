@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The C source of a kernel: a program's functions and the one that is called from outside."""
 
 from __future__ import annotations

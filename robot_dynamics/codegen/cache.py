@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled kernels kept on disk, in the user's own cache directory.
 
 A file's name has the hash of everything that went into it. It ends with a line about itself and

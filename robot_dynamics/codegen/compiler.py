@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The system's C compiler."""
 
 from __future__ import annotations

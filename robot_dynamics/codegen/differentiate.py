@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Derivatives of recorded programs, exact to rounding: forwards along a direction, backwards from
 the results. Both run over any scalar, so that a `Recorder` makes a new program of them.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a kernel is made from: a function of vectors over any scalar, and what identifies it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NaN in, NaN out: also where a result does not depend on that input."""
 
 from __future__ import annotations

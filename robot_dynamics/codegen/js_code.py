@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program as a JavaScript function: one local variable a value.
 
 Names in the text are made of numbers alone; nothing from a description ever gets into it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A compiled function: in C where there is a compiler, else in generated Python.
 
 Every backend computes the same program; they agree to rounding.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels in C: built by the system's compiler, kept in the cache, called with little between."""
 
 from __future__ import annotations

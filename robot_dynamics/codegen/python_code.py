@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program as Python: one local variable a value.
 
 The same text runs over floats (functions of `math`) and over arrays of states (NumPy's).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels without a compiler: generated Python, and the formulation itself."""
 
 from __future__ import annotations

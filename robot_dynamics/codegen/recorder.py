@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scalar that records the operations on it.
 
 Running a formulation over `Recorder` scalars leaves a straight-line `Program`: constants are

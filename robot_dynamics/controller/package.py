@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of a controller's package, from templates.
 
 What comes from a description reaches the generated files as numbers, as names that were checked

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What kernels take beside the state, as a function of gravity and of what links carry.
 
 A kernel's parameters p are numbers of the robot's bodies. Gravity and a payload's ten moments

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot as straight-line programs: what the generated C computes.
 
 The torques of all terms but friction are one program, those of each term alone others, since the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States and torques that the generated package's own tests compare with, made by Python."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a file, a text or another library's model to a `Mechanism`."""
 
 from .load import load, load_urdf_text

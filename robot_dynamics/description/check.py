@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of a description: what can't be computed with is an error, the unphysical a warning."""
 
 from __future__ import annotations

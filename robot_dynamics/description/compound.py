@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints of several degrees of freedom, as joints of one degree each with links of no mass between.
 
 | joint     | parts             | position                                                     |

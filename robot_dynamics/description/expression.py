@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expressions in a description: arithmetic of numbers and names, and nothing else.
 
 The text is parsed, never run: +, -, *, /, **, brackets, numbers, pi, names that are known, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads values out of a description; errors name the file, the key and the value."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a description is: a path, or package://name/path by the ament index."""
 
 from __future__ import annotations

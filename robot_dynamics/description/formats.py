@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which reader takes a file or a text that is no YAML."""
 
 from __future__ import annotations

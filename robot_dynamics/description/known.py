@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots by name, from the packages of the extra `robots`.
 
 The wheel of example-robot-data has its files with it; robot_descriptions fetches a robot's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """At which line of its file the thing stands that an error speaks of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads every description: YAML, URDF, xacro, SDF, MJCF, as a path, a package:// URL or a text."""
 
 from __future__ import annotations

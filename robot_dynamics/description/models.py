@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of other libraries, in memory, to a mechanism."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions as files: a JointTrajectory as YAML, with the names of trajectory_msgs' fields."""
 
 from __future__ import annotations

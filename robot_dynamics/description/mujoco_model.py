@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MJCF, and MuJoCo's models in memory, to a mechanism: MuJoCo's own compiler reads the file.
 
 | MuJoCo                                 | here                                              |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A description's own symbols, `symbols: {m1: 2.0}`, and expressions in them for numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unique names, and parents before children."""
 
 from __future__ import annotations

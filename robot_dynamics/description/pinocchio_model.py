@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pinocchio's models in memory to a mechanism.
 
 Joints keep their names and their order, which is that of Pinocchio's v; `unbounded` joints are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON Schema of our YAML, for editors and `check`, made from the readers' own tables.
 
 Draft 7, which the YAML servers of editors know. What it refuses is refused by `rd.load`; what needs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SDF to a mechanism: the one model of a file, with its frames, loops and mimic joints.
 
 Links stand where their poses say when all joints are at 0; a joint's frame is on its child unless

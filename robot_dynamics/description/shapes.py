@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links drawn from a description alone: a marker at each joint, and sticks from one to the next."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """robotics-toolbox's DHRobot in memory to a mechanism."""
 
 from __future__ import annotations

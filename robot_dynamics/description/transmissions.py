@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gear ratios from a URDF's <transmission> and <ros2_control> elements."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """URDF and xacro to a mechanism, through urdf_parser_py.
 
 Only links, inertials, joints and transmissions are kept before parsing: no visual or mesh is

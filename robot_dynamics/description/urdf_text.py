@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A URDF with other bodies and friction, everything else byte for byte as it was."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any mechanism as URDF, with simple shapes for its links: for RViz, Gazebo, Pinocchio, MuJoCo.
 
 A URDF link's frame is where its joint has moved it. Standard DH puts a and alpha behind that: such

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """xacro, which is trusted as a script is: it may run anything.
 
 It runs in a process of its own that is ended when it takes too long.

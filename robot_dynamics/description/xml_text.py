@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """XML of a URDF or an SDF, read so that nothing in it reaches a file, a network or much memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package's own description: a Denavit–Hartenberg tree, or extras beside a URDF."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another `home` in the text of a description, of which nothing else changes."""
 
 from __future__ import annotations

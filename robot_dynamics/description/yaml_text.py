@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML as plain values: null, booleans, numbers, texts, lists and mappings, and nothing else.
 
 Built from the parser's events, so that nothing is constructed by a tag and nothing is deep enough

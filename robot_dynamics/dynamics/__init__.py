@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The façade: torques, matrices and motor torques of a mechanism, from numbers, compiled."""
 
 from .base_motion import BaseMotion

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A base that is moved from outside: mobile and tilted arms, arms on ships, legs on a body.
 
 The torques are those of the same robot on six joints more, three that slide and three that turn,

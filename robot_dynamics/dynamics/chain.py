@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot as the façade sees it: the same questions, whether its chain is open or closed."""
 
 from __future__ import annotations

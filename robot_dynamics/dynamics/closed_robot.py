@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A closed chain as the façade sees it: what is not its own follows from its spanning tree.
 
 With q̇_r = T q̇ energies are the tree's, Jacobians are J T, and a wrench on a link makes the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a robot has beside its torques: built on first use, bound anew when the robot changes."""
 
 from __future__ import annotations

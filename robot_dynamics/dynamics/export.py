@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot's dynamics as a C99 header and source that need nothing but libm.
 
 robot_torques(q, qd, qdd, tau);   the robot's numbers are compiled in; no allocation, no state

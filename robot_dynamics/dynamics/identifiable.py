@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The identifiable combinations of standard parameters: the base parameters.
 
 Source: Gautier, "Numerical calculation of the base inertial parameters of robots", J. Robotic

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of the façade's arguments: options as a record, vectors, bodies."""
 
 from __future__ import annotations

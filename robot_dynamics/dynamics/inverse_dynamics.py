@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The façade: joint torques of a mechanism, fast, from numbers."""
 
 from __future__ import annotations

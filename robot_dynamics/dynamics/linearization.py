@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equations of motion to first order about a state, or about every state of a motion.
 
 With x = [q; q̇] and u = τ:  δẋ = A δx + B δu.  From τ = D q̈ + b(q, q̇),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torques on the motors' side of the gears.
 
 The drive torque is what the motor's field must give, the rotor's own motion included; the gear

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dynamics of an open chain as kernels, with gravity, friction and inertias as parameters."""
 
 from __future__ import annotations

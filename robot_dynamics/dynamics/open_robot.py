@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An open chain as the façade sees it."""
 
 from __future__ import annotations

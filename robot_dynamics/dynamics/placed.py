@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot where it is: what asks for forces and rates need not know of loops."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The regressor as a kernel: tau = Y(q, qd, qdd) π with the standard parameters π."""
 
 from __future__ import annotations

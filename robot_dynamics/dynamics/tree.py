@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot's other quantities as kernels: derivatives, forward dynamics, energies, link poses. For a
 closed robot they are those of its spanning tree."""
 

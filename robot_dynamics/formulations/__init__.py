@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The formulations of the inverse dynamics, by name.
 
 A formulation is two functions: `prepare` brings a mechanism into the form that it is written

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the torques change with position, rate and acceleration, O(n²), over any scalar.
 
 Source: Singh, Russo, Wensing, "Efficient analytical derivatives of rigid-body dynamics using

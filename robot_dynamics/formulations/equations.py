@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equations of motion of a mechanism, over any scalar, by any formulation.
 
 Everything that all formulations share is here once: joints that follow others, rotor models,

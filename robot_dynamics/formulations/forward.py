@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accelerations from torques, over any scalar: by articulated bodies or by D solved.
 
     q̈ = D⁻¹ (τ - C q̇ - g - friction)

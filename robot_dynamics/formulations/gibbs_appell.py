@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gibbs–Appell with the actuators' rotors, recursive, O(n).
 
 Source: Provenzano, Vergara, Mata, "Efectos dinámicos de los elementos activos…", Información

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where links are and how they move, over any scalar, in the base frame. Any link of a tree, those
 on fixed joints too; loops apart."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lagrange–Euler by homogeneous matrices, O(n⁴), step by step.
 
 Source: Barrientos, Peñín, Balaguer, Aracil, "Fundamentos de Robótica", ch. 5 (after Uicker and

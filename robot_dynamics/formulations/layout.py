@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameters of a kernel: gravity, friction and inertias as one vector of numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Newton–Euler with the rotors' wrenches carried by their mounts, all in the base frame, O(n).
 
 Source: Murphy, "Modelling and simulation of multiple cooperating manipulators on a mobile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recursive Newton–Euler, O(n), in link frames with inertias about the frames' origins.
 
 Sources: Luh, Walker, Paul (1980) for the recursion; Khalil, Kleinfinger (1987) for the

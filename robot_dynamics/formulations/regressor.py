@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The torques as a matrix times the standard parameters, tau = Y(q, qd, qdd) π, over any scalar.
 
 A body's wrench is linear in its ten numbers (Atkeson, An, Hollerbach 1986; Khalil, Kleinfinger

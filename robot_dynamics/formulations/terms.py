@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The terms of the torques: what each is about, and whether it takes rates, accelerations, gravity.
 Whatever chooses among them reads this table.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From recordings of a moving robot to its model."""
 
 from .errors import Errors

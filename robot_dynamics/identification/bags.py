@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rosbag2 recordings through `rosbags`: folders, .db3 and .mcap, without ROS."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Physically consistent rigid bodies: the pseudo-inertia and the distance between two of them.
 
 Sources: Wensing, Kim, Slotine, "Linear matrix inequalities for physically consistent inertial

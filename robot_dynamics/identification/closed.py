@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed chains from recordings: legs and platform, rotors, and the friction of passive joints too.
 
 What was recorded are the motors' positions and efforts; the loops say where everything else is.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which filter: the cut-off whose fit foretells best the torque of motion that it has not seen.
 
 Noise in positions is noise in the columns of the model, and least squares then makes every inertia

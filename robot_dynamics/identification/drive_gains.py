@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a unit of current is in torque, from recordings without and with a known load.
 
 Currents tell a model up to one factor a joint. A load whose body is known adds torques that are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of modelled torques against measured ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion that tells as much about a robot as its limits allow.
 
 The regressor of the base parameters over the motion, rows by each joint's scale of torque, columns

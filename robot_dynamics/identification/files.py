@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of an identification: descriptions that can be loaded, its numbers as JSON."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From normal equations to parameters and their covariance."""
 
 from __future__ import annotations

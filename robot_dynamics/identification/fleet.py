@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A function over many recordings, each where it lies: in this process, or by a fleet of workers.
 
 A recording is read, and made small, by the one that the function runs on; what comes back is taken

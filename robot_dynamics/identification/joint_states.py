@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many serialised sensor_msgs/JointState at once.
 
 Messages of one publisher differ in their stamps and numbers alone. One of them is read word by

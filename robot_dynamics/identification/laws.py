@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The friction laws among which the data choose.
 
 Each joint has raw columns, of which the torque of every law is a sum:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The identified robot as a mechanism."""
 
 from __future__ import annotations

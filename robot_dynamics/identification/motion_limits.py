@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a motion has to keep to: the joints' limits, and where links may not be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings reduced to normal equations, which add up: however many, wherever they lie.
 
 Each recording is weighted by what its own residuals say: by joint, with the noise and the time over

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is done with one recording, wherever it lies: it is prepared, and reduced or judged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a recording to samples (q, qd, qdd, tau) that a model can be fitted to.
 
 Each even stretch is filtered forwards and backwards (no lag), differentiated, cut at its ends, and

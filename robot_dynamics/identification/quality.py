@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How exciting the motion was, and warnings where it was not enough."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads any recording."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recording of a moving robot: positions, rates and efforts by joint, with their stamps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compare models' torques with measured ones."""
 
 from __future__ import annotations

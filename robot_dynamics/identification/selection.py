@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selects each joint's friction law, and whether its rotor is identified, by cross-validation.
 
 Everything is done on normal equations. While one joint tries its laws, the bodies and the other

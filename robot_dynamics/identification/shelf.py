@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prepared recordings on disk, so that a second pass need not prepare them again."""
 
 from __future__ import annotations

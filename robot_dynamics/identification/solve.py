@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fit: a convex problem over physically consistent bodies, by Newton's method.
 
     minimise ½ xᵀ G x - gᵀ x + γ Σ d(P(φ_i), P₀_i) + ½ Σ λ_k (s_k - s₀_k)²

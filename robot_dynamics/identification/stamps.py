@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cleans stamps: from raw messages to stretches of evenly timed samples.
 
 Clocks are set back, publishers stall, and republished states are held for a period now and then.

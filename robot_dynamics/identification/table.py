@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings as CSV, as PlotJuggler and pandas write them."""
 
 from __future__ import annotations

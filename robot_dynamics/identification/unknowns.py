@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The unknowns of an identification, and the torques as a matrix times them."""
 
 from __future__ import annotations

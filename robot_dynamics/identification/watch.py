@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model watched while the robot works: friction and load, from normal equations that forget.
 
 Block after block of what the drives report is reduced to sums; older sums count less. What they

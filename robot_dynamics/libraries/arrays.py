@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs as functions of arrays (…, n): the last axis is the vector's, leading axes broadcast."""
 
 from __future__ import annotations

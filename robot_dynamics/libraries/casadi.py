@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs as `casadi.Function`s over SX, which differentiate, map and print themselves as C."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs as functions of JAX's arrays, for `jit`, `vmap` and `grad`.
 
 They compute in their arguments' precision: call `jax.config.update("jax_enable_x64", True)` before

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is asked of a library of arrays: to run a recorded program over its scalars."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dynamics over any scalar: with the described numbers, or with parameters as an argument."""
 
 from __future__ import annotations

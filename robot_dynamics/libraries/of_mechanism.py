@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`rd.functions`: a mechanism's dynamics as functions over another library's arrays.
 
 The formulations run over any scalar. They are recorded once as straight-line programs, as they are

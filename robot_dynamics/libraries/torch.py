@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs as functions of PyTorch's tensors, on any device, for autograd and `torch.func`."""
 
 from __future__ import annotations

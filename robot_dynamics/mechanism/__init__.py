@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot as one immutable value, and the transformations from one to another."""
 
 from .model import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same tree with fewer numbers in it: sparse frames and the base inertial parameters.
 
 Source: Khalil, Kleinfinger, "Minimum operations and minimum parameters of the dynamic models

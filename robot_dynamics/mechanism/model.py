@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a robot is made of. Frozen values; SI units; every pose is given in the frame it names.
 
 Every number may be a float, a SymPy expression or a recorder's scalar.

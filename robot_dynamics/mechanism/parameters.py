@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The standard dynamic parameters: the numbers that a robot's torques are linear in, by name.
 
 For each moving link, together with all that is fixed to it (links on fixed joints, and with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mechanism in one line, and as a table for notebooks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From one mechanism to an equivalent one, in the form that a formulation is written for."""
 
 from __future__ import annotations

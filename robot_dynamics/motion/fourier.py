@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions as Fourier series that begin and end at rest, as robots are excited with.
 
 Source: Swevers, Ganseman, Tükel, de Schutter and van Brussel, "Optimal robot excitation and

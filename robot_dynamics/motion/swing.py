@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The motion that a demo asks for: smooth, from rest to rest, known in closed form."""
 
 from __future__ import annotations

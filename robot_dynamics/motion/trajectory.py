@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trajectories through waypoints, sampled in time.
 
 Between two waypoints runs, per joint, the polynomial of lowest degree that meets what both of

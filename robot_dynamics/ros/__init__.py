@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that knows ROS: the nodes, their parameters, what launch files share."""

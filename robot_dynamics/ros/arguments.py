@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a command line says beside ROS's arguments: nothing, or it is answered at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands in ros2_control's own words: what a controller wants now, as a command of one point.
 
 - `~/controller_state`, control_msgs/JointTrajectoryControllerState: its `reference`;

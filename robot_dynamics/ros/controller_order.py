@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`~/commands` has no names: has the controller behind it the same joints in the same order?"""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of parameters as ROS's: declared, described, and read back."""
 
 from __future__ import annotations

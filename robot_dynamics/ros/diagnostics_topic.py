@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the node says about itself, on `/diagnostics`."""
 
 from __future__ import annotations

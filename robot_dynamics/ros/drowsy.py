@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topics and services that are silent most of the time, and cost nothing then.
 
 rclpy's executor goes through all that a node listens to for every message that comes. What is in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an executable with one node starts, runs and ends. Light to import: signals are handled from
 here on, while everything else is still being imported."""
 

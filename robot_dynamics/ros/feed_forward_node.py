@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node `feed_forward`: joint states and commands in, feed-forward torques out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The action `~/follow_joint_trajectory`: goals go on to a controller's, with effort filled in.
 
     planner                    this node                   controller

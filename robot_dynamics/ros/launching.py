@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the launch files share: the node for any robot, and a simulated robot to take its torques.
 
 For launch files only: needs ROS's `launch`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A managed (lifecycle) node that starts by itself, unless somebody else is to.
 
     unconfigured ──configure──→ inactive ──activate──→ active

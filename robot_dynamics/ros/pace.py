@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated robot's time: its own, from zero, or that of a clock which it follows. No ROS."""
 
 from __future__ import annotations

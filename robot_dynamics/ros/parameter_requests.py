@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests to set a node's parameters, where the answer may take its time.
 
 rclpy answers as soon as a callback returns, or, where the callback awaits something, spins without

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever changes the robot while the node runs: descriptions, parameters, payloads, and links
 that wrenches begin to act on. Each is built beside the control loop, and taken over finished."""
 

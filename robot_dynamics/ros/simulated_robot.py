@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The executable `simulated_robot`: its entry point, light to import."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node `simulated_robot`: a robot in MuJoCo in place of a ros2_control robot.
 
 | | name | type | what |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameters of `simulated_robot`, which are set at the start."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torques as messages: `~/commands` for a controller, `~/effort` with names and stamps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The executable `trajectory_source`: its entry point, light to import."""
 
 from __future__ import annotations

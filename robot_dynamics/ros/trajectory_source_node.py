@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node `trajectory_source`: asks once for a smooth motion, as a planner would.
 
 It publishes one JointTrajectory on `joint_trajectory` as soon as joint states come and as many

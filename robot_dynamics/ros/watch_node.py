@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node `watch`: does the model still hold? It says what would, and changes nothing by itself.
 
 | | name | type | notes |

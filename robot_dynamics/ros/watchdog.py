@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A thread that notices when a node's loop hangs."""
 
 from __future__ import annotations

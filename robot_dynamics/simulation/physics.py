@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mechanism in MuJoCo: the same robot, simulated by independent code.
 
 The model is built with MuJoCo's own model API: a body a link, a body a rotor. What follows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated robot under a joint controller: PD, torques from outside, a hold, brakes. No ROS.
 
     tau = Kp (q_d - q) + Kd (qd_d - qd) + efforts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equations of motion in symbols: from a mechanism, or from energies."""
 
 from .derive import derive

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A closed mechanism in symbols.
 
 A planar one whose platform hangs on one hinge, as the 3RRR does, is written in the paper's own

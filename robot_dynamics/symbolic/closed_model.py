@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of deriving a closed mechanism."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A closed mechanism's derivation as a document; bracketed numbers are the paper's equations."""
 
 from __future__ import annotations

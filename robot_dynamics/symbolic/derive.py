@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equations of motion of a mechanism in symbols, by any formulation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A derivation as a document: sections of definition, formula and value, in four formats."""
 
 from __future__ import annotations

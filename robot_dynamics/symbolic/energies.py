@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Euler–Lagrange from energies: kinetic and potential energy in, equations of motion out.
 
 d/dt ∂L/∂q̇ - ∂L/∂q = τ,   L = K - P

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a link of an open chain is, and how it moves, in symbols."""
 
 from __future__ import annotations

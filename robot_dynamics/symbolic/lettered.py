@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mechanism in the letters of a ring, and what a formulation makes of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equations too long for one expression: a list of intermediates, named by what they are.
 
 The recursion runs over polynomials, and what each of its quantities is goes on under its name:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How letters are written: one name for one thing, as text, as LaTeX and as MathML.
 
 Text has SymPy's names (theta1, theta1_d, I_xx1), which are those in Python. cos(q2 + q3) is c23, by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mechanism whose numbers are letters: the parameters of its equations."""
 
 from __future__ import annotations

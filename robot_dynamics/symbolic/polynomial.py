@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scalar for equations: polynomials in parameters, rates and cosines, in one normal form.
 
 cos θ = ½ (z + z⁻¹) and sin θ = ½ i (z⁻¹ - z) with z = e^{iθ}, so that an expression is a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Polynomials written down: the same function in the shortest of several textbook forms.
 
 Forms are sums of angles (cos(q2 + q3)), powers of the joints' cosines, and powers of those of the

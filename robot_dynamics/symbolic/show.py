@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A derivation for people: what is printed of a model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simplification in bounded time."""
 
 from __future__ import annotations

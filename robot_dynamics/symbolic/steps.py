@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every step of a formulation, in order: what is defined, the formula, its value."""
 
 from __future__ import annotations

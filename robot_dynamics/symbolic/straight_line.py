@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equations too long for one expression: a list of intermediates, each met once.
 
 The formulation runs over the recorder's scalars instead of SymPy's, and what it leaves is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recursions step by step: what each sweep computes, in the names of what it stands on."""
 
 from __future__ import annotations

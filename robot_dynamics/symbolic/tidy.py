@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounded right angles made right: 1.5708 in a description is π/2."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """sim:=true use_sim_time:=false: the simulated robot keeps the wall's time; the robot comes by the
 topic, from which both take it."""
 

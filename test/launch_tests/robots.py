@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every shipped robot by its launch file, simulated: each state of a motion gets its torques."""
 
 from __future__ import annotations

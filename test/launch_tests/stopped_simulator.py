@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulator that stops in motion, and its clock with it: the node leaves the robot at rest, and
 says what is wrong."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two simulated robots in two namespaces live on one clock, and both get their torques."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who listens to what was launched, and commands it. Waits for conditions, with a long deadline."""
 
 from __future__ import annotations

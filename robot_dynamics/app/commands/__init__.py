@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands, one file each: `NAME.py` with its `command`."""
 
 COMMANDS = (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics bench`: the time of a call on this machine."""
 
 from __future__ import annotations

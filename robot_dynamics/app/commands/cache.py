@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics cache`: the compiled kernels that are kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics check`: a description, and the kernels that it gives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics close`: a home in which the loops are closed."""
 
 from __future__ import annotations

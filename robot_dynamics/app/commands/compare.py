@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics compare`: one motion by every formulation and rotor model."""
 
 from __future__ import annotations

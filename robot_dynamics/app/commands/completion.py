@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics completion`: what a shell needs to complete commands, options and files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics demo`: a simulated robot tracked with and without feed-forward."""
 
 from __future__ import annotations

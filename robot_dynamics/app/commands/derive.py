@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics derive`: the equations of motion in symbols."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics excite`: an exciting motion to record for identification."""
 
 from __future__ import annotations

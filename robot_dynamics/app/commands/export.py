@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics export`: the dynamics as C source, or as a ros2_control controller."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics identify`: a model from recordings of the moving robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics linearize`: A and B of δẋ = A δx + B δu."""
 
 from __future__ import annotations

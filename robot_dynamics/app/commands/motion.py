@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics motion`: what a motion asks of joints and motors."""
 
 from __future__ import annotations

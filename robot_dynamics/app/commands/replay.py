@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics replay`: the torques of models beside the measured ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics schema`: what a command prints as JSON, what a description may contain."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics show`: a robot on a page that computes."""
 
 from __future__ import annotations

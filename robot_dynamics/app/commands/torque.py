@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics torque`: joint torques at a state."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`robot_dynamics urdf`: a robot as URDF, to be seen and simulated elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Demos: a simulated robot tracks the same motion with and without feed-forward torques."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What keeps feed-forward from being perfect: the same loop in one process, one thing changed.
 
 No ROS here: torques come straight from `InverseDynamics`, so that what is left is the hold

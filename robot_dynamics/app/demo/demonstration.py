@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One demo from beginning to end: every run in processes of its own, then table and picture."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo of identification: a robot that is not as its URDF says, excited, recorded, identified.
 
 Here the robot is made, moved and recorded in this process; what was identified then tracks over

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's processes: started together, watched, and ended with the demo."""
 
 from __future__ import annotations

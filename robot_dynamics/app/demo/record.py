@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated robot's record, and its tracking errors."""
 
 from __future__ import annotations

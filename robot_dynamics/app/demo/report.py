@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a demo measured: as numbers, as a table, as a picture."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demos' robots and motions, as data."""
 
 from __future__ import annotations

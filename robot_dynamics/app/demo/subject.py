@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A demo's robot, with its gains and start."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a motion asks of joints and motors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far each motor of a robot with loops goes from home, the others where home has them."""
 
 from __future__ import annotations

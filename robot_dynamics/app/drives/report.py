@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a motion asks of the motors: tables, a page, pictures, CSV."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion from a file: q, q̇, q̈ of a robot's joints over time."""
 
 from __future__ import annotations

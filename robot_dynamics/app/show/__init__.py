@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot on a page that computes.
 
 | file          | what                                                                    |

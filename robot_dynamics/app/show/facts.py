@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said of a robot beside its picture: checks, tables, derivation, assembly modes."""
 
 from __future__ import annotations

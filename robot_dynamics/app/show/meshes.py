@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pictures that a URDF has of its links: meshes that are found, boxes, cylinders and spheres.
 
 They are looked at for a page alone, from a file, and never for dynamics.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* Sliders, bars, tables and charts around `window.robot`. Names from outside are text, never markup. */
 
 (() => {

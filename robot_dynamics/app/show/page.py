@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One HTML file of a robot, that needs no network and computes by itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot's equations as JavaScript, its numbers compiled in but for gravity and a payload.
 
 Every program takes vectors of plain numbers and returns one array. The last vector of those that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* The robot's equations, and its loops closed. It knows nothing of the page. */
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is drawn of a robot: its links, joints, centres of mass and motors, link by link."""
 
 from __future__ import annotations

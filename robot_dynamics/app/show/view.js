@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* The robot in 3-D: WebGL where there is one, else a plain canvas. Our own, so that the page stays light. */
 
 const V = {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What moves a closed mechanism.
 
 | file               | what                                                                     |

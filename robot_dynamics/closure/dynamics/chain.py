@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model of a closed mechanism over floats: torques and matrices from q, q̇, q̈."""
 
 from __future__ import annotations

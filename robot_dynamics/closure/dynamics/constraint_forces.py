@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds a closed mechanism together: the multipliers of (36) and (38), and their forces.
 
     τ_r = [τ; 0] + J_φᵀ λ,   J_φ = ∂φ/∂q_r

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a closed mechanism is, state after state: what one call leaves for the next."""
 
 from __future__ import annotations

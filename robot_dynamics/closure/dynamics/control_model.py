@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model of a closed mechanism in its control coordinates, over any scalar.
 
     τ = D q̈ + C q̇ + G + friction,   D = Tᵀ D' T_q,  C = Tᵀ (C' T_q + D' Ṫ_q),  G = Tᵀ G'    (18)

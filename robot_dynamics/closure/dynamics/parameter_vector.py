@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameters of a closed chain's kernels: gravity, friction, bodies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The moving platform by its own Newton–Euler equations, v = [ṗ; ω] ≠ ẋ, over any scalar.
 
 P is the origin of the platform link's frame, as the description gives it. Forces act at P;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """More motors than degrees of freedom: which torques of the many that make the same motion.
 
 All motors' rates are A q̇, with q of the driving ones. Torques τ do the work of the generalised

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Legs and platform as the paper's two subsystems, joined by internal forces, over any scalar.
 
 Everything is in the paper's generalised coordinates q_r = [q_a; q_s; q_p]: actuated, passive

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinematics of a closed mechanism: no bodies, no forces.
 
 | file               | what                                                                     |

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ways to put a mechanism together with its motors where they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closing the loops from a rough pose: a search that need not begin near.
 
 Levenberg and Marquardt's method on the closure's rows, of which those that say that two frames

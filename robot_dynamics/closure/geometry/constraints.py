@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The constraints of a loop closure: residual, Jacobian and the Jacobian's rate, over any scalar.
 
 A loop's joint locks some coordinates of the successor's frame, seen from the predecessor's:

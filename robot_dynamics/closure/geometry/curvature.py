@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much a closure's Jacobian can change along a step: bounds that hold, from lengths alone.
 
 Seen from its predecessor's frame a loop is a serial chain that ends in its successor's. A revolute

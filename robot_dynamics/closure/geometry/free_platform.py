@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The platform on no leg, as the paper has it: free in space, all legs joined to it by closures.
 
 A description's tree hangs the platform on one of its legs. Here that leg ends where the others do,

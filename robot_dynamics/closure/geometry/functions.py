@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scalar-generic functions of vectors, made fast over floats."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A platform in a plane on hinges whose places are all read: nothing has to be solved for it."""
 
 from __future__ import annotations

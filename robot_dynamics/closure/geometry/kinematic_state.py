@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sections 2.2 to 2.4 by name: a closed configuration, how it moves, and the rates of all that."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames of a tree, their Jacobians and the rates of these, over any scalar.
 
 All vectors are in the base frame. A frame's Jacobians say v = V q̇ (of its origin) and ω = W q̇.

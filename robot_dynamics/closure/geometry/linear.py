@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Linear equations over any scalar, in an order of elimination that is decided beforehand.
 
 Straight-line: no search for pivots. How near the order came to failing is in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The geometry of a mechanism with loops: its closures and its platform, without bodies.
 
 Everything is in the paper's generalised coordinates q_r = [q_a; q_s; q_p]: actuated, passive

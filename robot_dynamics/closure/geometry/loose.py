@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loose motions that do no work: a rod between two ball joints spins about itself.
 
 The motors neither hold nor feel it, so that one of its joints may be held where it is.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a description does not say quite right, but can only mean one thing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Degrees of freedom, redundant rows, and whether `home` is valid."""
 
 from __future__ import annotations

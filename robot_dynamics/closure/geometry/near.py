@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the links are at a configuration, and which assembly mode a description means by `near`."""
 
 from __future__ import annotations

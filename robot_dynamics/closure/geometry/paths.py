@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The paths along which loops are closed: of motors, of sensor readings, of a platform pose."""
 
 from __future__ import annotations

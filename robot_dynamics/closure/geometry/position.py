@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closing the loops along a path, in steps that can't leave the assembly mode.
 
 A step is taken where it is certain, or at least very likely, that between its ends the Jacobian

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mechanism as it is computed with: home closed, loose joints held."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The position problem of a closed mechanism over floats: forward, inverse, least squares."""
 
 from __future__ import annotations

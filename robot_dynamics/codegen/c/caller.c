@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls kernels from Python with as little as possible in between.
  *
  * Caller(address, sizes, shape, parameters, otherwise) is a function of len(sizes) vectors. Where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Several states at once: GCC's and Clang's vector types, and sine and cosine of them.
  *
  * LANES is as wide as the machine's registers. With FEW_LANES it stops at four: for a few angles

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the base moves that something else moves, out of Imu and MultiDOFJointTrajectory messages.
 
 An accelerometer reads f = a_s - g on its own axes. With R its axes on the base's and r its place:

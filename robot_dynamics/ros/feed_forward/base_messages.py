@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imu and MultiDOFJointTrajectory messages about a base that moves: decoded, and checked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work beside the control loop, in threads that leave it its turns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot as requested: a description, parameters and payloads, changed one at a time.
 
 What was accepted is in force. A change becomes a model beside the control loop, is handed over

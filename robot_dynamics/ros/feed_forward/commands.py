@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wanted: commands as they come, checked, until the next state takes them over."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From states and commands to torques: the node's behaviour, in one thread, without ROS.
 
     states ───→ States ───┐

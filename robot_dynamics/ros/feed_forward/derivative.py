@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates from positions, and accelerations from rates, where nobody publishes them."""
 
 from __future__ import annotations

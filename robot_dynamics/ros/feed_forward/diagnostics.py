@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the node says about itself once a second."""
 
 from __future__ import annotations

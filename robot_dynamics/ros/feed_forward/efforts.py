@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A trajectory for a controller that has its own feedback: the torques of its points, to be added
 there.
 

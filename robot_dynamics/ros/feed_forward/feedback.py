@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A PD loop around the motion, for robots that have an effort interface and nothing else."""
 
 from __future__ import annotations

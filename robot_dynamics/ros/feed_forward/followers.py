@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motors beyond the degrees of freedom: where they are follows from those that are commanded.
 
 A command may name them, as a controller of all motors does. It then has to say of them what the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positions and rates of the joints that are needed, out of a JointState message."""
 
 from __future__ import annotations

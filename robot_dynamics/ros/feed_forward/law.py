@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The torques of a state that is wanted, where the robot is seen or wanted to be.
 
 τ = model(q, q̇, q̈_d) − Σ Jᵀ w + K_p (q_d − q) + K_d (q̇_d − q̇)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds on commands and torques: what robot and trajectory do not justify is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One state out of the messages of several publishers, as of an arm and of its gripper."""
 
 from __future__ import annotations

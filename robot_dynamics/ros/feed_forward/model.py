@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot, a formulation and a list of joints: what turns states into torques."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commanded motion: one state now, or a trajectory in time, from a JointTrajectory message."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How quickly torques may come on and change."""
 
 from __future__ import annotations

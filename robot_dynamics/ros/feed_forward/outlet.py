@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The last door: no torque goes out that is not finite, or beyond a limit."""
 
 from __future__ import annotations

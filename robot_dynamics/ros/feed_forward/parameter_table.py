@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node's parameters as a table: one field of a dataclass is one row.
 
 Declarations, checks, defaults and the manual all come from the rows. generate_parameter_library

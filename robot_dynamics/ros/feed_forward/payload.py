@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A body that a link carries, out of an InertiaStamped message."""
 
 from __future__ import annotations

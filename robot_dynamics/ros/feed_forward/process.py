@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A build in a process of its own, so that it does not hold up the control loop.
 
     the caller             the process of one build

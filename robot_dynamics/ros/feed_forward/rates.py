@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates of joints that no message contains, from their positions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages that are not used: why, how many, and one line now and then."""
 
 from __future__ import annotations

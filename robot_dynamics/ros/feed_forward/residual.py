@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the model does not explain of the measured torques: collisions, payloads, a wrong model."""
 
 from __future__ import annotations

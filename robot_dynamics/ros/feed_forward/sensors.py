@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sensors on the passive joints of a closed mechanism: monitored, and left out where faulty."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is a stamp plausible? It increases, and it is near the clock."""
 
 from __future__ import annotations

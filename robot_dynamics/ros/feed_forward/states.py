@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the robot does: joint states as they come, checked, and whole."""
 
 from __future__ import annotations

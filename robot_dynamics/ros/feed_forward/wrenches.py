@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrenches that act on links from outside, out of WrenchStamped messages."""
 
 from __future__ import annotations
