@@ -65,7 +65,8 @@ class RobotDynamicsError(ValueError):
     """Base of every failure that a caller can cause. Its message is one line.
 
     Attributes:
-        name: what was wrong (a file, a key, a link, a joint, a parameter).
+        name: what was wrong: a parameter, or a place in a description, the file, then the way
+            there: `arm.yaml: link 'upper': inertia.ixx`, `arm.yaml: loops[2].type`.
         value: the value found there.
         expected: what would have been accepted.
     """

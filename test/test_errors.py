@@ -7,6 +7,7 @@ import pytest
 
 from robot_dynamics.errors import (
     LONGEST,
+    DescriptionError,
     InputError,
     RobotDynamicsError,
     choices,
@@ -63,3 +64,21 @@ def test_every_error_is_one_short_printable_line_and_keeps_its_value():
     assert len(str(error)) <= LONGEST
     assert error.value == [HOSTILE] * 1000
     assert str(RobotDynamicsError("a\nb")) == "a b"
+
+
+def test_a_line_is_found_by_the_place_that_an_error_carries_whatever_its_sentence_says(tmp_path):
+    from robot_dynamics.description.lines import located
+
+    file = tmp_path / "arm.yaml"
+    file.write_text(
+        "robot: arm\nlinks:\n  - name: upper\n    mass: 1\n    inertia:\n      ixx: 1\n"
+    )
+    for place, line in (
+        ("arm.yaml: link 'upper': mass", 4),
+        ("arm.yaml: links[0].inertia.ixx", 6),
+        ("arm.yaml: robot", 1),
+    ):
+        error = DescriptionError("a joint's mass, name or robot is odd", name=place)
+        assert str(located(error, file)).endswith(f"is odd (line {line})")
+    nowhere = DescriptionError("arm.yaml: link 'upper': mass: odd", name="")
+    assert "line" not in str(located(nowhere, file))

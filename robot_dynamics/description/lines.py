@@ -40,11 +40,11 @@ def located(error: DescriptionError, source: str | Path) -> DescriptionError:
 
 
 def _line(error: DescriptionError, source: str | Path) -> int | None:
-    where, colon, words = str(error).partition(": ")
+    where, colon, way = error.name.partition(": ")
     if not colon:
         return None
     if isinstance(source, str):
-        return _xml_line(source, where, words)
+        return _xml_line(source, where, way)
     file = source
     if where != source.name and source.suffix.lower() in (".yaml", ".yml"):
         content = plain(read_text(source), source.name)
@@ -54,8 +54,8 @@ def _line(error: DescriptionError, source: str | Path) -> int | None:
         return None
     text = read_text(file)
     if file.suffix.lower() in (".yaml", ".yml"):
-        return yaml_line(text, _tokens(words), error.value)
-    return _xml_line(text, where, words)
+        return yaml_line(text, _tokens(way), error.value)
+    return _xml_line(text, where, way)
 
 
 @lru_cache(maxsize=1)  # a hundred complaints about one file
@@ -68,9 +68,10 @@ def _tree(text: str, where: str) -> Any:
     return parsed(text, where)
 
 
-def _tokens(words: str) -> list[Token]:
+def _tokens(way: str) -> list[Token]:
+    """The steps of a place as errors carry it: `link 'upper': inertia.ixx`, `loops[2]`."""
     found = []
-    for match in _TOKEN.finditer(words.split(": found")[0]):
+    for match in _TOKEN.finditer(way):
         if match["kind"]:
             found.append((match["kind"], match["name"]))
         else:
@@ -139,10 +140,10 @@ def _at(node: Any) -> tuple[Any, int]:
     return node, node.start_mark.line + 1
 
 
-def _xml_line(text: str, where: str, words: str) -> int | None:
+def _xml_line(text: str, where: str, way: str) -> int | None:
     root = _tree(text, where)
     node = line = None
-    for kind, name in _tokens(words):
+    for kind, name in _tokens(way):
         if kind == "key" and node is not None:
             inner = next(node.iter(name), None)
             if inner is None:

@@ -53,7 +53,9 @@ def in_numbers(
         try:
             value = evaluate(text, symbols)
         except DescriptionError as error:
-            raise DescriptionError(f"{where}: {place}: {error}", name=place, value=text) from None
+            raise DescriptionError(
+                f"{where}: {place}: {error}", name=f"{where}: {place}", value=text
+            ) from None
         owner[key] = number(value, f"{where}: {place}")
         if place == "gravity" and value < 0:
             text = f"-({text})"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import DescriptionError, choices, said_of, wrong
+from ..errors import DescriptionError, choices, wrong
 from ..mechanism import (
     BASE,
     JOINT_TYPES,
@@ -77,8 +77,13 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
         tree = replace(_tree(entries, where, path.stem), symbols=symbols, notation=notation)
         return _extras(tree, entries, where, strict), {}
     entries = mapping(content, URDF_KEYS, where)
-    with said_of(f"{where}: urdf"):
-        file = find(text(entries["urdf"], f"{where}: urdf", LONGEST_PATH), beside=path.parent)
+    at = f"{where}: urdf"
+    reference = text(entries["urdf"], at, LONGEST_PATH)
+    try:
+        file = find(reference, beside=path.parent)
+    except DescriptionError as error:
+        words = f"{at}: {error}"
+        raise DescriptionError(words, name=at, value=reference, expected=error.expected) from None
     mechanism = _retyped(formats.read(file, strict=strict), entries.get("joints"), where, strict)
     mechanism = _measured(mechanism, entries, where)
     found = _extras(mechanism, entries, where, strict)
