@@ -170,10 +170,17 @@ def roll_pitch_yaw(rotation: Array) -> list[float]:
     return [roll, pitch, yaw]
 
 
+def from_columns(columns: Sequence[Any], rows: int) -> Array:
+    """The matrix (rows, n) of n columns, none at all among them."""
+    matrix: Array = array(columns).reshape(len(columns), rows).T
+    return matrix
+
+
 def rotation_about(axis: Array, angle: Scalar) -> Array:
     """Rodrigues' formula about a unit axis: a aᵀ + cos (1 - a aᵀ) + sin [a]×."""
     along = np.outer(axis, axis)
-    return along + cos(angle) * (np.eye(3) - along) + sin(angle) * skew(axis)
+    R: Array = along + cos(angle) * (np.eye(3) - along) + sin(angle) * skew(axis)
+    return R
 
 
 def rotation_to(axis: Array) -> Array:

@@ -102,7 +102,8 @@ class NativeKernel:
     def one(self, states: list[Floats]) -> Floats:
         """The result at one state; C-contiguous vectors."""
         if self._code.host:
-            return self.call(*states)
+            found: Floats = self.call(*states)
+            return found
         out = np.empty(self._code.function.shape)
         vectors = _pointers([*states, self._parameters])
         self._code.single.kernel(vectors, ctypes.c_void_p(out.ctypes.data))

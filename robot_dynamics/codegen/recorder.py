@@ -248,7 +248,8 @@ class Recorded:
 
     @property
     def _is_negative(self) -> bool:
-        return self.recorder.operation(self)[0] == "neg"
+        negated: bool = self.recorder.operation(self)[0] == "neg"
+        return negated
 
     def _back(self, operand: Operand) -> Any:
         return Recorded(self.recorder, operand) if isinstance(operand, int) else operand

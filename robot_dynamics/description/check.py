@@ -92,22 +92,24 @@ def structure(mechanism: Mechanism, where: str) -> None:
             raise _bad(f"{where}: loop {loop.name!r}: type", loop.type, choices(LOOP_TYPES))
         for side, attachment in (("predecessor", loop.predecessor), ("successor", loop.successor)):
             _known(attachment.link, links, f"{where}: loop {loop.name!r}: {side} link")
-    joints = mechanism.joint_names
-    for key, names in (("actuated", mechanism.actuated), ("sensed", mechanism.sensed)):
+    near_joints = [name for name, at in mechanism.near.items() if isinstance(at, float)]
+    for key, names in (
+        ("actuated", mechanism.actuated),
+        ("sensed", mechanism.sensed),
+        ("home", tuple(mechanism.home)),
+        ("near", near_joints),
+    ):
         no_name_twice(names, f"{where}: {key}: joint")
         for name in names:
             _moves_by_itself(mechanism, name, f"{where}: {key}")
-    for name in mechanism.home:
-        _moves_by_itself(mechanism, name, f"{where}: home")
-    for name, value in mechanism.near.items():
-        if isinstance(value, float):
-            _moves_by_itself(mechanism, name, f"{where}: near")
-        else:
+    for name in mechanism.near:
+        if name not in near_joints:
             _known(name, links, f"{where}: near: link")
     if both := set(mechanism.actuated) & set(mechanism.sensed):
         raise _bad(f"{where}: sensed", sorted(both)[0], "passive joints (it is actuated)")
     if mechanism.platform is not None:
         _known(mechanism.platform, links, f"{where}: platform")
+    joints = mechanism.joint_names
     if mechanism.actuated and not mechanism.loops and len(mechanism.actuated) < len(joints):
         missing = [name for name in joints if name not in mechanism.actuated]
         raise _bad(

@@ -71,13 +71,17 @@ def _carried() -> Mapping[str, Path]:
     files = [file for root in roots[:1] for file in root.rglob("*.urdf")]
     files.sort(key=lambda file: (not file.stem.endswith("_robot"), file))
     found: dict[str, Path] = {}
-    for name_of in (
-        lambda file: file.stem.removesuffix("_robot"),
-        lambda file: file.stem,
-        lambda file: file.relative_to(roots[0]).parts[0].removesuffix("_description"),
-    ):
-        for file in files:
-            found.setdefault(name_of(file), file)
+    names = [
+        (
+            file.stem.removesuffix("_robot"),
+            file.stem,
+            file.relative_to(roots[0]).parts[0].removesuffix("_description"),
+        )
+        for file in files
+    ]
+    for of_one_kind in zip(*names, strict=True):
+        for name, file in zip(of_one_kind, files, strict=True):
+            found.setdefault(name, file)
     found |= {name: found[own] for name, own in OTHER_NAMES.items() if own in found}
     return {name: file for name, file in found.items() if NAME.fullmatch(name)}
 

@@ -8,7 +8,7 @@ ever looked at, and the parser, which prints what it does not know, finds nothin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,13 +79,30 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
     inertials = {link.name: _inertial(link, where) for link in robot.links}
     no_name_twice((link.name for link in robot.links), f"{where}: link")
     no_name_twice((joint.name for joint in robot.joints), f"{where}: joint")
-    roots = set(inertials) - {joint.child for joint in robot.joints}
-    links = []
+    _check_ends(robot.joints, inertials, where)
+    links = [
+        link
+        for joint in robot.joints
+        for link in _links(joint, bounds.get(joint.name), inertials[joint.child], where, strict)
+    ]
+    base = _base(inertials, robot.joints, where, strict)
+    joints = _mimicking({link.joint.name: link.joint for link in links}, where, strict)
+    links = [Link(link.name, link.parent, joints[link.joint.name], link.inertial) for link in links]
+    return Mechanism(
+        robot.name or "robot",
+        parents_first(links, base, where),
+        base=base,
+        rotors=_rotors(ratios, links),
+    )
+
+
+def _check_ends(joints: list[Any], links: Collection[str], where: str) -> None:
+    """Every joint is between two links, every link on one joint at most."""
     carried: dict[str, str] = {}
-    for joint in robot.joints:
+    for joint in joints:
         at = f"{where}: joint {joint.name!r}"
         for side, name in (("parent", joint.parent), ("child", joint.child)):
-            if name not in inertials:
+            if name not in links:
                 raise wrong(DescriptionError, f"{at}: {side} link", name, "a link of this robot")
         if joint.child in carried:
             raise wrong(
@@ -96,30 +113,44 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
                 "close chains with `loops` in a YAML beside the URDF",
             )
         carried[joint.child] = joint.name
-        made = _joint(joint, bounds.get(joint.name), at)
-        if joint.type in COMPOUND:
-            if made.coupling is not None:
-                raise wrong(
-                    DescriptionError, f"{at}: mimic", joint.type, "a joint of one degree of freedom"
-                )
-            body, parts = inertials[joint.child], PARTS[joint.type]
-            for complaint in left_out(made, parts, at):
-                tolerate(complaint, strict)
-            # the axis of a planar joint is the plane's normal
-            frame = rotation_to(made.axis) if joint.type == "planar" else None
-            links += split(joint.child, joint.parent, made, body, parts, frame=frame)
-        else:
-            links.append(Link(joint.child, joint.parent, made, inertials[joint.child]))
+
+
+def _links(
+    joint: Any, bounds: Limits | None, body: Inertial, where: str, strict: bool
+) -> list[Link]:
+    """The joint's link, behind massless ones where the joint has several degrees of freedom."""
+    at = f"{where}: joint {joint.name!r}"
+    made = _joint(joint, bounds, at)
+    if joint.type not in COMPOUND:
+        return [Link(joint.child, joint.parent, made, body)]
+    if made.coupling is not None:
+        raise wrong(
+            DescriptionError, f"{at}: mimic", joint.type, "a joint of one degree of freedom"
+        )
+    parts = PARTS[joint.type]
+    for complaint in left_out(made, parts, at):
+        tolerate(complaint, strict)
+    # the axis of a planar joint is the plane's normal
+    frame = rotation_to(made.axis) if joint.type == "planar" else None
+    return split(joint.child, joint.parent, made, body, parts, frame=frame)
+
+
+def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: str, strict: bool) -> str:
+    """The link that no joint carries. It does not move, and is no link of the mechanism."""
+    roots = set(inertials) - {joint.child for joint in joints}
     if len(roots) != 1:
         found = ", ".join(repr(name) for name in sorted(roots)) or "none"
         raise wrong(DescriptionError, f"{where}: root link", found, "one link without a parent")
     base = roots.pop()
-    # it does not move, and is no link of the mechanism
     for complaint in checks.mass(inertials[base], f"{where}: link {base!r}"):
         raise complaint
     for complaint in checks.body(inertials[base], f"{where}: link {base!r}"):
         tolerate(complaint, strict)
-    joints = {link.joint.name: link.joint for link in links}
+    return base
+
+
+def _mimicking(joints: dict[str, Joint], where: str, strict: bool) -> dict[str, Joint]:
+    """The joints, each coupled to masters that move by themselves, or to none."""
     for joint in list(joints.values()):
         if joint.coupling is None:
             continue
@@ -128,17 +159,22 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
             at = f"{where}: joint {joint.name!r}: mimic"
             tolerate(wrong(DescriptionError, at, master, "a moving joint of this robot"), strict)
             joints[joint.name] = replace(joint, coupling=None)
-    joints = _resolved(joints, where)
-    links = [Link(link.name, link.parent, joints[link.joint.name], link.inertial) for link in links]
-    parents = {link.joint.name: link.parent for link in links}
-    moving = {name for name, joint in joints.items() if joint.moves and joint.coupling is None}
-    rotors = tuple(
+    return _resolved(joints, where)
+
+
+def _rotors(
+    ratios: Mapping[str, tuple[tuple[str, float], ...]], links: list[Link]
+) -> tuple[Rotor, ...]:
+    """Of the transmissions' gear ratios: without mass, on the parent of the first joint's link."""
+    parents = {
+        link.joint.name: link.parent
+        for link in links
+        if link.joint.moves and link.joint.coupling is None
+    }
+    return tuple(
         Rotor(name, parents[shaft[0][0]], Pose(), shaft, Inertial())
         for name, shaft in ratios.items()
-        if all(joint in moving for joint, _ in shaft)
-    )
-    return Mechanism(
-        robot.name or "robot", parents_first(links, base, where), base=base, rotors=rotors
+        if all(joint in parents for joint, _ in shaft)
     )
 
 

@@ -79,7 +79,8 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
     for rotor in mechanism.rotors:
         _transmission(root, rotor)
     etree.indent(root)
-    return etree.tostring(root, encoding="unicode") + "\n"
+    text: str = etree.tostring(root, encoding="unicode") + "\n"
+    return text
 
 
 def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:

@@ -86,7 +86,8 @@ class BaseMotion:
         if self.rotation is not None:
             # g_base = Rᵀ g
             g = np.einsum("...ji,j->...i", np.asarray(self.rotation), g)
-        return np.asarray(self.linear_acceleration) - g
+        specific_force: Floats = np.asarray(self.linear_acceleration) - g
+        return specific_force
 
     @cached_property
     def rates(self) -> Floats:
@@ -102,7 +103,8 @@ class BaseMotion:
         # z z × y y + (z z + y y) × x x
         crossed = np.stack([-z * y, z * x, -y * x], axis=-1)
         # the turns' order is z, y, x
-        return (np.asarray(self.angular_acceleration) - crossed)[..., ::-1]
+        accelerations: Floats = (np.asarray(self.angular_acceleration) - crossed)[..., ::-1]
+        return accelerations
 
 
 class MovingBase:

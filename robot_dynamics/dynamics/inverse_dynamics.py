@@ -47,7 +47,7 @@ class _Robot:
 
 
 @shortened
-class InverseDynamics(Forwarding):  # type: ignore[misc, valid-type]
+class InverseDynamics(Forwarding):  # type: ignore[misc]
     """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), by any of the formulations.
 
     The formulation is recorded once and compiled; the kernel is kept in the user's cache. Arrays

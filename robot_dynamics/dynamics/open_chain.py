@@ -148,7 +148,8 @@ class OpenChain:
                 return tau if name == "inertia" else [array(states[1]) @ tau / 2]
             if name in _BEYOND:
                 return np.ravel(_BEYOND[name](bound, *states))
-            return pick(getattr(bound, name)(*states))
+            found: Iterable[Any] = pick(getattr(bound, name)(*states))
+            return found
 
         content = (layout.content, e.method.name, e.terms, e.friction_smoothing, e.rotors)
         return Function(

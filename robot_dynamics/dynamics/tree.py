@@ -136,7 +136,8 @@ class Tree:
 
 
 def _pushed(mechanism: Mechanism, link: str, q: Array, wrench: Array) -> Array:
-    return kinematics.jacobian(mechanism, link, q).T @ wrench
+    tau: Array = kinematics.jacobian(mechanism, link, q).T @ wrench
+    return tau
 
 
 class _Mass:

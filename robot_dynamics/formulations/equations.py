@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
 from ..mechanism.transform import ROTOR_MODELS, with_rotor_model, without_bodies
-from ..scalar import Array, Note, Scalar, array, is_zero, sign, tanh, unnoticed, zeros
+from ..scalar import Array, Note, Scalar, array, from_columns, is_zero, sign, tanh, unnoticed, zeros
 from . import Formulation, formulation
 from .terms import MOTION, gravity_of, motion_of
 from .terms import TERMS as TERMS
@@ -90,7 +90,7 @@ class Equations:
         """D (n, n), column by column: the torques of unit accelerations alone."""
         n = len(self.mechanism.joint_names)
         columns = [self.motion(q, zeros(n), unit) for unit in np.eye(n)]
-        return array(columns).reshape(n, n).T
+        return from_columns(columns, n)
 
     def bias(self, q: Array, qd: Array) -> Array:
         """C qd (n,)."""
@@ -108,7 +108,7 @@ class Equations:
             (self.bias(q, array(qd) + unit) - self.bias(q, array(qd) - unit)) / 4
             for unit in np.eye(n)
         ]
-        return array(columns).reshape(n, n).T
+        return from_columns(columns, n)
 
     def gravity(self, q: Array) -> Array:
         """g (n,) of all that hangs there, links and rotors."""
@@ -125,7 +125,8 @@ class Equations:
             smooth = self.friction_smoothing
             direction = sign(rate) if is_zero(smooth) else tanh(rate / smooth)
             forces.append(law.torque(rate, direction))
-        return S.T @ array(forces)
+        tau: Array = S.T @ array(forces)
+        return tau
 
     def _rigid(
         self,

@@ -35,7 +35,8 @@ def jacobian(mechanism: Mechanism, link: str, q: Array) -> Array:
         lever = end - frame.translation
         parts = (cross(axis, lever), axis) if joint.turns else (axis, zeros(3))
         columns[row[joint.name]] = [*parts[0], *parts[1]]
-    return columns.T @ S
+    J: Array = columns.T @ S
+    return J
 
 
 def potential_energy(mechanism: Mechanism, q: Array) -> Scalar:

@@ -8,6 +8,7 @@ Rotors come as links of their own, with pseudo-inertias of their own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -90,46 +91,68 @@ def steps(mechanism: Mechanism, q: Array) -> Steps:
     local = [link.joint.pose(q[i]).homogeneous() for i, link in enumerate(links)]
     dtype = object if any(a.dtype == object for a in local) or _symbolic(mechanism) else float
 
-    # joint j carries link i where j is on the way from i to the base
-    carries = np.zeros((n, n), dtype=bool)
-    for i, parent in enumerate(parents):
-        if parent >= 0:
-            carries[i] = carries[parent]
-        carries[i, i] = True
-
+    ways = _ways(parents)
     # L-E 2: ^pA_i, link i seen from the frame before joint j (p = parent of j)
     before = np.full((n, n), None, dtype=object)
     for i, parent in enumerate(parents):
-        for j in np.flatnonzero(carries[i]).tolist():
+        for j in ways[i]:
             before[j, i] = local[i] if j == i else before[j, parent] @ local[i]
-    A = [before[int(np.flatnonzero(carries[i])[0]), i] for i in range(n)]
-    A_before = [A[parent] if parent >= 0 else np.eye(4) for parent in parents]
-
+    A = [before[ways[i][0], i] for i in range(n)]
     Q = [derivative_operator(link.joint) for link in links]
-
-    # L-E 3: U_ij = ⁰A_{j-1} Q_j ^{j-1}A_i
-    U = np.zeros((n, n, 4, 4), dtype=dtype)
-    # L-E 4: U_ijk = ⁰A_{j-1} Q_j ^{j-1}A_{k-1} Q_k ^{k-1}A_i  for k at or after j
-    dU = np.zeros((n, n, n, 4, 4), dtype=dtype)
-    for i in range(n):
-        for k in np.flatnonzero(carries[i]).tolist():
-            QA = Q[k] @ before[k, i]
-            U[i, k] = A_before[k] @ QA
-            for j in np.flatnonzero(carries[k]).tolist():
-                before_k = U[parents[k], j] if j != k else A_before[k] @ Q[k]
-                dU[i, j, k] = dU[i, k, j] = before_k @ QA
-
+    U, dU = _derivatives(parents, ways, A, before, Q, dtype)
     # L-E 5
     J = [pseudo_inertia(link.inertial) for link in links]
+    D, h, C = _coefficients(ways, U, dU, J, array([*mechanism.gravity, 0.0]), dtype)
 
+    names = tuple(link.joint.name for link in links)
+    A_all, Q_all, J_all = (array(parts).reshape(n, 4, 4) for parts in (A, Q, J))
+    return Steps(names, A_all, Q_all, U, dU, J_all, D, h, C)
+
+
+def _ways(parents: Sequence[int]) -> list[list[int]]:
+    """By link: the joints on the way from the base to it, its own last."""
+    ways: list[list[int]] = []
+    for i, parent in enumerate(parents):
+        ways.append([*(ways[parent] if parent >= 0 else []), i])
+    return ways
+
+
+def _derivatives(
+    parents: Sequence[int],
+    ways: Sequence[Sequence[int]],
+    A: Sequence[Array],
+    before: Array,
+    Q: Sequence[Array],
+    dtype: type,
+) -> tuple[Array, Array]:
+    """U (n, n, 4, 4) and dU (n, n, n, 4, 4) of `Steps`; 0 where a joint does not carry the link."""
+    n = len(parents)
+    A_before = [A[parent] if parent >= 0 else np.eye(4) for parent in parents]
+    # L-E 3: U_ij = ⁰A_{j-1} Q_j ^{j-1}A_i
+    U: Array = np.zeros((n, n, 4, 4), dtype=dtype)
+    # L-E 4: U_ijk = ⁰A_{j-1} Q_j ^{j-1}A_{k-1} Q_k ^{k-1}A_i  for k at or after j
+    dU: Array = np.zeros((n, n, n, 4, 4), dtype=dtype)
+    for i in range(n):
+        for k in ways[i]:
+            QA = Q[k] @ before[k, i]
+            U[i, k] = A_before[k] @ QA
+            for j in ways[k]:
+                before_k = U[parents[k], j] if j != k else A_before[k] @ Q[k]
+                dU[i, j, k] = dU[i, k, j] = before_k @ QA
+    return U, dU
+
+
+def _coefficients(
+    ways: Sequence[Sequence[int]], U: Array, dU: Array, J: Sequence[Array], g: Array, dtype: type
+) -> tuple[Array, Array, Array]:
+    """D (n, n), h (n, n, n) and C (n,) of `Steps`; g (4,) is gravity, m/s²."""
+    n = len(ways)
     # L-E 6: d_ij = Σ_k Tr(U_kj J_k U_kiᵀ),  L-E 7: h_ikm = Σ_j Tr(U_jkm J_j U_jiᵀ)
-    D = np.zeros((n, n), dtype=dtype)
-    h = np.zeros((n, n, n), dtype=dtype)
+    D: Array = np.zeros((n, n), dtype=dtype)
+    h: Array = np.zeros((n, n, n), dtype=dtype)
     # L-E 9: c_i = Σ_j -m_j g U_ji r_j
-    C = np.zeros(n, dtype=dtype)
-    g = array([*mechanism.gravity, 0.0])
-    for b in range(n):
-        on = np.flatnonzero(carries[b]).tolist()
+    C: Array = np.zeros(n, dtype=dtype)
+    for b, on in enumerate(ways):
         for i in on:
             JUt = J[b] @ U[b, i].T
             C[i] = C[i] - np.dot(g, U[b, i] @ J[b][:, 3])
@@ -138,17 +161,11 @@ def steps(mechanism: Mechanism, q: Array) -> Steps:
                     D[i, k] = D[i, k] + _trace(U[b, k], JUt)
                 for m in (m for m in on if m <= k):
                     h[i, k, m] = h[i, k, m] + _trace(dU[b, k, m], JUt)
-    for i in range(n):
-        for k in range(i):
-            D[k, i] = D[i, k]
-        for k in range(n):
-            for m in range(k):
-                h[i, m, k] = h[i, k, m]
-
-    names = tuple(link.joint.name for link in links)
-    stacks = (array(parts).reshape(n, 4, 4) for parts in (A, Q, J))
-    A_all, Q_all, J_all = stacks
-    return Steps(names, A_all, Q_all, U, dU, J_all, D, h, C)
+    # both are symmetric: d_ki = d_ik, h_imk = h_ikm
+    for later, earlier in zip(*np.tril_indices(n, -1), strict=True):
+        D[earlier, later] = D[later, earlier]
+        h[:, earlier, later] = h[:, later, earlier]
+    return D, h, C
 
 
 def derivative_operator(joint: Joint) -> Array:

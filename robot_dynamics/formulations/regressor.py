@@ -130,7 +130,8 @@ class Regressor:
         reflected = len(self.shafts) - self.armatures
         shafts = self._shafts(spin_rate)[:reflected] + self._shafts(driven)[reflected:]
         n = len(qd)
-        return np.concatenate([zeros(0, n), *links, *friction, *rotors, *shafts]).T
+        Y: Array = np.concatenate([zeros(0, n), *links, *friction, *rotors, *shafts]).T
+        return Y
 
     def _bodies(self, q: Array, qd: Array, qdd: Array, gravity: Array) -> list[Array]:
         """For each body its columns of Y, as rows (…, n)."""

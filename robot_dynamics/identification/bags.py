@@ -95,4 +95,5 @@ def _topic(connections: Any, wanted: str | None, source: str) -> str:
         raise RecordingError(
             f"{source}: expected one topic of type sensor_msgs/JointState; {said}", name=source
         )
-    return found[0]
+    topic: str = found[0]
+    return topic

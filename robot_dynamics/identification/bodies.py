@@ -65,7 +65,8 @@ def numbers(P: Floats) -> Floats:
 def hessian(Q: Floats) -> Floats:
     """(10, 10): ∂²(-log det P)/∂φ² with Q = P⁻¹: tr(Q B_k Q B_l)."""
     QB = Q @ BASIS
-    return np.einsum("kij,lji->kl", QB, QB)
+    H: Floats = np.einsum("kij,lji->kl", QB, QB)
+    return H
 
 
 def numbers_of(body: Inertial) -> Floats:

@@ -200,7 +200,8 @@ class _Sums:
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         values, vectors = np.linalg.eigh(inverse[:, None] * whole * inverse)
         kept = values > RANK**2 * max(float(values[-1]), 1e-300)
-        return inverse[:, None] * vectors[:, kept]
+        basis: Floats = inverse[:, None] * vectors[:, kept]
+        return basis
 
     def _through(self, gram: Floats, B: Floats) -> Floats:
         """The Gram matrix with the bodies' columns in these combinations."""
@@ -208,7 +209,8 @@ class _Sums:
         T = np.zeros((len(gram), m + len(gram) - p))
         T[:p, :m] = B
         T[p:, m:] = np.eye(len(gram) - p)
-        return T.T @ gram @ T
+        combined: Floats = T.T @ gram @ T
+        return combined
 
     def _alone(self, gram: Floats, B: Floats) -> tuple[tuple[float, float], float]:
         """((s_j, its variance), noise σ²) of a joint whose bodies are its own: linear."""
@@ -320,4 +322,5 @@ def _factor(gram: Floats) -> Floats:
     """R with RᵀR the Gram matrix."""
     scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
-    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale
+    R: Floats = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale
+    return R

@@ -165,9 +165,10 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         distributed = self._dask
         with self._client.as_current():
             try:
-                return distributed.wait(
+                found: Iterable[Any] = distributed.wait(
                     [*pending], timeout=LOOK, return_when="FIRST_COMPLETED"
                 ).done
+                return found
             except distributed.TimeoutError:
                 return ()
 
@@ -272,7 +273,9 @@ def _run(code: bytes, source: Source) -> Any:
 @lru_cache(maxsize=4)
 def _function(code: bytes) -> Callable[[Source], Any]:
     """Once for all of a worker's recordings, with what it has prepared for them."""
-    return pickle.loads(code)  # noqa: S301  from the client, as all of a worker's tasks
+    # from the client, as all of a worker's tasks
+    found: Callable[[Source], Any] = pickle.loads(code)  # noqa: S301
+    return found
 
 
 def _attempt(function: Callable[[Source], R], source: Source) -> R | RobotDynamicsError:

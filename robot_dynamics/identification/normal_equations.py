@@ -129,7 +129,8 @@ class _Weighting:
         """(k, n)"""
         u = residual / (BIWEIGHT * self.sigma)
         tukey = np.where(np.abs(u) < 1, (1 - u**2) ** 2, 0.0)
-        return np.where(usable, tukey, 0.0) / (self.sigma**2 * self.correlated)
+        weights: Floats = np.where(usable, tukey, 0.0) / (self.sigma**2 * self.correlated)
+        return weights
 
 
 def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquations:
@@ -169,7 +170,8 @@ class Rows:
     def residual(self, x: Floats) -> Floats:
         """(k, n): measured less modelled."""
         model = [A @ x[places] for A, places in zip(self.matrices, self.places, strict=True)]
-        return self.tau - np.column_stack(model)
+        residual: Floats = self.tau - np.column_stack(model)
+        return residual
 
     def sums(
         self, weights: Floats, part: slice = slice(None)

@@ -532,7 +532,10 @@ def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
         return usable
     from scipy.ndimage import binary_erosion
 
-    return binary_erosion(usable, np.ones((2 * width + 1, 1), dtype=bool), border_value=1)
+    eroded: NDArray[np.bool_] = binary_erosion(
+        usable, np.ones((2 * width + 1, 1), dtype=bool), border_value=1
+    )
+    return eroded
 
 
 def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:

@@ -82,7 +82,8 @@ def _possible(fit: Fit) -> Floats:
     sigma = np.where(np.isfinite(fit.sigma), fit.sigma, np.inf)
     rows.add(np.ones((STATES, n)) / sigma**2, gram, moment)
     E = fit.columns
-    return E.T @ gram @ E
+    information: Floats = E.T @ gram @ E
+    return information
 
 
 def warnings(told: Excitation, unseen: Errors, moved: Floats) -> Iterator[str]:

@@ -158,10 +158,12 @@ def solved(H: Floats, right: Floats) -> Floats:
             return np.array([solved(A, b) for A, b in zip(H, right, strict=True)])
         jitter = 1e-14 * np.eye(len(H))
         out = np.linalg.lstsq(scaled + jitter, columns * scale, rcond=None)[0] * scale
-    return out.reshape(right.shape)
+    x: Floats = out.reshape(right.shape)
+    return x
 
 
 def inverted(H: Floats) -> Floats:
     """H⁻¹, symmetric."""
     out = solved(H, np.eye(len(H)))
-    return (out + out.T) / 2
+    inverse: Floats = (out + out.T) / 2
+    return inverse

@@ -98,7 +98,8 @@ def _without_held(stream: Stream, notes: list[str]) -> Stream:
 
 
 def _equal(a: Floats, b: Floats) -> NDArray[np.bool_]:
-    return ((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1)
+    equal: NDArray[np.bool_] = ((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1)
+    return equal
 
 
 def _between_gaps(stream: Stream, notes: list[str]) -> list[Stream]:

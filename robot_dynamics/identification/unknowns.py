@@ -104,7 +104,8 @@ class Unknowns:
     @property
     def size(self) -> int:
         """How many unknowns there are."""
-        return self.group(self.joints[-1]).stop
+        size: int = self.group(self.joints[-1]).stop
+        return size
 
     @cached_property
     def places(self) -> NDArray[np.intp]:

@@ -163,7 +163,7 @@ class Watch:
 
     def _adoptable(self, x: Floats) -> Floats:
         """Without offsets, which no URDF has words for, and without friction that drives."""
-        out = x.copy()
+        out: Floats = x.copy()
         for k in range(OWN - 1):
             own = slice(10 + k, None, OWN)
             out[own] = np.maximum(x[own], -self._rubs[:, k])

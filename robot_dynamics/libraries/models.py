@@ -18,7 +18,7 @@ from ..formulations.terms import MOTION
 from ..mechanism import Mechanism
 from ..mechanism.parameters import friction_terms, standard_parameters
 from ..mechanism.transform import rotors_as_links, with_rotor_model
-from ..scalar import Array, Scalar, array, zeros
+from ..scalar import Array, Scalar, array, from_columns, zeros
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Linear:
         n = len(q)
         # D e_j: the torques of unit accelerations alone
         columns = [self._of(MOTION, q, zeros(n), unit) for unit in np.eye(n)]
-        return array(columns).reshape(n, n).T
+        return from_columns(columns, n)
 
     def coriolis_matrix(self, q: Array, qd: Array) -> Array:
         """C (n, n)"""
@@ -118,7 +118,7 @@ class Linear:
             / 4
             for unit in np.eye(n)
         ]
-        return array(columns).reshape(n, n).T
+        return from_columns(columns, n)
 
     def forward(self, q: Array, qd: Array, tau: Array) -> Array:
         """qdd (n,)"""

@@ -152,7 +152,8 @@ def _pseudo_inertia(body: Inertial) -> Array:
     # about the centre of mass ½ tr(I) 1 - I, and m x xᵀ for the way there
     central = zeros(4, 4).astype(I.dtype)
     central[:3, :3] = (I[0, 0] + I[1, 1] + I[2, 2]) / 2 * np.eye(3) - I
-    return central + body.mass * np.outer(x, x)
+    P: Array = central + body.mass * np.outer(x, x)
+    return P
 
 
 def _parted(link: Link, J: Array) -> tuple[Moments, Array]:

@@ -93,7 +93,8 @@ class Inertial(_Kept):
     @property
     def first_moment(self) -> Array:
         """m c (3,), kg m."""
-        return self.mass * self.center_of_mass
+        h: Array = self.mass * self.center_of_mass
+        return h
 
     @property
     def inertia_about_origin(self) -> Array:
@@ -132,7 +133,8 @@ class Inertial(_Kept):
 
 def point_inertia(mass: Scalar, arm: Array) -> Array:
     """Inertia (3, 3) of a point mass about the far end of the arm: m (r·r 1 - r rᵀ)."""
-    return mass * (np.dot(arm, arm) * np.eye(3) - np.outer(arm, arm))
+    I: Array = mass * (np.dot(arm, arm) * np.eye(3) - np.outer(arm, arm))
+    return I
 
 
 @dataclass(frozen=True)

@@ -116,12 +116,14 @@ class Simulation:
     @property
     def q(self) -> Floats:
         """(n,), rad or m"""
-        return self._data.qpos[self._own].copy()
+        q: Floats = self._data.qpos[self._own].copy()
+        return q
 
     @property
     def qd(self) -> Floats:
         """(n,), rad/s or m/s"""
-        return self._data.qvel[self._own].copy()
+        qd: Floats = self._data.qvel[self._own].copy()
+        return qd
 
     def reset(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
         """Put the robot into this state, q (n,) and qd (n,), at time zero.
@@ -140,7 +142,8 @@ class Simulation:
         """qdd (n,) in the present state under the joint torques tau (n,)."""
         self._apply(tau)
         self._forward()
-        return self._data.qacc[self._own].copy()
+        qdd: Floats = self._data.qacc[self._own].copy()
+        return qdd
 
     def advance(self, tau: ArrayLike, steps: int = 1) -> None:
         """Hold the joint torques tau (n,) for this many time steps.
@@ -267,26 +270,7 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     # the solver's table is copied island by island, out of reach of the hardening
     spec.option.disableflags |= engine.mjtDisableBit.mjDSBL_ISLAND
 
-    bodies: dict[str, tuple[float, Floats]] = {}
-    followers: dict[str, Coupling] = {}
-    for link in mechanism.links:
-        body = spec.body(_link(mechanism, link.parent)).add_body(name=_link(mechanism, link.name))
-        # the link's frame at q = 0: origin · tail
-        _place(body, link.joint.origin @ link.joint.tail)
-        bodies[body.name] = _weigh(body, link.inertial)
-        if link.joint.moves:
-            _hang(body, link.joint, **_rigid(timestep))
-        if link.joint.coupling is not None:
-            followers[_joint(link.joint.name)] = link.joint.coupling
-    for number, rotor in enumerate(mechanism.rotors):
-        if rotor.inertial.is_nothing:  # known by its gear ratio alone
-            continue
-        name = f"rotor {number} {rotor.name}"
-        body = spec.body(_link(mechanism, rotor.mount)).add_body(name=name)
-        _place(body, rotor.origin)
-        bodies[body.name] = _weigh(body, rotor.inertial)
-        body.add_joint(name=name, axis=(0.0, 0.0, 1.0))
-        followers[name] = Coupling(rotor.ratios)
+    bodies, followers = _hung(spec, mechanism, timestep)
     for name, coupling in followers.items():
         # q_follower - Σ ratio q_master = offset
         tendon = spec.add_tendon(name=name)
@@ -315,6 +299,36 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     engine.mj_setConst(model, engine.MjData(model))
     model.tendon_length0[:] = 0.0  # equalities are about lengths, not about changes of them
     return model, *_coordinates(model, mechanism.joint_names, followers)
+
+
+def _hung(
+    spec: Any, mechanism: Mechanism, timestep: float
+) -> tuple[dict[str, tuple[float, Floats]], dict[str, Coupling]]:
+    """Adds links and rotors to the model.
+
+    Returns mass (kg) and principal moments (3,) (kg m²) by body, and by joint what it follows.
+    """
+    bodies: dict[str, tuple[float, Floats]] = {}
+    followers: dict[str, Coupling] = {}
+    for link in mechanism.links:
+        body = spec.body(_link(mechanism, link.parent)).add_body(name=_link(mechanism, link.name))
+        # the link's frame at q = 0: origin · tail
+        _place(body, link.joint.origin @ link.joint.tail)
+        bodies[body.name] = _weigh(body, link.inertial)
+        if link.joint.moves:
+            _hang(body, link.joint, **_rigid(timestep))
+        if link.joint.coupling is not None:
+            followers[_joint(link.joint.name)] = link.joint.coupling
+    for number, rotor in enumerate(mechanism.rotors):
+        if rotor.inertial.is_nothing:  # known by its gear ratio alone
+            continue
+        name = f"rotor {number} {rotor.name}"
+        body = spec.body(_link(mechanism, rotor.mount)).add_body(name=name)
+        _place(body, rotor.origin)
+        bodies[body.name] = _weigh(body, rotor.inertial)
+        body.add_joint(name=name, axis=(0.0, 0.0, 1.0))
+        followers[name] = Coupling(rotor.ratios)
+    return bodies, followers
 
 
 def _check_masses(mechanism: Mechanism, model: Any) -> None:

@@ -16,7 +16,7 @@ from ..formulations.equations import Equations
 from ..formulations.lagrange_euler import Steps
 from ..mechanism import Inertial, Link, Mechanism
 from ..mechanism.transform import standard_form
-from ..scalar import Array, array
+from ..scalar import Array, array, from_columns
 from .parameters import Letters, Parameters, symbolic_mechanism
 from .polynomial import BITS, Polynomial, Ring
 from .short import Writer
@@ -64,7 +64,7 @@ class Lettered:
             return self._sum(lambda each: each.mass_matrix(self.q))
         # d_ij is what stands before q̈_j
         columns = [[_before(tau, x) for tau in self._torques] for x in self.qdd]
-        return array(columns).reshape(len(self.q), len(self.q)).T
+        return from_columns(columns, len(self.q))
 
     def gravity(self) -> Array:
         """(n,)"""
@@ -74,7 +74,7 @@ class Lettered:
         return array(_without(tau, rates) for tau in self._torques)
 
     def _sum(self, function: Any) -> Array:
-        total = function(self.equations[0])
+        total: Array = function(self.equations[0])
         for each in self.equations[1:]:
             total = total + function(each)
         return total

@@ -110,7 +110,8 @@ def _right(about: Callable[[Any], Array], turns: float) -> Array:
 def polynomial(ring: Ring, expression: sympy.Expr, kind: str) -> Polynomial:
     """A sum of products of symbols in the ring's letters."""
     if expression.is_Number:
-        return ring.constant(1.0) * _number(ring, expression)
+        constant: Polynomial = ring.constant(1.0) * _number(ring, expression)
+        return constant
     if expression.is_Add:
         parts = [polynomial(ring, each, kind) for each in expression.args]
         return sum(parts[1:], parts[0])

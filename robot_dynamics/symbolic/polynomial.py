@@ -228,7 +228,8 @@ class Polynomial:
 
     def cos(self) -> Polynomial:
         """½ (e^{iθ} + e^{-iθ})."""
-        return (self._turned() + (-self)._turned()) * 0.5
+        half_sum: Polynomial = (self._turned() + (-self)._turned()) * 0.5
+        return half_sum
 
     def sin(self) -> Polynomial:
         """½ i (e^{-iθ} - e^{iθ})."""

@@ -159,6 +159,6 @@ def _write(out: str, found: Any, poles: Any, more: dict[str, Any]) -> None:
     }
     try:
         with open(out, "wb") as file:
-            np.savez(file, **{"poles": poles, **arrays, **names, **more})  # type: ignore[arg-type]
+            np.savez(file, **{"poles": poles, **arrays, **names, **more})
     except OSError as error:
         raise InputError(f"--out {out}: {error.strerror}", name="--out", value=out) from None

@@ -79,7 +79,8 @@ def read(path: Path, label: str, subject: Subject) -> Track:
     time, numbers = time[seen], numbers[seen]
 
     def columns(group: str, joints: Sequence[str] = subject.joints) -> Floats:
-        return numbers[:, [header.index(f"{group} {joint}") for joint in joints]]
+        chosen: Floats = numbers[:, [header.index(f"{group} {joint}") for joint in joints]]
+        return chosen
 
     q = columns("q")
     problem = ""

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...scalar import Array, Scalar, array, zeros
+from ...scalar import Array, Scalar, array, from_columns, zeros
 from ..geometry.hinged_platform import HingedPlatform
 from ..geometry.linear import Eliminated, Orthogonalised, Pivots
 from ..geometry.loop_geometry import LoopGeometry
@@ -185,7 +185,7 @@ class ClosedModel:
             projection.on_motors(self.parts.rigid(q_r, still, projection.rates(unit)))
             for unit in np.eye(self.known)
         ]
-        return array(columns).reshape(self.known, -1).T
+        return from_columns(columns, len(columns[0]))
 
     def T(self, q_r: Array) -> Array:
         """(n_r, n_a): q̇_r = T q̇_a (8)."""
@@ -228,7 +228,7 @@ class ClosedModel:
     def coriolis_matrix(self, q_r: Array, qd: Array) -> Array:
         """C (n_m, k), column by column."""
         columns = [self.coriolis_column(q_r, qd, unit) for unit in np.eye(self.known)]
-        return array(columns).reshape(self.known, -1).T
+        return from_columns(columns, len(columns[0]))
 
     # --- all at once ------------------------------------------------------------------------
 
@@ -346,7 +346,7 @@ class _Projection:
     @staticmethod
     def _solved(solver: Eliminated | Orthogonalised, B: Array, scale: Array) -> Array:
         columns = [scale * solver.solve(-B[:, j]) for j in range(B.shape[1])]
-        return array(columns).reshape(B.shape[1], len(scale)).T
+        return from_columns(columns, len(scale))
 
     def rates(self, qd: Array) -> Array:
         """T_q q̇ (n_r,)."""

@@ -78,7 +78,8 @@ class Subsystems:
         frame = self.geometry.platform_frame(q, qd)
         wrench = self._platform_motion(frame, qd, qdd)
         # J_Cᵀ (D_x a + C_x v)
-        return tau + frame.V.T @ wrench[:3] + frame.W.T @ wrench[3:]
+        total: Array = tau + frame.V.T @ wrench[:3] + frame.W.T @ wrench[3:]
+        return total
 
     def gravity(self, q: Array) -> Array:
         """G' (n_r,)."""
@@ -87,7 +88,8 @@ class Subsystems:
             return tau
         frame = self.geometry.platform_frame(q)
         wrench = platform.gravity_wrench(self.body, frame.rotation, self.gravity_vector)
-        return tau + frame.V.T @ wrench[:3] + frame.W.T @ wrench[3:]
+        total: Array = tau + frame.V.T @ wrench[:3] + frame.W.T @ wrench[3:]
+        return total
 
     def friction(self, qd: Array) -> Array:
         """Friction of all joints, the passive ones too (n_r,)."""

@@ -80,7 +80,8 @@ class FrameMotion:
             for k in map(int, np.flatnonzero(S[j])):
                 part = column(j) * S[j, k]
                 columns[k] = columns[k] + part if k in columns else part
-        return array([columns.get(k, _NOTHING) for k in range(S.shape[1])]).reshape(-1, 3).T
+        J: Array = array([columns.get(k, _NOTHING) for k in range(S.shape[1])]).reshape(-1, 3).T
+        return J
 
 
 class TreeMotion:

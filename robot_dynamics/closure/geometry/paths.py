@@ -144,7 +144,10 @@ class PosePath(Path):
         """(6,): how far the platform is from where it should be, shares of the size and rad."""
         now = self._pose_of(q_r)
         off = rotation_vector(now[:3, :3] @ (turned(share * self._turn) @ self._R).T)
-        return self._weights * np.array([*(now[:3, 3] - self._p - share * self._way), *off])
+        residual: Floats = self._weights * np.array(
+            [*(now[:3, 3] - self._p - share * self._way), *off]
+        )
+        return residual
 
     def error(self, u: Floats, share: float) -> Floats:
         return np.concatenate([self._functions.residual(u), self.miss(u, share)])

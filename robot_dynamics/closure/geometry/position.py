@@ -164,12 +164,14 @@ def rotation_vector(R: Floats) -> Floats:
     sine, cosine = float(np.linalg.norm(axis)), (np.trace(R) - 1) / 2
     angle = np.arctan2(sine, cosine)
     if sine > 1e-8:
-        return axis * (angle / sine)
+        along: Floats = axis * (angle / sine)
+        return along
     if cosine > 0:
         return axis
     # half a turn: R = 2 a aᵀ - 1
     column = (R + np.eye(3))[:, int(np.argmax(np.diag(R)))]
-    return angle * column / np.linalg.norm(column)
+    turn: Floats = angle * column / np.linalg.norm(column)
+    return turn
 
 
 def turned(vector: Floats) -> Floats:
@@ -180,4 +182,5 @@ def turned(vector: Floats) -> Floats:
     x, y, z = vector / angle
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     # Rodrigues: 1 + sin K + (1 - cos) K²
-    return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)
+    R: Floats = np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)
+    return R

@@ -95,7 +95,8 @@ class ClosureSolver:
     def _forward(self, known: Floats, start: Floats, most: int) -> Floats:
         k, a = len(known), self.functions.actuated
         if k == len(start):
-            return known.copy()
+            found: Floats = known.copy()
+            return found
         square = k == a
         if not square:
             # where the motors say it is, the sensors correct but little

@@ -338,7 +338,10 @@ class _Work:
                 if self.cancelled:
                     process.kill()
             try:
-                return process.mechanism(draft, lambda text: self._tell(one_line(text)))
+                mechanism: Mechanism = process.mechanism(
+                    draft, lambda text: self._tell(one_line(text))
+                )
+                return mechanism
             finally:
                 with self._lock:
                     self._process = None

@@ -195,6 +195,6 @@ class _Source:
 
 def _with(values: NDArray[Any], places: NDArray[np.intp], new: Any) -> NDArray[Any]:
     """A copy with other values in some places."""
-    found = values.copy()
+    found: NDArray[Any] = values.copy()
     found[places] = new
     return found

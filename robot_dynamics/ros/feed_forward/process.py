@@ -148,7 +148,8 @@ class BuildProcess:
                 elif kind == "error":
                     raise content
                 else:
-                    return content
+                    mechanism: Mechanism = content
+                    return mechanism
         except (EOFError, OSError):
             if late.is_set():
                 raise BuildError(f"the build took longer than {patience:g} s") from None
