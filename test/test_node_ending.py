@@ -245,6 +245,41 @@ def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume():
         set_in_motion(partner)
 
 
+@pytest.mark.parametrize("hang", ["time.sleep(1000)", "ctypes.PyDLL(None).sleep(1000)"])
+def test_an_end_that_hangs_is_an_end_all_the_same(hang):
+    """In the interpreter, or in a library that holds it; signals are deaf by then."""
+    code = f"""if True:
+        import ctypes, os, signal, sys, time
+        from robot_dynamics.ros import executable
+        executable.LAST_SECONDS = 2.0
+
+        def load():
+            from rclpy.node import Node
+            def make():
+                node = Node("hangs")
+                node.create_timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT))
+                return node
+            return make
+
+        def finish(node):
+            print("the last word", flush=True)
+            {hang}
+
+        sys.exit(executable.run("hangs", load, [], finish))"""
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert told.returncode == 1, told
+    assert told.stdout.count("the last word") == 1
+    assert "Timeout" in told.stderr
+    assert "in finish" in told.stderr, "where it hangs"
+
+
 @pytest.mark.parametrize("way", ["closed", "broken", "never there"])
 def test_nobody_who_listens_is_no_reason_to_leave_without_the_last_word(way, tmp_path):
     fault = tmp_path / "fault.py"

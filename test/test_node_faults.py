@@ -245,7 +245,7 @@ def test_a_flood_of_states_half_of_them_garbage_leaves_it_right_alive_and_small(
 
 SIMULATED = (
     sys.executable, "-m", "robot_dynamics.ros.simulated_robot", "--ros-args",
-    "-p", f"description:={THREE_AXIS}", "-p", "update_rate:=100.0", "-p", "bandwidth:=10.0",
+    "-p", f"description:={THREE_AXIS}", "-p", "update_rate:=200.0", "-p", "bandwidth:=4.0",
     "-r", "~/joint_trajectory:=/feed_forward/command", "-r", "~/commands:=/feed_forward/commands",
 )  # fmt: skip
 
@@ -261,7 +261,7 @@ def test_a_simulated_robot_killed_under_way_is_followed_by_torques_at_rest():
             states[stamp_of(state)] = state
 
         partner.node.create_subscription(JointState, "joint_states", hear, 1000)
-        robot = partner.beside(*SIMULATED)
+        robot = partner.beside(*SIMULATED)  # its PD alone holds it, however late torques come
         partner.until(lambda: len(states) > 10, "the robot's states")
         partner.until(lambda: partner.command_out.get_subscription_count() == 2, "both listeners")
         start = partner.now()

@@ -196,3 +196,13 @@ def test_a_hundred_wrong_trajectories_make_a_few_lines():
             ),
         )
         assert 1 <= talk.log.count("joint_trajectory dropped") <= 10
+
+
+@pytest.mark.parametrize(("rate", "unstable"), [(100.0, True), (1000.0, False)])
+def test_a_loop_that_is_sampled_too_slowly_is_said_at_the_start(rate, unstable):
+    robot = "package://robot_dynamics/config/three_axis.yaml"
+    with Simulated(description=robot, update_rate=rate, bandwidth=10.0) as talk:
+        talk.until(lambda: talk.states, "joint states")
+        assert ("the PD loop is unstable at update_rate = 100 Hz" in talk.log) == unstable, talk.log
+        assert ("raise update_rate" in talk.log) == unstable
+        assert talk.stop() == 0

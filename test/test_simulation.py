@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 
 import numpy as np
@@ -27,6 +28,7 @@ pytest.importorskip("mujoco", reason="MuJoCo is not installed here: pip install 
 
 from robot_dynamics.errors import BackendError, DescriptionError, InputError
 from robot_dynamics.simulation.physics import Simulation
+from robot_dynamics.simulation.tracking import TrackedRobot, pd_gains
 
 OPEN = 1e-9
 """Relative, for open trees: rounding times the condition of D, some 1e4"""
@@ -247,3 +249,57 @@ def test_forward_of_inverse_is_the_identity_for_closed_robots(name, seed):
     simulation.reset(state.q_r[order], state.qd_r[order])
     assert simulation.closure_residual() < CLOSED
     assert robots.relative(simulation.accelerations(tau), expected[order]) < LOOPED
+
+
+@pytest.mark.parametrize("name", ["rrr", "five_bar", "gough_stewart", "delta"])
+def test_a_home_in_rounded_angles_moves_as_the_closed_robot_does(name):
+    """Open by 1e-5, the redundant rows of a planar loop would hold it."""
+    mechanism = rd.load(f"package://robot_dynamics/config/{name}.yaml")
+    dynamics = rd.InverseDynamics(mechanism)
+    simulation = Simulation(mechanism)
+    places = [mechanism.joint_names.index(joint) for joint in dynamics.actuated_names]
+    simulation.reset([round(mechanism.home[joint], 4) for joint in mechanism.joint_names])
+    q = simulation.q[[mechanism.joint_names.index(joint) for joint in dynamics.joint_names]]
+    inverse = TrackedRobot(mechanism)._inverse_inertia()
+    assert simulation.closure_residual() < CLOSED
+    for place in places:
+        tau = np.zeros(len(mechanism.joint_names))
+        tau[place] = 1e7
+        either = simulation.accelerations(tau) - simulation.accelerations(-tau)
+        zero = np.zeros(len(q))
+        expected = dynamics.forward(q, zero, tau[places]) - dynamics.forward(q, zero, -tau[places])
+        assert robots.relative(either[places], expected) < 1e-4
+    assert robots.relative(inverse @ dynamics.mass_matrix(q), np.eye(len(q))) < 1e-3
+
+
+def test_a_loop_that_is_wide_open_is_left_so():
+    mechanism = rd.load("package://robot_dynamics/config/five_bar.yaml")
+    simulation = Simulation(mechanism)
+    q = [mechanism.home[joint] + 0.1 * (joint == "qp1") for joint in mechanism.joint_names]
+    simulation.reset(q)
+    np.testing.assert_array_equal(simulation.q, q)
+    assert simulation.closure_residual() > 0.01
+
+
+@pytest.mark.parametrize("rate", [100, 200, 250, 333, 500, 1000])
+@pytest.mark.parametrize("bandwidth", [5.0, 10.0, 20.0])
+def test_a_sampled_loop_is_said_to_diverge_where_it_does(rate, bandwidth):
+    three_axis = rd.load("package://robot_dynamics/config/three_axis.yaml")
+    mechanism = dataclasses.replace(three_axis, gravity=np.zeros(3))
+    dynamics = rd.InverseDynamics(mechanism)
+    p, d = pd_gains(dynamics, np.zeros(3), bandwidth)
+    robot = TrackedRobot(mechanism, period=1 / rate, p_gains=p, d_gains=d)
+    robot.simulation.reset(1e-13 * np.array([1.0, -2.0, 3.0]))
+    sizes = []
+    for _ in range(10 if robot.growth() > 1 else 3 * rate):
+        sizes.append(np.abs(np.hstack([robot.simulation.q, robot.simulation.qd])).max())
+        robot.advance((np.zeros(3), np.zeros(3)), np.zeros(3))
+    growth = robot.growth()
+    if len(sizes) == 10:
+        # the fastest mode has taken over
+        assert sizes[9] / sizes[8] == pytest.approx(growth, rel=0.1)
+    else:
+        assert sizes[-1] < 0.1 * sizes[0]
+    robot.simulation.reset()
+    other = TrackedRobot(mechanism, period=0.1, p_gains=p, d_gains=d)
+    assert other.growth(1 / rate) == pytest.approx(robot.growth(), rel=1e-6)

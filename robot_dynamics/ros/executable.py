@@ -4,6 +4,7 @@ here on, while everything else is still being imported."""
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -19,6 +20,9 @@ from .arguments import answered
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """The signals that end a process and can be handled: Ctrl-C, kill, a closed terminal, Ctrl-\\"""
+
+LAST_SECONDS = 20.0
+"""s from the order to end until the process is gone, whatever a library's threads do meanwhile"""
 
 
 class Ending:
@@ -47,8 +51,10 @@ class Ending:
         self._answer = _note
 
     def comes(self) -> None:
-        """From now on a signal changes nothing, to the last moment of the process."""
+        """From now on a signal changes nothing, to the last moment of the process, which is near."""
         self.asked = True
+        # a thread in C: it needs no interpreter, which a hanging library may hold
+        faulthandler.dump_traceback_later(LAST_SECONDS, exit=True, file=2)
         for number in SIGNALS:
             # a handler of Python's own is gone before the process is
             signal.signal(number, signal.SIG_IGN)

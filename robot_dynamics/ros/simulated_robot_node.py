@@ -57,6 +57,12 @@ from .simulated_robot_parameters import PARAMETERS, RobotSettings
 CLOCK_PERIOD = SECOND // 100
 """ns between two messages on /clock"""
 
+STABLE = 1.001
+"""Growth of a PD loop's error in a period: an integrator alone comes out as 1 to rounding"""
+
+HIGHEST_RATE = 1e4
+"""Hz: the parameter's own"""
+
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -130,6 +136,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             delay=values["delay"],
             start=values["start"] or None,
         )
+        self._warn_of_instability(robot)
         self._periodic = np.array([mechanism.joint(j).type == "continuous" for j in robot.joints])
         self._efforts = np.zeros(len(robot.joints))
         self._record = Record(Path(values["record"]), robot) if values["record"] else None
@@ -148,6 +155,19 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         """Nothing is wanted but to stay here."""
         q = self._state()[0]
         self._desired: Motion = Setpoint(Desired(q, np.zeros(len(q)), np.zeros(len(q))), 0)
+
+    def _warn_of_instability(self, robot: TrackedRobot) -> None:
+        """Sampled too slowly, a PD loop that is stable in continuous time diverges."""
+        if not robot.feeds_back or (growth := robot.growth()) <= STABLE:
+            return
+        rate = 10.0
+        while robot.growth(1 / rate) > STABLE and rate < HIGHEST_RATE:
+            rate += rate / 10
+        self.get_logger().warning(
+            f"the PD loop is unstable at update_rate = {self._values['update_rate']:g} Hz: errors "
+            f"grow by a factor of {growth:.3g} in each period, expected at most 1; raise "
+            f"update_rate ({rate:.0f} Hz are enough at the start) or lower bandwidth or the gains"
+        )
 
     @staticmethod
     def _gains(mechanism: Mechanism, values: dict[str, Any]) -> tuple[list[float], list[float]]:

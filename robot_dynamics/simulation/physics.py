@@ -33,6 +33,14 @@ lost in the rounding of the solver's factorisation."""
 DIFFERENCE = 1e-5
 """rad or m: the cube root of rounding, at which a central difference is good to its square"""
 
+ROUNDED, CLOSED = 1e-3, 1e-13
+"""m or rad: the most by which rounded angles leave a loop open, and what is closed"""
+
+REDUNDANT = 1e-5
+"""A singular value of the equalities below this share of the largest is that of a redundant one"""
+
+MOST_STEPS = 5
+
 STIFFEST = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 """solimp: the most that MuJoCo allows"""
 
@@ -129,7 +137,8 @@ class Simulation:
         """Put the robot into this state, q (n,) and qd (n,), at time zero.
 
         Without q: into the mechanism's `home` (zero where not given); without qd: at rest.
-        Whatever follows other joints is put where they want it; loops are left to the caller.
+        Whatever follows other joints is put where they want it. Loops that rounded numbers leave
+        open by less than ROUNDED are closed by the least motion of all joints; others stay open.
         """
         home = [float(self.mechanism.home.get(name, 0.0)) for name in self.joint_names]
         position = self._vector("q", home if q is None else q)
@@ -137,6 +146,21 @@ class Simulation:
         self._engine.mj_resetData(self._model, self._data)
         self._data.qpos[:] = self._coordinates @ position + self._offsets
         self._data.qvel[:] = self._coordinates @ velocity
+        if self.mechanism.loops:
+            self._close_rounded()
+
+    def _close_rounded(self) -> None:
+        """Gauss–Newton on the equalities, q ← q - J⁺ c.
+
+        Slightly open, a loop's redundant rows are not: a planar one would resist its own motion.
+        """
+        engine, model, data = self._engine, self._model, self._data
+        for _ in range(MOST_STEPS):
+            if not CLOSED < self.closure_residual() < ROUNDED:
+                return
+            J = data.efc_J.reshape(-1, model.nv)[: data.ne]
+            step = -np.linalg.pinv(J, rcond=REDUNDANT) @ data.efc_pos[: data.ne]
+            engine.mj_integratePos(model, data.qpos, step, 1.0)
 
     def accelerations(self, tau: ArrayLike) -> Floats:
         """qdd (n,) in the present state under the joint torques tau (n,)."""

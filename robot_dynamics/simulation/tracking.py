@@ -21,6 +21,9 @@ from ..mechanism import Mechanism
 from ..scalar import Floats
 from .physics import Simulation
 
+FAR_ABOVE_FRICTION = 1e7
+"""N·m or N"""
+
 
 @dataclass(frozen=True, eq=False)
 class Sample:
@@ -102,6 +105,40 @@ class TrackedRobot:
         # the torques that answered the last states, oldest first
         self._answers = deque([np.zeros(len(self.joints))] * (delay + 1), maxlen=delay + 1)
         self._periods = 0
+
+    @property
+    def feeds_back(self) -> bool:
+        """Whether any gain is not 0."""
+        return bool(np.any(self._p) or np.any(self._d))
+
+    def growth(self, period: float | None = None) -> float:
+        """By which factor the fastest-growing error of the PD loop alone grows in a period.
+
+        Of the loop linearised about the present position, at rest, without gravity and friction:
+        above 1 the sampled loop is unstable, even where the continuous one is not.
+
+        Args:
+            period: s; None: that of this robot.
+        """
+        h, n = self.period if period is None else period, len(self.joints)
+        inverse = self._inverse_inertia()
+        identity, zero = np.eye(n), np.zeros((n, n))
+        # q̈ = -D⁻¹ (Kp e + Kd ė) is held for h:  e += h ė + h²/2 q̈,  ė += h q̈
+        accelerations = -inverse @ np.hstack([np.diag(self._p), np.diag(self._d)])
+        free = np.block([[identity, h * identity], [zero, identity]])
+        held = np.vstack([h * h / 2 * identity, h * identity])
+        return float(np.abs(np.linalg.eigvals(free + held @ accelerations)).max())
+
+    def _inverse_inertia(self) -> Floats:
+        """D⁻¹ of `joints` in the present state, loops closed."""
+        columns = []
+        for place in self._places:
+            tau = np.zeros(len(self.simulation.joint_names))
+            tau[place] = FAR_ABOVE_FRICTION
+            # gravity cancels, and dry friction is nothing beside such torques
+            either = self.simulation.accelerations(tau) - self.simulation.accelerations(-tau)
+            columns.append(either[self._places] / (2 * FAR_ABOVE_FRICTION))
+        return np.column_stack(columns)
 
     @property
     def time(self) -> float:
