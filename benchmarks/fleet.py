@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster
 import robot_dynamics as rd
 from robot_dynamics.identification.fleet import fleet_at
 from robot_dynamics.identification.normal_equations import reduce
-from robot_dynamics.identification.passes import Reduction, Work, one_blas_thread
+from robot_dynamics.identification.per_recording import Reduction, Work, one_blas_thread
 from robot_dynamics.identification.preparation import prepare
 from robot_dynamics.identification.read import read
 from robot_dynamics.identification.solve import Prior

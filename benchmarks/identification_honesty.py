@@ -27,7 +27,7 @@ import numpy as np
 import robot_dynamics as rd
 from robot_dynamics.identification import Identification, Recording, Stream, identify
 from robot_dynamics.mechanism import Mechanism
-from robot_dynamics.mechanism.parameters import with_parameters
+from robot_dynamics.mechanism.dynamic_parameters import with_parameters
 
 JOINTS = 3
 NOISE = 0.02

@@ -28,8 +28,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import robot_dynamics as rd
 from robot_dynamics.ros.feed_forward.controller import FeedForward
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
 ROBOTS = ("rrr", "five_bar", "delta", "gough_stewart")
@@ -71,7 +71,7 @@ class Side:
         mechanism = rd.load(CONFIG / f"{name}.yaml")
         settings = Settings.of({"sensed": sensed, "max_age": 3600.0, "command_timeout": 3600.0})
         self.sensed = sensed
-        self.model = model = Model(Wish(mechanism, settings))
+        self.model = model = Model(ModelSpec(mechanism, settings))
         truth = rd.InverseDynamics(mechanism).closed
         assert truth is not None
         names = (*mechanism.actuated_names, *mechanism.sensed)

@@ -10,8 +10,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.description import load
 from robot_dynamics.ros.feed_forward.controller import FeedForward
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 ROUNDING = 1e-12
 """Relative: a torque is a few sums and products"""
@@ -39,7 +39,7 @@ class Bench:
         self.settings = Settings.of(values)
         self.wall = 0.0
         self.controller = FeedForward(self.settings, self.log.append, lambda: self.wall)
-        self.controller.adopt(Model(Wish(load(description), self.settings)))
+        self.controller.adopt(Model(ModelSpec(load(description), self.settings)))
 
     def state(self, now: float, q=0.0, qd=0.0, *, names=("swing",), stamped=None):
         message = JointState(name=list(names), position=np.atleast_1d(q).astype(float).tolist())

@@ -23,8 +23,8 @@ from robot_dynamics.description import load_urdf_text
 from robot_dynamics.errors import InputError
 from robot_dynamics.mechanism import Inertial
 from robot_dynamics.ros.feed_forward.controller import FeedForward
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import AT_ONCE, Settings
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 NAMES = ("lift", "swing")
 TIP = "l1"
@@ -86,8 +86,8 @@ def mechanism(robot: Robot) -> Any:
 @lru_cache(maxsize=4000)
 def model(robot: Robot, settings: Settings, mass: float, pushed: bool) -> Model:
     payloads = {TIP: Inertial(mass, np.array([0.2, 0.0, 0.1]))} if mass else {}
-    wish = Wish(mechanism(robot), settings, payloads, frozenset({TIP} if pushed else ()))
-    return Model(wish)
+    spec = ModelSpec(mechanism(robot), settings, payloads, frozenset({TIP} if pushed else ()))
+    return Model(spec)
 
 
 @cache

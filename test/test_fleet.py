@@ -25,8 +25,8 @@ from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification import fleet as fleets
 from robot_dynamics.identification.fleet import Here, Sum, Workers, fleet_at
 from robot_dynamics.identification.identify import _Passes, _reduced
-from robot_dynamics.identification.passes import Work
-from robot_dynamics.identification.shelf import Shelf
+from robot_dynamics.identification.per_recording import Work
+from robot_dynamics.identification.prepared_cache import PreparedCache
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
 distributed = pytest.importorskip("distributed", reason="distributed is the fleet's scheduler")
@@ -170,8 +170,8 @@ def test_recordings_that_judge_are_read_by_workers_too(arm, logs, cluster):
 def test_memory_is_flat_in_the_number_of_recordings(arm, logs, alone):
     peaks = []
     for some in (4 * logs[:1], 16 * logs[:1]):
-        with Shelf() as shelf:
-            work = Work(arm, None, {}, {}, None, None, 1 / 3, shelf)
+        with PreparedCache() as cache:
+            work = Work(arm, None, {}, {}, None, None, 1 / 3, cache)
             passes = _Passes(Here(), lambda words: None)
             tracemalloc.start()
             _, kept = _reduced(passes, work, dict(enumerate(some)))
@@ -183,16 +183,16 @@ def test_memory_is_flat_in_the_number_of_recordings(arm, logs, alone):
 
 
 def test_what_finds_no_room_on_the_shelf_is_prepared_again(arm, logs, alone, monkeypatch):
-    monkeypatch.setattr(Shelf.__init__, "__defaults__", (100_000,))
+    monkeypatch.setattr(PreparedCache.__init__, "__defaults__", (100_000,))
     assert identify(arm, logs).parameters == alone.parameters
-    shelf = Shelf()
-    with shelf:
-        shelf.put("small", np.zeros(10_000))
-        shelf.put("none left", np.zeros(10_000))
-        shelf.put("a little", np.zeros(1_000))
-        assert len(shelf.get("small")) == 10_000
-        assert len(shelf.get("a little")) == 1_000
-        assert shelf.get("none left") is None
+    cache = PreparedCache()
+    with cache:
+        cache.put("small", np.zeros(10_000))
+        cache.put("none left", np.zeros(10_000))
+        cache.put("a little", np.zeros(1_000))
+        assert len(cache.get("small")) == 10_000
+        assert len(cache.get("a little")) == 1_000
+        assert cache.get("none left") is None
 
 
 def test_joints_that_most_of_the_motion_has_are_fitted_to(arm, truth):

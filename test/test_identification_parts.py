@@ -16,7 +16,7 @@ import robot_dynamics as rd
 from robot_dynamics.app.options import factors, pairs
 from robot_dynamics.app.svg import Chart, Line, _ticks
 from robot_dynamics.errors import InputError
-from robot_dynamics.identification import laws
+from robot_dynamics.identification import friction_laws as laws
 from robot_dynamics.identification.bodies import (
     BASIS,
     body_of,

@@ -11,7 +11,7 @@ import pytest
 from robots import CONFIG, example_robots
 
 import robot_dynamics as rd
-from robot_dynamics.mechanism.parameters import with_parameters
+from robot_dynamics.mechanism.dynamic_parameters import with_parameters
 
 SMALL = 1e-10
 """Of the largest entry: other orders of the same sums, and other libraries' sines"""

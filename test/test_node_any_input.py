@@ -26,8 +26,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import robot_dynamics as rd
 from robot_dynamics.ros.feed_forward.controller import FeedForward
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
 POLAR, RRR = rd.load(CONFIG / "polar.yaml"), rd.load(CONFIG / "rrr.yaml")
@@ -136,7 +136,7 @@ def events(draw: Any) -> list[tuple[str, float, Any]]:
 
 MODELS = {
     feedback: Model(
-        Wish(POLAR, Settings.of({"feedback": feedback, "effort_limits": [LIMIT, LIMIT]}))
+        ModelSpec(POLAR, Settings.of({"feedback": feedback, "effort_limits": [LIMIT, LIMIT]}))
     )
     for feedback in ("measured", "commanded")
 }  # fmt: skip

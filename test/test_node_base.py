@@ -23,9 +23,9 @@ from sensor_msgs.msg import JointState
 
 import robot_dynamics as rd
 from robot_dynamics.ros.feed_forward.diagnostics import Diagnosis
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
 from robot_dynamics.ros.feed_forward.refusal import RefusedError
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
 ROUNDING = 1e-12
@@ -147,7 +147,7 @@ def test_without_the_term_gravity_the_base_accelerates_all_the_same(tmp_path):
     settings = ship.settings.changed({"terms": ("inertia", "coriolis", "gravity", "rotors")})
     bare = ship.controller.model
     ship.controller.settings = settings
-    ship.controller.adopt(Model(Wish(bare.wish.mechanism, settings)))
+    ship.controller.adopt(Model(ModelSpec(bare.spec.mechanism, settings)))
     assert ship.here(0.02) is None
     assert ship.rejected()["torques: no base motion"] == 1
     ship.imu(0.03, base)
@@ -220,7 +220,7 @@ def test_another_robots_base_is_another(tmp_path):
     ship = Ship(tmp_path)
     ship.imu(0.0, motion(1))
     settings = Settings.of({"moving_base": "always"})
-    ship.controller.adopt(Model(Wish(rd.load(CONFIG / "polar.yaml"), settings)))
+    ship.controller.adopt(Model(ModelSpec(rd.load(CONFIG / "polar.yaml"), settings)))
     assert ship.told_by_diagnostics(0.0).values["base motion age (s)"] == "never"
 
 
@@ -480,7 +480,7 @@ def test_terms_that_a_moving_base_needs_are_named(tmp_path):
     level = Motion(np.eye(3), REST, REST, felt + moving_base.G)
     assert relative(ship.here(0.0), ship.expected(level, resting=True)) < ROUNDING
     # a base that stands is another model
-    settings, mechanism = ship.settings, ship.controller.model.wish.mechanism
-    keys = {Wish(mechanism, settings.changed({"moving_base": how})).dynamics_key for how in
+    settings, mechanism = ship.settings, ship.controller.model.spec.mechanism
+    keys = {ModelSpec(mechanism, settings.changed({"moving_base": how})).dynamics_key for how in
             ("always", "never", "described")}  # fmt: skip
     assert len(keys) == 2

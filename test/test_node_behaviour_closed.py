@@ -19,8 +19,8 @@ import robot_dynamics as rd
 from robot_dynamics.closure.sensing import PATIENCE
 from robot_dynamics.errors import InputError
 from robot_dynamics.ros.feed_forward.diagnostics import OK, WARN, Diagnosis
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
 TO_SOLVED = 1e-9
@@ -56,7 +56,7 @@ class ClosedBench(Bench):
         self.robot = Robot(robot)
         self.now = 0.0
 
-    def wish(self, qdd) -> None:
+    def desire(self, qdd) -> None:
         self.command(self.now, point(qdd=qdd), names=self.robot.dynamics.actuated_names)
 
     def read(self, q, qd, *, without=(), **changed):
@@ -84,7 +84,7 @@ class ClosedBench(Bench):
 @pytest.fixture
 def rrr():
     bench = ClosedBench(sensed=True, command_timeout=0.0)
-    bench.wish(RRR_WANTED)
+    bench.desire(RRR_WANTED)
     return bench
 
 
@@ -94,7 +94,7 @@ def rrr():
 @pytest.mark.parametrize("sensed", [False, True])
 def test_torques_of_a_closed_robot_are_those_of_its_dynamics_however_much_is_read(sensed):
     bench = ClosedBench(sensed=sensed, command_timeout=0.0)
-    bench.wish(RRR_WANTED)
+    bench.desire(RRR_WANTED)
     for s in STEPS:
         q, qd = RRR_START + s * RRR_WAY, math.cos(s) * RRR_RATE
         bench.agrees(bench.read(q, qd), q, qd, RRR_WANTED)
@@ -111,12 +111,12 @@ def test_joints_in_another_order_give_torques_in_that_order():
 def test_a_new_formulation_goes_on_from_where_the_robot_is():
     bench = ClosedBench("five_bar", command_timeout=0.0)
     wanted, qd = np.array([1.0, 2.0]), np.array([0.1, -0.2])
-    bench.wish(wanted)
+    bench.desire(wanted)
     for q2 in np.linspace(0.9416, 0.3, 20):
         bench.read([math.pi - q2, q2], qd)
     old = bench.controller.model
     settings = bench.settings.changed({"formulation": "gibbs_appell"})
-    new = Model(Wish(old.wish.mechanism, settings))
+    new = Model(ModelSpec(old.spec.mechanism, settings))
     new.go_on_from(old)
     before, after = old.dynamics.closed, new.dynamics.closed
     assert after is not before
@@ -125,16 +125,16 @@ def test_a_new_formulation_goes_on_from_where_the_robot_is():
 
 def test_other_parameters_keep_what_is_known_of_the_sensors():
     bench = ClosedBench(sensed=True, command_timeout=0.0)
-    bench.wish(RRR_WANTED)
+    bench.desire(RRR_WANTED)
     bench.read(RRR_START, RRR_RATE, qp2=0.3)
     old = bench.controller.model
-    new = Model(Wish(old.wish.mechanism, bench.settings.changed({"sensor_tolerance": 0.05})))
+    new = Model(ModelSpec(old.spec.mechanism, bench.settings.changed({"sensor_tolerance": 0.05})))
     assert new.sensors.distrusted == ()
     new.go_on_from(old)
     assert new.sensors.distrusted == ("qp2",)
     assert new.sensors.tolerance == 0.05
     # of another mechanism, even one that is alike, nothing is known
-    other = Model(Wish(rd.load(CONFIG / "rrr.yaml"), bench.settings))
+    other = Model(ModelSpec(rd.load(CONFIG / "rrr.yaml"), bench.settings))
     other.go_on_from(old)
     assert other.sensors.distrusted == ()
 
@@ -142,7 +142,7 @@ def test_other_parameters_keep_what_is_known_of_the_sensors():
 def test_who_reads_no_sensors_cannot_have_them_watched():
     settings = Settings.of({"sensed": True, "feedback": "commanded"})
     with pytest.raises(InputError, match="sensed"):
-        Model(Wish(mechanism("rrr"), settings))
+        Model(ModelSpec(mechanism("rrr"), settings))
 
 
 # Sensors
@@ -184,7 +184,7 @@ def test_a_motors_encoder_that_lies_is_done_without_by_the_sensors(rrr):
 
 def test_what_a_sensor_may_be_off_by_is_a_parameter():
     bench = ClosedBench(sensed=True, sensor_tolerance=0.5)
-    bench.wish(RRR_WANTED)
+    bench.desire(RRR_WANTED)
     bench.read(RRR_START, RRR_RATE, qp2=0.3)
     assert bench.report().values["sensors trusted"] == "qp1, qp2, qp3"
 
@@ -228,7 +228,7 @@ def stretched(q2: float) -> list[float]:
 def test_near_a_singularity_it_leaves_the_robot_at_rest_once_and_is_silent():
     bench = ClosedBench("five_bar", command_timeout=0.0)
     still, wanted = np.zeros(2), np.array([1.0, 2.0])
-    bench.wish(wanted)
+    bench.desire(wanted)
     good = np.geomspace(0.9416, 2e-3, 30)
     for q2 in good:
         bench.agrees(bench.read(stretched(q2), still), stretched(q2), still, wanted)
@@ -247,26 +247,26 @@ def test_near_a_singularity_it_leaves_the_robot_at_rest_once_and_is_silent():
     # away from it nothing moves by itself, and a command works again
     found = bench.read(stretched(0.5), still)
     bench.agrees(found, stretched(0.5), still, still)
-    bench.wish(wanted)
+    bench.desire(wanted)
     bench.agrees(bench.read(stretched(0.5), still), stretched(0.5), still, wanted)
 
 
 def test_a_state_out_of_reach_is_treated_alike():
     bench = ClosedBench(on_timeout="stop", command_timeout=0.0)
-    bench.wish(RRR_WANTED)
+    bench.desire(RRR_WANTED)
     bench.read(RRR_START, RRR_RATE)
     # all arms point outwards: the feet are 0.5 m from the middle, the legs' rests 0.3 m long
     out = [7 * math.pi / 6, 11 * math.pi / 6, math.pi / 2]
     assert bench.state(0.5, out, np.zeros(3), names=("qa1", "qa2", "qa3")) == [0.0] * 3
     assert bench.rejected() == {"torques: closure": 1}
     bench.now = 0.5
-    bench.wish(RRR_WANTED)
+    bench.desire(RRR_WANTED)
     bench.agrees(bench.read(RRR_START, RRR_RATE), RRR_START, RRR_RATE, RRR_WANTED)
 
 
 def test_a_sensor_that_fell_silent_is_solved_for_and_not_read_any_more():
     bench = ClosedBench(sensed=True, merge_states=True, max_age=0.5, command_timeout=0.0)
-    bench.wish(RRR_WANTED)
+    bench.desire(RRR_WANTED)
     # so slowly that what it said last stays plausible
     rate = RRR_RATE / 50
     bench.read(RRR_START, rate)

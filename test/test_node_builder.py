@@ -31,12 +31,12 @@ from robot_dynamics.mechanism import Inertial, Pose, Rotor
 from robot_dynamics.ros.feed_forward import builder as builders
 from robot_dynamics.ros.feed_forward import payload as payloads
 from robot_dynamics.ros.feed_forward import process
-from robot_dynamics.ros.feed_forward.beside import SWITCH_INTERVAL
+from robot_dynamics.ros.feed_forward.background import SWITCH_INTERVAL
 from robot_dynamics.ros.feed_forward.builder import MOST_WAITING, Builder, Outcome
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
 from robot_dynamics.ros.feed_forward.process import BuildError, BuildProcess, Draft
 from robot_dynamics.ros.feed_forward.refusal import RefusedError
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 SIX_AXIS = (ROOT / "urdf" / "six_axis.urdf").read_text()
@@ -85,7 +85,7 @@ class InProcess:
         pass
 
     def mechanism(self, draft: Draft, tell):
-        return Model(draft.wish()).wish.mechanism
+        return Model(draft.spec()).spec.mechanism
 
 
 class Failing(InProcess):
@@ -283,11 +283,11 @@ class Orders(RuleBasedStateMachine):
 
 
 def load_names(model: Model) -> list[str]:
-    return [link.name for link in model.wish.mechanism.links]
+    return [link.name for link in model.spec.mechanism.links]
 
 
 def text_matches(text: str, model: Model) -> bool:
-    there, here = load_urdf_text(text), model.wish.mechanism
+    there, here = load_urdf_text(text), model.spec.mechanism
     return there.joint_names == here.joint_names and (
         there.links[0].inertial.mass == here.links[0].inertial.mass
     )
@@ -328,7 +328,7 @@ def test_parameters_that_were_accepted_before_the_first_robot_are_its():
     tau, limits = expected(TEXTS["two"], values, {})
     np.testing.assert_allclose(torques_of(host.model), tau, ROUNDING)
     np.testing.assert_array_equal(host.model.limits, limits)
-    assert host.model.wish.settings.formulation == "gibbs_appell"
+    assert host.model.spec.settings.formulation == "gibbs_appell"
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_a_build_that_fails_in_whatever_way_changes_nothing_and_is_one_line(erro
     host.builder._process = good
     host.builder.set({"terms": ["gravity"]})
     host.settle()
-    assert host.model.wish.settings.terms == ("gravity",)
+    assert host.model.spec.settings.terms == ("gravity",)
     assert not host.builder.refused_description
     assert len(host.model.joints) == (2 if change == "parameters" else 3)
 
@@ -371,7 +371,7 @@ def test_a_build_that_fails_in_whatever_way_changes_nothing_and_is_one_line(erro
 def test_a_change_that_fails_takes_no_later_one_back_with_it():
     mechanism = rd.load(ROOT / "config" / "five_bar.yaml")
     host = Host()
-    host.model = Model(Wish(mechanism, host.builder.settings))
+    host.model = Model(ModelSpec(mechanism, host.builder.settings))
     host.builder.set({"condition_limit": 1.0})
     host.poll()
     host.builder.set({"effort_limits": [7.0, 8.0]})
@@ -379,7 +379,7 @@ def test_a_change_that_fails_takes_no_later_one_back_with_it():
     outcomes = host.settle()
     assert [each.error is None for each in outcomes] == [False, True]
     assert host.model.limits.tolist() == [7.0, 8.0]
-    assert host.builder.settings == host.model.wish.settings
+    assert host.builder.settings == host.model.spec.settings
     assert host.builder.settings == Settings.of(
         {"effort_limits": [7.0, 8.0], "command_timeout": 3.0}
     )
@@ -480,7 +480,7 @@ def test_a_payload_is_of_the_robot_that_is_there_when_its_turn_comes():
     np.testing.assert_allclose(torques_of(host.model), tau, ROUNDING)
     host.carry("link0", 0.0)
     host.settle()
-    assert not host.model.wish.payloads
+    assert not host.model.spec.payloads
 
 
 def test_a_model_is_built_once_for_wrenches_on_a_link_and_other_changes_keep_that():
@@ -493,18 +493,18 @@ def test_a_model_is_built_once_for_wrenches_on_a_link_and_other_changes_keep_tha
     assert not host.builder.push("link2"), "it is being built"
     assert host.builder.push("tool")
     assert [each.error is None for each in host.settle()][-2:] == [True, False]
-    assert host.model.wish.pushed == {"link2"}
+    assert host.model.spec.pushed == {"link2"}
     host.builder.set({"formulation": "lagrange_euler"})
     host.carry("link0", 2.0)
     host.settle()
-    assert host.model.wish.pushed == {"link2"}
+    assert host.model.spec.pushed == {"link2"}
     w = np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3])
     q = np.linspace(0.3, 0.7, len(host.model.read))
     assert host.model.taken_by({"link2": w}, q).any()
     assert not host.model.taken_by({"link1": w}, q).any(), "it has to wait"
     host.builder.describe(TEXTS["heavy"])
     host.settle()
-    assert not host.model.wish.pushed
+    assert not host.model.spec.pushed
 
 
 def test_until_it_is_accepted_nothing_of_a_payload_is_in_the_model_that_computes():
@@ -572,10 +572,10 @@ def test_limits_are_the_descriptions_and_on_the_motors_side_those_over_the_gear_
         )
         + "</robot>",
     )
-    model = Model(Wish(load_urdf_text(text), Settings.of({"side": side})))
+    model = Model(ModelSpec(load_urdf_text(text), Settings.of({"side": side})))
     np.testing.assert_allclose(model.limits, limits)
     chosen = Settings.of({"side": side, "effort_limits": [9.0, np.inf]})
-    assert Model(Wish(load_urdf_text(text), chosen)).limits.tolist() == [9.0, np.inf]
+    assert Model(ModelSpec(load_urdf_text(text), chosen)).limits.tolist() == [9.0, np.inf]
 
 
 @pytest.mark.parametrize(
@@ -593,7 +593,7 @@ def test_a_descriptions_limits_are_a_motors_where_it_drives_one_joint_alone(shaf
     rotors = tuple(
         Rotor(f"m{k}", "world", Pose(), tuple(shaft), Inertial()) for k, shaft in enumerate(shafts)
     )
-    model = Model(Wish(replace(bare, rotors=rotors), Settings.of({"side": "drive"})))
+    model = Model(ModelSpec(replace(bare, rotors=rotors), Settings.of({"side": "drive"})))
     np.testing.assert_allclose(model.limits, limits)
 
 
@@ -601,16 +601,17 @@ def test_limits_of_a_joint_follow_it_in_whatever_order_and_are_infinite_where_no
     text = TEXTS["limited"].replace('effort="3.0"', 'effort="4.0"', 1)
     mechanism = load_urdf_text(text)
     for joints in (["knee", "hip"], ["hip", "knee"], ["knee"]):
-        model = Model(Wish(mechanism, Settings.of({"joints": joints})))
+        model = Model(ModelSpec(mechanism, Settings.of({"joints": joints})))
         assert model.limits.tolist() == [{"hip": 4.0, "knee": 3.0}[name] for name in joints]
     assert (
-        Model(Wish(load_urdf_text(TEXTS["two"]), Settings.of({}))).limits.tolist() == [np.inf] * 2
+        Model(ModelSpec(load_urdf_text(TEXTS["two"]), Settings.of({}))).limits.tolist()
+        == [np.inf] * 2
     )
 
 
 def test_models_fit_each_other_where_they_have_the_same_joints_in_the_same_order():
     def model(text: str, **values) -> Model:
-        return Model(Wish(load_urdf_text(TEXTS[text]), Settings.of(values)))
+        return Model(ModelSpec(load_urdf_text(TEXTS[text]), Settings.of(values)))
 
     two = model("two")
     for other, fits in (
@@ -659,7 +660,7 @@ def test_a_build_in_its_process_gives_the_same_torques_and_leaves_kernels_and_no
     assert not said
     compiled = len(cache.entries())
     assert compiled
-    model = Model(Wish(mechanism, Settings.of({})))
+    model = Model(ModelSpec(mechanism, Settings.of({})))
     assert len(cache.entries()) == compiled
     tau, _ = expected(SIX_AXIS, {}, {})
     np.testing.assert_allclose(torques_of(model), tau, ROUNDING, ROUNDING)
@@ -748,11 +749,11 @@ def test_the_interpreter_switches_often_while_a_model_is_made_and_as_before_afte
 ):
     before, seen = sys.getswitchinterval(), []
 
-    def made(wish: Wish) -> Model:
+    def made(spec: ModelSpec) -> Model:
         seen.append(sys.getswitchinterval())
         if fails:
             raise InputError("not this one", name="x")
-        return Model(wish)
+        return Model(spec)
 
     monkeypatch.setattr(builders, "Model", made)
     host = Host()

@@ -14,8 +14,8 @@ from robots import CONFIG
 from robot_dynamics.mechanism import Inertial
 from robot_dynamics.ros.feed_forward.controller import FeedForward
 from robot_dynamics.ros.feed_forward.diagnostics import ERROR, OK, WARN, Diagnosis
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 NAMES = ("theta1", "d2")
 
@@ -106,7 +106,7 @@ def test_torques_that_go_out_are_no_complaint_and_a_refused_description_is_one()
 
 def test_the_payload_is_the_sum_of_all():
     bench = Bench()
-    mechanism = bench.controller.model.wish.mechanism
+    mechanism = bench.controller.model.spec.mechanism
     payloads = {link.name: Inertial(1.5) for link in mechanism.links[:2]}
-    bench.controller.adopt(Model(Wish(mechanism, bench.settings, payloads)))
+    bench.controller.adopt(Model(ModelSpec(mechanism, bench.settings, payloads)))
     assert bench.reported(1.0).values["payload (kg)"] == "3"

@@ -45,8 +45,8 @@ from robot_dynamics.description.fields import LARGEST
 from robot_dynamics.description.urdf_writer import urdf
 from robot_dynamics.ros.feed_forward import payload
 from robot_dynamics.ros.feed_forward.controller import FeedForward
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 THREE_AXIS = str(ROOT / "config/three_axis.yaml")
 DYNAMICS = rd.InverseDynamics(rd.load(THREE_AXIS), formulation="lagrange_euler")
@@ -121,7 +121,7 @@ class Watched(Partner):
         self.told.append(ns)
         self.states_out.publish(message(ns))
 
-    def wish(self, qdd: Sequence[float]) -> None:
+    def desire(self, qdd: Sequence[float]) -> None:
         self.accelerate(dict(zip(JOINTS, qdd, strict=True)))
 
     def follow(self, qdd: Sequence[float]) -> None:
@@ -129,7 +129,7 @@ class Watched(Partner):
         since = self.now()
 
         def ask() -> None:
-            self.wish(qdd)
+            self.desire(qdd)
             self.tell()
 
         self.until(lambda: following(self, qdd, since), f"torques for {qdd}", meanwhile=ask)
@@ -195,7 +195,7 @@ def test_two_drivers_and_two_commanders_that_contradict_make_no_torque_of_neithe
             partner.until(
                 all_four,
                 "torques of both drivers' states with both commands",
-                meanwhile=lambda: [partner.wish(qdd) for qdd in wishes],
+                meanwhile=lambda: [partner.desire(qdd) for qdd in wishes],
             )
         all_belong(partner, [*partner.told, *one, *other], *wishes)
 
@@ -223,7 +223,7 @@ def test_a_flood_of_states_half_of_them_garbage_leaves_it_right_alive_and_small(
                 partner.until(
                     lambda qdd=qdd, since=since: following(partner, qdd, since),
                     "torques of a new command",
-                    meanwhile=lambda qdd=qdd: partner.wish(qdd),
+                    meanwhile=lambda qdd=qdd: partner.desire(qdd),
                 )
                 heard = len(partner.diagnostics)
                 refused = int(partner.counts().get(KEY, 0))
@@ -336,7 +336,7 @@ def push() -> WrenchStamped:
     return found
 
 
-def wish(qdd: Sequence[float]) -> JointTrajectory:
+def desired(qdd: Sequence[float]) -> JointTrajectory:
     return JointTrajectory(joint_names=JOINTS, points=[JointTrajectoryPoint(accelerations=qdd)])
 
 
@@ -355,7 +355,7 @@ def course(ns: int) -> JointTrajectory:
 def bench() -> Bench:
     """The node's logic on a bench, under way."""
     found = Bench(THREE_AXIS, command_timeout=0.0)
-    found.controller.command(wish(FIRST), at(0.0))
+    found.controller.command(desired(FIRST), at(0.0))
     answer(found, 0.0)
     return found
 
@@ -442,7 +442,7 @@ def test_a_command_with_garbage_is_its_own_motion_or_none_and_the_next_one_count
 
     def check(rng: Random) -> None:
         now = times.next()
-        good = rng.choice([wish(FIRST), course(at(now))])
+        good = rng.choice([desired(FIRST), course(at(now))])
         bad, before = garbled(rng, good), node.controller.commands.count
         node.controller.command(copy.deepcopy(bad), at(now))
         accepted = node.controller.commands.count > before
@@ -457,10 +457,10 @@ def test_a_command_with_garbage_is_its_own_motion_or_none_and_the_next_one_count
         else:
             most = node.settings.max_acceleration
             assert np.abs(DYNAMICS.forward(q, qd, found)).max() <= most * (1 + CLOSE)
-        node.controller.command(wish(SECOND_WISH), at(now + SOON))
+        node.controller.command(desired(SECOND_WISH), at(now + SOON))
         near(answer(node, now + 2 * SOON), torques([at(now + 2 * SOON)], SECOND_WISH)[0])
 
-    node.controller.command(wish(SECOND_WISH), at(0.0))
+    node.controller.command(desired(SECOND_WISH), at(0.0))
     answer(node, SOON)
     examples(check, MANY, rng=CHANCE)
 
@@ -527,7 +527,7 @@ class Twin:
 
     def __init__(self, partner: Watched) -> None:
         self._settings = Settings.of({"command_timeout": 0.0, "max_age": 2 * PATIENCE})
-        self._model = Model(Wish(rd.load(THREE_AXIS), self._settings))
+        self._model = Model(ModelSpec(rd.load(THREE_AXIS), self._settings))
         self._now = partner.now
 
     def refuses(self, topic: str, bad: Any) -> bool:
@@ -536,7 +536,7 @@ class Twin:
         node = FeedForward(self._settings, lambda _: None)
         node.adopt(self._model)
         if topic == "joint_states":
-            node.command(wish(FIRST), self._now())
+            node.command(desired(FIRST), self._now())
             return node.state(bad, self._now()) is None
         if topic == "command":
             node.command(bad, self._now())
@@ -548,7 +548,7 @@ class Twin:
             if topic == "trajectory_in":
                 node.filler(self._now())(bad)
             else:
-                payload.check_link(payload.read(bad)[0], self._model.wish.mechanism)
+                payload.check_link(payload.read(bad)[0], self._model.spec.mechanism)
         except rd.RobotDynamicsError:
             return True
         return False
@@ -568,7 +568,7 @@ def test_hundreds_of_messages_with_garbage_make_no_torque_and_good_ones_count(ex
         node.create_subscription(JointTrajectory, "/feed_forward/trajectory_out", filled.append, 10)
         out = {
             "joint_states": (partner.states_out, lambda: message(partner.now() // 2 * 2)),
-            "command": (partner.command_out, lambda: wish(SECOND_WISH)),
+            "command": (partner.command_out, lambda: desired(SECOND_WISH)),
             "trajectory_in": (trajectory_out, lambda: course(partner.now())),
             "payload": (partner.payload_out, body),
             "wrench": (wrench_out, push),

@@ -16,8 +16,8 @@ from robots import CONFIG
 from test_node_behaviour import PENDULUM, torque
 
 from robot_dynamics.errors import InputError
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 P, D = 7.0, 2.0
 AT_90 = torque(math.pi / 2, 0.0, 0.0)
@@ -95,7 +95,7 @@ def test_gains_and_limits_that_do_not_fit_are_refused(robot, values, words):
     import robot_dynamics as rd
 
     with pytest.raises(InputError, match=words):
-        Model(Wish(rd.load(CONFIG / f"{robot}.yaml"), Settings.of(values)))
+        Model(ModelSpec(rd.load(CONFIG / f"{robot}.yaml"), Settings.of(values)))
 
 
 # Coming on
@@ -147,7 +147,7 @@ def test_what_is_set_while_torques_go_out_begins_from_these(values):
         close(bench.state(now, math.pi / 2), AT_90)
     settings = bench.controller.settings.changed(values)
     bench.controller.settings = settings
-    bench.controller.adopt(Model(Wish(bench.controller.model.wish.mechanism, settings)))
+    bench.controller.adopt(Model(ModelSpec(bench.controller.model.spec.mechanism, settings)))
     bench.accelerate(0.2, 0.0)
     close(bench.state(0.2, math.pi / 2), AT_90)
     if "slew_limits" in values:

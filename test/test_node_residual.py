@@ -18,8 +18,8 @@ from test_node_behaviour import PENDULUM, torque
 import robot_dynamics as rd
 from robot_dynamics.errors import InputError
 from robot_dynamics.ros.feed_forward.diagnostics import OK, WARN, Diagnosis
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 STEP = 0.002
 
@@ -202,7 +202,7 @@ def test_a_part_without_measured_torques_is_named():
 def test_it_needs_measured_joints(values):
     mechanism = rd.load(CONFIG / "three_axis.yaml")
     with pytest.raises(InputError, match=r"^residual: "):
-        Model(Wish(mechanism, Settings.of({"residual": True} | values)))
+        Model(ModelSpec(mechanism, Settings.of({"residual": True} | values)))
 
 
 def test_over_topics_it_comes_named_and_stamped_and_without_a_command():

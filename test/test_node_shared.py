@@ -21,8 +21,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 import robot_dynamics as rd
 from robot_dynamics.errors import ClosureWarning, InputError
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics.errors.ClosureWarning")
 
@@ -201,7 +201,7 @@ def test_a_push_is_shared_and_limits_cut_each_motor(robot):
     assert np.array_equal(one.controller.model.limits, LIMITS)
 
     w = np.array([3.0, -2.0, 1.0, 0.3, 0.1, -0.2])
-    pushed = Model(Wish(one.controller.model.wish.mechanism, one.settings, {}, {"distal0"}))
+    pushed = Model(ModelSpec(one.controller.model.spec.mechanism, one.settings, {}, {"distal0"}))
     J = pushed.dynamics.jacobian(robot.q, "distal0")
     R = pushed.dynamics.pose(robot.q, "distal0")[:3, :3]
     on_base = np.concatenate([R @ w[:3], R @ w[3:]])
@@ -216,7 +216,7 @@ def test_on_the_motors_side_each_torque_is_over_its_gear(robot):
     gears = np.array([rotors[name]["gear_ratio"] for name in MOTORS])
     found = dict(zip(one.controller.model.outputs, asked(robot, one), strict=True))
     by_joint = dict(zip(MOTORS, robot.torques(robot.qd, robot.qdd) / gears, strict=True))
-    mechanism = one.controller.model.wish.mechanism
+    mechanism = one.controller.model.spec.mechanism
     for rotor in mechanism.rotors:
         ((joint, _),) = rotor.ratios
         assert found[rotor.name] == pytest.approx(by_joint[joint], rel=1e-7)
@@ -248,7 +248,7 @@ def test_a_trajectory_gets_the_effort_of_every_motor(robot):
 def test_what_only_one_motor_a_joint_can_have_is_refused(robot, values, said):
     settings = Settings.of(values)
     with pytest.raises(InputError, match=said) as caught:
-        Model(Wish(rd.load(robot.file), settings))
+        Model(ModelSpec(rd.load(robot.file), settings))
     assert "\n" not in str(caught.value)
 
 

@@ -20,8 +20,8 @@ import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text
 from robot_dynamics.ros.feed_forward.derivative import Derivative
 from robot_dynamics.ros.feed_forward.diagnostics import Diagnosis
-from robot_dynamics.ros.feed_forward.model import Model, Wish
 from robot_dynamics.ros.feed_forward.parameters import Settings
+from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
 NAMES = ("theta1", "d2")
 
@@ -467,4 +467,4 @@ def rateless(now: float, q: float) -> JointState:
 
 
 def model_of(text: str, settings: Settings) -> Model:
-    return Model(Wish(load_urdf_text(text), settings))
+    return Model(ModelSpec(load_urdf_text(text), settings))

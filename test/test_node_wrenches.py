@@ -23,7 +23,7 @@ from test_node_behaviour import torque
 import robot_dynamics as rd
 from robot_dynamics.codegen import Function
 from robot_dynamics.ros.feed_forward.diagnostics import Diagnosis
-from robot_dynamics.ros.feed_forward.model import Model
+from robot_dynamics.ros.feed_forward.torque_model import Model
 from robot_dynamics.ros.feed_forward.wrenches import MOST_LINKS
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
@@ -65,7 +65,7 @@ class Bench(AnyBench):
 
     def build(self, *links: str) -> None:
         old = self.controller.model
-        model = Model(replace(old.wish, pushed=old.wish.pushed | set(links)))
+        model = Model(replace(old.spec, pushed=old.spec.pushed | set(links)))
         model.go_on_from(old)
         self.controller.adopt(model)
 
@@ -249,10 +249,10 @@ def test_wrenches_go_with_the_clock_and_with_their_links():
 
     bench.push(0.2, "tip", TIP_FORCE)
     bench.push(0.2, "arm", TIP_FORCE)
-    wish = bench.controller.model.wish
+    spec = bench.controller.model.spec
     bare = rd.load(PENDULUM.replace("tip", "hand"))
-    bench.controller.adopt(Model(type(wish).of(bare, wish.settings, {}, wish.pushed)))
-    assert bench.controller.model.wish.pushed == {"arm"}
+    bench.controller.adopt(Model(type(spec).of(bare, spec.settings, {}, spec.pushed)))
+    assert bench.controller.model.spec.pushed == {"arm"}
     assert bench.log[1:] == ["wrench removed: no link tip any more"]
     assert list(bench.controller.wrenches.on) == ["arm"]
     bench.controller.release()

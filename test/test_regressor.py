@@ -24,7 +24,7 @@ from robots import (
 import robot_dynamics as rd
 from robot_dynamics.formulations.equations import TERMS
 from robot_dynamics.mechanism import Armature, Inertial
-from robot_dynamics.mechanism.parameters import standard_parameters, with_parameters
+from robot_dynamics.mechanism.dynamic_parameters import standard_parameters, with_parameters
 
 EXAMPLES = example_robots_that_move()
 CLOSED = [

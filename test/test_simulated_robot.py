@@ -22,7 +22,7 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.ros.feed_forward.stamps import SECOND, nanoseconds
-from robot_dynamics.ros.pace import BEHIND, MOST_AT_ONCE, Pace
+from robot_dynamics.ros.simulation_clock import BEHIND, MOST_AT_ONCE, SimulationClock
 
 ROOT = Path(__file__).resolve().parents[1]
 POLAR = "package://robot_dynamics/config/polar.yaml"
@@ -59,42 +59,42 @@ class Simulated(Conversation):
 
 
 def test_a_pace_of_its_own_begins_at_zero_and_goes_on_by_one():
-    pace = Pace(PERIOD)
+    clocked = SimulationClock(PERIOD)
     for k in range(5):
-        assert pace.now == k * PERIOD
-        assert pace.due() == (1, 0)
-        pace.tick()
+        assert clocked.now == k * PERIOD
+        assert clocked.due() == (1, 0)
+        clocked.tick()
 
 
 def test_a_pace_follows_its_clock_through_haste_delay_pauses_and_resets():
     clock = 0
-    pace = Pace(PERIOD, lambda: clock, ahead=5 * PERIOD)
-    assert pace.due() == (0, 0), "no clock yet"
+    clocked = SimulationClock(PERIOD, lambda: clock, ahead=5 * PERIOD)
+    assert clocked.due() == (0, 0), "no clock yet"
 
     def go_on() -> int:
-        due, skipped = pace.due()
+        due, skipped = clocked.due()
         assert due <= MOST_AT_ONCE
         for _ in range(due):
-            pace.tick()
+            clocked.tick()
         return skipped
 
     clock = 7 * SECOND
-    assert pace.due() == (1, 0)
-    assert pace.now == clock, "its first period begins with the clock"
+    assert clocked.due() == (1, 0)
+    assert clocked.now == clock, "its first period begins with the clock"
     for _ in range(50):
         assert go_on() == 0
-    assert pace.now == clock + 5 * PERIOD, "a clock that stands still stops it"
+    assert clocked.now == clock + 5 * PERIOD, "a clock that stands still stops it"
     clock -= BEHIND - PERIOD
-    assert pace.due() == (0, 0), "it waits for a clock that was set back a little"
+    assert clocked.due() == (0, 0), "it waits for a clock that was set back a little"
     clock += 2 * BEHIND - PERIOD
     for _ in range(BEHIND // PERIOD):
         assert go_on() == 0
-    assert pace.now == clock + 5 * PERIOD, "it catches up"
+    assert clocked.now == clock + 5 * PERIOD, "it catches up"
     for jump in (BEHIND + 6 * PERIOD, 3600 * SECOND, -BEHIND - 6 * PERIOD, -3600 * SECOND):
-        before = pace.now
+        before = clocked.now
         clock += jump
         assert go_on() == clock - before, "too far to catch up"
-        assert 0 <= pace.now - clock <= MOST_AT_ONCE * PERIOD
+        assert 0 <= clocked.now - clock <= MOST_AT_ONCE * PERIOD
         for _ in range(20):
             assert go_on() == 0
 

@@ -14,7 +14,7 @@ from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import Recording
 from robot_dynamics.identification.watch import BLOCKS, Watch
 from robot_dynamics.mechanism import Inertial
-from robot_dynamics.mechanism.parameters import standard_parameters, with_parameters
+from robot_dynamics.mechanism.dynamic_parameters import standard_parameters, with_parameters
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
 

@@ -62,11 +62,11 @@ def directory() -> Path:
     Raises:
         InputError: the variable names an unknown user's home.
     """
-    wish = os.environ.get(VARIABLE)
-    if wish:
-        place = os.path.expanduser(wish)
+    chosen = os.environ.get(VARIABLE)
+    if chosen:
+        place = os.path.expanduser(chosen)
         if place.startswith("~"):
-            raise wrong(InputError, VARIABLE, wish, "a directory")
+            raise wrong(InputError, VARIABLE, chosen, "a directory")
         return Path(place).absolute()
     import platformdirs
 

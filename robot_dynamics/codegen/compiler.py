@@ -109,16 +109,16 @@ def find() -> Compiler:
     Raises:
         BackendError: there is none.
     """
-    wish = os.environ.get("CC")
-    return _find(wish or "", os.environ.get("PATH", ""))
+    chosen = os.environ.get("CC")
+    return _find(chosen or "", os.environ.get("PATH", ""))
 
 
 @lru_cache
-def _find(wish: str, path: str) -> Compiler:
+def _find(chosen: str, path: str) -> Compiler:
     try:
-        commands = [shlex.split(wish)] if wish else [["cc"], ["gcc"], ["clang"]]
+        commands = [shlex.split(chosen)] if chosen else [["cc"], ["gcc"], ["clang"]]
     except ValueError as error:
-        raise BackendError(f"CC={wish}: {error}", name="CC", value=wish) from None
+        raise BackendError(f"CC={chosen}: {error}", name="CC", value=chosen) from None
     for words in commands:
         program = shutil.which(words[0], path=path) if words else None
         if program:
@@ -127,7 +127,7 @@ def _find(wish: str, path: str) -> Compiler:
             identity = f"{real} {status.st_size} {status.st_mtime_ns} {words[1:]} {_processor()}"
             return Compiler((program, *words[1:]), identity)
     raise BackendError(
-        f"no C compiler: {wish or 'cc, gcc and clang'} not found", name="compiler", value=wish
+        f"no C compiler: {chosen or 'cc, gcc and clang'} not found", name="compiler", value=chosen
     )
 
 

@@ -23,7 +23,7 @@ from ..formulations.equations import TERMS, Equations
 from ..formulations.layout import Layout, shaped
 from ..mechanism import Mechanism
 from ..scalar import Array, Floats
-from .parameters import Parameters
+from .kernel_parameters import Parameters
 
 RIGID = tuple(term for term in TERMS if term != "friction")
 

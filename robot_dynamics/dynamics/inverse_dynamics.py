@@ -20,7 +20,7 @@ from ..codegen.native import Forwarding, shortened
 from ..errors import InputError, choices, listed, one_line, wrong
 from ..formulations.equations import TERMS
 from ..mechanism import Friction, Inertial, Link, Mechanism
-from ..mechanism.parameters import standard_parameters
+from ..mechanism.dynamic_parameters import standard_parameters
 from ..mechanism.shown import FEW, as_html
 from ..mechanism.transform import with_payload
 from ..scalar import Array, Floats

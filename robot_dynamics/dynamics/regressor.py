@@ -17,7 +17,7 @@ from ..formulations.layout import Recompile
 from ..formulations.regressor import Regressor
 from ..formulations.terms import MOTION, OF_LINKS, moves_as_one
 from ..mechanism import Mechanism
-from ..mechanism.parameters import friction_terms, standard_parameters
+from ..mechanism.dynamic_parameters import friction_terms, standard_parameters
 from ..scalar import Array, Floats
 from .inputs import Options
 from .motors import tree_state

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..mechanism import Armature, Friction, Inertial, Mechanism, Pose
-from ..mechanism.parameters import FRICTION, armature_names, friction_terms, is_whole
+from ..mechanism.dynamic_parameters import FRICTION, armature_names, friction_terms, is_whole
 from ..mechanism.transform import lumped, rotors_as_links, standard_form
 from ..scalar import Array, Scalar, array, cross, rotation_to, sign, tanh, zeros
 from .newton_euler import Turn, acceleration_matrix

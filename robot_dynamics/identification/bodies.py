@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..mechanism import Inertial
-from ..mechanism.model import point_inertia
+from ..mechanism.mechanism import point_inertia
 from .recording import Floats
 
 NAMES = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")

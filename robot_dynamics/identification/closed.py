@@ -22,11 +22,11 @@ from ..description import load
 from ..dynamics import InverseDynamics
 from ..errors import InputError, RecordingError, listed
 from ..mechanism import Friction, Mechanism
-from ..mechanism.parameters import standard_parameters, with_parameters
+from ..mechanism.dynamic_parameters import standard_parameters, with_parameters
 from .bodies import NAMES, reference
 from .fit import RIDGE, WEIGHTS
 from .normal_equations import _correlation
-from .passes import HELD_OUT, one_blas_thread
+from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Prepared, prepare
 from .read import read
 from .recording import Floats, Recording

@@ -26,10 +26,10 @@ import numpy as np
 from ..description import load as load_description
 from ..errors import InputError, RecordingError, listed, wrong
 from ..mechanism import Inertial, Mechanism
-from . import laws
+from . import friction_laws as laws
 from .bodies import numbers_of
 from .normal_equations import _correlation
-from .passes import one_blas_thread
+from .per_recording import one_blas_thread
 from .preparation import Prepared, Samples, prepare
 from .read import read
 from .recording import Floats, Recording

@@ -18,13 +18,13 @@ from ..mechanism import Mechanism
 from .errors import Errors, Misses
 from .fit import Fit, about_described_bodies, fit
 from .fleet import Fleet, Source, Sum, fleet_at
-from .model import mechanism_of
+from .identified_mechanism import mechanism_of
 from .normal_equations import NormalEquations
-from .passes import HELD_OUT, Judged, Judgement, Reduced, Reduction, Show, Trace, Work
+from .per_recording import HELD_OUT, Judged, Judgement, Reduced, Reduction, Show, Trace, Work
 from .preparation import Choice
+from .prepared_cache import PreparedCache
 from .quality import Excitation, excitation, warnings
 from .recording import Floats, Recording
-from .shelf import Shelf
 from .unknowns import match
 
 NONSENSE = 0.99
@@ -170,10 +170,10 @@ def identify(
     judges = _listed(validate) if validate is not None else []
     if not sources:
         raise InputError("recordings: found none, expected at least one", name="recordings")
-    with fleet_at(scheduler) as fleet, Shelf() as shelf:
+    with fleet_at(scheduler) as fleet, PreparedCache() as cache:
         work = Work(
             mechanism, topic, rename or {}, effort_scale or {}, payload, cutoff,
-            0.0 if judges else HELD_OUT, shelf,
+            0.0 if judges else HELD_OUT, cache,
         )  # fmt: skip
         passes = _Passes(fleet, progress)
         normal, kept = _reduced(passes, work, dict(enumerate(sources)))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import RecordingError
-from .laws import BACKWARDS, FORWARDS, OFFSET, RATES, RAW, VISCOUS, rates, raw_columns
+from .friction_laws import BACKWARDS, FORWARDS, OFFSET, RATES, RAW, VISCOUS, rates, raw_columns
 from .recording import Floats, Recording, Stream
 from .stamps import even_stretches
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .laws import Law, law, laws
+from .friction_laws import FrictionLaw, law, laws
 from .normal_equations import Equations
 from .recording import Floats
 from .solve import Prior, solved
@@ -28,7 +28,7 @@ SWEEPS = 3
 class Drive:
     """A joint's friction and rotor."""
 
-    law: Law
+    law: FrictionLaw
     rotor: bool
     """Is the rotor's inertia among the unknowns, as the difference from the description's?"""
     described: float = 0.0

@@ -14,10 +14,10 @@ from ..dynamics import InverseDynamics
 from ..errors import InputError, choices, wrong
 from ..formulations.terms import RIGID
 from ..mechanism import Friction, Inertial, Mechanism, Pose, Rotor
-from ..mechanism.parameters import rotor_names
+from ..mechanism.dynamic_parameters import rotor_names
 from ..mechanism.transform import lumped, with_locked_joints
 from ..scalar import rotation_to
-from . import laws
+from . import friction_laws as laws
 from .bodies import BASIS, NAMES, numbers, numbers_of, reference
 from .preparation import Samples, at_any_place
 from .recording import Floats

@@ -17,7 +17,7 @@ from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
 from .bodies import NAMES, body_of, reference
 from .fit import RIDGE
-from .passes import one_blas_thread
+from .per_recording import one_blas_thread
 from .preparation import prepare
 from .recording import Floats, Recording
 from .solve import Prior, inverted, minimise

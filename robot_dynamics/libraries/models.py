@@ -16,7 +16,7 @@ from ..formulations.layout import shaped
 from ..formulations.regressor import Regressor
 from ..formulations.terms import MOTION
 from ..mechanism import Mechanism
-from ..mechanism.parameters import friction_terms, standard_parameters
+from ..mechanism.dynamic_parameters import friction_terms, standard_parameters
 from ..mechanism.transform import rotors_as_links, with_rotor_model
 from ..scalar import Array, Scalar, array, from_columns, zeros
 

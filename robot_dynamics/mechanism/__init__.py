@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot as one immutable value, and the transformations from one to another."""
 
-from .model import (
+from .mechanism import (
     BASE,
     JOINT_TYPES,
     LOOP_TYPES,

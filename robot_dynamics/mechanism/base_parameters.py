@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from ..scalar import Array, Scalar, array, exact, rotation_x, rotation_z, zeros
-from .model import Inertial, Link, Mechanism, Pose
+from .mechanism import Inertial, Link, Mechanism, Pose
 from .transform import reframed
 
 FARTHEST = 32.0

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..scalar import Scalar, array, rotation_to, rotation_z
-from .model import (
+from .mechanism import (
     Armature,
     Attachment,
     Coupling,

@@ -25,10 +25,10 @@ from .declared_parameters import declare
 from .diagnostics_topic import LINE, DiagnosticsTopic
 from .feed_forward.controller import FeedForward
 from .feed_forward.limits import unlimited
-from .feed_forward.model import Model, Wish
 from .feed_forward.parameters import PARAMETERS, Settings
 from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND
+from .feed_forward.torque_model import Model, ModelSpec
 from .managed import Managed
 from .parameter_requests import SERVICES, ParameterRequests
 from .robot_changes import RobotChanges
@@ -85,14 +85,14 @@ class FeedForwardNode(Managed):
         )
         self.create_subscription(JointTrajectory, "~/command", self._on_command, 10, **OVERRIDABLE)
         # what comes seldom; or else is awake, and heard at once
-        self._hear(InertiaStamped, "~/payload", self._on_payload, 10)
-        self._hear(WrenchStamped, "~/wrench", self._on_wrench, qos_profile_sensor_data)
-        self._hear(Imu, "~/base_imu", self._on_imu, qos_profile_sensor_data)
-        self._hear(
+        self._subscribe_idle(InertiaStamped, "~/payload", self._on_payload, 10)
+        self._subscribe_idle(WrenchStamped, "~/wrench", self._on_wrench, qos_profile_sensor_data)
+        self._subscribe_idle(Imu, "~/base_imu", self._on_imu, qos_profile_sensor_data)
+        self._subscribe_idle(
             MultiDOFJointTrajectory, "~/base_motion", self._on_base_motion, qos_profile_sensor_data
         )
         if not settings.description:
-            self._hear(String, "robot_description", self._on_description, LATCHED)
+            self._subscribe_idle(String, "robot_description", self._on_description, LATCHED)
         self._listen_to_controllers(settings)
 
         self._torques = TorqueTopics(
@@ -124,9 +124,13 @@ class FeedForwardNode(Managed):
             self.autostart()
         self._watchdog = Watchdog(self._patience, self._bark)
 
-    def _hear(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any) -> None:
-        """A topic that costs nothing while it is silent."""
-        self.create_subscription(kind, topic, callback, qos, callback_group=self.drowsy, **QUIET_IN)
+    def _subscribe_idle(
+        self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any
+    ) -> None:
+        """Subscribe to a topic; it costs nothing while it is idle."""
+        self.create_subscription(
+            kind, topic, callback, qos, callback_group=self.idle_group, **QUIET_IN
+        )
 
     # Its life
 
@@ -136,7 +140,7 @@ class FeedForwardNode(Managed):
         if settings.description:
             self._adopt(
                 self.answering(
-                    lambda: Model(Wish(load(settings.description), settings)),
+                    lambda: Model(ModelSpec(load(settings.description), settings)),
                     "compiling the robot's equations; parameters and transitions wait for them",
                 )
             )
@@ -180,7 +184,7 @@ class FeedForwardNode(Managed):
             lambda: (self.is_active, self.controller.model),
             note,
             refuse,
-            self.drowsy,
+            self.idle_group,
         )
         self._goals, action = None, settings.follow_joint_trajectory
         if find_spec("control_msgs") is None:
@@ -189,7 +193,7 @@ class FeedForwardNode(Managed):
             return
         from . import control_commands
 
-        control_commands.subscribe(self, self._on_command, self.drowsy)
+        control_commands.subscribe(self, self._on_command, self.idle_group)
         if action:
             from .follow_joint_trajectory import GoalForwarding
 
@@ -198,7 +202,7 @@ class FeedForwardNode(Managed):
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
         """As of every node; but setters of parameters are answered once the change counts."""
         if srv_type not in SERVICES:
-            options.setdefault("callback_group", self.drowsy)
+            options.setdefault("callback_group", self.idle_group)
             return super().create_service(srv_type, srv_name, callback, **options)
         options["callback_group"] = self._requests.asleep
         service = super().create_service(srv_type, srv_name, callback, **options)
@@ -251,8 +255,8 @@ class FeedForwardNode(Managed):
         if old is None:
             # what is there by now stays: the collector need not look at it between two states
             gc.freeze()
-        self._torques.fit(model.outputs, are_joints=model.wish.settings.side == "joint")
-        formulation = model.wish.settings.formulation
+        self._torques.fit(model.outputs, are_joints=model.spec.settings.side == "joint")
+        formulation = model.spec.settings.formulation
         self._say(f"{model.name}: {formulation} torques for {listed(model.outputs)}")
         if (remark := unlimited(model)) != self._remark:
             self._remark = remark
@@ -302,7 +306,7 @@ class FeedForwardNode(Managed):
             self._torques.publish(self.controller.came_back(self._now()))
         if self.is_active:
             self._torques.publish(self.controller.watch(self._now()))
-        self.drowsy.poll()
+        self.idle_group.poll()
         self._trajectories.poll()
         if self._goals is not None:
             self._goals.watch()

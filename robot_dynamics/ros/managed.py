@@ -4,7 +4,7 @@
     unconfigured ──configure──→ inactive ──activate──→ active
                  ←──cleanup───           ←─deactivate─
 
-Its services are drowsy: they cost nothing while nobody asks.
+Its services are idle_group: they cost nothing while nobody asks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallba
 from rclpy.node import Node
 
 from ..errors import RobotDynamicsError, one_line, shown
-from .drowsy import Drowsy
+from .idle_group import IdleGroup
 
 LONG = 1.0
 """s that a step may take without a word"""
@@ -39,12 +39,12 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
 
     def __init__(self, name: str):
         self.is_active = False
-        self.drowsy = Drowsy()
+        self.idle_group = IdleGroup()
         self._awake: dict[str, tuple[tuple[int, int], list[Any]]] = {}
         self._fault: Exception | None = None
         self._alone = False
         Node.__init__(self, name)
-        LifecycleNodeMixin.__init__(self, callback_group=self.drowsy)
+        LifecycleNodeMixin.__init__(self, callback_group=self.idle_group)
         service = self._service_change_state
         service.callback = partial(self._on_change_state, service.callback)
 
@@ -60,11 +60,11 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
 
     def _without_sleepers(self, kind: str) -> list[Any]:
         every = getattr(self, kind)
-        now = len(every), self.drowsy.changes
+        now = len(every), self.idle_group.changes
         known = self._awake.get(kind)
         if known is not None and known[0] == now:
             return known[1]
-        group = self.drowsy
+        group = self.idle_group
         found = [e for e in every if e.callback_group is not group or group.can_execute(e)]
         self._awake[kind] = now, found
         return found
@@ -131,13 +131,15 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
     def _on_change_state(self, change: Callable[..., Any], request: Any, response: Any) -> Any:
         """A transition that is not possible now is refused: Jazzy's rclpy would raise an error, and
         the node end by it."""
-        wish = request.transition
+        requested = request.transition
         possible = {
             label: number for number, label, *_ in self._state_machine.available_transitions
         }
-        if wish.label in possible or (not wish.label and wish.id in possible.values()):
+        if requested.label in possible or (
+            not requested.label and requested.id in possible.values()
+        ):
             return change(request, response)
-        asked = wish.label or wish.id
+        asked = requested.label or requested.id
         self.get_logger().error(
             f"{self.state}: no transition {shown(asked)} from here; possible: {', '.join(possible)}"
         )
@@ -192,7 +194,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         threading.Thread(target=run, name="configure", daemon=True).start()
         end = time.monotonic() + LONG
         while not wait([done], timeout=ANSWERED).done:
-            self.drowsy.answer(besides=self._service_change_state)
+            self.idle_group.answer(besides=self._service_change_state)
             if time.monotonic() > end:
                 end = math.inf
                 self.get_logger().info(remark)

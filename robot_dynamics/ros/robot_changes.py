@@ -19,9 +19,9 @@ from .declared_parameters import typed, values
 from .feed_forward import payload
 from .feed_forward.builder import Builder, Change, Outcome
 from .feed_forward.controller import FeedForward
-from .feed_forward.model import Model
 from .feed_forward.parameters import AT_ONCE, BY_NAME
 from .feed_forward.refusal import RefusedError
+from .feed_forward.torque_model import Model
 from .parameter_requests import Answer, ParameterRequests, refused
 
 
@@ -201,6 +201,6 @@ class RobotChanges:
             return
         self._adopt(outcome.model)
         if old is not None and outcome.change.kind not in ("payload", "wrench"):
-            lost = set(old.wish.payloads) - set(outcome.model.wish.payloads)
+            lost = set(old.spec.payloads) - set(outcome.model.spec.payloads)
             if lost:
                 self._warn(f"payload removed: no link {listed(sorted(lost))} any more")

@@ -51,8 +51,8 @@ from .feed_forward.motion import read as read_motion
 from .feed_forward.parameter_table import checked
 from .feed_forward.refusal import RefusedError, Tally
 from .feed_forward.stamps import SECOND, nanoseconds
-from .pace import Pace
 from .simulated_robot_parameters import PARAMETERS, RobotSettings
+from .simulation_clock import SimulationClock
 
 CLOCK_PERIOD = SECOND // 100
 """ns between two messages on /clock"""
@@ -85,11 +85,11 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         self._braked: bool = values["brakes"]
         factor = values["real_time_factor"]
         if values["publish_clock"] or self._wait or factor != 1.0:
-            self._pace = Pace(self._period)
+            self._pace = SimulationClock(self._period)
         else:
             clock = self.get_clock()
             ahead = CLOCK_PERIOD if self.get_parameter("use_sim_time").value else 0
-            self._pace = Pace(self._period, lambda: clock.now().nanoseconds, ahead)
+            self._pace = SimulationClock(self._period, lambda: clock.now().nanoseconds, ahead)
         self._asked: int | None = None  # when, on the wall, torques were asked for
         self._delay: int = values["delay"]
         self._answered = 0  # states in a row

@@ -19,7 +19,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from trajectory_msgs.msg import JointTrajectory
 
 from ..errors import RobotDynamicsError
-from .feed_forward.beside import Beside
+from .feed_forward.background import Beside
 from .feed_forward.process import unexpected
 from .feed_forward.refusal import RefusedError
 

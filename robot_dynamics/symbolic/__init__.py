@@ -3,8 +3,8 @@
 
 from .derive import derive
 from .energies import derive_energies, from_energies
-from .kinematics import LinkKinematics, kinematics
-from .model import SymbolicModel
+from .link_kinematics import LinkKinematics, kinematics
+from .symbolic_model import SymbolicModel
 
 __all__ = [
     "LinkKinematics",

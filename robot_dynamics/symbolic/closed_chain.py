@@ -29,11 +29,11 @@ from ..mechanism.transform import standard_form, without_bodies
 from ..scalar import Array, array, is_zero, rotation_to
 from .closed_model import ListedModel, PaperModel
 from .lettered import layers
-from .parameters import Letters, Parameters, plain_names, symbolic_mechanism
 from .polynomial import Ring
 from .short import Writer
 from .simplify import rational
 from .straight_line import written
+from .symbolic_parameters import Letters, Parameters, plain_names, symbolic_mechanism
 
 LETTER = {"closure": "phi", "torques": "tau"}
 """What entries of these matrices are called; others as the matrix is"""

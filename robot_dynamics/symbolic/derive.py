@@ -18,8 +18,6 @@ from ..scalar import Array, array
 from .document import Section
 from .lettered import Lettered, Symbols
 from .listed import Assignments, listed
-from .model import SymbolicModel
-from .parameters import Parameters, plain_names, symbolic_mechanism
 from .polynomial import BITS, Polynomial, TooManyTerms
 from .short import cost
 from .simplify import matrix, rational
@@ -27,6 +25,8 @@ from .steps import dh_table
 from .steps import lagrange_euler as lagrange_euler_steps
 from .straight_line import inlined, straight_line
 from .sweeps import sweeps
+from .symbolic_model import SymbolicModel
+from .symbolic_parameters import Parameters, plain_names, symbolic_mechanism
 from .tidy import tidied
 
 PARAMETERS = ("symbols", "numbers")

@@ -22,8 +22,8 @@ from ..formulations.terms import RIGID
 from ..mechanism import Mechanism
 from .derive import christoffel, derive
 from .document import Equation, Formula, Section, step
-from .model import SymbolicModel
 from .simplify import matrix, simplified
+from .symbolic_model import SymbolicModel
 
 KEYS = ("robot", "coordinates", "kinetic", "potential", "symbols")
 MOST = 20

@@ -17,9 +17,9 @@ from ..formulations.lagrange_euler import Steps
 from ..mechanism import Inertial, Link, Mechanism
 from ..mechanism.transform import standard_form
 from ..scalar import Array, array, from_columns
-from .parameters import Letters, Parameters, symbolic_mechanism
 from .polynomial import BITS, Polynomial, Ring
 from .short import Writer
+from .symbolic_parameters import Letters, Parameters, symbolic_mechanism
 
 Symbols = tuple[sympy.Symbol, ...]
 

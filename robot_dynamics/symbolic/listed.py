@@ -18,11 +18,11 @@ from ..mechanism import Mechanism
 from ..scalar import Array, array
 from .lettered import Lettered, Symbols
 from .names import entry_names
-from .parameters import Parameters
 from .polynomial import Polynomial
 from .show import PRODUCT
 from .straight_line import straight_line
 from .sweeps import WRITTEN_OUT
+from .symbolic_parameters import Parameters
 
 Assignments = tuple[tuple[sympy.Symbol, sympy.Expr], ...]
 

@@ -13,7 +13,7 @@ from ..formulations.lagrange_euler import Steps
 from ..mechanism import Mechanism
 from ..scalar import Array, array
 from .document import Equation, Formula, Section, step
-from .parameters import Parameters, dh_row
+from .symbolic_parameters import Parameters, dh_row
 
 
 def dh_table(mechanism: Mechanism, q: Sequence[sympy.Symbol], known: Parameters) -> Section:

@@ -18,7 +18,7 @@ from ..codegen.recorder import Program, Recorder
 from ..formulations.equations import Equations
 from ..mechanism import Mechanism
 from ..scalar import array
-from .parameters import Parameters, exact_number, symbolic_mechanism
+from .symbolic_parameters import Parameters, exact_number, symbolic_mechanism
 
 Assignments = tuple[tuple[sympy.Symbol, sympy.Expr], ...]
 

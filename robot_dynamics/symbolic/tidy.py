@@ -10,7 +10,7 @@ import numpy as np
 
 from ..mechanism import Mechanism, Pose
 from ..scalar import Array, exact, rotation_to
-from .parameters import angles
+from .symbolic_parameters import angles
 
 NEAR = 2e-5
 """rad: right angles written to five digits are within it"""

@@ -21,10 +21,10 @@ from ...mechanism import Mechanism, Pose
 from ...scalar import Floats, skew
 from .base_messages import check_size, on_base, sensed, told
 from .derivative import Derivative
-from .model import Model
 from .parameters import Settings
 from .refusal import IncompleteError, RefusedError
 from .stamps import SECOND, Stamps, stamped
+from .torque_model import Model
 
 IMU, MOTION = "base_imu", "base_motion"
 """The sources, by their topics"""
@@ -66,7 +66,7 @@ class Base:
         """
         time = self._time(IMU, message.header, model, settings, now)
         frame, has_gravity = message.header.frame_id, _has_gravity(model)
-        mount = self._mount(frame, model.wish.mechanism, settings, now)
+        mount = self._mount(frame, model.spec.mechanism, settings, now)
         gravity = math.hypot(*model.dynamics.gravity_vector.tolist())
         by_force = settings.base_gravity == "accelerometer"
         turning, force, up = sensed(
@@ -104,7 +104,7 @@ class Base:
         """
         time = self._time(MOTION, message.header, model, settings, now)
         most = settings.max_acceleration or math.inf
-        R, turning, spinning, pushing = told(message, model.wish.mechanism, most)
+        R, turning, spinning, pushing = told(message, model.spec.mechanism, most)
         # from the axes of what the base moves in to the base's own
         motion = BaseMotion(R.T @ turning, R.T @ spinning, R.T @ pushing, R)
         self._keep(MOTION, motion, _has_gravity(model), time, now)
@@ -222,4 +222,4 @@ class Base:
 
 
 def _has_gravity(model: Model) -> bool:
-    return "gravity" in model.wish.settings.terms
+    return "gravity" in model.spec.settings.terms

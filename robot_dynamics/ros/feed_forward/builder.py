@@ -18,11 +18,11 @@ from ...description.files import MOST_BYTES
 from ...errors import DescriptionError, RobotDynamicsError, one_line, wrong
 from ...mechanism import Inertial, Mechanism
 from . import payload as payloads
-from .beside import giving_way
-from .model import Model
+from .background import giving_way
 from .parameters import Settings
 from .process import BuildProcess, Draft, unexpected
 from .refusal import RefusedError, no_robot
+from .torque_model import Model
 
 CLOSING = 5.0
 """s that the end waits for a build to stop"""
@@ -107,7 +107,7 @@ class Builder:
         if not self.busy:
             if current is None:
                 raise no_robot()
-            payloads.check_link(link, current.wish.mechanism)
+            payloads.check_link(link, current.spec.mechanism)
         self._forget(lambda change: change.kind == "payload" and change.value[0] == link)
         self._make_room()
         self._waiting.append(Change("payload", (link, payload)))
@@ -197,10 +197,10 @@ class Builder:
         if model is None:
             return
         # what no model is built from may have changed meanwhile
-        model.wish = replace(model.wish, settings=self.settings)
+        model.spec = replace(model.spec, settings=self.settings)
         if current is not None:
             model.go_on_from(current)
-        if current is None or model.wish.mechanism is not current.wish.mechanism:
+        if current is None or model.spec.mechanism is not current.spec.mechanism:
             self._refused = False
 
     def reject(self, outcome: Outcome) -> None:
@@ -247,8 +247,8 @@ class Builder:
         Raises:
             RobotDynamicsError: the change can't be.
         """
-        carried = {} if current is None else current.wish.payloads
-        pushed = frozenset[str]() if current is None else current.wish.pushed
+        carried = {} if current is None else current.spec.payloads
+        pushed = frozenset[str]() if current is None else current.spec.pushed
         if change.kind == "description":
             return [Draft(change.value, self.settings, carried, pushed)]
         if change.kind == "parameters":
@@ -256,11 +256,11 @@ class Builder:
             # a description that was refused may do with other parameters
             sources: list[str | Mechanism] = [self._newest] if self._refused else []
             if current is not None:
-                sources.append(current.wish.mechanism)
+                sources.append(current.spec.mechanism)
             return [Draft(source, settings, carried, pushed) for source in sources]
         if current is None:
             raise no_robot()
-        mechanism = current.wish.mechanism
+        mechanism = current.spec.mechanism
         if change.kind == "wrench":
             payloads.check_link(change.value, mechanism)
             return [Draft(mechanism, self.settings, carried, pushed | {change.value})]
@@ -326,10 +326,10 @@ class _Work:
     def _made(self, draft: Draft) -> Model:
         if draft.is_new:
             draft = replace(draft, source=self._prepared(draft))
-        elif self._current is None or draft.wish().dynamics_key != self._current.wish.dynamics_key:
+        elif self._current is None or draft.spec().dynamics_key != self._current.spec.dynamics_key:
             self._prepared(draft)
         with giving_way():
-            return Model(draft.wish())
+            return Model(draft.spec())
 
     def _prepared(self, draft: Draft) -> Mechanism:
         with self._start_process() as process:

@@ -11,11 +11,11 @@ import numpy as np
 from ...scalar import Floats
 from .derivative import Derivative
 from .limits import CommandLimits
-from .model import Model
 from .motion import Course, Desired, Missing, Motion, Setpoint, is_course, no_accelerations, read
 from .parameters import Settings
 from .refusal import IncompleteError, RefusedError, Tally
 from .stamps import SECOND, Stamps, stamped
+from .torque_model import Model
 
 
 class Commands:

@@ -2,7 +2,7 @@
 """From states and commands to torques: the node's behaviour, in one thread, without ROS.
 
     states ───→ States ───┐
-    commands ─→ Commands ─┼→ Law ─→ Outlet ─→ torques
+    commands ─→ Commands ─┼→ ControlLaw ─→ Outlet ─→ torques
     wrenches ─→ Wrenches ─┤
     base ─────→ Base ─────┘
 
@@ -20,16 +20,16 @@ from ...scalar import Floats
 from . import efforts
 from .base import IMU, MOTION, Base
 from .commands import Commands
+from .control_law import ControlLaw
 from .joint_states import JointStateReader
-from .law import Law
 from .limits import CommandLimits
-from .model import Model
 from .outlet import Outlet, Torques
 from .parameters import Settings
 from .refusal import RefusedError, Tally, no_robot, reason_of
 from .residual import Residual
 from .stamps import SECOND
 from .states import States
+from .torque_model import Model
 from .wrenches import Wrenches
 
 
@@ -68,7 +68,7 @@ class FeedForward:
         self.base = Base()
         self.outlet = Outlet(self.tally, steady)
         self.residual = Residual() if settings.residual else None
-        self._law = Law(self.states, self.wrenches, self.base)
+        self._law = ControlLaw(self.states, self.wrenches, self.base)
         self._ticked = self._time = 0
 
     # The robot
@@ -80,7 +80,7 @@ class FeedForward:
         axis or zero of a joint of the same name makes other positions of the same numbers.
         """
         old, self.model = self.model, model
-        self.wrenches.keep(link.name for link in model.wish.mechanism.links)
+        self.wrenches.keep(link.name for link in model.spec.mechanism.links)
         if old is None or not old.is_the_robot_of(model):
             self._forget()
 
@@ -161,12 +161,12 @@ class FeedForward:
             its link, where the model first has to be built for it.
         """
         try:
-            wish = self._robot.wish
-            link = self.wrenches.take(message, wish.mechanism, now, self.settings.max_age)
+            spec = self._robot.spec
+            link = self.wrenches.take(message, spec.mechanism, now, self.settings.max_age)
         except RobotDynamicsError as error:
             self.tally.refuse("wrench", error)
             return None
-        return link if link in self.wrenches.on and link not in wish.pushed else None
+        return link if link in self.wrenches.on and link not in spec.pushed else None
 
     def imu(self, message: Any, now: int) -> None:
         """An Imu came: how the base moves."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...errors import listed
 from .controller import FeedForward
-from .model import Model
 from .stamps import SECOND
+from .torque_model import Model
 
 OK, WARN, ERROR = range(3)
 """The levels of diagnostic_msgs/DiagnosticStatus"""
@@ -99,15 +99,15 @@ class Diagnosis:
         values |= {f"rejected: {key}": str(n) for key, n in sorted(tally.rejected.items())}
         values |= {f"event: {key}": str(n) for key, n in sorted(tally.events.items())}
         if controller.model is not None:
-            wish = controller.model.wish
+            spec = controller.model.spec
             values |= {
-                "robot": wish.mechanism.name,
+                "robot": spec.mechanism.name,
                 "joints": listed(controller.model.joints),
-                "side": wish.settings.side,
-                "formulation": wish.settings.formulation,
-                "rotors": wish.settings.rotors,
-                "terms": ", ".join(wish.settings.terms),
-                "payload (kg)": f"{float(sum(p.mass for p in wish.payloads.values())):g}",
+                "side": spec.settings.side,
+                "formulation": spec.settings.formulation,
+                "rotors": spec.settings.rotors,
+                "terms": ", ".join(spec.settings.terms),
+                "payload (kg)": f"{float(sum(p.mass for p in spec.payloads.values())):g}",
                 "backend": controller.model.dynamics.backend,
                 "building a new model": "yes" if busy else "no",
             }

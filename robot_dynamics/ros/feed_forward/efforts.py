@@ -18,9 +18,9 @@ from ...errors import ClosureError, RobotDynamicsError, listed
 from ...scalar import Floats
 from . import motion as motions
 from .limits import CommandLimits
-from .model import Model
 from .motion import Course
 from .refusal import RefusedError
+from .torque_model import Model
 
 
 def check(model: Model) -> None:
@@ -28,7 +28,7 @@ def check(model: Model) -> None:
     RefusedError: trajectories with effort are not for a model of motors, with sensors, or on a base
         that moves.
     """
-    side = model.wish.settings.side
+    side = model.spec.settings.side
     if model.sensors is not None or side != "joint" or model.moved:
         what = "side: joint" if side != "joint" else "sensed: false"
         if model.moved:

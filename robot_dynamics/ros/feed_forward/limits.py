@@ -11,9 +11,9 @@ import numpy as np
 
 from ...errors import listed
 from ...scalar import Floats
-from .model import Model
 from .parameters import Settings
 from .refusal import RefusedError
+from .torque_model import Model
 
 OVERSHOOT = 1.1
 """Splines through points at the velocity limit go a little beyond it"""
@@ -126,7 +126,7 @@ def check_added(model: Model, largest: float, q: Floats, added: Floats, what: st
 
 def unlimited(model: Model) -> str:
     """A warning about torques without an effort limit; empty: all have one, or were given one."""
-    settings = model.wish.settings
+    settings = model.spec.settings
     names = [name for name, free in zip(model.outputs, model.unlimited, strict=True) if free]
     if not names or settings.effort_limits:
         return ""

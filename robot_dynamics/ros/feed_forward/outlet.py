@@ -10,11 +10,11 @@ import numpy as np
 
 from ...scalar import Floats
 from .joint_states import all_finite
-from .model import Model
-from .onset import Onset
 from .parameters import Settings
 from .refusal import RefusedError, Tally
 from .stamps import SECOND
+from .torque_model import Model
+from .torque_ramp import TorqueRamp
 
 
 class Torques(NamedTuple):
@@ -46,11 +46,11 @@ class Outlet:
         self._last: Floats | None = None
         self._tally, self._steady = tally, steady
         self._on_the_wall = 0.0
-        self._onset = Onset()
+        self._onset = TorqueRamp()
 
     def fit(self) -> None:
         """Another robot: its torques come on from zero."""
-        self._onset = Onset()
+        self._onset = TorqueRamp()
 
     def passed(
         self,

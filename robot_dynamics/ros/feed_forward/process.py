@@ -32,8 +32,8 @@ from ...description import load_urdf_text
 from ...description.fields import DescriptionWarning
 from ...errors import RobotDynamicsError, one_line
 from ...mechanism import Inertial, Mechanism
-from .model import Model, Wish
 from .parameters import Settings
+from .torque_model import Model, ModelSpec
 
 PATIENCE = 300.0
 """s that a build may take"""
@@ -68,14 +68,14 @@ class Draft:
         """Is there a description to read?"""
         return isinstance(self.source, str)
 
-    def wish(self) -> Wish:
+    def spec(self) -> ModelSpec:
         """Raises:
         DescriptionError: the text is no robot.
         """
         mechanism = self.source
         if isinstance(mechanism, str):
             mechanism = load_urdf_text(mechanism)
-        return Wish.of(mechanism, self.settings, self.payloads, self.pushed)
+        return ModelSpec.of(mechanism, self.settings, self.payloads, self.pushed)
 
 
 class BuildProcess:
@@ -191,7 +191,7 @@ def main(descriptor: int) -> None:
 
 def _answer(draft: Draft) -> tuple[str, object]:
     try:
-        return "mechanism", Model(draft.wish()).wish.mechanism
+        return "mechanism", Model(draft.spec()).spec.mechanism
     except RobotDynamicsError as error:
         return "error", _portable(error)
     # whatever it is, it is told in the other process

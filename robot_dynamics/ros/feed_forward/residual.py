@@ -8,10 +8,10 @@ import numpy as np
 from ...scalar import Floats
 from .derivative import Derivatives
 from .joint_states import all_finite, places
-from .model import Model
 from .refusal import RefusedError
 from .stamps import SECOND
 from .states import States
+from .torque_model import Model
 
 
 class Residual:

@@ -10,11 +10,11 @@ import numpy as np
 from ...scalar import Floats
 from .joint_states import Fill, JointStateReader
 from .merging import Merging
-from .model import Model
 from .parameters import Settings
 from .rates import Rates
 from .refusal import RefusedError
 from .stamps import SECOND, Stamps, stamped
+from .torque_model import Model
 
 
 class States:
@@ -46,12 +46,12 @@ class States:
         optional = () if model is None else model.optional
         continuous = []
         if model is not None:
-            joint = model.wish.mechanism.joint
+            joint = model.spec.mechanism.joint
             continuous = [name for name in read if joint(name).type == "continuous"]
         self._known, self._driven = frozenset(read), read[:n]
         self._besides = read[n:]
         # what is not measured is of use where a motion begins
-        measured = model is not None and model.wish.settings.measured
+        measured = model is not None and model.spec.settings.measured
         used = read if measured else self._besides
         self._reader = JointStateReader(used, optional)
         self._used = slice(len(read) - len(used), len(read))

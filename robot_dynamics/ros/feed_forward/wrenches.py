@@ -12,11 +12,11 @@ from ...errors import listed, shown
 from ...mechanism import Mechanism
 from ...scalar import Floats
 from .limits import check_added
-from .model import Model
 from .parameters import Settings
 from .payload import check_link
 from .refusal import RefusedError, Tally
 from .stamps import SECOND, Stamps, stamped
+from .torque_model import Model
 
 MOST_LINKS = 10
 """that wrenches may act on at a time: each costs every state"""
@@ -102,7 +102,7 @@ class Wrenches:
             RobotDynamicsError: the mechanism cannot have this state.
         """
         self.drop_old(now, settings.max_age)
-        for link in self._unchecked & model.wish.pushed if self._unchecked else ():
+        for link in self._unchecked & model.spec.pushed if self._unchecked else ():
             self._unchecked.discard(link)
             if settings.max_acceleration and link in self.on:
                 self._check(link, model, q, settings.max_acceleration)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..mechanism import Friction, Inertial, Link, Mechanism, Pose, Rotor
-from ..mechanism.parameters import rotor_names
+from ..mechanism.dynamic_parameters import rotor_names
 from ..scalar import Array
 from .bodies import ENTRIES, body_of, is_possible, numbers_of
 from .fit import Fit

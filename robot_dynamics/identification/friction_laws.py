@@ -42,8 +42,8 @@ def rates(turns: bool) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
-    """One shape of friction."""
+class FrictionLaw:
+    """One friction law: which columns it uses, and which parameters it has."""
 
     names: tuple[str, ...]
     """Its numbers: fields of `mechanism.Friction`"""
@@ -74,7 +74,7 @@ class Law:
             return "coulomb"
         return "stribeck_torque" if least + fields.get("stribeck_torque", 0.0) < 0 else None
 
-    def without(self, fault: str) -> Law:
+    def without(self, fault: str) -> FrictionLaw:
         """The law nearest to this one that excludes the fault."""
         bias = tuple(name for name in self.names if name == "offset")
         wet = tuple(name for name in self.names if name == "viscous")
@@ -88,7 +88,7 @@ class Law:
 
 
 @cache
-def laws() -> tuple[Law, ...]:
+def laws() -> tuple[FrictionLaw, ...]:
     """Every law that is tried, the simplest first."""
     found = []
     for wet in ((), ("viscous",)):
@@ -104,7 +104,7 @@ def laws() -> tuple[Law, ...]:
     return tuple(sorted(found, key=lambda law: len(law.names)))
 
 
-def law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) -> Law:
+def law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) -> FrictionLaw:
     """The one of `laws` with these numbers."""
     return next(
         each
@@ -113,7 +113,7 @@ def law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) -> 
     )
 
 
-def _law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) -> Law:
+def _law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) -> FrictionLaw:
     matrix = np.zeros((RAW, len(names)))
     for column, name in zip(matrix.T, names, strict=True):
         match name:
@@ -130,4 +130,4 @@ def _law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) ->
                 column[OFFSET] = 1.0
             case "stribeck_torque" if rate is not None:
                 column[4 + rate] = 1.0
-    return Law(names, matrix, rate, tied)
+    return FrictionLaw(names, matrix, rate, tied)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot's time: its own, from zero, or that of a clock which it follows. No ROS."""
+"""The simulated robot's time, in whole periods: its own, or that of a clock it follows. No ROS."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from .feed_forward.stamps import SECOND
 
 BEHIND = SECOND // 4
-"""ns: who is further from the clock does not catch up"""
+"""ns: a robot further from the clock than this jumps to it instead of catching up"""
 
 MOST_AT_ONCE = 2
-"""Periods: who catches up still hears the torques that answer each state"""
+"""Periods at a time while catching up, so that the torques that answer each state still arrive"""
 
 
-class Pace:
-    """Whole periods of time.
+class SimulationClock:
+    """Simulated time in whole periods, and how many of them are due.
 
     Args:
         period: ns.

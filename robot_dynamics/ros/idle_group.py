@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics and services that are silent most of the time, and cost nothing then.
+"""A callback group whose subscriptions and services cost nothing while they are idle.
 
-rclpy's executor goes through all that a node listens to for every message that comes. What is in
-this group is asleep: the node looks after it when it likes (`poll`). What has heard something is
-awake, and hears at once, until nothing has come for a while.
+For every message rclpy's executor goes through all of a node's entities. It never sees the idle
+ones of this group: the node polls them at its own pace (`poll`). An entity that has received
+something is active, and served by the executor at once, until nothing has come for `AWAKE`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AWAKE = 10.0
 """s after the last message"""
 
 
-class Drowsy(CallbackGroup):  # type: ignore[misc]
+class IdleGroup(CallbackGroup):  # type: ignore[misc]
     """A callback group of subscriptions and services, for an executor with one thread.
 
     Args:
@@ -68,7 +68,7 @@ class Drowsy(CallbackGroup):  # type: ignore[misc]
             elif now - self._awake.get(entity, -AWAKE) >= AWAKE:
                 if self._awake.pop(entity, None) is not None:
                     self.changes += 1
-                self._hear(entity)
+                self._take_pending(entity)
 
     def answer(self, besides: Any) -> None:
         """Answer what was asked of all services but one, while the executor waits."""
@@ -77,7 +77,7 @@ class Drowsy(CallbackGroup):  # type: ignore[misc]
             if hasattr(entity, "srv_type") and entity is not besides:
                 self._answer(entity)
 
-    def _hear(self, entity: Any) -> None:
+    def _take_pending(self, entity: Any) -> None:
         if hasattr(entity, "srv_type"):
             self._answer(entity)
         else:

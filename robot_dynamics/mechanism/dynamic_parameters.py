@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
 from ..scalar import Array, array, zeros
-from .model import Friction, Inertial, Link, Mechanism, Rotor, point_inertia
+from .mechanism import Friction, Inertial, Link, Mechanism, Rotor, point_inertia
 from .transform import lumped, with_rotor_model
 
 BODY = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")

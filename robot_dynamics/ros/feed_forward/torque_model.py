@@ -23,8 +23,8 @@ from .sensors import Sensors
 
 
 @dataclass(frozen=True)
-class Wish:
-    """All that a model is built from."""
+class ModelSpec:
+    """What a `Model` is built from: the robot, the settings, and what it carries."""
 
     mechanism: Mechanism
     settings: Settings
@@ -40,7 +40,7 @@ class Wish:
         settings: Settings,
         payloads: Mapping[str, Inertial],
         pushed: frozenset[str],
-    ) -> Wish:
+    ) -> ModelSpec:
         """With those of the payloads and pushed links whose links are there."""
         links = {link.name for link in mechanism.links}
         carried = {k: each for k, each in payloads.items() if k in links}
@@ -91,9 +91,9 @@ class Model:
         RobotDynamicsError: see `InverseDynamics`.
     """
 
-    def __init__(self, wish: Wish):
-        self.wish = wish
-        mechanism, settings = wish.mechanism, wish.settings
+    def __init__(self, spec: ModelSpec):
+        self.spec = spec
+        mechanism, settings = spec.mechanism, spec.settings
         self.dynamics = InverseDynamics(
             mechanism,
             settings.formulation,
@@ -105,7 +105,7 @@ class Model:
         )
         if settings.gravity:
             self.dynamics.gravity_vector = settings.gravity
-        for link, payload in wish.payloads.items():
+        for link, payload in spec.payloads.items():
             self.dynamics.set_payload(link, payload)
         names, locked = self.dynamics.joint_names, settings.locked
         closed = self.dynamics.closed
@@ -143,7 +143,7 @@ class Model:
         if settings.sensed:
             tolerance = settings.sensor_tolerance
             self.sensors = Sensors(self.dynamics.mechanism, tolerance, self._closed)
-        self.moved = wish.moved
+        self.moved = spec.moved
         self.base: BaseMotion | None = BaseMotion()
         self._to_motors: Floats | None = None
         if settings.side != "joint":
@@ -161,14 +161,14 @@ class Model:
 
         Call it between two states: the one before knows the way that the robot has gone.
         """
-        if previous.wish.mechanism is not self.wish.mechanism:
+        if previous.spec.mechanism is not self.spec.mechanism:
             return
         if self.dynamics.closed and previous.dynamics.closed:
             self.dynamics.closed.reset(previous.dynamics.closed.last)
         if self.sensors is not None and previous.sensors is not None:
             self.sensors = previous.sensors
             self.sensors.go_on_with(self._closed)
-            self.sensors.tolerance = self.wish.settings.sensor_tolerance
+            self.sensors.tolerance = self.spec.settings.sensor_tolerance
 
     def start_anew(self) -> None:
         """A robot with loops is on the assembly mode of its home, wherever it was seen last."""
@@ -186,7 +186,7 @@ class Model:
             self.believed(q[self._read], np.zeros_like(q))
             self.at_rest(q[self._read])
             self.sensors.reset()
-        self._taken(q, dict.fromkeys(self.wish.pushed, np.zeros(6)))
+        self._taken(q, dict.fromkeys(self.spec.pushed, np.zeros(6)))
         self.shared(q[self._read], np.zeros(len(self.joints)))
         # of trajectories, and of last words
         two = np.tile(q[self._read], (2, 1))
@@ -276,7 +276,7 @@ class Model:
         """(k,) rad/s or m/s; NaN where nothing is known."""
         rates = np.full(len(self.read), math.nan)
         for k, name in enumerate(self.read):
-            said = self.wish.mechanism.joint(name).limits
+            said = self.spec.mechanism.joint(name).limits
             if said is not None and said.velocity:
                 rates[k] = said.velocity
         stated = _one_each("velocity_limits", settings.velocity_limits, self.joints)
@@ -290,13 +290,13 @@ class Model:
         A motor that drives one joint alone, and alone, may give the joint's limit over the gear
         ratio. Where several motors share joints, the description's limits do not apply.
         """
-        mechanism, actuated = self.wish.mechanism, self.dynamics.actuated_names
+        mechanism, actuated = self.spec.mechanism, self.dynamics.actuated_names
         efforts = {name: mechanism.joint(name).limits for name in actuated}
         known = {
             name: math.inf if limits is None or limits.effort is None else float(limits.effort)
             for name, limits in efforts.items()
         }
-        if self.wish.settings.side == "joint":
+        if self.spec.settings.side == "joint":
             return np.array([known[name] for name in joints])
         gears = gear_matrix(mechanism)[:, [mechanism.joint_names.index(name) for name in actuated]]
         limits = np.full(len(gears), math.inf)
@@ -317,7 +317,7 @@ class Model:
                 list(joints),
                 f"{listed(missing)} as well: with side {side} all joints are driven",
             )
-        mechanism = self.wish.mechanism
+        mechanism = self.spec.mechanism
         columns = [mechanism.joint_names.index(name) for name in actuated]
         gears = gear_matrix(mechanism)[:, columns]
         # τ = Γᵀ τ_drive has a solution for every τ
@@ -334,7 +334,7 @@ class Model:
     @property
     def name(self) -> str:
         """The robot's name."""
-        return self.wish.mechanism.name
+        return self.spec.mechanism.name
 
     def is_the_robot_of(self, other: Model) -> bool:
         """Do commands, states and torques for one mean the same for the other?
@@ -342,9 +342,9 @@ class Model:
         Masses, friction, payloads, gravity, the formulation and the gains may differ.
         """
         names = (self.joints, self.outputs, self.read), (other.joints, other.outputs, other.read)
-        if names[0] != names[1] or self.wish.settings.side != other.wish.settings.side:
+        if names[0] != names[1] or self.spec.settings.side != other.spec.settings.side:
             return False
-        ours, theirs = self.wish.mechanism, other.wish.mechanism
+        ours, theirs = self.spec.mechanism, other.spec.mechanism
         return ours is theirs or _kinematics(ours) == _kinematics(theirs)
 
     def believed(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
@@ -377,7 +377,7 @@ class Model:
         if self.sensors is None:
             return self._torques(self._q, self._qd, self._qdd, base)
         qdd_a = self._qdd[self._actuated]
-        if base is None and self.wish.settings.side == "joint":
+        if base is None and self.spec.settings.side == "joint":
             torques: Floats = self._closed.driven(self._q, self._qd, qdd_a)[self._out]
             return torques
         self._qdd[self._passive] = self._closed.following(self._q, self._qd, qdd_a)
@@ -396,7 +396,7 @@ class Model:
     def _torques(
         self, q: Floats, qd: Floats, qdd: Floats, base: BaseMotion | None = None
     ) -> Floats:
-        side = self.wish.settings.side
+        side = self.spec.settings.side
         if side == "joint":
             torques: Floats = self.dynamics(q, qd, qdd, base_motion=base)[self._out]
             return torques
@@ -430,7 +430,7 @@ class Model:
             RobotDynamicsError: the mechanism cannot have this state.
         """
         self._q[self._read] = q
-        ready = {link: each for link, each in wrenches.items() if link in self.wish.pushed}
+        ready = {link: each for link, each in wrenches.items() if link in self.spec.pushed}
         return self._taken(self._q, ready)
 
     def _taken(self, q: Floats, wrenches: Mapping[str, Floats]) -> Floats:
@@ -457,7 +457,7 @@ class Model:
         states = np.tile(self._q, (len(q), 1)), rest, rest.copy()
         states[0][:, self._read], states[1][:, self._read] = q, qd
         states[2][:, self._driven] = qdd
-        if self.wish.settings.side != "joint":
+        if self.spec.settings.side != "joint":
             return self._torques(*states, base=base)
         torques: Floats = self.dynamics(*states, base_motion=base)[:, self._out]
         return torques

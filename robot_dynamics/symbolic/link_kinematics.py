@@ -16,7 +16,7 @@ from .derive import PARAMETERS
 from .document import Document, Equation, Formula, Section
 from .lettered import Lettered, Symbols
 from .names import Names
-from .parameters import Parameters, plain_names
+from .symbolic_parameters import Parameters, plain_names
 from .tidy import tidied
 
 PLACE = sympy.symbols("x y z", real=True)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The torques of a state that is wanted, where the robot is seen or wanted to be.
+"""The control law: feed-forward torques of a desired state, with feedback where it is asked for.
 
 τ = model(q, q̇, q̈_d) − Σ Jᵀ w + K_p (q_d − q) + K_d (q̇_d − q̇)
 
-The model's base moves as it does now, and rests in torques that stay behind.
-With more motors than degrees of freedom all of it is shared by torques of least norm.
+q and q̇ are measured or desired ones. The model's base moves as it does now; torques that are held
+after the node stops are computed for a base at rest. With more motors than degrees of freedom the
+torques are those of least norm.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from ...scalar import Floats
 from .base import Base
 from .joint_states import all_finite
 from .limits import check_added, check_torques
-from .model import Model
 from .motion import Desired
 from .parameters import Settings
 from .states import States
+from .torque_model import Model
 from .wrenches import Wrenches
 
 
-class Law:
-    """What goes into the torques, from all that came in.
+class ControlLaw:
+    """Torques from the newest states, wrenches and base motion.
 
     Args:
         states, wrenches, base: the newest ones.

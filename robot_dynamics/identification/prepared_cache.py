@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prepared recordings on disk, so that a second pass need not prepare them again."""
+"""A cache on disk of prepared recordings, so that a second pass need not prepare them again."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ ROOM = 1 << 30
 """Bytes: what is prepared beyond this is not kept, however many recordings there are"""
 
 
-class Shelf:
-    """Recordings by key, for as long as it is open and has room."""
+class PreparedCache:
+    """Prepared recordings by key, kept while it is open, up to so many bytes."""
 
     def __init__(self, room: int = ROOM) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="robot_dynamics_")
         self._paths: dict[Hashable, Path] = {}
         self._room = room
 
-    def __enter__(self) -> Shelf:
+    def __enter__(self) -> PreparedCache:
         return self
 
     def __exit__(self, *_: object) -> None:

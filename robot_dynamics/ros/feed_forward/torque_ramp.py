@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How quickly torques may come on and change."""
+"""How fast the published torques may rise and change: a ramp at the start, slew limits always."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ LONGEST = 0.1
 """s of slew that may pass between two torques, whatever the silence between them"""
 
 
-class Onset:
-    """Between the torques that the robot needs and those that go out (m,).
+class TorqueRamp:
+    """Turns computed torques (m,) into published ones.
 
-    After an interruption, and at the beginning, they go over from the last ones (zero, at the
-    beginning) in `ramp_time`; and at all times they change by no more than `slew_limits`, after a
-    silence by no more than in `LONGEST`.
+    At the start and after every interruption the output blends linearly, within `ramp_time`, from
+    the last published torques (zero at the start) to the computed ones. It never changes faster
+    than `slew_limits`; after a silence, by no more than these allow in `LONGEST`.
     """
 
     def __init__(self) -> None:
@@ -28,11 +28,11 @@ class Onset:
         self._is_on = False
 
     def interrupted(self, last: Floats) -> None:
-        """These were the last torques before silence: the next ones are a new beginning."""
+        """Torques stop after these (m,): the next ones start a new ramp from them."""
         self._last, self._from, self._since = last, last, None
 
     def shaped(self, torques: Floats, now: int, ramp_time: float, slew: Floats | None) -> Floats:
-        """The torques to put out.
+        """The torques to publish.
 
         Args:
             now: the clock, ns.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done with one recording, wherever it lies: it is prepared, and reduced or judged."""
+"""The work on one recording: prepare it, then reduce it or judge a fit by it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .errors import Misses, misses
 from .fleet import Source
 from .normal_equations import NormalEquations, reduce
 from .preparation import Choice, Prepared, Samples, checked_cutoff, even
+from .prepared_cache import PreparedCache
 from .read import read
 from .recording import Floats, Recording
-from .shelf import Shelf
 from .solve import Prior
 from .unknowns import Unknowns, match
 
@@ -69,11 +69,11 @@ class Work:
     cutoff: float | None
     held_out: float
     """Of each recording, the last: what the fit does not see"""
-    shelf: Shelf | None
+    cache: PreparedCache | None
     """Stays where it is: another process prepares again"""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "shelf": None, "_unknowns": {}}
+        return {**self.__dict__, "cache": None, "_unknowns": {}}
 
     @cached_property
     def _unknowns(self) -> dict[tuple[str, ...], Unknowns]:
@@ -91,7 +91,7 @@ class Work:
         Args:
             joints: those to take; None: all that were recorded.
         """
-        kept = self.shelf.get((source, joints)) if self.shelf is not None else None
+        kept = self.cache.get((source, joints)) if self.cache is not None else None
         if kept is not None:
             return kept
         recording = source if isinstance(source, Recording) else read(source, self.topic)
@@ -113,8 +113,8 @@ class Work:
             prepared = replace(raw.filtered(choice.cutoff), choice=choice)
         else:
             prepared = raw.filtered(checked_cutoff(self.cutoff))
-        if self.shelf is not None:
-            self.shelf.put((source, joints), prepared)
+        if self.cache is not None:
+            self.cache.put((source, joints), prepared)
         return prepared
 
     def parts(self, prepared: Prepared) -> tuple[Prepared, Prepared]:
