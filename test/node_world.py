@@ -736,7 +736,7 @@ class World:
         """Nothing that was said before is of this robot."""
         self.command = self.pending = None
         self.over = self.maybe_over = False
-        self.known, self.force, self.last_q = {}, None, None
+        self.known, self.force, self.wrench, self.last_q = {}, None, None, None
         self.last, self.start, self.last_at = np.zeros(2), np.zeros(2), 0
 
     def set(self) -> None:

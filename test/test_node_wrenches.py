@@ -253,8 +253,8 @@ def test_wrenches_go_with_the_clock_and_with_their_links():
     bare = rd.load(PENDULUM.replace("tip", "hand"))
     bench.controller.adopt(Model(type(spec).of(bare, spec.settings, {}, spec.pushed)))
     assert bench.controller.model.spec.pushed == {"arm"}
-    assert bench.log[1:] == ["wrench removed: no link tip any more"]
-    assert list(bench.controller.wrenches.on) == ["arm"]
+    assert bench.log[1:] == ["wrench on arm, tip dropped: the description is another robot's"]
+    assert not bench.controller.wrenches.on
     bench.controller.release()
     assert not bench.controller.wrenches.on
     assert bench.controller.wrench(wrench("arm", TIP_FORCE), at(0.3)) is None
@@ -262,6 +262,19 @@ def test_wrenches_go_with_the_clock_and_with_their_links():
 
 
 TURNED = np.array([3.0, -2.0, 5.0, 0.7, -0.4, 0.9])
+
+
+def test_a_link_of_the_same_name_is_another_robots_own():
+    bench = Bench(max_age=0.0, command_timeout=0.0)
+    bench.accelerate(0.0, 0.0)
+    bench.push(0.0, "tip", TIP_FORCE)
+    spec = bench.controller.model.spec
+    assert 'xyz="0 1 0"' in PENDULUM
+    turned = rd.load(PENDULUM.replace('xyz="0 1 0"', 'xyz="0 -1 0"'))
+    bench.controller.adopt(Model(type(spec).of(turned, spec.settings, {}, spec.pushed)))
+    assert bench.log == ["wrench on tip dropped: the description is another robot's"]
+    bench.accelerate(0.1, 0.0)
+    close(bench.state(0.1, 0.4), weight(0.4))
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class Ending:
         self._answer = _note
 
     def comes(self) -> None:
-        """From now on a signal changes nothing, to the last moment of the process, which is near."""
+        """From now on a signal changes nothing, and the process ends soon."""
         self.asked = True
         # a thread in C: it needs no interpreter, which a hanging library may hold
         faulthandler.dump_traceback_later(LAST_SECONDS, exit=True, file=2)

@@ -76,12 +76,13 @@ class FeedForward:
     def adopt(self, model: Model) -> None:
         """Compute with this model from now on.
 
-        Where it is another robot than before, states and commands are forgotten: another type,
-        axis or zero of a joint of the same name makes other positions of the same numbers.
+        Where it is another robot than before, states, commands and wrenches are forgotten: another
+        type, axis or zero of a joint of the same name makes other positions of the same numbers,
+        and a link of the same name is another one.
         """
         old, self.model = self.model, model
-        self.wrenches.keep(link.name for link in model.spec.mechanism.links)
         if old is None or not old.is_the_robot_of(model):
+            self.wrenches.drop_all("the description is another robot's")
             self._forget()
 
     def release(self) -> None:

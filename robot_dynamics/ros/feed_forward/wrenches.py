@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,13 +130,12 @@ class Wrenches:
                     anew=True,
                 )
 
-    def keep(self, links: Iterable[str]) -> None:
-        """Drop what is on other links than these."""
-        if lost := sorted(self.on.keys() - set(links)):
-            text = f"wrench removed: no link {listed(lost)} any more"
-            self._tally.note("wrench", "removed", text)
-        for link in lost:
-            del self.on[link]
+    def drop_all(self, why: str) -> None:
+        """Drop all of them, and say why."""
+        if self.on:
+            text = f"wrench on {listed(sorted(self.on))} dropped: {why}"
+            self._tally.note("wrench", "dropped", text)
+        self.on.clear()
 
     def clear(self) -> None:
         """Drop all of them, and what is known of their times."""
