@@ -15,7 +15,7 @@ from ..codegen import Function, Kernel
 from ..errors import InputError, wrong
 from ..formulations.layout import Recompile
 from ..formulations.regressor import Regressor
-from ..formulations.terms import MOTION, OF_LINKS, moves_as_one
+from ..formulations.terms import MOTION, OF_LINKS, motion_of, move, moves_as_one
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import friction_terms, standard_parameters
 from ..scalar import Array, Floats
@@ -90,17 +90,15 @@ class RegressorKernel:
 
     def projected(self, closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """Y (…, n_a, p) of a closed chain at its control coordinates (…, k)."""
-        zero = np.zeros(len(closed.joint_names))
+        qd, qdd = np.asarray(qd, dtype=float), np.asarray(qdd, dtype=float)
         q_r = closed.configuration(q)
-        # q̈_r = T q̈ + Ṫ q̇: the second part belongs to the Coriolis terms
-        moving = "coriolis" in self._terms
-        driven = qdd if "inertia" in self._terms else zero
+        # q̈_r = T q̈ + Ṫ q̇: the second part belongs to the terms that take rates
+        rates, driven = motion_of("links", self._terms, qd, qdd)
         q_tree, qd_tree, qdd_tree = tree_state(closed, q_r, qd, driven, self._names)
-        if not moving:
-            still = tree_state(closed, q_r, zero, driven, self._names)
-            qdd_tree = still[2]
+        if rates is not qd:
+            qdd_tree = tree_state(closed, q_r, rates, driven, self._names)[2]
         Y = self.matrix(q_tree, qd_tree, qdd_tree)
-        if "rotors" in self._terms and not moves_as_one(self._terms):
+        if move("rotors", self._terms) and not moves_as_one(self._terms):
             # theirs are both parts
             state = tree_state(closed, q_r, qd, qdd, self._names)
             Y[..., self._rotor_columns] = self.matrix(*state)[..., self._rotor_columns]

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from ..scalar import Array, zeros
+import numpy as np
+
+from ..scalar import Array, array, zeros
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,16 @@ OF_LINKS = tuple(name for name in RIGID if "links" in TABLE[name].bodies)
 def motion_of(bodies: str, terms: Collection[str], qd: Array, qdd: Array) -> tuple[Array, Array]:
     """(qd, qdd) as the chosen terms of `links` or of `rotors` take them: zero where none does."""
     chosen = [TABLE[name] for name in terms if bodies in TABLE[name].bodies]
-    still = zeros(len(qd))
+    still = zeros(*np.shape(array(qd)))
     return (
         qd if any(term.rates for term in chosen) else still,
         qdd if any(term.accelerations for term in chosen) else still,
     )
+
+
+def move(bodies: str, terms: Collection[str]) -> bool:
+    """Do the chosen terms ask how `links` or `rotors` move?"""
+    return any(name in terms and bodies in TABLE[name].bodies for name in MOTION)
 
 
 def gravity_of(terms: Collection[str], gravity: Array) -> Array:

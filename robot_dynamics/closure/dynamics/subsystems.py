@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from ...formulations.equations import TERMS, Equations
 from ...formulations.layout import shaped
+from ...formulations.terms import motion_of, move
 from ...mechanism import Inertial, Mechanism
 from ...mechanism.base_parameters import Moments
 from ...scalar import Array, Scalar, array, zeros
@@ -104,7 +105,7 @@ class Subsystems:
         terms = self.legs.terms
         # all of the rotors' motion is one term
         tau = self._legs(self.legs.of_rotors, q, qd, array(qdd) + array(qdd_free))
-        if "coriolis" in terms or "inertia" in terms:
+        if move("links", terms):
             tau = tau + self._of_links(q, *self._moving(qd, qdd, qdd_free))
         if "gravity" in terms:
             tau = tau + self.gravity(q)
@@ -120,7 +121,7 @@ class Subsystems:
         terms, wrench = self.legs.terms, zeros(6)
         qd, qdd = self._moving(qd, qdd, qdd_free)
         frame = self.geometry.platform_frame(q, qd)
-        if "coriolis" in terms or "inertia" in terms:
+        if move("links", terms):
             wrench = self._platform_motion(frame, qd, qdd)
         if "gravity" in terms:
             wrench = wrench + platform.gravity_wrench(
@@ -130,12 +131,9 @@ class Subsystems:
 
     def _moving(self, qd: Array, qdd: Array, qdd_free: Array) -> tuple[Array, Array]:
         """(q̇_r, q̈_r) of the chosen terms of the links."""
-        terms, still = self.legs.terms, zeros(len(qdd))
-        moving = "coriolis" in terms
-        acceleration = array(qdd) if "inertia" in terms else still
-        if moving:
-            acceleration = acceleration + array(qdd_free)
-        return (qd if moving else still), acceleration
+        qd, driven = motion_of("links", self.legs.terms, qd, qdd)
+        free, _ = motion_of("links", self.legs.terms, qdd_free, qdd)
+        return qd, array(driven) + array(free)
 
     def _platform_motion(self, frame: FrameMotion, qd: Array, qdd: Array) -> Array:
         """D_x a + C_x v (6,)"""
