@@ -23,7 +23,7 @@ from .errors import (
 
 if TYPE_CHECKING:
     from .description import from_dh, from_mujoco, from_pinocchio, load
-    from .dynamics import BaseMotion, InverseDynamics, base_parameters
+    from .dynamics import BaseMotion, FloatingBase, InverseDynamics, base_parameters
     from .identification import identify
     from .libraries import functions
     from .mechanism import Inertial, Mechanism
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "load": "description",
     "BaseMotion": "dynamics",
+    "FloatingBase": "dynamics",
     "InverseDynamics": "dynamics",
     "Inertial": "mechanism",
     "identify": "identification",
@@ -51,6 +52,7 @@ __all__ = [
     "BaseMotion",
     "ClosureError",
     "DescriptionError",
+    "FloatingBase",
     "Inertial",
     "InputError",
     "InverseDynamics",

@@ -61,6 +61,70 @@ def test_the_torques_on_a_moving_base_are_pinocchios_with_a_free_flyer(formulati
         assert dynamics(q[i], qd[i], qdd[i], base_motion=one) == pytest.approx(found[i], abs=1e-10)
 
 
+@pytest.mark.parametrize("terms", [("inertia", "coriolis", "gravity"), ("gravity",)])
+def test_derivatives_regressor_and_gravity_go_with_the_moving_base(terms):
+    """Of a free flyer's the joints' part; of gravity alone it is what a tilt does."""
+    text = random_urdf(4)
+    dynamics = rd.InverseDynamics(rd.load(text), terms=terms, backend="python")
+    n = len(dynamics.joint_names)
+    model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+    order = [model.joints[model.getJointId(name)].idx_v for name in dynamics.joint_names]
+    R, turning, spinning, pushing = motions(6)
+    state = np.random.default_rng(0).uniform(-1, 1, (3, MANY, n))
+    motion = BaseMotion(turning, spinning, pushing, R)
+    Y = dynamics.regressor(*state, base_motion=motion)
+    tau = dynamics(*state, base_motion=motion)
+    assert relative(np.asarray(Y @ dynamics.parameters), tau) < ROUNDING
+    found = dynamics.derivatives(*state, base_motion=motion)
+    weight = dynamics.gravity(state[0], base_motion=motion)
+    moving = "inertia" in terms
+    for i in range(MANY):
+        whole = np.zeros(model.nq), np.zeros(model.nv), np.zeros(model.nv)
+        whole[0][3:7] = Rotation.from_matrix(R[i]).as_quat()
+        whole[1][3:6], whole[2][:3], whole[2][3:6] = turning[i], pushing[i], spinning[i]
+        for vector, joints, shift in zip(whole, state, (1, 0, 0), strict=True):
+            vector[np.array(order) + shift] = joints[i]
+        data = model.createData()
+        expected_g = pin.computeGeneralizedGravity(model, data, whole[0])[order]
+        assert relative(weight[i], expected_g) < ROUNDING
+        if not moving:
+            whole = whole[0], np.zeros(model.nv), np.zeros(model.nv)
+        pin.computeRNEADerivatives(model, data, *whole)
+        D = (np.triu(data.M) + np.triu(data.M, 1).T) * moving
+        for each, matrix in zip(found, (data.dtau_dq, data.dtau_dv, D), strict=True):
+            expected = matrix[np.ix_(order, order)]
+            assert abs(each[i] - expected).max() <= ROUNDING * max(1.0, abs(expected).max())
+
+
+def test_what_goes_with_a_moving_base_follows_payloads_and_is_refused_with_loops():
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / "three_axis.yaml"), backend="python")
+    q, qd, qdd = state(3, len(dynamics.joint_names))
+    motion = BaseMotion([0.1, 0.2, 0.3], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
+    before = dynamics.regressor(q, qd, qdd, base_motion=motion)
+    dynamics.derivatives(q, qd, qdd, base_motion=motion)
+    body = rd.Inertial(2.0, np.array([0.1, 0.2, 0.3]), np.diag([0.1, 0.1, 0.1]))
+    link = dynamics.mechanism.links[-1].name
+    dynamics.set_payload(link, body)
+    dynamics.gravity_vector = [1.0, -2.0, -3.0]
+    fresh = rd.InverseDynamics(dynamics.mechanism, backend="python")
+    for name, vectors in (
+        ("derivatives", (q, qd, qdd)), ("regressor", (q, qd, qdd)), ("gravity", (q,)),
+    ):  # fmt: skip
+        found = getattr(dynamics, name)(*vectors, base_motion=motion)
+        expected = getattr(fresh, name)(*vectors, base_motion=motion)
+        assert np.asarray(found) == pytest.approx(np.asarray(expected), rel=1e-12, abs=1e-12)
+    assert abs(dynamics.regressor(q, qd, qdd, base_motion=motion) - before).max() > 0.1
+    closed = rd.InverseDynamics(rd.load(CONFIG / "five_bar.yaml"), backend="python")
+    q = np.array([closed.mechanism.home[name] for name in closed.joint_names])
+    for name in ("derivatives", "regressor"):
+        with pytest.raises(rd.InputError, match="without loops"):
+            getattr(closed, name)(q, 0 * q, 0 * q, base_motion=motion)
+    tilt = Rotation.from_euler("xyz", [0.3, 0.2, 0.1]).as_matrix()
+    weight = closed.gravity(q, base_motion=BaseMotion(rotation=tilt))
+    closed.gravity_vector = tilt.T @ closed.gravity_vector
+    assert weight == pytest.approx(closed.gravity(q), rel=1e-10, abs=1e-10)
+
+
 def test_what_an_imu_reads_is_enough():
     dynamics = rd.InverseDynamics(rd.load(CONFIG / "three_axis.yaml"), backend="python")
     R, turning, spinning, pushing = motions(2)

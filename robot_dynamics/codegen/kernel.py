@@ -276,9 +276,10 @@ def _batch_shape(
 ) -> tuple[int, ...]:
     for name, size, array in zip(names, sizes, arrays, strict=True):
         if array.ndim == 0 or array.shape[-1] != size:
+            # with a quaternion or a wrench among them an entry is not always a joint's
+            each = ": one entry a joint" if len(set(sizes)) == 1 else ""
             raise InputError(
-                f"{name}: found shape {array.shape}, expected ({size},) or (…, {size}): "
-                "one entry a joint",
+                f"{name}: found shape {array.shape}, expected ({size},) or (…, {size}){each}",
                 name=name,
                 value=array.shape,
                 expected=f"(…, {size})",

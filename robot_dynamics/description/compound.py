@@ -127,7 +127,7 @@ def moved_from_outside(mechanism: Mechanism, joint: str, where: str) -> Mechanis
     if any(name not in carried for name in parts):
         raise unknown(f"{where}: base_motion: floating joint", joint, floating)
     gone = [carried[name] for name in parts]
-    base = gone[-1].name
+    base, body = gone[-1].name, gone[-1].inertial
     rest = tuple(link for link in mechanism.links if link not in gone)
     # what holds the joint, however many links that are fixed to the ground, moves nothing
     kept = tuple(link for link in rest if base in mechanism.path(link.name))
@@ -136,4 +136,6 @@ def moved_from_outside(mechanism: Mechanism, joint: str, where: str) -> Mechanis
         raise wrong(DescriptionError, f"{where}: base_motion", joint, expected)
     names = {base, *(link.name for link in kept)}
     rotors = tuple(rotor for rotor in mechanism.rotors if rotor.mount in names)
-    return replace(mechanism, links=kept, base=base, rotors=rotors, base_motion=joint)
+    return replace(
+        mechanism, links=kept, base=base, base_inertial=body, rotors=rotors, base_motion=joint
+    )

@@ -92,6 +92,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         robot.name or "robot",
         parents_first(links, base, where),
         base=base,
+        base_inertial=inertials[base],
         rotors=_rotors(ratios, links),
     )
 
@@ -136,7 +137,7 @@ def _links(
 
 
 def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: str, strict: bool) -> str:
-    """The link that no joint carries. It does not move, and is no link of the mechanism."""
+    """The link that no joint carries. It is no link of the mechanism, unless that floats."""
     roots = set(inertials) - {joint.child for joint in joints}
     if len(roots) != 1:
         found = ", ".join(repr(name) for name in sorted(roots)) or "none"

@@ -2,7 +2,8 @@
 """The façade: torques, matrices and motor torques of a mechanism, from numbers, compiled."""
 
 from .base_motion import BaseMotion
+from .floating_base import FloatingBase
 from .identifiable import BaseParameters, base_parameters
 from .inverse_dynamics import InverseDynamics
 
-__all__ = ["BaseMotion", "BaseParameters", "InverseDynamics", "base_parameters"]
+__all__ = ["BaseMotion", "BaseParameters", "FloatingBase", "InverseDynamics", "base_parameters"]

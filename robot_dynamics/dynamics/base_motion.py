@@ -29,10 +29,13 @@ from ..errors import InputError, wrong
 from ..formulations.terms import MOTION, OF_LINKS
 from ..mechanism import Joint, Link, Mechanism
 from ..scalar import Floats
+from .companion import Companion
 from .inputs import Options
 from .motors import MotorSide, MotorTorques
 from .open_chain import OpenChain
 from .placed import Placed
+from .regressor import RegressorKernel
+from .tree import Tree
 
 SLIDES, TURNS = "xyz", "zyx"
 """The six joints in turn; turned so, ω = (q̇_x, q̇_y, q̇_z) at zero"""
@@ -131,7 +134,17 @@ class MovingBase:
             raise wrong(
                 InputError, "terms", sorted(terms), f"{', '.join(missing)} too, for base_motion"
             )
-        self._chain = OpenChain.by(replace(options, terms=used), on_six_joints(tree))
+        self._used = replace(options, terms=tuple(used))
+        self._six = on_six_joints(tree)
+        self._chain = OpenChain.by(self._used, self._six)
+        self._tree: Companion[MovingBase, Tree] = Companion(
+            lambda moving: Tree(moving._six, moving._used),
+            lambda made, moving: made.over(moving._six),
+        )
+        self._regressor: Companion[MovingBase, RegressorKernel] = Companion(
+            lambda moving: RegressorKernel(moving._six, moving._robot, moving._used),
+            lambda made, moving: made.over(moving._six),
+        )
         self._names = tree.joint_names
         self._motors: MotorSide | None = None
         self._options = options
@@ -148,7 +161,9 @@ class MovingBase:
             Recompile: its friction is of another kind.
         """
         other = copy(self)
-        other._chain = self._chain.over(on_six_joints(tree))
+        other._six = on_six_joints(tree)
+        other._chain = self._chain.over(other._six)
+        other._tree, other._regressor = self._tree.after(), self._regressor.after()
         other._bind(robot)
         return other
 
@@ -184,6 +199,41 @@ class MovingBase:
         moving = at.state(qd, qdd, self._robot.joint_names)
         state = self._carried(*moving, motion, len(robot.joint_names) - 6)
         return self._motors.torques(columns, tau, *state, gravity)
+
+    def gravity(self, at: Placed, motion: BaseMotion) -> Floats:
+        """(…, n_m): what holds the robot at rest, where gravity is what the base's is."""
+        standing = BaseMotion(rotation=motion.rotation, specific_force=motion.specific_force)
+        n = len(self._names)
+        # what is held falls upwards
+        felt = standing.felt(np.asarray(self._robot.gravity, dtype=float))
+        lifted = _joined(_joined(felt, NONE), np.zeros(n))
+        tau = self._chain.kernel("inertia").call(_beside("q", STILL, at.q, n), lifted)[..., 6:]
+        return np.ascontiguousarray(at.on_motors(tau, self._names))
+
+    def derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
+    ) -> Floats:
+        """(…, 3, n, n) of a robot without loops; where `adds`, what is to be added."""
+        state = self._moved(q, qd, qdd, motion)
+        found = self._tree.of(self).derivatives(*state)[..., 6:, 6:].copy()
+        if self.adds:
+            found[..., 1:, :, :] = 0.0
+        return found
+
+    def regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
+    ) -> tuple[list[str], Floats]:
+        """(names (p,), Y (…, n, p)) of a robot without loops; where `adds`, what is to be added."""
+        kernel = self._regressor.of(self)
+        return kernel.names, kernel.matrix(*self._moved(q, qd, qdd, motion))[..., 6:, :]
+
+    def _moved(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
+    ) -> tuple[Floats, Floats, Floats]:
+        if self.adds:
+            qd = qdd = np.zeros_like(as_floats("qd", qd))
+            motion = self._heavier(motion)
+        return self._carried(q, qd, qdd, motion, len(self._names))
 
     def _heavier(self, motion: BaseMotion) -> BaseMotion:
         """At rest, with g - g_described for gravity."""

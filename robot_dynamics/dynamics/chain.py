@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closure import ClosedChain, ConstraintForces
+from ..errors import InputError, wrong
+from ..formulations.regressor import Regressor
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .base_motion import BaseMotion, MovingBase
@@ -30,6 +33,8 @@ class Chain(ABC):
     after a change, which compiles nothing where it can.
     """
 
+    trees: ClassVar[type[Tree]] = Tree
+    regressors: ClassVar[type[Regressor]] = Regressor
     closed: ClosedChain | None
     """Of a robot with loops its positions, Jacobians and state"""
     mechanism: Mechanism
@@ -45,10 +50,10 @@ class Chain(ABC):
     def __init__(self, mechanism: Mechanism, options: Options):
         self.mechanism, self.options = mechanism, options
         self._tree: Companion[Chain, Tree] = Companion(
-            lambda robot: Tree(robot.tree, options), lambda tree, robot: tree.over(robot.tree)
+            lambda robot: self.trees(robot.tree, options), lambda tree, robot: tree.over(robot.tree)
         )
         self._regressor: Companion[Chain, RegressorKernel] = Companion(
-            lambda robot: RegressorKernel(robot.tree, robot.mechanism, options),
+            lambda robot: RegressorKernel(robot.tree, robot.mechanism, options, self.regressors),
             lambda kernel, robot: kernel.over(robot.tree),
         )
         self._moving: Companion[Chain, MovingBase] = Companion(
@@ -180,6 +185,40 @@ class Chain(ABC):
             moving = self._moving.of(self)
             tau = moving.torques(self.at(q, bearing=True), qd, qdd, motion)
             return tau + self.torques(q, qd, qdd) if moving.adds else tau
+
+    def gravity_on_moving_base(self, q: ArrayLike, motion: BaseMotion) -> Floats:
+        """g (…, n_m) with the base tilted from outside."""
+        with self.lock:
+            return self._moving.of(self).gravity(self.at(q, bearing=True), motion)
+
+    def derivatives_on_moving_base(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
+    ) -> Floats:
+        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n, n) with the base moved from outside."""
+        self._refuse_loops("derivatives")
+        moving = self._moving.of(self)
+        found = moving.derivatives(q, qd, qdd, motion)
+        return found + self.derivatives(q, qd, qdd) if moving.adds else found
+
+    def regressor_on_moving_base(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion, names: Sequence[str]
+    ) -> Floats:
+        """Y (…, n, p) with the base moved from outside; names (p,)."""
+        self._refuse_loops("regressor")
+        moving = self._moving.of(self)
+        known, Y = moving.regressor(q, qd, qdd, motion)
+        if not moving.adds:
+            return np.ascontiguousarray(Y[..., [known.index(name) for name in names]])
+        standing = self.regressor(q, qd, qdd)
+        batch = np.broadcast_shapes(Y.shape[:-1], standing.shape[:-1])
+        total = np.broadcast_to(standing, (*batch, len(names))).copy()
+        shared = [k for k, name in enumerate(names) if name in known]
+        total[..., shared] += Y[..., [known.index(names[k]) for k in shared]]
+        return total
+
+    def _refuse_loops(self, what: str) -> None:
+        if self.closed is not None:
+            raise wrong(InputError, f"{what}: base_motion", "loops", "a robot without loops")
 
     def motor_torques(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion | None

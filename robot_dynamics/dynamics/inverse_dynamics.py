@@ -111,13 +111,14 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         )
         self.formulation = formulation
         self._unlock()
-        chain: Chain
-        if mechanism.loops:
-            chain = ClosedRobot(mechanism, self._options, self._changing)
-        else:
-            chain = OpenRobot(mechanism, self._options)
+        chain = self._chain_of(mechanism)
         self.joint_names, self.actuated_names = chain.joint_names, chain.actuated_names
         self._become(_Robot(chain.mechanism, {}, chain))
+
+    def _chain_of(self, mechanism: Mechanism) -> Chain:
+        if mechanism.loops:
+            return ClosedRobot(mechanism, self._options, self._changing)
+        return OpenRobot(mechanism, self._options)
 
     def _become(self, robot: _Robot) -> None:
         self._robot = robot
@@ -138,7 +139,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return (
-            f"InverseDynamics(robot={one_line(self.mechanism.name, 60)!r}, "
+            f"{type(self).__name__}(robot={one_line(self.mechanism.name, 60)!r}, "
             f"joints: {listed(self.joint_names, FEW)}, "
             f"formulation={self.formulation!r}, backend={self.backend!r})"
         )
@@ -281,7 +282,12 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         return self._robot.chain.forward(q, qd, tau, out)
 
     def derivatives(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        base_motion: BaseMotion | None = None,
     ) -> tuple[Floats, Floats, Floats]:
         """(∂tau/∂q, ∂tau/∂qd, ∂tau/∂qdd), (…, n, n) each, at q, qd, qdd (…, n).
 
@@ -290,11 +296,18 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         with `sensed` they are exact where the sensors agree with the motors. Coulomb friction has
         no slope unless it is smoothed: its jump is left out.
 
+        Args:
+            base_motion: as in a call; not of a closed robot.
+
         Raises:
             InputError: a wrong shape.
             ClosureError: of a closed robot, as in a call.
         """
-        out = self._robot.chain.derivatives(q, qd, qdd)
+        chain = self._robot.chain
+        if base_motion is None:
+            out = chain.derivatives(q, qd, qdd)
+        else:
+            out = chain.derivatives_on_moving_base(q, qd, qdd, base_motion)
         if out.ndim == 3:  # one state: quicker than with an ellipsis, or unpacked
             return out[0], out[1], out[2]
         return out[..., 0, :, :], out[..., 1, :, :], out[..., 2, :, :]
@@ -363,9 +376,23 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         result = self._robot.chain.coriolis_matrix(q, qd)
         return result if out is None else put(out, result)
 
-    def gravity(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """g (…, n), N·m or N, at q (…, n)."""
-        result = self._robot.chain.gravity(q)
+    def gravity(
+        self,
+        q: ArrayLike,
+        *,
+        base_motion: BaseMotion | None = None,
+        out: Floats | None = None,
+    ) -> Floats:
+        """g (…, n), N·m or N, at q (…, n).
+
+        Args:
+            base_motion: how the base stands, its `rotation` or `specific_force`; its rates and
+                accelerations are left out.
+        """
+        if base_motion is None:
+            result = self._robot.chain.gravity(q)
+        else:
+            result = self._robot.chain.gravity_on_moving_base(q, base_motion)
         return result if out is None else put(out, result)
 
     # --- the standard parameters -------------------------------------------------------------
@@ -381,7 +408,13 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         return np.array(list(self._parameters().values()))
 
     def regressor(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, out: Floats | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        base_motion: BaseMotion | None = None,
+        out: Floats | None = None,
     ) -> Floats:
         """Y (…, n, p) at q, qd, qdd (…, n): tau = Y π to rounding, whatever the formulation.
 
@@ -390,10 +423,18 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         goes as in a call: for many states write block after block into one array, since fresh
         memory costs more than the numbers in it.
 
+        Args:
+            base_motion: as in a call; not of a closed robot.
+
         Raises:
             InputError: a wrong shape.
             ClosureError: a state that can't be closed.
         """
+        if base_motion is not None:
+            found = self._robot.chain.regressor_on_moving_base(
+                q, qd, qdd, base_motion, self.parameter_names
+            )
+            return found if out is None else put(out, found)
         return self._robot.chain.regressor(q, qd, qdd, out)
 
     def _parameters(self) -> dict[str, float]:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from ..codegen import Function, Kernel
 from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
+from ..formulations import floating
 from ..formulations.derivatives import derivatives
 from ..formulations.equations import Equations
 from ..formulations.forward import forward
@@ -35,6 +36,13 @@ class OpenChain:
     compiled in.
     """
 
+    form: ClassVar[type[Equations]] = Equations
+    beyond: ClassVar[Mapping[str, Callable[..., Array]]] = {
+        "derivatives": derivatives,
+        "forward": forward,
+    }
+    """What is written for newton_euler's form of a mechanism"""
+
     def __init__(
         self,
         mechanism: Mechanism,
@@ -47,7 +55,7 @@ class OpenChain:
     ):
         choices = (formulation, rotors, frozenset(terms), friction_smoothing)
         self._choices = choices
-        equations = shaped(Equations.of(mechanism, *choices))
+        equations = shaped(self.form.of(mechanism, *choices))
         self.joint_names = mechanism.joint_names
         self.actuated_names = mechanism.actuated_names
         self._backend, self._threads = backend, threads
@@ -83,7 +91,7 @@ class OpenChain:
     def over(self, mechanism: Mechanism) -> OpenChain:
         """The same with gravity, friction and inertias of a mechanism of the same geometry."""
         other = copy(self)
-        other._bind(shaped(Equations.of(mechanism, *self._choices)))
+        other._bind(shaped(self.form.of(mechanism, *self._choices)))
         return other
 
     @property
@@ -97,7 +105,7 @@ class OpenChain:
             return self.kernel("mass_matrix").call(q)
         # D e_j: the torques of unit accelerations
         n = len(self.joint_names)
-        rows = self.kernel("inertia")(_beside(q, "q", n), np.eye(n))
+        rows = self.kernel("inertia")(self._beside(q, "q"), np.eye(n))
         return (rows + np.swapaxes(rows, -1, -2)) / 2
 
     def gravity(self, q: ArrayLike) -> Floats:
@@ -111,9 +119,24 @@ class OpenChain:
         # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)]  (see Equations)
         n = len(self.joint_names)
         bias, units = self.kernel("bias"), np.eye(n)
-        q, qd = _beside(q, "q", n), _beside(qd, "qd", n)
+        q, qd = self._beside(q, "q"), self._beside(qd, "qd")
         rows = (bias(q, qd + units) - bias(q, qd - units)) / 4
         return np.ascontiguousarray(np.swapaxes(rows, -1, -2))
+
+    @property
+    def positions(self) -> int:
+        """The length of q."""
+        return self._equations.positions
+
+    def _size(self, argument: str) -> int:
+        return self.positions if argument == "q" else len(self.joint_names)
+
+    def _beside(self, state: ArrayLike, name: str) -> Floats:
+        """(…, 1, n), to go with the rows of a matrix (n, n)."""
+        array, n = as_floats(name, state), self._size(name)
+        if array.ndim == 0 or array.shape[-1] != n:
+            raise wrong(InputError, name, array.shape, f"shape (…, {n})")
+        return array[..., None, :]
 
     @property
     def _is_short(self) -> bool:
@@ -146,16 +169,18 @@ class OpenChain:
                 tau = bound.motion(states[0], zeros(n), states[1])
                 # K = ½ q̇·(D q̇)
                 return tau if name == "inertia" else [array(states[1]) @ tau / 2]
-            if name in _BEYOND:
-                return np.ravel(_BEYOND[name](bound, *states))
+            if name in self.beyond:
+                return np.ravel(self.beyond[name](bound, *states))
             found: Iterable[Any] = pick(getattr(bound, name)(*states))
             return found
 
-        content = (layout.content, e.method.name, e.terms, e.friction_smoothing, e.rotors)
+        content = (
+            layout.content, e.method.name, e.terms, e.friction_smoothing, e.rotors, self.form,
+        )  # fmt: skip
         return Function(
             name,
             arguments,
-            (n,) * len(arguments),
+            tuple(self._size(argument) for argument in arguments),
             shape,
             layout.size,
             equations,
@@ -177,16 +202,21 @@ _ARGUMENTS = {
 }
 
 
-_BEYOND: dict[str, Callable[..., Array]] = {"derivatives": derivatives, "forward": forward}
-"""What is written for newton_euler's form of a mechanism"""
+class FloatingChain(OpenChain):
+    """The functions of `Floating`, of a tree on six joints: q is (…, n + 1)."""
 
+    form = floating.Floating
+    beyond: ClassVar = {"derivatives": floating.derivatives, "forward": floating.forward}
 
-def _beside(state: ArrayLike, name: str, n: int) -> Floats:
-    """(…, 1, n), to go with the rows of a matrix (n, n)."""
-    array = as_floats(name, state)
-    if array.ndim == 0 or array.shape[-1] != n:
-        raise wrong(InputError, name, array.shape, f"shape (…, {n}): one entry a joint")
-    return array[..., None, :]
+    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
+        """C (…, n, n), as `Floating.coriolis_matrix`."""
+        C = super().coriolis_matrix(q, qd)
+        if not self._is_short:
+            # C w = ¼ [b(v + w) - b(v - w)] + ½ D ad_v w
+            D = self.mass_matrix(q)[..., : floating.BASE]
+            turned = np.apply_along_axis(floating.adjoint, -1, as_floats("qd", qd))
+            C[..., : floating.BASE] += D @ turned / 2
+        return C
 
 
 def _symmetric(D: Array) -> list[Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from copy import copy
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -26,13 +26,14 @@ class OpenRobot(Chain):
     """It never changes, so that nobody waits for anybody."""
 
     closed = None
+    chains: ClassVar[type[OpenChain]] = OpenChain
 
     def __init__(self, mechanism: Mechanism, options: Options):
         super().__init__(mechanism, options)
         if options.sensed:
             raise wrong(InputError, "sensed", True, "False: the mechanism has no loops")
         self.lock = nullcontext()
-        self._adopt(OpenChain.by(options, mechanism))
+        self._adopt(self.chains.by(options, mechanism))
 
     def _adopt(self, chain: OpenChain) -> None:
         self._chain = chain
@@ -56,7 +57,7 @@ class OpenRobot(Chain):
         try:
             other._adopt(self._chain.over(mechanism))
         except Recompile:
-            other._adopt(OpenChain.by(self.options, mechanism))
+            other._adopt(self.chains.by(self.options, mechanism))
         return other
 
     def copy(self) -> OpenRobot:

@@ -32,12 +32,19 @@ class RegressorKernel:
         described: the mechanism whose parameters are wanted, where the tree has more (see
             `ClosedChain.tree`).
         options: of `InverseDynamics`.
+        kind: `FloatingRegressor` of a tree on six joints, whose q is (…, n + 1).
 
     Raises:
         InputError: reflected rotors' masses, and terms that treat links and rotors differently.
     """
 
-    def __init__(self, mechanism: Mechanism, described: Mechanism, options: Options):
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        described: Mechanism,
+        options: Options,
+        kind: type[Regressor] = Regressor,
+    ):
         rotors, terms = options.rotors_felt, frozenset(options.terms)
         heavy = any(rotor.inertial.mass for rotor in mechanism.rotors)
         if rotors == "reflected" and heavy and not moves_as_one(terms):
@@ -50,21 +57,23 @@ class RegressorKernel:
         if mechanism.loops and terms & set(OF_LINKS) & set(MOTION):
             # a closed chain's accelerations have parts of both: it is told what is left of them
             terms = terms | {"inertia"}
-        model = Regressor.of(mechanism, rotors, terms, options.friction_smoothing)
+        model = kind.of(mechanism, rotors, terms, options.friction_smoothing)
         self.laws, self._rotor_columns = model.laws, model.rotor_columns
         self._names = mechanism.joint_names
         n = len(self._names)
         names = tuple(standard_parameters(mechanism, rotors, "friction" in terms))
         wanted = standard_parameters(described, rotors, "friction" in terms)
+        self.names = [*names]
+        """Of all columns of `matrix`"""
         self._wanted = [names.index(name) for name in wanted]
         p = len(names)
 
         def equations(q: Array, qd: Array, qdd: Array, p: Array) -> Iterable[Any]:
             return np.ravel(model.matrix(q, qd, qdd, p[:3], p[3:]))
 
-        content = (model.content, terms, options.friction_smoothing)
+        content = (model.content, terms, options.friction_smoothing, kind)
         function = Function(
-            "regressor", ("q", "qd", "qdd"), (n, n, n), (n, p), 3 + model.rates,
+            "regressor", ("q", "qd", "qdd"), (model.positions, n, n), (n, p), 3 + model.rates,
             equations, content, mechanism.name,
         )  # fmt: skip
         self._kernel = Kernel(function, _numbers(mechanism), options.backend, options.threads)

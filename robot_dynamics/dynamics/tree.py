@@ -7,19 +7,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen import Function, Kernel
 from ..errors import InputError, choices, wrong
-from ..formulations import kinematics
+from ..formulations import floating, kinematics
 from ..mechanism import Friction, Inertial, Mechanism
 from ..mechanism.transform import lumped, rotors_as_links, with_rotor_model
 from ..scalar import Array, Floats, array
 from .inputs import Options
-from .open_chain import OpenChain
+from .open_chain import FloatingChain, OpenChain
 
 
 class Tree:
@@ -30,8 +30,12 @@ class Tree:
         options: the formulation is newton_euler, whatever they say.
     """
 
+    chains: ClassVar[type[OpenChain]] = OpenChain
+    places: ClassVar[Any] = kinematics
+    """What has pose, jacobian and potential_energy"""
+
     def __init__(self, mechanism: Mechanism, options: Options):
-        self.chain = OpenChain.by(replace(options, formulation="newton_euler"), mechanism)
+        self.chain = self.chains.by(replace(options, formulation="newton_euler"), mechanism)
         self._terms = frozenset(options.terms)
         self._rotors = options.rotors
         self._options = (options.backend, options.threads)
@@ -81,13 +85,14 @@ class Tree:
                 replace(link, inertial=_Mass(m, array(h)))  # type: ignore[arg-type]
                 for link, (m, *h) in zip(bodies.links, p[3:].reshape(-1, 4), strict=True)
             )
-            return [kinematics.potential_energy(replace(bodies, links=links, gravity=p[:3]), q)]
+            bound = replace(bodies, links=links, gravity=p[:3])
+            return [self.places.potential_energy(bound, q)]
 
         values = [*tree.gravity, *numbers]
         if "potential_energy" not in self._built:
             function = Function(
-                "potential_energy", ("q",), (len(tree.joint_names),), (), len(values),
-                equations, _geometry(bodies), tree.name,
+                "potential_energy", ("q",), (self.chain.positions,), (), len(values),
+                equations, (_geometry(bodies), type(self)), tree.name,
             )  # fmt: skip
             self._built["potential_energy"] = Kernel(function, values, *self._options)
         return self._built["potential_energy"].at(values)
@@ -96,18 +101,23 @@ class Tree:
 
     def pose(self, q: ArrayLike, link: str) -> Floats:
         """(…, 4, 4)"""
-        return self._of_link("pose", kinematics.pose, (4, 4), link).call(q)
+        return self._of_link("pose", self.places.pose, (4, 4), link).call(q)
 
     def jacobian(self, q: ArrayLike, link: str) -> Floats:
         """(…, 6, n)"""
         n = len(self.chain.joint_names)
-        return self._of_link("jacobian", kinematics.jacobian, (6, n), link).call(q)
+        return self._of_link("jacobian", self.places.jacobian, (6, n), link).call(q)
 
     def wrench_torques(self, q: ArrayLike, link: str, wrench: ArrayLike) -> Floats:
         """Jᵀ w (…, n) of a wrench w (…, 6) on a link."""
 
         n = len(self.chain.joint_names)
-        kernel = self._of_link("wrench", _pushed, (n,), link, ("q", "wrench"), (n, 6))
+
+        def pushed(mechanism: Mechanism, link: str, q: Array, wrench: Array) -> Array:
+            return array(self.places.jacobian(mechanism, link, q).T @ wrench)
+
+        sizes = (self.chain.positions, 6)
+        kernel = self._of_link("wrench", pushed, (n,), link, ("q", "wrench"), sizes)
         return kernel.call(q, wrench)
 
     def _of_link(
@@ -126,18 +136,20 @@ class Tree:
         if link not in mechanism.index():
             raise wrong(InputError, "link", link, choices(mechanism.index()))
         made = Function(
-            name, arguments, sizes or (len(mechanism.joint_names),), shape, 0,
+            name, arguments, sizes or (self.chain.positions,), shape, 0,
             lambda *vectors: np.ravel(function(mechanism, link, *vectors[:-1])),
-            (_geometry(mechanism), link), mechanism.name,
+            (_geometry(mechanism), link, type(self)), mechanism.name,
         )  # fmt: skip
         # two threads may both come here: what they make is the same
         self._built[name, link] = Kernel(made, (), *self._options)
         return self._built[name, link]
 
 
-def _pushed(mechanism: Mechanism, link: str, q: Array, wrench: Array) -> Array:
-    tau: Array = kinematics.jacobian(mechanism, link, q).T @ wrench
-    return tau
+class FloatingTree(Tree):
+    """The same of a tree on six joints: q is (…, n + 1), axes are the world's."""
+
+    chains = FloatingChain
+    places: ClassVar[Any] = floating
 
 
 class _Mass:

@@ -19,6 +19,7 @@ all it needs of the bodies is their momentum P = Σ m v and K = Σ m v rᵀ:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,10 +34,19 @@ from .newton_euler import Turn
 from .terms import gravity_of, motion_of
 
 
-def derivatives(equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
+def derivatives(
+    equations: Equations,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    of_tree: Callable[..., tuple[Array, ...]] | None = None,
+) -> Array:
     """(3, n, n): ∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈, which is D, of the chosen terms.
 
     Coulomb friction that is not smoothed has no slope: its jump at rest is left out.
+
+    Args:
+        of_tree: (tree with gravity, q, qd, qdd) → the three of its bodies.
     """
     terms, tree = equations.terms, equations.mechanism
     n = len(tree.joint_names)
@@ -44,10 +54,19 @@ def derivatives(equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
         return zeros(3, 0, 0)
     q, qd, qdd = array(q), array(qd), array(qdd)
     gravity = gravity_of(terms, tree.gravity)
-    total = _projected(replace(tree, gravity=gravity), q, qd, qdd, "links", terms)
-    if equations.rotors is not None:
-        apart = replace(equations.rotors, gravity=gravity)
-        total = total + _projected(apart, q, qd, qdd, "rotors", terms)
+    nothing = zeros(n, n).astype(object)
+    total: Any = np.stack([nothing] * 3)
+    for bodies, each in (("links", tree), ("rotors", equations.rotors)):
+        if each is None:
+            continue
+        state = motion_of(bodies, terms, qd, qdd)
+        moves, accelerates = motion_of(bodies, terms, *np.ones((2, n)))
+        found = (of_tree or of_bodies)(replace(each, gravity=gravity), q, *state)
+        total[0] = total[0] + found[0]
+        if moves.all():
+            total[1] = total[1] + found[1]
+        if accelerates.all():
+            total[2] = total[2] + found[2]
     if "friction" in terms:
         S, _ = tree.coordinates()
         slopes = [
@@ -55,26 +74,20 @@ def derivatives(equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
             for link, rate in zip(tree.moving, S @ qd, strict=True)
         ]
         total[1] = total[1] + S.T @ (array(slopes)[:, None] * S)
-    return total
+    return np.asarray(total)
 
 
-def _projected(
-    tree: Mechanism, q: Array, qd: Array, qdd: Array, bodies: str, terms: frozenset[str]
-) -> Array:
-    """The same (3, n, n) of a tree of these bodies and its shafts."""
+def of_bodies(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]:
+    """The three (n, n) of a tree's bodies and shafts, with its gravity."""
     S, s = tree.coordinates()
-    n = len(qd)
-    qd, qdd = motion_of(bodies, terms, qd, qdd)
-    moves, accelerates = motion_of(bodies, terms, *np.ones((2, n)))
     by_q, by_qd, D = _tree(tree, S @ q + s, S @ qd, S @ qdd)
     by_q, by_qd, D = (S.T @ each @ S for each in (by_q, by_qd, D))
     for armature in tree.armatures:
-        ratios = zeros(n)
+        ratios = zeros(len(qd))
         for name, ratio in armature.ratios:
             ratios[tree.joint_names.index(name)] += ratio
         D = D + armature.inertia * np.outer(ratios, ratios)
-    nothing = zeros(n, n).astype(object)
-    return np.stack([by_q, by_qd if moves.all() else nothing, D if accelerates.all() else nothing])
+    return by_q, by_qd, D
 
 
 @dataclass

@@ -64,6 +64,11 @@ class Equations:
         alone = replace(alone, gravity=zeros(3))
         return cls(links, method, chosen, friction_smoothing, alone)
 
+    @property
+    def positions(self) -> int:
+        """The length of q."""
+        return len(self.mechanism.joint_names)
+
     def torques(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
         """tau (n,): the chosen terms. `note` looks on, at links and rotors where they are one."""
         terms, g = self.terms, gravity_of(self.terms, self.mechanism.gravity)

@@ -10,6 +10,7 @@ apart (ibid., ch. 6), is O(n³) with a small factor and knows followers, rotors 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,10 +26,19 @@ SOLVED = 8
 """Joints up to which D solved takes fewer operations than articulated bodies"""
 
 
-def forward(equations: Equations, q: Array, qd: Array, tau: Array) -> Array:
+def forward(
+    equations: Equations,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    of_tree: Callable[..., Array] | None = None,
+) -> Array:
     """q̈ (n,) at torques tau (n,); `equations` are those of newton_euler.
 
     Not finite where D is singular: where a joint has nothing to move.
+
+    Args:
+        of_tree: in place of `articulated`.
     """
     terms, tree = equations.terms, equations.mechanism
     n = len(tree.joint_names)
@@ -37,7 +47,8 @@ def forward(equations: Equations, q: Array, qd: Array, tau: Array) -> Array:
         if "friction" in terms:
             tau = tau - equations.friction(qd)
         rates, _ = motion_of("links", terms, qd, zeros(n))
-        return articulated(replace(tree, gravity=gravity_of(terms, tree.gravity)), q, rates, tau)
+        heavy = replace(tree, gravity=gravity_of(terms, tree.gravity))
+        return (of_tree or articulated)(heavy, q, rates, tau)
     accelerated = replace(equations, terms=terms & ACCELERATED)
     columns = [accelerated.torques(q, zeros(n), unit) for unit in np.eye(n)]
     D = array(columns).reshape(n, n).T

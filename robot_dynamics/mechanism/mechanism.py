@@ -361,6 +361,8 @@ class Mechanism(_Kept):
     name: str
     links: tuple[Link, ...]
     base: str = BASE
+    base_inertial: Inertial = field(default_factory=Inertial)
+    """Of the base's own body, where it is known: it counts on a floating base alone"""
     gravity: Array = field(default_factory=lambda: array([0.0, 0.0, -9.81]))
     """(3,), m/s², in the base frame"""
     rotors: tuple[Rotor, ...] = ()

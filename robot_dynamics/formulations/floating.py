@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot on a floating base, over any scalar and without a singular position.
+
+    q = [p; quaternion x y z w; joints]   where the floating joint's frame is in the world
+    v = [ṗ; ω; q̇]                        its twist, on its own axes, and the joints' rates
+    a = v̇                                 component by component
+    τ = [force; moment; torques]           on those axes, about that frame's origin
+
+as Pinocchio's free flyer has them (n = 6 + joints; q has one entry more). The mechanism carries its
+base on six joints, three that slide and three that turn. They are left at zero, where nothing is
+singular: where a base is makes no difference but for gravity, which turns instead.
+
+    slides: q̇ = 0,  q̈ = a_p + ω × ṗ      turns (z, y, x): q̇ = ω,  q̈ = α - Σ_{i<j} z_i q̇_i × z_j q̇_j
+    g → Rᵀ g
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..mechanism import Mechanism, Pose
+from ..scalar import Array, Note, Scalar, array, cross, exact, is_zero, skew, unnoticed, zeros
+from . import forward as open_forward
+from . import kinematics
+from .derivatives import derivatives as open_derivatives
+from .derivatives import of_bodies
+from .equations import Equations
+from .regressor import Regressor
+
+BASE = 6
+"""The joints that carry the base"""
+TURNED = [0, 1, 2, 5, 4, 3]
+"""ω comes as x, y, z, the joints that turn are z, y, x. It is its own inverse"""
+
+
+class Floating(Equations):
+    """`Equations` of a tree whose first six joints carry its base."""
+
+    @property
+    def positions(self) -> int:
+        """The length of q."""
+        return len(self.mechanism.joint_names) + 1
+
+    def coriolis_matrix(self, q: Array, qd: Array) -> Array:
+        """C (n, n), with C v the bias and dD/dt - 2C skew.
+
+        Polarisation gives what C has in common with its transpose in v and w. The rest is what
+        the base's axes turn: ∇_v w - ∇_w v = ad_v w.
+        """
+        # C w = ¼ [b(v + w) - b(v - w)] + ½ D ad_v w
+        D, half = self.mass_matrix(q)[:, :BASE], adjoint(qd) / 2
+        C = super().coriolis_matrix(q, qd)
+        return array([*(C[:, :BASE] + D @ half).T, *C[:, BASE:].T]).T
+
+    def _rigid(
+        self,
+        tree: Mechanism,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        gravity: Array,
+        note: Note = unnoticed,
+    ) -> Array:
+        state = at_zero(tree, q, qd, qdd, gravity)
+        return super()._rigid(tree, *state, note)[_order(len(qd))]
+
+
+class FloatingRegressor(Regressor):
+    """`Regressor` of a tree whose first six joints carry its base."""
+
+    @property
+    def positions(self) -> int:
+        """The length of q."""
+        return len(self.tree.joint_names) + 1
+
+    def _bodies(self, q: Array, qd: Array, qdd: Array, gravity: Array) -> list[Array]:
+        order = _order(len(qd))
+        found = super()._bodies(*at_zero(self.tree, q, qd, qdd, gravity))
+        return [rows[:, order] for rows in found]
+
+
+def derivatives(equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
+    """(3, n, n): ∂τ/∂q, ∂τ/∂v and ∂τ/∂a = D. A position changes as by a twist δ on the base's axes,
+    R exp([δ]×), as Pinocchio's does."""
+    return open_derivatives(equations, q, qd, qdd, _of_tree)
+
+
+def _of_tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
+    gravity, v = tree.gravity, array(qd)
+    q6, qd6, qdd6, turned = at_zero(tree, q, v, qdd, gravity)
+    by_q, by_qd, D = of_bodies(_with_gravity(tree, turned), q6, qd6, qdd6)
+    order = _order(len(v))
+    by_q, by_qd, D = (each[np.ix_(order, order)] for each in (by_q, by_qd, D))
+    slides, turns = D[:, :3], D[:, 3:BASE]
+    x, y, z = v[3:BASE]
+    # δ(Rᵀ g) = Rᵀ g × δ; the base accelerates upwards instead of being pulled down
+    pulled = skew(_axes(tree).T @ turned)
+    by_q[:, :3], by_q[:, 3:BASE] = zeros(len(v), 3), -(slides @ pulled)
+    # q̈ of the slides: a + ω × v;  of the turns: α - (-z y, z x, -y x)
+    by_qd[:, :3] = slides @ skew(v[3:BASE])
+    crossed = array([[0.0, -z, -y], [z, 0.0, x], [-y, -x, 0.0]])
+    by_qd[:, 3:BASE] = by_qd[:, 3:BASE] - slides @ skew(v[:3]) - turns @ crossed
+    return by_q, by_qd, D
+
+
+def forward(equations: Equations, q: Array, qd: Array, tau: Array) -> Array:
+    """a (n,) at torques tau (n,), `equations` those of newton_euler."""
+    return open_forward.forward(equations, q, qd, tau, _articulated)
+
+
+def _articulated(tree: Mechanism, q: Array, qd: Array, tau: Array) -> Array:
+    v, order = array(qd), _order(len(qd))
+    # at a = 0 the six joints' q̈ are what is to be taken off
+    q6, qd6, shift, turned = at_zero(tree, q, v, zeros(len(v)), tree.gravity)
+    found = open_forward.articulated(_with_gravity(tree, turned), q6, qd6, array(tau)[order])
+    return array(found - shift)[order]
+
+
+def pose(mechanism: Mechanism, link: str, q: Array) -> Array:
+    """(4, 4): the link's frame in the world, at q (n + 1,)."""
+    at = kinematics.pose(mechanism, link, _still(q))
+    return _moved(mechanism, q).homogeneous() @ at if _floats(mechanism, link) else at
+
+
+def jacobian(mechanism: Mechanism, link: str, q: Array) -> Array:
+    """(6, n): [ṗ; ω] = J v, of the origin of the link's frame, on the world's axes."""
+    J = kinematics.jacobian(mechanism, link, _still(q))[:, _order(len(q) - 1)]
+    R = _moved(mechanism, q).rotation
+    return np.concatenate([R @ J[:3], R @ J[3:]])
+
+
+def potential_energy(mechanism: Mechanism, q: Array) -> Scalar:
+    """-Σ m g·p of all that moves, J; zero where the mass is at the world's origin."""
+    moved, g = _moved(mechanism, q), mechanism.gravity
+    mass = sum(link.inertial.mass for link in mechanism.links if _floats(mechanism, link.name))
+    # p = R p_0 + t
+    turned = _with_gravity(mechanism, moved.rotation.T @ g)
+    return kinematics.potential_energy(turned, _still(q)) - mass * (g @ moved.translation)
+
+
+def rotation(quaternion: Array) -> Array:
+    """(3, 3) of a quaternion x, y, z, w of any length but 0."""
+    x, y, z, w = quaternion
+    twice = 2.0 / (x * x + y * y + z * z + w * w)
+    a, b, c = twice * x, twice * y, twice * z
+    return array(
+        [
+            [1.0 - (b * y + c * z), a * y - c * w, a * z + b * w],
+            [a * y + c * w, 1.0 - (a * x + c * z), b * z - a * w],
+            [a * z - b * w, b * z + a * w, 1.0 - (a * x + b * y)],
+        ]
+    )
+
+
+def adjoint(v: Array) -> Array:
+    """(6, 6): ad_v w = [ω_v × w_p - ω_w × v_p; ω_v × ω_w], of twists."""
+    linear, angular = skew(v[:3]), skew(v[3:BASE])
+    return np.block([[angular, linear], [zeros(3, 3), angular]])
+
+
+def at_zero(
+    tree: Mechanism, q: Array, v: Array, a: Array, gravity: Array
+) -> tuple[Array, Array, Array, Array]:
+    """(q, q̇, q̈) (n,) of the tree's joints, and gravity (3,), with the six joints at zero."""
+    q, v, a = array(q), array(v), array(a)
+    x, y, z = v[3:BASE]
+    # z z × y y + (z z + y y) × x x
+    crossed = array([-z * y, z * x, -y * x])
+    turns = (a[3:BASE] - crossed)[::-1]
+    qd = array([*zeros(3), *v[3:BASE][::-1], *v[BASE:]])
+    qdd = array([*(a[:3] + cross(v[3:BASE], v[:3])), *turns, *a[BASE:]])
+    if all(is_zero(g) for g in gravity):
+        return _still(q), qd, qdd, gravity
+    E = _axes(tree)
+    return _still(q), qd, qdd, array(E @ (rotation(q[3:7]).T @ (E.T @ gravity)))
+
+
+def _order(n: int) -> list[int]:
+    return [*TURNED, *range(BASE, n)]
+
+
+def _still(q: Array) -> Array:
+    """Of the tree's joints, the six at zero."""
+    return array([*zeros(BASE), *array(q)[BASE + 1 :]])
+
+
+def _with_gravity(tree: Mechanism, gravity: Array) -> Mechanism:
+    return replace(tree, gravity=gravity)
+
+
+def _joint_frame(tree: Mechanism) -> Pose:
+    """The floating joint's frame in that of the tree's base, the six joints at zero."""
+    first = tree.moving[0]
+    before = Pose()
+    for name in reversed(tree.path(first.name)[1:-1]):
+        before = before @ tree.link(name).joint.pose(0.0)
+    return before @ first.joint.origin
+
+
+def _axes(tree: Mechanism) -> Array:
+    """(3, 3): the floating joint's axes in the tree's base frame, in whatever form the tree is."""
+    at = Pose()
+    columns: list[Array] = []
+    for link in tree.moving[:3]:
+        # links on fixed joints come before the first alone
+        at = _joint_frame(tree) if not columns else at @ link.joint.origin
+        columns.append(at.rotation @ link.joint.axis)
+        at = at @ link.joint.tail
+    return exact(array(columns).T)
+
+
+def _floats(mechanism: Mechanism, link: str) -> bool:
+    """Is a link on the floating base, and not beside it on the ground?"""
+    return mechanism.moving[BASE - 1].name in mechanism.path(link)
+
+
+def _moved(mechanism: Mechanism, q: Array) -> Pose:
+    """From where things are with the six joints at zero to where they are."""
+    at = _joint_frame(mechanism)
+    here = Pose(rotation(array(q)[3:7]), array(q)[:3])
+    return at @ here @ at.inverse()
