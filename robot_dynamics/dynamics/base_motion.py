@@ -215,7 +215,7 @@ class MovingBase:
     ) -> Floats:
         """(…, 3, n, n) of a robot without loops; where `adds`, what is to be added."""
         state = self._moved(q, qd, qdd, motion)
-        found = self._tree.of(self).derivatives(*state)[..., 6:, 6:].copy()
+        found: Floats = self._tree.of(self).derivatives(*state)[..., 6:, 6:].copy()
         if self.adds:
             found[..., 1:, :, :] = 0.0
         return found

@@ -211,7 +211,7 @@ class Chain(ABC):
             return np.ascontiguousarray(Y[..., [known.index(name) for name in names]])
         standing = self.regressor(q, qd, qdd)
         batch = np.broadcast_shapes(Y.shape[:-1], standing.shape[:-1])
-        total = np.broadcast_to(standing, (*batch, len(names))).copy()
+        total: Floats = np.broadcast_to(standing, (*batch, len(names))).copy()
         shared = [k for k, name in enumerate(names) if name in known]
         total[..., shared] += Y[..., [known.index(names[k]) for k in shared]]
         return total

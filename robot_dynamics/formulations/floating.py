@@ -52,7 +52,8 @@ class Floating(Equations):
         # C w = ¼ [b(v + w) - b(v - w)] + ½ D ad_v w
         D, half = self.mass_matrix(q)[:, :BASE], adjoint(qd) / 2
         C = super().coriolis_matrix(q, qd)
-        return array([*(C[:, :BASE] + D @ half).T, *C[:, BASE:].T]).T
+        columns = [*(C[:, :BASE] + D @ half).T, *C[:, BASE:].T]
+        return np.column_stack(columns)
 
     def _rigid(
         self,
@@ -64,7 +65,8 @@ class Floating(Equations):
         note: Note = unnoticed,
     ) -> Array:
         state = at_zero(tree, q, qd, qdd, gravity)
-        return super()._rigid(tree, *state, note)[_order(len(qd))]
+        tau: Array = super()._rigid(tree, *state, note)
+        return array(tau[_order(len(qd))])
 
 
 class FloatingRegressor(Regressor):
