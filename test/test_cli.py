@@ -331,6 +331,20 @@ def test_the_default_motion_of_a_closed_chain_stays_in_its_workspace():
     assert np.isfinite(rd.InverseDynamics(mechanism)(*motion)).all()
 
 
+def test_compare_leads_to_a_page_that_plays_the_motion(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["compare", POLAR, "--duration", "0.1", "--page", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["files"] == {"page": str(page)}
+    text = page.read_text()
+    assert "the motion compared, 0.1 s" in text
+    data = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
+    # from 0 at 1 rad/s (m/s) with 5 rad/s² (m/s²)
+    assert data["motion"]["t"][-1] == pytest.approx(0.1)
+    assert data["motion"]["q"][-1] == pytest.approx([0.125, 0.125])
+    assert main(["compare", POLAR, "--page", str(tmp_path / "no/p.html")]) == 1
+    assert "no/p.html" in capsys.readouterr().err
+
+
 def test_compare_moves_the_motors_of_a_closed_chain(capsys):
     assert main(["compare", str(CONFIG / "five_bar.yaml"), "--duration", "0.05", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)

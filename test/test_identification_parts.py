@@ -14,7 +14,7 @@ from test_identification import ARM
 
 import robot_dynamics as rd
 from robot_dynamics.app.options import factors, pairs
-from robot_dynamics.app.svg import Chart, Line, _ticks
+from robot_dynamics.app.svg import Chart, Line, ticks
 from robot_dynamics.errors import InputError
 from robot_dynamics.identification import friction_laws as laws
 from robot_dynamics.identification.bodies import (
@@ -371,8 +371,8 @@ def test_a_chart_shows_its_extremes_and_no_more_than_it_must():
     assert len(text) < 40_000
     assert 'class="unseen"' in text
     assert "nan" not in text
-    assert _ticks(-0.3, 1.2) == pytest.approx([0.0, 0.5, 1.0])
-    assert len(_ticks(0.0, 1e-12)) > 1
+    assert ticks(-0.3, 1.2) == pytest.approx([0.0, 0.5, 1.0])
+    assert len(ticks(0.0, 1e-12)) > 1
 
 
 def test_dry_friction_is_told_from_what_the_filter_makes_of_its_step():

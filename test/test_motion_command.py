@@ -14,7 +14,8 @@ from robots import CONFIG
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.app.drives.drives import drives
-from robot_dynamics.app.drives.ranges import ranges
+from robot_dynamics.app.drives.ranges import ranges, reach_map
+from robot_dynamics.app.drives.reach import MARKS, drawn_map, strip
 from robot_dynamics.app.drives.states import States, states
 from robot_dynamics.description.motion_file import write_motion
 from robot_dynamics.motion.swing import Motion
@@ -181,6 +182,76 @@ def test_the_ends_of_a_cranks_and_a_rams_range_are_where_geometry_has_them(tmp_p
     assert found.lower == pytest.approx(-np.pi / 6, abs=2e-3)
     assert found.ends == ("singularity", "singularity")
     assert min(found.conditions) > 50
+    # of a turn, a sixth has torques
+    assert found.share == pytest.approx(1 / 6, abs=1e-3)
+    marks = strip(found).split(" ")[2]
+    assert set(marks) == {MARKS["torques"], MARKS["beyond"]}
+    assert marks.count(MARKS["torques"]) == pytest.approx(len(marks) / 6, abs=1)
+    assert marks.index(MARKS["torques"]) == len(marks) - 1 - marks.rindex(MARKS["torques"])
+    assert [found.state(x) for x in (-0.6, -0.5, 0.5, 0.6)] == [
+        "beyond", "torques", "torques", "beyond"
+    ]  # fmt: skip
+
+
+def test_the_condition_number_is_that_of_the_state_and_grows_towards_the_ends(tmp_path):
+    file = tmp_path / "press.yaml"
+    file.write_text(CRANK)
+    closed = rd.InverseDynamics(rd.load(file), backend="python").closed
+    (found,) = ranges(closed)
+    assert (np.diff(found.places) > 0).all()
+    inside = np.flatnonzero(np.abs(found.places) < 0.52)
+    assert len(inside) > 10
+    for place, condition in zip(
+        found.places[inside], found.passive_conditions[inside], strict=True
+    ):
+        q_r = closed.solver.forward(np.array([place]), closed.home.q_r, 400)
+        state = closed.solver.state(q_r)
+        assert condition == pytest.approx(float(state.condition), rel=1e-6)
+    # the rod's angle to the ram's way: cos β goes as the root of what is left
+    middle = len(found.places) // 2
+    assert (np.diff(found.passive_conditions[middle + 5 :]) > 0).all()
+
+
+def test_a_stretch_too_near_a_singularity_is_found_between_two_strides(tmp_path):
+    """A crank of nearly its rod's length: at 90° the ram is as good as at the crank's axis."""
+    file = tmp_path / "press.yaml"
+    text = CRANK.replace("a: 0.1", "a: 0.200000002")
+    file.write_text(text.replace("bend: -0.6, ram: 0.27", "bend: -0.4, ram: 0.392"))
+    closed = rd.InverseDynamics(rd.load(file), backend="python").closed
+    (found,) = ranges(closed)
+    assert found.ends == ("a whole turn", "a whole turn")
+    middles = sorted({round((a + b) / 2 / np.pi, 3) for a, b in found.without_torque})
+    assert middles == [-1.5, -0.5, 0.5, 1.5]
+    assert found.state(np.pi / 2) == "singular"
+    assert MARKS["singular"] in strip(found)
+    assert 0.99 < found.share <= 1.0
+
+
+def test_the_map_of_two_motors_has_what_geometry_allows(tmp_path):
+    """Two presses side by side: each crank lifts its pin by no more than its rod is long."""
+    links, loop = CRANK.split("links:\n")[1].split("loops:\n")
+    loop, _ = loop.split("actuated:")
+    head = "robot: two\ngravity: [0, -9.81, 0]\nlinks:\n"
+    for word in ("crank", "rod", "ram", "turn", "bend", "pin"):
+        links, loop = (text.replace(word, f"{word}_a") for text in (links, loop))
+    other = [text.replace("_a", "_b").replace("a: 0.2", "parent: base\n    a: 0.2")
+             for text in (links, loop)]  # fmt: skip
+    file = tmp_path / "two.yaml"
+    home = "{" + ", ".join(f"turn_{x}: 0.2, bend_{x}: -0.6, ram_{x}: 0.27" for x in "ab") + "}"
+    file.write_text(
+        f"{head}{links}{other[0]}loops:\n{loop}{other[1]}actuated: [turn_a, turn_b]\nhome: {home}\n"
+    )
+    closed = rd.InverseDynamics(rd.load(file), backend="python").closed
+    found = reach_map(closed)
+    assert found.names == ("turn_a", "turn_b")
+    x, y = np.meshgrid(found.x, found.y)
+    expected = (np.abs(x) < np.pi / 6) & (np.abs(y) < np.pi / 6)
+    assert expected.sum() > 16
+    assert (np.isfinite(found.passive_conditions) == expected).all()
+    picture = drawn_map(found, np.array([[0.2, 0.2], [0.3, 0.1]]), standalone=True)
+    assert picture.count("crispEdges") == expected.sum()
+    assert 'class="ink"' in picture
+    assert reach_map(rd.InverseDynamics(rd.load(CONFIG / "rrr.yaml")).closed) is None
 
 
 def test_a_crank_that_turns_round_has_no_end(tmp_path):
@@ -206,5 +277,16 @@ def test_states_that_a_closed_robot_cannot_have_are_counted_and_said(capsys, tmp
     found = json.loads(capsys.readouterr().out)
     assert found["lost"] == pytest.approx((turn > np.pi / 6).sum(), abs=2)
     assert found["ranges"]["turn"]["upper"] == pytest.approx(np.pi / 6, abs=2e-3)
+    assert found["ranges"]["turn"]["share"] == pytest.approx(1 / 6, abs=1e-3)
+    out = tmp_path / "out"
+    assert main(["motion", str(file), str(plan), "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    # asin(1/2) is passed at (π/6 - 0.2)/0.8 = 0.4045 s
+    assert "  0.41 … 1 s: turn 0.528 … 1" in printed
+    assert "16.7 % of its travel" in printed
+    page = (out / "motion.html").read_text()
+    assert "condition number over turn" in page
+    assert "0.41 … 1 s: turn 0.528 … 1" in page
+    assert (out / "range_1_turn.svg").read_text().startswith("<svg")
     assert main(["motion", str(CONFIG / "rrr.yaml"), str(plan)]) == 1
     assert "not in it: qa1" in capsys.readouterr().err

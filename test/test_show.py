@@ -20,10 +20,12 @@ from robots import CONFIG, example_robots
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
-from robot_dynamics.app.show.facts import Facts
+from robot_dynamics.app.show import facts
+from robot_dynamics.app.show.facts import Facts, gathered
 from robot_dynamics.app.show.page import page
 from robot_dynamics.codegen import js_code, python_code
 from robot_dynamics.codegen.recorder import record
+from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.scalar import atan, exp, sign, sqrt, tanh
 
 ROOT = CONFIG.parent
@@ -148,6 +150,163 @@ def test_the_other_quantities_gravity_and_a_payload_are_those_of_python(browser,
     assert np.allclose(np.sum(found["shares"], axis=0), dynamics(q, qd, qdd), rtol=1e-11, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["three_axis", "polar", "rrr"])
+def test_other_formulations_and_rotor_models_are_those_of_python(browser, tmp_path, name):
+    mechanism = loaded(CONFIG / f"{name}.yaml")
+    shown(browser, tmp_path, mechanism)
+    found = browser.execute_script(
+        "return Object.keys(robot.programs).filter(k => /^(f|r).*_/.test(k))"
+    )
+    ways = {f"formulation_{each}": {"formulation": each} for each in FORMULATIONS}
+    del ways["formulation_newton_euler"]
+    if mechanism.rotors:
+        ways |= {f"rotors_{each}": {"rotors": each} for each in ("none", "reflected")}
+    assert set(found) == set(ways)
+    base = rd.InverseDynamics(mechanism, backend="python")
+    n = len(base.joint_names)
+    q = np.linspace(0.2, 0.6, n) if base.closed is None else base.closed.home.q_a + 0.03
+    qd, qdd = np.linspace(-1, 1.3, n), np.linspace(2, -1, n)
+    browser.execute_script("robot.world = [1, -2, -5, 0]")
+    for way, options in ways.items():
+        dynamics = rd.InverseDynamics(mechanism, backend="python", **options)
+        dynamics.gravity_vector = [1.0, -2.0, -5.0]
+        tau = browser.execute_script(
+            "const [way, q, qd, qdd] = arguments, s = robot.at(q, qd, qdd, robot.home);"
+            "return robot.programs[way](s.configuration, qd, qdd, robot.world)",
+            way,
+            *(x.tolist() for x in (q, qd, qdd)),
+        )
+        assert agree(np.array(tau), dynamics(q, qd, qdd)), way
+
+
+def test_curves_are_drawn_by_term_by_rotor_model_and_by_formulation(browser, tmp_path):
+    shown(browser, tmp_path, loaded(CONFIG / "three_axis.yaml"))
+    said = {}
+    for k in range(3):
+        said[k] = browser.execute_script(
+            "document.querySelectorAll('#families button')[arguments[0]].click();"
+            "return [document.getElementById('curves').textContent,"
+            " document.querySelectorAll('#charts figure:first-child path').length,"
+            " document.querySelector('#charts figcaption').textContent]",
+            k,
+        )
+    assert "gravity" in said[0][0]
+    assert said[1][:2] == ["fullreflectednone", 3]
+    assert "% of the largest" in said[1][2]
+    assert said[2][1] == 4
+    off = re.search(r"apart by ([\d.]+)e−(\d+) at most", said[2][2])
+    assert int(off[2]) >= 10
+    # a payload is in the terms and not in the comparison, which says so
+    browser.execute_script(
+        "robot.world[3] = 1; document.querySelectorAll('#families button')[2].click()"
+    )
+    assert "without a payload" in browser.execute_script(
+        "return document.getElementById('curves').textContent"
+    )
+    assert complaints(browser) == []
+
+
+def test_all_joints_of_a_large_robot_can_be_had(browser, tmp_path):
+    links = "\n".join(
+        f"  - {{name: l{k}, joint: {{name: j{k}, type: revolute}}, a: 0.1, mass: 0.2}}"
+        for k in range(14)
+    )
+    file = tmp_path / "snake.yaml"
+    file.write_text(f"robot: snake\nlinks:\n{links}\n")
+    shown(browser, tmp_path, loaded(file))
+    count = "return document.querySelectorAll('#charts figure').length"
+    assert browser.execute_script(count) == 12
+    browser.execute_script("document.querySelector('#charts button').click()")
+    assert browser.execute_script(count) == 14
+    browser.execute_script("document.querySelector('#tables button').click()")
+    cells = "return document.querySelectorAll('#tables td').length"
+    assert browser.execute_script(cells) == 2 * 14 * 14 + 14
+
+
+def test_numbers_say_dh_rows_limits_friction_and_bodies_that_none_has(tmp_path):
+    file = tmp_path / "arm.yaml"
+    file.write_text(
+        """robot: arm
+links:
+  - name: one
+    joint: {name: q1, type: revolute, limits: {lower: -1, upper: 2, effort: 30}}
+    theta: pi/2
+    a: 0.4
+    alpha: -pi/2
+    mass: 1
+    inertia: {ixx: 0.01, iyy: 0.01, izz: 0.01}
+    friction: {viscous: 0.3}
+  - name: two
+    joint: {name: q2, type: prismatic}
+    d: 0.25
+    mass: 1
+    inertia: {ixx: 0.01, iyy: 0.01, izz: 0.5}
+"""
+    )
+    text = gathered(str(file), loaded(file)).sections["tree"]
+    rows = [re.findall(r"<t[dh]>(.*?)</t[dh]>", row) for row in re.findall(r"<tr>.*?</tr>", text)]
+    assert "Denavit–Hartenberg, standard convention" in text
+    assert ["one", "base", "q1", "q1 + 1.5708", "0", "0.4", "−1.5708"] in rows
+    assert ["two", "one", "q2", "0", "q2 + 0.25", "0", "0"] in rows
+    assert ["q1", "−1 rad", "2 rad", "", "30 N·m", "viscous 0.3"] in rows
+    assert [row[-1] for row in rows if row[:2] == ["two", "1"]] == ["no: see the checks"]
+    assert [row[-1] for row in rows if row[:2] == ["one", "1"]] == ["yes"]
+
+
+def test_equations_are_on_the_page_or_how_to_have_them_is(tmp_path, monkeypatch):
+    six = ROOT / "urdf/six_axis.urdf"
+    text = gathered(str(six), loaded(six)).sections["derivation"]
+    assert 'id="derivation"><details data-long>' in text
+    assert text.count("<math>") > 100
+    monkeypatch.setattr(facts, "LONGEST", 20_000)
+    text = gathered(str(six), loaded(six)).sections["derivation"]
+    assert 0 < text.count("<math>") < 100
+    assert len(text) < 60_000
+    assert re.search(r"\d+ equations are left out here", text)
+    command = f"robot_dynamics derive {six} --format html --out equations.html"
+    assert command in text
+    closed = CONFIG / "rrr.yaml"
+    assert "(39)" in gathered(str(closed), loaded(closed)).sections["derivation"]
+    large = CONFIG / "gough_stewart.yaml"
+    text = gathered(str(large), loaded(large)).sections["derivation"]
+    assert "<math>" not in text
+    assert f"derive {large} --format html" in text
+
+
+@pytest.mark.parametrize("name", ["five_bar", "rrr", "gough_stewart"])
+def test_a_state_beyond_reach_is_shown_as_such(browser, tmp_path, name):
+    shown(browser, tmp_path, loaded(CONFIG / f"{name}.yaml"))
+    move = (
+        "const [x, done] = arguments, s = document.querySelector('#sliders input[type=number]');"
+        "s.value = x; s.dispatchEvent(new Event('input'));"
+        "requestAnimationFrame(() => requestAnimationFrame(done))"
+    )
+    home = float(browser.execute_script("return robot.data.home[0]"))
+    look = (
+        "return [document.getElementById('stage').classList.contains('lost'),"
+        " document.getElementById('state').textContent,"
+        " document.querySelector('.bar-row .number').textContent]"
+    )
+    far = browser.execute_script(
+        "const still = robot.joint_names.map(() => 0);"
+        "for (let x = robot.data.home[0]; x < 50; x += 0.05) {"
+        "  try { robot.at([x, ...robot.data.home.slice(1)], still, still, robot.home) }"
+        "  catch { return x }"
+        "} return 50"
+    )
+    browser.execute_async_script(move, float(far))
+    lost, words, number = browser.execute_script(look)
+    assert lost
+    assert re.search("out of reach|singularity|too far away", words)
+    assert number.startswith("–")
+    browser.execute_async_script(move, home)
+    lost, words, number = browser.execute_script(look)
+    assert not lost
+    assert words == ""
+    assert not number.startswith("–")
+    assert complaints(browser) == []
+
+
 def test_a_state_that_the_robot_cannot_have_is_an_exception_and_leaves_no_trace(browser, tmp_path):
     mechanism = loaded(CONFIG / "five_bar.yaml")
     dynamics = rd.InverseDynamics(mechanism, backend="python")
@@ -249,6 +408,26 @@ def test_choosing_an_assembly_mode_computes_in_it(browser, tmp_path):
     dynamics = rd.InverseDynamics(other, backend="python")
     q = np.array(homes[1][:2]) + 0.05
     assert agree(torques(browser, q, np.ones(2), np.ones(2)), dynamics(q, np.ones(2), np.ones(2)))
+
+
+def test_on_paper_the_robot_is_there_and_nothing_is_folded(browser, tmp_path):
+    out = tmp_path / "page.html"
+    assert main(["show", str(CONFIG / "polar.yaml"), "--out", str(out)]) == 0
+    opened(browser, out)
+    folded = "return document.querySelectorAll('details:not([open])').length"
+    before = browser.execute_script(folded)
+    assert before >= 2
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(
+        "const c = document.getElementById('paper'), g = c.getContext('2d');"
+        "const d = g.getImageData(0, 0, c.width, c.height).data, s = new Set();"
+        "for (let i = 0; i < d.length; i += 4) if (d[i + 3] == 255)"
+        "  s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]);"
+        "return s.size"
+    ) > 20  # fmt: skip
+    assert browser.execute_script(folded) == 0
+    browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(folded) == before
 
 
 def test_the_page_asks_for_nothing_from_outside(tmp_path):

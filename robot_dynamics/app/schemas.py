@@ -290,6 +290,9 @@ _RANGE = thing(
         "ends": several(TEXT, "what is at either end"),
         "conditions": several(MAYBE, "of the passive Jacobian there"),
         "without_torque": several(several(NUMBER), "stretches too near a singularity"),
+        "share": told(MAYBE, "of the motor's travel, in which there are torques"),
+        "places": several(NUMBER, "rad or m, from lower to upper"),
+        "passive_conditions": several(MAYBE, "condition numbers at those places"),
     }
 )
 

@@ -21,6 +21,7 @@ POINTS = 700
 STYLE = """
 .chart { display: block; width: 100%; max-width: 1100px; height: auto;
   font: 13px system-ui, sans-serif; color: var(--ink); }
+.chart.map { max-width: 640px; }
 @media (max-width: 600px) { .chart { font-size: 20px; } }
 .chart text { fill: var(--faint); }
 .chart .grid { stroke: var(--line); stroke-width: 1; }
@@ -97,19 +98,19 @@ class Chart:
                     f'<rect class="unseen" x="{left:.1f}" y="{TOP}" width="{right - left:.1f}" '
                     f'height="{HEIGHT - TOP - BOTTOM:.1f}"/>'
                 )
-        for y in _ticks(y0, y1):
+        for y in ticks(y0, y1):
             at = float(py(y))
             style = "zero" if y == 0 and not self.logarithmic else "grid"
-            text = f"{10**y:.3g}" if self.logarithmic else _plain(y)
+            text = plain(10**y) if self.logarithmic else plain(y)
             parts.append(
                 f'<line class="{style}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" '
                 f'y2="{at:.1f}"/><text x="{LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{text}'
                 "</text>"
             )
-        for x in _ticks(x0, x1, 7):
+        for x in ticks(x0, x1, 7):
             parts.append(
                 f'<text x="{float(px(x)):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">'
-                f"{_plain(x)}</text>"
+                f"{plain(x)}</text>"
             )
         parts.append(
             f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 5}" text-anchor="end">{escape(self.across)}'
@@ -182,7 +183,7 @@ def _dots(line: Line, px, py) -> str:  # type: ignore[no-untyped-def]
     return "".join(f"M{a:.1f} {b:.1f}h0" for a, b in points if math.isfinite(b))
 
 
-def _ticks(low: float, high: float, count: int = 5) -> list[float]:
+def ticks(low: float, high: float, count: int = 5) -> list[float]:
     """Round numbers between the two."""
     span = high - low
     if not (math.isfinite(span) and span > 0):
@@ -196,5 +197,6 @@ def _ticks(low: float, high: float, count: int = 5) -> list[float]:
     return [k * step for k in range(first, math.floor(high / step) + 1)]
 
 
-def _plain(value: float) -> str:
+def plain(value: float) -> str:
+    """As text at an axis."""
     return f"{round(value, 12):.6g}"

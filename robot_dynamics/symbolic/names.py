@@ -232,11 +232,21 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
             name, dots = rate["name"], {1: "˙", 2: "¨"}[len(rate["dots"])]
         found = divided(name)
         if found is None:
-            return self._indexed(name, "", dots)
+            return self._apart(self._indexed(name, "", dots))
         base, below, above = found
         if len(base) > 1:
             base = self._greek(base)
         return self._indexed(base, below, dots, above)
+
+    def _apart(self, word: Any) -> Any:
+        """With a little room on both sides: words side by side would be read as one."""
+        row = self.dom.createElement("mrow")
+        for side in (None, word, None):
+            if side is None:
+                side = self.dom.createElement("mspace")
+                side.setAttribute("width", "0.2em")
+            row.appendChild(side)
+        return row
 
     @staticmethod
     def _greek(name: str) -> str:

@@ -29,7 +29,7 @@ def _start(name: str, default: str) -> Callable[..., Any]:
     cls=Command,
     examples=[
         "compare config/three_axis.yaml",
-        "compare config/five_bar.yaml --duration 0.05 --picture torques.png",
+        "compare config/five_bar.yaml --duration 0.05 --picture torques.png --page motion.html",
     ],
 )
 @description
@@ -39,6 +39,9 @@ def _start(name: str, default: str) -> Callable[..., Any]:
 @click.option("--duration", type=float, default=0.2, show_default=True, metavar="S")
 @click.option("--step", type=float, default=0.01, show_default=True, metavar="S")
 @click.option("--picture", type=click.Path(), metavar="FILE", help="Draw the torques as well.")
+@click.option(
+    "--page", type=click.Path(), metavar="PAGE.html", help="A page on which it is played as well."
+)
 def command(
     file: str,
     q: Sequence[str],
@@ -47,8 +50,13 @@ def command(
     duration: float,
     step: float,
     picture: str | None,
+    page: str | None,
 ) -> Result:
-    """One motion by every formulation and rotor model."""
+    """One motion by every formulation and rotor model.
+
+    On the page of --page the robot plays the motion, and the torques are drawn by term, by
+    formulation and by rotor model.
+    """
     from ...description import load
     from .. import gears as by_gear
     from ..compare import compare, constant_acceleration, coordinates, table, within_reach
@@ -90,6 +98,12 @@ def command(
             place = place.with_name(f"{place.stem}_gears{place.suffix}")
             drawn["gears"] = str(plots.gears(place, mechanism.name, geared))
         text = "\n".join([text, *(f"picture: {path}" for path in drawn.values())])
+    if page:
+        from ..show.playing import Played, played
+
+        name = f"the motion compared, {duration:g} s"
+        drawn["page"] = str(played(file, mechanism, Path(page), Played(name, time, *motion)))
+        text += f"\npage: {page}"
     return {
         "robot": mechanism.name,
         "joints": list(names),

@@ -13,9 +13,6 @@ from ..command import Command, Result, Several
 from ..options import description, frequency, pairs, rotors_option, terms_option
 from ..progress import Progress
 
-PLAYED = 400
-"""States that a page plays"""
-
 
 @click.command(
     "motion",
@@ -54,13 +51,14 @@ def command(
 
     MOTION is a JointTrajectory as YAML, a CSV with a time and JOINT/position (and JOINT/velocity),
     or a bag. With --out a page shows them over time and in the torque-speed plane, beside one on
-    which the robot plays the motion. Of a robot with loops, how far each motor goes, too.
+    which the robot plays the motion. Of a robot with loops also how far each motor goes, where
+    singularities lie on the way, and, of two motors, a map of where both can be.
     """
     from ...description import load
     from ...dynamics import InverseDynamics
     from ..drives.drives import drives
-    from ..drives.ranges import ranges
-    from ..drives.report import text, write
+    from ..drives.ranges import ranges, reach_map
+    from ..drives.report import Reach, text, write
     from ..drives.states import states
 
     progress = Progress()
@@ -77,7 +75,11 @@ def command(
     )
     progress("computing")
     found = drives(dynamics, moving)
-    reach = [] if dynamics.closed is None else ranges(dynamics.closed)
+    reach = Reach()
+    if dynamics.closed is not None:
+        progress("how far the motors go")
+        both = None if out is None else reach_map(dynamics.closed)
+        reach = Reach(ranges(dynamics.closed), both)
     written: dict[str, Path] = {}
     if out is not None:
         progress("drawing")
@@ -111,7 +113,7 @@ def command(
             for kind, some in (("joints", found.joints), ("motors", found.motors))
         },
         "beyond": [words for each in (*found.joints, *found.motors) for words in each.beyond],
-        "ranges": {each.name: each.numbers for each in reach},
+        "ranges": {each.name: each.numbers for each in reach.ranges},
         "notes": list(moving.notes),
         "files": {name: str(path) for name, path in written.items()},
         "text": "\n".join([words, *(f"wrote {path}" for path in written.values())]),

@@ -32,8 +32,9 @@ def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str
     """A robot in 3-D, on one HTML page that computes by itself.
 
     Sliders for its state, a payload and gravity; torques term by term, D, C and g, energies, the
-    ways to put a robot with loops together, a motion, the equations. It needs no network. In its
-    console window.robot.torques(q, qd, qdd) is what InverseDynamics gives.
+    ways to put a robot with loops together, DH table, bodies and checks, the equations; a motion
+    with its torques by term, formulation and rotor model. It needs no network. In its console
+    window.robot.torques(q, qd, qdd) is what InverseDynamics gives.
     """
     from ...description import load
     from ..show import meshes

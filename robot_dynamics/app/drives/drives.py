@@ -122,6 +122,8 @@ class Drives:
     joints: tuple[Drive, ...]
     motors: tuple[Drive, ...]
     """What a motor's field must give, at its own shaft; empty: no motor is known"""
+    coordinates: tuple[str, ...]
+    """The joints that the motion is of"""
     lost: int
     """States in which the robot can't be"""
     why: str = ""
@@ -186,4 +188,5 @@ def drives(dynamics: InverseDynamics, motion: States) -> Drives:
         spins = tree_rates @ gear_matrix(mechanism).T
         for k, name in enumerate(dynamics.motor_names):
             motors.append(Drive(name, motion.time, drive[:, k], spins[:, k], ("N·m", "rad/s")))
-    return Drives(tuple(joints), tuple(motors), int((~sound).sum()), why)
+    lost = int((~sound).sum())
+    return Drives(tuple(joints), tuple(motors), dynamics.joint_names, lost, why)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far each motor of a robot with loops goes from home, the others where home has them."""
+"""How far each motor of a robot with loops goes from home, the others where home has them, and of
+two motors how far both go together."""
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +16,12 @@ from ...mechanism import Limits
 from ...scalar import Floats
 from ..units import position
 
-STRIDES = 180
+STRIDES = 120
 """On each side of home"""
+FINER = 16
+"""Times as many where the condition number has a peak"""
+CELLS = 32
+"""Of a map, along each motor"""
 EXACT = 1e-4
 """rad, or shares of the size: where a range ends"""
 
@@ -36,6 +42,37 @@ class Range:
     """Of the passive Jacobian there"""
     without_torque: tuple[tuple[float, float], ...]
     """Stretches too near a singularity: the loops close there, and torques are refused"""
+    places: Floats
+    """(m,), rad or m, rising, from `lower` to `upper`"""
+    passive_conditions: Floats
+    """(m,), of the passive Jacobian, at `places`"""
+    limit: float
+    """Of the condition number, beyond which torques are refused"""
+    travel: float | None
+    """What the motor itself could do: a turn, or from limit to limit; None: nobody knows"""
+
+    @property
+    def share(self) -> float | None:
+        """Of its travel, in which there are torques."""
+        if not self.travel:
+            return None
+        gone = sum(b - a for a, b in self.without_torque)
+        return min(1.0, (self.upper - self.lower - gone) / self.travel)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """What is drawn of it: its travel, and a little of what is beyond its ends."""
+        turned = self.travel or 0.0
+        middle = (self.lower + self.upper) / 2
+        half = max(1.06 * (self.upper - self.lower), turned) / 2
+        return middle - half, middle + half
+
+    def state(self, place: float) -> str:
+        """What there is at a place: torques, singular, or beyond."""
+        if not self.lower <= place <= self.upper:
+            return "beyond"
+        inside = any(a <= place <= b for a, b in self.without_torque)
+        return "singular" if inside else "torques"
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -47,7 +84,25 @@ class Range:
             "ends": list(self.ends),
             "conditions": list(self.conditions),
             "without_torque": [list(each) for each in self.without_torque],
+            "share": self.share,
+            "places": self.places.tolist(),
+            "passive_conditions": self.passive_conditions.tolist(),
         }
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Of a robot with two motors: the condition number wherever both go from home."""
+
+    names: tuple[str, str]
+    units: tuple[str, str]
+    x: Floats
+    """(k,), of the first motor, rad or m"""
+    y: Floats
+    """(k,), of the second"""
+    passive_conditions: Floats
+    """(k, k), rows by y; NaN: beyond reach"""
+    limit: float
 
 
 def ranges(closed: ClosedChain) -> list[Range]:
@@ -63,17 +118,26 @@ def _range(closed: ClosedChain, k: int) -> Range:
         _one_way(closed, k, -1.0, limits.lower),
         _one_way(closed, k, 1.0, limits.upper),
     ]
-    places = [*reversed(sides[0].places[1:]), *sides[1].places]
-    conditions = [*reversed(sides[0].conditions[1:]), *sides[1].conditions]
+    for side in sides:
+        _refine(closed, k, side)
+    places = np.array([*reversed(sides[0].places[1:]), *sides[1].places])
+    conditions = np.array([*reversed(sides[0].conditions[1:]), *sides[1].conditions])
+    travel = 2 * np.pi if joint.turns else None
+    if limits.lower is not None and limits.upper is not None:
+        travel = limits.upper - limits.lower
     return Range(
         name,
         position(joint),
         float(closed.home.q_a[k]),
-        sides[0].places[-1],
-        sides[1].places[-1],
+        float(places[0]),
+        float(places[-1]),
         (sides[0].end, sides[1].end),
         (sides[0].conditions[-1], sides[1].conditions[-1]),
         tuple(_stretches(places, conditions, closed.condition_limit)),
+        places,
+        conditions,
+        closed.condition_limit,
+        travel,
     )
 
 
@@ -81,6 +145,7 @@ def _range(closed: ClosedChain, k: int) -> Range:
 class _Side:
     places: list[float]
     conditions: list[float]
+    configurations: list[Floats]
     end: str = ""
 
 
@@ -91,7 +156,7 @@ def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _
     start = float(home.q_a[k])
     whole = 2 * np.pi if joint.turns else 4.0 * scale
     far = start + sign * whole if limit is None else limit
-    side = _Side([start], [float(home.condition)])
+    side = _Side([start], [float(home.condition)], [home.q_r])
     if sign * (far - start) <= 0:
         side.end = "limit"
         return side
@@ -105,6 +170,7 @@ def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _
             q_r, condition = found
             side.places.append(far if is_last else ahead)
             side.conditions.append(condition)
+            side.configurations.append(q_r)
             if is_last:
                 side.end = "limit" if limit is not None else "a whole turn"
                 side.end = side.end if joint.turns or limit is not None else "further"
@@ -118,9 +184,65 @@ def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _
             return side
 
 
+def _refine(closed: ClosedChain, k: int, side: _Side) -> None:
+    """Look closer where the condition number has a peak: a singularity may be in between."""
+    places, conditions = side.places, side.conditions
+    for i in range(len(places) - 2, 0, -1):
+        here = conditions[i]
+        if here < max(conditions[i - 1], conditions[i + 1], closed.condition_limit / 100):
+            continue
+        for j in (i, i - 1):
+            between = np.linspace(places[j], places[j + 1], FINER + 1)[1:-1]
+            found = [(x, _at(closed, k, float(x), side.configurations[j])) for x in between]
+            new = [(float(x), *each) for x, each in found if each is not None]
+            places[j + 1 : j + 1] = [x for x, _, _ in new]
+            conditions[j + 1 : j + 1] = [condition for _, _, condition in new]
+            side.configurations[j + 1 : j + 1] = [q_r for _, q_r, _ in new]
+
+
+def reach_map(closed: ClosedChain) -> Map | None:
+    """Of a robot with two motors; None: it has another number of them."""
+    if len(closed.driving_names) != 2:
+        return None
+    joints = [closed.mechanism.joint(name) for name in closed.driving_names]
+    axes = []
+    for k, joint in enumerate(joints):
+        start = float(closed.home.q_a[k])
+        half = np.pi if joint.turns else 2.0 * float(closed.solver.scale[k])
+        ends = joint.limits or Limits()
+        low = start - half if ends.lower is None else max(ends.lower, start - half)
+        high = start + half if ends.upper is None else min(ends.upper, start + half)
+        # home is one of the cells' middles
+        step = (high - low) / CELLS
+        axes.append(np.unique(np.r_[np.arange(start, low, -step), np.arange(start, high, step)]))
+    x, y = axes
+    home = int(np.argmin(abs(y - closed.home.q_a[1]))), int(np.argmin(abs(x - closed.home.q_a[0])))
+    conditions = np.full((len(y), len(x)), np.nan)
+    conditions[home] = float(closed.home.condition)
+    # from cell to cell, each by the way that gets there first
+    reached, waiting = {home: closed.home.q_r}, deque([home])
+    while waiting:
+        i, j = waiting.popleft()
+        for cell in ((i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)):
+            row, column = cell
+            if cell in reached or not (0 <= row < len(y) and 0 <= column < len(x)):
+                continue
+            found = _to(closed, np.array([x[column], y[row]]), reached[i, j])
+            if found is not None:
+                reached[cell], conditions[cell] = found
+                waiting.append(cell)
+    units = tuple(position(joint) for joint in joints)
+    names = closed.driving_names
+    return Map((names[0], names[1]), (units[0], units[1]), x, y, conditions, closed.condition_limit)
+
+
 def _at(closed: ClosedChain, k: int, place: float, q_r: Floats) -> tuple[Floats, float] | None:
     known = q_r[: len(closed.driving_names)].copy()
     known[k] = place
+    return _to(closed, known, q_r)
+
+
+def _to(closed: ClosedChain, known: Floats, q_r: Floats) -> tuple[Floats, float] | None:
     try:
         found = closed.solver.forward(known, q_r, 40)
     except ClosureError:
@@ -131,18 +253,12 @@ def _at(closed: ClosedChain, k: int, place: float, q_r: Floats) -> tuple[Floats,
     return found, float(state.condition)
 
 
-def _stretches(
-    places: list[float], conditions: list[float], most: float
-) -> list[tuple[float, float]]:
-    found: list[tuple[float, float]] = []
-    begin: float | None = None
-    for place, condition in zip(places, conditions, strict=True):
-        if condition > most:
-            begin = place if begin is None else begin
-            last = place
-        elif begin is not None:
-            found.append((begin, last))
-            begin = None
-    if begin is not None:
-        found.append((begin, last))
-    return found
+def _stretches(places: Floats, conditions: Floats, most: float) -> list[tuple[float, float]]:
+    """Each from the last place with torques to the next one with them: none is between."""
+    bare = np.r_[False, conditions > most, False]
+    begins, ends = np.flatnonzero(bare[1:] > bare[:-1]), np.flatnonzero(bare[1:] < bare[:-1])
+    last = len(places) - 1
+    return [
+        (float(places[max(int(a) - 1, 0)]), float(places[min(int(b), last)]))
+        for a, b in zip(begins, ends, strict=True)
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -17,8 +18,12 @@ from ..identification_report import PAGE, PAGE_STYLE
 from ..svg import Chart, Line
 from ..tables import digits, table
 from .drives import Drive, Drives
-from .ranges import Range
+from .ranges import Map, Range
+from .reach import SAID, chart, drawn_map, strip
 from .states import States
+
+MOST_STRETCHES = 8
+"""Of a motion, named one by one"""
 
 
 def number(x: float | None) -> str:
@@ -54,7 +59,7 @@ def rows(found: Sequence[Drive]) -> list[list[str]]:
 
 def range_rows(found: Sequence[Range]) -> list[list[str]]:
     """A table: a motor a row."""
-    head = ["motor", "from", "", "to", "", "no torques"]
+    head = ["motor", "from", "", "to", "", "torques in", "none, too near a singularity"]
     body = []
     for each in found:
         gaps = ", ".join(f"{a:.4g} … {b:.4g}" for a, b in each.without_torque)
@@ -65,13 +70,46 @@ def range_rows(found: Sequence[Range]) -> list[list[str]]:
                 each.ends[0],
                 f"{each.upper:.4g}",
                 each.ends[1],
-                gaps or "none",
+                "" if each.share is None else f"{100 * each.share:.3g} % of its travel",
+                gaps or "nowhere between",
             ]
         )
     return [head, *body]
 
 
-def text(found: Drives, motion: States, reach: Sequence[Range]) -> str:
+@dataclass(frozen=True)
+class Reach:
+    """Of a robot with loops, from home."""
+
+    ranges: Sequence[Range] = ()
+    both: Map | None = None
+    """Of two motors"""
+
+
+def lost_stretches(found: Drives, motion: States) -> list[str]:
+    """Where there are no torques, one line each: from when to when, and where the motors are."""
+    if not found.lost:
+        return []
+    bare = np.isnan(np.stack([drive.torque for drive in found.joints])).any(axis=0)
+    edges = np.flatnonzero(np.diff(np.r_[False, bare, False].astype(int)))
+    lines = []
+    for a, b in zip(edges[::2], edges[1::2] - 1, strict=True):
+        where = ", ".join(
+            f"{name} {motion.q[a : b + 1, k].min():.4g} … {motion.q[a : b + 1, k].max():.4g}"
+            for k, name in enumerate(found.coordinates)
+        )
+        lines.append(f"{motion.time[a]:.4g} … {motion.time[b]:.4g} s: {where}")
+    if len(lines) > MOST_STRETCHES:
+        rest = len(lines) - MOST_STRETCHES
+        lines = [*lines[:MOST_STRETCHES], f"and {rest} more"]
+    return lines
+
+
+def _lost(found: Drives, motion: States) -> str:
+    return f"no torques in {found.lost} of {len(motion.time)} states: {found.why}"
+
+
+def text(found: Drives, motion: States, reach: Reach) -> str:
     """What people read."""
     duration = float(motion.time[-1] - motion.time[0])
     lines = [f"{motion.source}: {len(motion.time)} states in {number(duration)} s"]
@@ -82,9 +120,11 @@ def text(found: Drives, motion: States, reach: Sequence[Range]) -> str:
     for drive in (*found.joints, *found.motors):
         lines += [f"beyond: {words}" for words in drive.beyond]
     if found.lost:
-        lines.append(f"no torques in {found.lost} of {len(motion.time)} states: {found.why}")
-    if reach:
-        lines += ["how far each motor goes, the others at home:", *table(range_rows(reach))]
+        lines.append(_lost(found, motion))
+        lines += [f"  {line}" for line in lost_stretches(found, motion)]
+    if reach.ranges:
+        lines += ["how far each motor goes, the others at home:", *table(range_rows(reach.ranges))]
+        lines += [*map(strip, reach.ranges), SAID]
     return "\n".join([*lines, *(f"note: {note}" for note in motion.notes)])
 
 
@@ -93,7 +133,7 @@ def write(
     robot: str,
     found: Drives,
     motion: States,
-    reach: Sequence[Range],
+    reach: Reach,
     link: str | None = None,
 ) -> dict[str, Path]:
     """motion.html, motion.csv, and a picture a joint and motor. The folder is made.
@@ -112,6 +152,17 @@ def write(
                 path = folder / f"{kind}_{k + 1}_{_file_name(drive.name)}.svg"
                 path.write_text(_plane(drive).svg(standalone=True), encoding="utf-8")
                 written[f"picture of {kind} {drive.name}"] = path
+        for k, (drawn, each) in enumerate(
+            zip(_reach(found, motion, reach), reach.ranges, strict=True)
+        ):
+            path = folder / f"range_{k + 1}_{_file_name(each.name)}.svg"
+            path.write_text(drawn.svg(standalone=True), encoding="utf-8")
+            written[f"range of {each.name}"] = path
+        if reach.both is not None:
+            path = folder / "range_of_both.svg"
+            both = drawn_map(reach.both, _both(found, motion, reach.both), standalone=True)
+            path.write_text(both, encoding="utf-8")
+            written["range of both"] = path
         written["table"] = folder / "motion.csv"
         _write_table(written["table"], found, motion)
         written["page"] = folder / "motion.html"
@@ -194,9 +245,7 @@ def _plane(drive: Drive) -> Chart:
     return Chart(f"torque of {drive.name} over its rate", lines, rate, tau)
 
 
-def _page(
-    robot: str, found: Drives, motion: States, reach: Sequence[Range], link: str | None
-) -> str:
+def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | None) -> str:
     duration = float(motion.time[-1] - motion.time[0])
     cards = [
         (f"{number(duration)} s", f"{len(motion.time)} states"),
@@ -213,16 +262,27 @@ def _page(
     ]
     beyond = [words for drive in (*found.joints, *found.motors) for words in drive.beyond]
     if found.lost:
-        beyond.append(f"no torques in {found.lost} of {len(motion.time)} states: {found.why}")
+        beyond.append(_lost(found, motion))
+        beyond += lost_stretches(found, motion)
     body += [f'<p class="warning">{escape(words)}</p>' for words in beyond]
     body += ["<h2>At the joints</h2>", _html(rows(found.joints))]
     if found.motors:
         body += ["<h2>At the motors' shafts</h2>", _html(rows(found.motors))]
-    if reach:
+    if reach.ranges:
         body += [
             "<h2>How far each motor goes</h2>",
-            '<p class="faint">From home, the other motors where it has them.</p>',
-            _html(range_rows(reach)),
+            '<p class="faint">From home, the other motors where it has them. Towards a singularity '
+            "the condition number of the loops grows without bound; beyond is shaded.</p>",
+            _html(range_rows(reach.ranges)),
+            f"<div class='pair'>{''.join(map(_figure, _reach(found, motion, reach)))}</div>",
+        ]
+    if reach.both is not None:
+        both = drawn_map(reach.both, _both(found, motion, reach.both))
+        body += [
+            "<h2>How far both motors go together</h2>",
+            '<p class="faint">Darker towards a singularity, orange too near one for torques, '
+            "shaded beyond reach from home. The line is this motion.</p>",
+            f"<figure>{both}</figure>",
         ]
     for title, some in (("joint", found.joints), ("motor", found.motors)):
         for drive in some:
@@ -234,8 +294,23 @@ def _page(
     return PAGE.format(title=title, style=PAGE_STYLE, body="\n".join(body))
 
 
-def _figure(chart: Chart) -> str:
-    return f"<figure>{chart.legend()}{chart.svg()}</figure>"
+def _reach(found: Drives, motion: States, reach: Reach) -> list[Chart]:
+    return [chart(each, _asked(found, motion, each.name)) for each in reach.ranges]
+
+
+def _both(found: Drives, motion: States, both: Map) -> Floats:
+    x, y = (_asked(found, motion, name) for name in both.names)
+    return np.column_stack([x, y])
+
+
+def _asked(found: Drives, motion: States, name: str) -> Floats:
+    """(m,), rad or m: where the motion wants a motor, whether the robot can be there or not."""
+    asked: Floats = motion.q[:, found.coordinates.index(name)]
+    return asked
+
+
+def _figure(drawn: Chart) -> str:
+    return f"<figure>{drawn.legend()}{drawn.svg()}</figure>"
 
 
 def _html(cells: list[list[str]]) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -11,24 +12,35 @@ from typing import Any
 import numpy as np
 
 from ...closure import assembly_modes
+from ...description.check import body
 from ...dynamics import InverseDynamics
 from ...errors import RobotDynamicsError
 from ...formulations import FORMULATIONS
-from ...mechanism import Mechanism
+from ...mechanism import Limits, Mechanism
 from ...mechanism.shown import html_table
 from ...mechanism.transform import ROTOR_MODELS
 from ...motion.swing import Motion
-from ...scalar import Floats, roll_pitch_yaw
+from ...scalar import Floats, is_zero, roll_pitch_yaw
+from ...symbolic.document import Document
+from ...symbolic.parameters import dh_row
 from ..report import survey
-from ..units import effort
+from ..units import effort, position
 
 LETTERS = 3
-"""Joints up to which a page shows the equations"""
+"""Joints up to which a page shows how the equations come about, step by step"""
+DERIVED, DERIVED_CLOSED = 6, 9
+"""Joints of a robot, of one with loops, up to which a page has its equations: more take minutes"""
+LONGEST = 500_000
+"""Characters of MathML on a page"""
 MOST_MODES = 12
 LARGE = 12
 """Joints of a robot with loops from which on no formulations are compared: that takes minutes"""
 SAMPLES = 21
 """Of the motion that formulations and rotor models are compared along"""
+
+
+SHEETS = 60_000
+"""Characters of a section that stays closed on paper"""
 
 
 @dataclass(frozen=True)
@@ -41,14 +53,21 @@ class Facts:
     """HTML by place in page.html"""
 
 
-def gathered(source: str, mechanism: Mechanism, *, sensed: bool = False) -> Facts:
-    """All of them, of a description and the mechanism that was loaded from it."""
+def gathered(
+    source: str, mechanism: Mechanism, *, sensed: bool = False, derived: int = DERIVED_CLOSED
+) -> Facts:
+    """All of them, of a description and the mechanism that was loaded from it.
+
+    Args:
+        sensed: as `page`.
+        derived: joints up to which the equations are derived; each takes its time.
+    """
     _, found = survey(source)
     sections = {
         "checks": _checks(found),
         "tree": _tree(mechanism),
         "models": _models(mechanism),
-        "derivation": _derivation(mechanism),
+        "derivation": _derivation(source, mechanism, most=derived),
     }
     modes = _modes(mechanism, sensed) if mechanism.loops else []
     return Facts({"modes": modes}, sections)
@@ -85,7 +104,8 @@ def _modes(mechanism: Mechanism, sensed: bool) -> list[dict[str, Any]]:
 
 
 def _section(title: str, inner: str, name: str, *, is_open: bool = True) -> str:
-    mark = " open" if is_open else ""
+    # on paper all are open but for what fills many sheets
+    mark = " open" if is_open else " data-long" if len(inner) > SHEETS else ""
     return (
         f'<section class="card wide" id="{name}"><details{mark}><summary>{escape(title)}</summary>'
         f"{inner}</details></section>"
@@ -114,6 +134,50 @@ def _vector(values: Any) -> str:
 
 
 def _tree(mechanism: Mechanism) -> str:
+    inner = "".join(
+        f"<h3>{escape(title)}</h3>{_table(rows)}"
+        for title, rows in (
+            *_dh_tables(mechanism),
+            ("Tree", _frames(mechanism)),
+            ("Joints", _joints(mechanism)),
+            ("Bodies", _bodies(mechanism)),
+            ("Rotors and gears", _rotors(mechanism)),
+            ("Loops", _loops(mechanism)),
+        )
+        if len(rows) > 1
+    )
+    return _section("The robot in numbers", inner, "tree", is_open=False)
+
+
+Rows = list[list[str]]
+
+
+def _dh_tables(mechanism: Mechanism) -> list[tuple[str, Rows]]:
+    """A table by Denavit and Hartenberg, where every link is a row of one."""
+    found = [dh_row(link.joint) for link in mechanism.links]
+    rows = [["link", "on", "joint", "θ, rad", "d, m", "a, m", "α, rad"]]
+    conventions = set()
+    for link, row in zip(mechanism.links, found, strict=True):
+        if row is None:
+            return []
+        convention, values = row
+        if any(values[key] for key in ("a", "alpha")):
+            conventions.add(convention)
+        cells = {key: _number(values[key]) for key in ("theta", "d", "a", "alpha")}
+        joint = link.joint
+        if joint.moves:
+            moved = "theta" if joint.turns else "d"
+            fixed = values[moved]
+            sign = "" if not fixed else f" {'−' if fixed < 0 else '+'} {_number(abs(fixed))}"
+            cells[moved] = f"{joint.name}{sign}"
+        rows.append([link.name, link.parent, joint.name, *cells.values()])
+    if len(conventions) > 1:
+        return []
+    named = next(iter(conventions), "standard")
+    return [(f"Denavit–Hartenberg, {named} convention", rows)]
+
+
+def _frames(mechanism: Mechanism) -> Rows:
     rows = [["link", "on", "joint", "type", "at x y z, m", "roll pitch yaw, rad", "axis"]]
     for link in mechanism.links:
         joint = link.joint
@@ -121,37 +185,65 @@ def _tree(mechanism: Mechanism) -> str:
         turned = _vector(roll_pitch_yaw(np.asarray(joint.origin.rotation, dtype=float)))
         axis = _vector(joint.axis) if joint.moves else ""
         rows.append([link.name, link.parent, joint.name, joint.type, at, turned, axis])
-    bodies = [["link", "mass, kg", "centre of mass, m", "Ixx Iyy Izz, kg·m²", "Ixy Ixz Iyz, kg·m²"]]
+    return rows
+
+
+def _joints(mechanism: Mechanism) -> Rows:
+    """Limits and friction, of what has any."""
+    rows = [["joint", "from", "to", "largest rate", "largest torque", "friction"]]
+    for link in mechanism.moving:
+        joint = link.joint
+        ends, unit, torque = joint.limits or Limits(), position(joint), effort(joint)
+        cells = [
+            "" if value is None else f"{_number(value)} {of}"
+            for value, of in (
+                (ends.lower, unit),
+                (ends.upper, unit),
+                (ends.velocity, f"{unit}/s"),
+                (ends.effort, torque),
+            )
+        ]
+        numbers = joint.friction.numbers
+        rubs = ", ".join(
+            f"{name.replace('_', ' ')} {_number(float(x))}"
+            for name, x in numbers.items()
+            if not is_zero(x)
+        )
+        if any(cells) or rubs:
+            rows.append([joint.name, *cells, rubs])
+    return rows
+
+
+def _bodies(mechanism: Mechanism) -> Rows:
+    head = ["link", "mass, kg", "centre of mass, m", "Ixx Iyy Izz, kg·m²", "Ixy Ixz Iyz, kg·m²"]
+    rows = [[*head, "possible"]]
     for link in mechanism.links:
         solid, I = link.inertial, link.inertial.inertia
         if solid.is_nothing:
             continue
         mixed = (I[0, 1], I[0, 2], I[1, 2])
-        mass = _number(float(solid.mass))
         center = _vector(solid.center_of_mass)
-        bodies.append([link.name, mass, center, _vector(np.diag(I)), _vector(mixed)])
-    rotors = [["rotor", "on", "turns with", "mass, kg", "about its axis, kg·m²"]]
+        broken = any(True for _ in body(solid, link.name))
+        numbers = [_number(float(solid.mass)), center, _vector(np.diag(I)), _vector(mixed)]
+        rows.append([link.name, *numbers, "no: see the checks" if broken else "yes"])
+    return rows
+
+
+def _rotors(mechanism: Mechanism) -> Rows:
+    rows = [["rotor", "on", "turns with", "mass, kg", "about its axis, kg·m²"]]
     for rotor in mechanism.rotors:
         ratios = ", ".join(f"{_number(float(ratio))} × {name}" for name, ratio in rotor.ratios)
         solid = rotor.inertial
-        rotors.append(
-            [
-                rotor.name,
-                rotor.mount,
-                ratios or "nothing",
-                _number(float(solid.mass)),
-                _number(float(solid.inertia[2, 2])),
-            ]
-        )
-    inner = f"<h3>Tree</h3>{_table(rows)}<h3>Bodies</h3>{_table(bodies)}"
-    if len(rotors) > 1:
-        inner += f"<h3>Rotors and gears</h3>{_table(rotors)}"
-    if mechanism.loops:
-        loops = [["loop", "joint", "from", "to"]]
-        for loop in mechanism.loops:
-            loops.append([loop.name, loop.type, loop.predecessor.link, loop.successor.link])
-        inner += f"<h3>Loops</h3>{_table(loops)}"
-    return _section("The robot in numbers", inner, "tree", is_open=False)
+        numbers = [_number(float(solid.mass)), _number(float(solid.inertia[2, 2]))]
+        rows.append([rotor.name, rotor.mount, ratios or "nothing", *numbers])
+    return rows
+
+
+def _loops(mechanism: Mechanism) -> Rows:
+    rows = [["loop", "joint", "from", "to"]]
+    for loop in mechanism.loops:
+        rows.append([loop.name, loop.type, loop.predecessor.link, loop.successor.link])
+    return rows
 
 
 def _models(mechanism: Mechanism) -> str:
@@ -207,19 +299,44 @@ def _swing(mechanism: Mechanism) -> tuple[Floats, Floats, Floats] | None:
     return None
 
 
-def _derivation(mechanism: Mechanism) -> str:
-    """The equations of a small robot, as MathML."""
-    if mechanism.loops or not 0 < len(mechanism.joint_names) <= LETTERS:
+def _derivation(source: str, mechanism: Mechanism, *, most: int) -> str:
+    """The equations as MathML, as far as a page can carry them, and how to have them all."""
+    joints = len(mechanism.joint_names)
+    if not joints:
         return ""
-    from ...symbolic import derive
+    command = f"robot_dynamics derive {shlex.quote(source)} --format html --out equations.html"
+    whole = f"<p>All of them: <code>{escape(command)}</code></p>"
+    most = min(most, DERIVED_CLOSED if mechanism.loops else DERIVED)
+    if joints > most:
+        inner = f"<p>The equations of {joints} joints are too long for this page.</p>{whole}"
+    else:
+        from ...symbolic import derive
 
-    # friction has letters of its own, and gears ratios: what the equations are about stays short
-    bare = replace(mechanism, rotors=()) if len(mechanism.rotors) > LETTERS else mechanism
-    try:
-        text = derive(bare).document(steps=True).html(whole=False)
-    except RobotDynamicsError:
-        return ""
-    return _section(
-        "The equations, derived", f'<div class="derivation">{text}</div>', "derivation",
-        is_open=False,
-    )  # fmt: skip
+        # of rotors gears are letters of their own, too: what the equations are about stays short
+        bare = replace(mechanism, rotors=()) if len(mechanism.rotors) > LETTERS else mechanism
+        try:
+            found = derive(bare).document(steps=mechanism.loops != () or joints <= LETTERS)
+        except RobotDynamicsError:
+            return ""
+        document, missing = _bounded(found)
+        inner = f'<div class="derivation">{document.html(whole=False)}</div>'
+        if bare is not mechanism:
+            inner = f"<p class='faint'>Without the rotors.</p>{inner}{whole}"
+        if missing:
+            inner = f"<p>{missing} equations are left out here for their length.</p>{whole}{inner}"
+    return _section("The equations, derived", inner, "derivation", is_open=False)
+
+
+def _bounded(document: Document) -> tuple[Document, int]:
+    """As many equations as a page can carry, in their order; how many are left out."""
+    room, missing, sections = LONGEST, 0, []
+    for section in document.sections:
+        kept = []
+        for equation in section.equations:
+            room -= len(document.names.mathml(equation.value)) if room > 0 else 0
+            if room > 0:
+                kept.append(equation)
+            else:
+                missing += 1
+        sections.append(replace(section, equations=kept))
+    return replace(document, sections=sections), missing

@@ -11,7 +11,7 @@
   const TERMS = { inertia: ["b", "inertia"], coriolis: ["d", "Coriolis, centrifugal"], gravity: ["c", "gravity"],
     friction: ["a", "friction"], rotors: ["e", "rotors"] };
   const view = new View($("view"), $("labels"), scene, DATA.gravity);
-  const ui = { q: DATA.home.slice(0, n), qd: zeros(n), qdd: zeros(n), from: robot.closed ? robot.home : null, tab: "q", own_scale: false,
+  const ui = { q: DATA.home.slice(0, n), qd: zeros(n), qdd: zeros(n), from: robot.closed ? robot.home : null, tab: "q", own_scale: false, family: "terms", all: false, whole: false,
     mode: 0, scale: {}, at: null };
 
   const make = (tag, attributes = {}, ...inner) => {
@@ -118,9 +118,10 @@
       box.replaceChildren(...(condition > 0.1 * limit
         ? [make("span", { className: "near", text: `near a singularity: condition number ${said(condition)}, refused beyond ${said(limit)}` })] : []));
     } catch (failure) {
-      box.replaceChildren(make("span", { className: "bad", text: failure.message }));
+      box.replaceChildren(make("span", { className: "bad", text: failure.message }), make("span", { className: "bad", text: "what is drawn is the last state that it could have" }));
     }
     ui.at = at;
+    $("stage").classList.toggle("lost", !at);
     if (at) view.poses = at.poses();
     showTorques(at);
     view.draw();
@@ -192,8 +193,10 @@
         style: `background: color-mix(in srgb, var(--${v < 0 ? "a" : "b"}) ${Math.round(34 * Math.sqrt(Math.abs(v) / most))}%, transparent)` })))));
       return t;
     };
-    if (DATA.joint_names.length > MOST) {
-      box.replaceChildren(table("g, N·m or N", at.gravity().map(x => [x])), make("p", { className: "faint", text: `D and C are ${DATA.actuated_names.length} × ${DATA.joint_names.length}` }));
+    const large = DATA.joint_names.length > MOST;
+    if (large && !ui.whole) {
+      box.replaceChildren(table("g, N·m or N", at.gravity().map(x => [x])), make("p", {}, make("button", { text: `D and C, ${DATA.actuated_names.length} × ${DATA.joint_names.length}`,
+        onclick: () => { ui.whole = true; stop(); showTables(ui.at); } })));
       return;
     }
     box.replaceChildren(table("D, kg·m², kg·m or kg", at.massMatrix(), DATA.joint_names), table("C, of Christoffel symbols", at.coriolisMatrix(), DATA.joint_names),
@@ -280,7 +283,7 @@
       try {
         const at = stateAt(m.q[i].slice(0, n), m.qd[i].slice(0, n), m.qdd[i].slice(0, n), from);
         if (robot.closed) from = at.configuration;
-        states.push({ tau: at.torques(), shares: Object.fromEntries(DATA.terms.map(t => [t, at.share(t)])), poses: at.poses() });
+        states.push({ at, tau: at.torques(), shares: Object.fromEntries(DATA.terms.map(t => [t, at.share(t)])), poses: at.poses() });
       } catch { if (!DATA.motion) return null; states.push(null); }
     }
     return states;
@@ -291,6 +294,7 @@
     for (let share = 1; !states && share > 0.02; share /= 2) { m = swing(share); states = along(m); }
     if (!states) { $("motion").hidden = true; return; }
     motion = { ...m, states };
+    familyChips();
     $("motion-name").textContent = DATA.motion ? DATA.motion.name : "a smooth swing of every joint and back, in 4 s";
     drawCharts();
     // the picture holds all of it
@@ -300,15 +304,39 @@
     view.frame(all);
     view.draw();
   }
+  /* What a chart can show: [line, colour, width, dashes] by name; each gives one number a motor at a state. */
+  const FAMILIES = {
+    terms: { label: "by term", dots: () => [...DATA.terms.map(t => [TERMS[t][1], TERMS[t][0], s => s.shares[t], 1.6]), ["all together", "ink", s => s.tau, 2.4]] },
+    rotors: { label: "by rotor model", dots: () => others("rotors_", DATA.rotors, ["a", "b"]) },
+    formulations: { label: "by formulation", dots: () => others("formulation_", DATA.formulation, ["b", "a", "c"], "9 7") },
+  };
+  function others(head, own_name, colours, dashes) {
+    const names = Object.keys(PROGRAMS).filter(k => k.startsWith(head));
+    const found = names.map((k, i) => [k.slice(head.length), colours[i % 3], s => robot.programs[k](s.at.configuration, s.at.qd, s.at.qdd, robot.world),
+      2, dashes && `${dashes} ${2 * i + 1} 7`]);
+    return found.length ? [[own_name, "ink", s => s.tau, dashes ? 4 : 2.4], ...found] : [];
+  }
+  function familyChips() {
+    const box = $("families");
+    box.replaceChildren();
+    const there = Object.keys(FAMILIES).filter(k => FAMILIES[k].dots().length);
+    if (there.length > 1) for (const k of there) {
+      const b = make("button", { text: FAMILIES[k].label, onclick: () => { ui.family = k; familyChips(); drawCharts(); } });
+      pressed(b, ui.family === k);
+      box.append(b);
+    }
+  }
   function drawCharts() {
     const box = $("charts"), W = 560, H = 190, left = 52, right = 10, top = 8, bottom = 26;
     box.replaceChildren();
     motion.lines = [];
-    const T0 = motion.t[0], T1 = motion.t[motion.t.length - 1];
-    DATA.actuated_names.slice(0, 12).forEach((name, i) => {
-      const curves = { total: motion.states.map(s => s ? s.tau[i] : NaN) };
-      for (const t of DATA.terms) curves[t] = motion.states.map(s => s ? s.shares[t][i] : NaN);
-      const all = Object.values(curves).flat().filter(Number.isFinite);
+    const T0 = motion.t[0], T1 = motion.t[motion.t.length - 1], lines = FAMILIES[ui.family].dots();
+    const laden = robot.world[3] !== 0 && ui.family === "formulations";
+    const values = lines.map(([, , of]) => motion.states.map(s => s && !laden ? of(s) : null));
+    const drawn = new Set();
+    DATA.actuated_names.slice(0, ui.all ? undefined : MOST).forEach((name, i) => {
+      const curves = values.map(v => v.map(tau => tau ? tau[i] : NaN));
+      const all = curves.flat().filter(Number.isFinite);
       let low = Math.min(0, ...all), high = Math.max(0, ...all);
       if (high - low < 1e-9) { low = -1; high = 1; }
       const pad = 0.06 * (high - low); low -= pad; high += pad;
@@ -326,9 +354,12 @@
         label.textContent = said(k * tick, tick * 1e3) + ((k + 1) * tick > T1 * (1 + 1e-9) ? " s" : ""); picture.append(label);
       }
       const path = values => { let pen = "M"; return motion.t.map((t, k) => { if (!Number.isFinite(values[k])) { pen = "M"; return ""; } const s = `${pen}${x(t).toFixed(1)},${y(values[k]).toFixed(1)}`; pen = "L"; return s; }).join(""); };
-      for (const t of DATA.terms) if (curves[t].some(v => Math.abs(v) > 1e-9 * (high - low)))
-        picture.append(svg("path", { d: path(curves[t]), style: `fill: none; stroke: var(--${TERMS[t][0]}); stroke-width: 1.6; stroke-linejoin: round` }));
-      picture.append(svg("path", { d: path(curves.total), style: "fill: none; stroke: var(--ink); stroke-width: 2.4; stroke-linejoin: round" }));
+      curves.forEach((curve, k) => {
+        const [, colour, , width, dashes] = lines[k], whole = colour === "ink";
+        if (!whole && ui.family === "terms" && !curve.some(v => Math.abs(v) > 1e-9 * (high - low))) return;
+        drawn.add(k);
+        picture.append(svg("path", { d: path(curve), style: `fill: none; stroke: var(--${colour}); stroke-width: ${width}; stroke-linejoin: round${dashes ? `; stroke-dasharray: ${dashes}` : ""}` }));
+      });
       const line = svg("line", { y1: top, y2: H - bottom, x1: left, x2: left, style: "stroke: var(--faint); stroke-dasharray: 3 3" });
       picture.append(line);
       motion.lines.push([line, x]);
@@ -337,9 +368,20 @@
         const r = picture.getBoundingClientRect(), share = ((e.clientX - r.left) / r.width * W - left) / (W - left - right);
         stop(); goTo(T0 + Math.max(0, Math.min(1, share)) * (T1 - T0));
       }
-      box.append(make("figure", {}, make("figcaption", { text: `${name}, ${joints[name].effort_unit}` }), picture));
+      const caption = make("figcaption", { text: `${name}, ${joints[name].effort_unit}` });
+      if (ui.family !== "terms" && !laden) {
+        const first = curves.findIndex((_, k) => lines[k][1] === "ink");
+        const off = Math.max(0, ...curves.flatMap(c => c.map((v, k) => Math.abs(v - curves[first][k]))).filter(Number.isFinite));
+        const most = Math.max(...curves[first].map(Math.abs).filter(Number.isFinite), 0);
+        caption.append(make("small", { text: ui.family === "formulations" ? ` apart by ${off ? off.toExponential(0).replace("-", "−") : 0} at most`
+          : ` apart by ${said(off, 1e-3 * most)} at most${most ? `, ${said(+(100 * off / most).toPrecision(2))} % of the largest` : ""}` }));
+      }
+      box.append(make("figure", {}, caption, picture));
     });
-    if (DATA.actuated_names.length > 12) box.append(make("p", { className: "faint", text: `the first 12 of ${DATA.actuated_names.length}` }));
+    $("curves").replaceChildren(...lines.flatMap(([label, colour], k) => drawn.has(k) ? [make("span", {}, make("i", { style: `--dot: var(--${colour})` }), label)] : []),
+      ...(laden ? [make("span", { text: "formulations are compared without a payload" })] : []));
+    if (DATA.actuated_names.length > MOST) box.append(make("p", {}, make("button", { text: ui.all ? `the first ${MOST} alone` : `all ${DATA.actuated_names.length} joints`,
+      onclick: () => { ui.all = !ui.all; drawCharts(); } })));
   }
   function goTo(t) {
     const T = motion.t;
@@ -413,7 +455,17 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
     buildModes();
     buildMotion();
-    window.addEventListener("beforeprint", () => { stop(); repaint(); });
+    // on paper nothing is closed
+    const folded = new Set();
+    window.addEventListener("beforeprint", () => {
+      stop(); repaint();
+      // the canvas is laid out anew on paper, and empty then
+      const paper = $("paper"), whole = $("view");
+      paper.width = whole.width; paper.height = whole.height;
+      for (const each of [whole, $("labels")]) paper.getContext("2d").drawImage(each, 0, 0, paper.width, paper.height);
+      for (const d of document.querySelectorAll("details:not([open])")) if (d.dataset.long === undefined) { folded.add(d); d.open = true; }
+    });
+    window.addEventListener("afterprint", () => { folded.forEach(d => { d.open = false; }); folded.clear(); });
   }
   start();
 })();

@@ -20,7 +20,7 @@ from ...scalar import is_zero
 from ...version import version
 from ..svg import COLOURS
 from .facts import Facts
-from .programs import Choices, programs
+from .programs import FORMULATION, Choices, programs
 from .scene import scene
 
 STYLES = ("page.css",)
@@ -66,6 +66,8 @@ def page(
     load = _load(mechanism)
     texts = programs(dynamics, Choices(rotors, sensed), load)
     data = _data(dynamics, load) | {
+        "rotors": rotors,
+        "formulation": FORMULATION,
         "scene": scene(mechanism, meshes or {}),
         "facts": facts.data,
         "motion": motion,

@@ -13,7 +13,7 @@ import numpy as np
 from ...mechanism import Mechanism
 from ...scalar import Floats
 from . import meshes
-from .facts import Facts, gathered
+from .facts import LETTERS, Facts, gathered
 from .page import page, write
 
 MOST = 400
@@ -55,7 +55,7 @@ def played(
     Raises:
         InputError: it can't be written.
     """
-    facts = Facts() if file is None else gathered(file, mechanism)
+    facts = Facts() if file is None else gathered(file, mechanism, derived=LETTERS)
     drawn = {} if file is None else meshes.found(file)[0]
     text = page(mechanism, facts, rotors=rotors, motion=carried(motion), meshes=drawn)
     write(str(path), text)

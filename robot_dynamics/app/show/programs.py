@@ -23,16 +23,20 @@ from ...codegen.js_code import source
 from ...codegen.recorder import record
 from ...dynamics import InverseDynamics
 from ...dynamics.open_chain import OpenChain
-from ...formulations import kinematics
+from ...formulations import FORMULATIONS, kinematics
 from ...formulations.equations import TERMS
 from ...mechanism import Inertial, Mechanism, Pose
-from ...mechanism.transform import rotors_as_links, with_payload, with_rotor_model
+from ...mechanism.transform import ROTOR_MODELS, rotors_as_links, with_payload, with_rotor_model
 from ...scalar import Array, Floats
 
 WORLD = 4
 """gravity, payload"""
 FORMULATION = "newton_euler"
 """It reads moments of bodies alone, which add up"""
+MOST_BODIES = 16
+"""By Lagrange–Euler, whose operations go as their fourth power"""
+LARGEST = 150_000
+"""Characters of a program that only compares; a longer one is left out"""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,12 @@ class Choices:
 
     rotors: str = "full"
     sensed: bool = False
+    formulation: str = FORMULATION
+
+    @property
+    def weighs_payload(self) -> bool:
+        """Are its parameters linear in a payload's mass?"""
+        return self.formulation == FORMULATION
 
 
 def programs(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str, str]:
@@ -54,31 +64,60 @@ def programs(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str
     else:
         found |= _closed(closed, mechanism, choices, load)
         tree = replace(mechanism, loops=(), actuated=(), driving=(), sensed=(), platform=None)
+    found |= {f"of_{term}": _torques(dynamics, choices, [term], load) for term in TERMS}
+    found |= _others(dynamics, choices, load)
     found["potential"] = _potential(tree, choices.rotors)
     found["kinetic"] = _kinetic(tree, choices, load)
     return found
+
+
+def _others(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str, str]:
+    """`torques` by each other formulation, without a payload, and by each other rotor model."""
+    mechanism = dynamics.mechanism
+    bodies = len(mechanism.links) + len(mechanism.rotors)
+    ways = {
+        f"formulation_{name}": replace(choices, formulation=name)
+        for name in FORMULATIONS
+        if name != choices.formulation and (name != "lagrange_euler" or bodies <= MOST_BODIES)
+    }
+    if any(not rotor.inertial.is_nothing for rotor in mechanism.rotors):
+        ways |= {
+            f"rotors_{name}": replace(choices, rotors=name)
+            for name in ROTOR_MODELS
+            if name != choices.rotors
+        }
+    found = {}
+    for name, way in ways.items():
+        if len(text := _torques(dynamics, way, TERMS, load)) <= LARGEST:
+            found[name] = text
+    return found
+
+
+def _torques(dynamics: InverseDynamics, choices: Choices, terms: Iterable[str], load: str) -> str:
+    """The motors' torques, of q̇, q̈ and where the robot is."""
+    closed = dynamics.closed
+    if closed is None:
+        return _Weighed(dynamics.mechanism, choices, terms, load).program("torques")
+    model = _LoadedModel(closed.model, dynamics.mechanism, choices, terms, load)
+    n, k = len(closed.coordinate_names), len(closed.joint_names)
+    return model.program("torques", (n, k, k))
 
 
 # --- open chains --------------------------------------------------------------------------------
 
 
 def _open(mechanism: Mechanism, choices: Choices, load: str) -> dict[str, str]:
-    def chain(terms: Iterable[str]) -> _Weighed:
-        return _Weighed(mechanism, choices, terms, load)
-
-    whole = chain(TERMS)
-    found = {name: whole.program(name) for name in ("torques", "mass_matrix", "gravity", "bias")}
-    for term in TERMS:
-        found[f"of_{term}"] = chain([term]).program("torques")
-    return found
+    whole = _Weighed(mechanism, choices, TERMS, load)
+    return {name: whole.program(name) for name in ("torques", "mass_matrix", "gravity", "bias")}
 
 
 class _Weighed:
     """The functions of an open chain, of gravity and payload."""
 
     def __init__(self, mechanism: Mechanism, choices: Choices, terms: Iterable[str], load: str):
-        self._chain = OpenChain(mechanism, FORMULATION, choices.rotors, tuple(terms))
-        self._p = _Affine.of(lambda robot: self._chain.over(robot).parameters, mechanism, load)
+        self._chain = OpenChain(mechanism, choices.formulation, choices.rotors, tuple(terms))
+        carrier = load if choices.weighs_payload else None
+        self._p = _Affine.of(lambda robot: self._chain.over(robot).parameters, mechanism, carrier)
 
     def program(self, name: str) -> str:
         """One of `OpenChain.function`'s."""
@@ -102,12 +141,15 @@ class _Affine:
     """(p, 4): of gravity and of the payload's mass"""
 
     @classmethod
-    def of(cls, values: Callable[[Mechanism], Floats], mechanism: Mechanism, load: str) -> _Affine:
-        """From what gives the parameters of a mechanism of the same geometry."""
+    def of(
+        cls, values: Callable[[Mechanism], Floats], mechanism: Mechanism, load: str | None
+    ) -> _Affine:
+        """From what gives the parameters of a mechanism of the same geometry; None: no payload."""
         weightless = replace(mechanism, gravity=np.zeros(3))
         still = values(weightless)
         changed = [replace(mechanism, gravity=g) for g in np.eye(3)]
-        changed.append(with_payload(weightless, load, Inertial(1.0)))
+        payload = weightless if load is None else with_payload(weightless, load, Inertial(1.0))
+        changed.append(payload)
         slopes = np.stack([values(each) - still for each in changed], axis=1)
         # differences of large numbers
         slopes[abs(slopes) <= 1e-13 * np.maximum(1.0, abs(still))[:, None]] = 0.0
@@ -146,9 +188,6 @@ def _closed(
         found["residual"] = model.program("residual", (n,))
         a = closed.model.geometry.actuated
         found["following"] = model.program("following", (n, k, a))
-    for term in TERMS:
-        of_term = _LoadedModel(closed.model, mechanism, choices, [term], load)
-        found[f"of_{term}"] = of_term.program("torques", (n, k, k))
     return found
 
 
@@ -165,12 +204,13 @@ class _LoadedModel:
     ):
         def parts(robot: Mechanism) -> Subsystems:
             free = model.geometry.free is not None
-            return Subsystems.of(robot, FORMULATION, choices.rotors, terms, free=free)
+            return Subsystems.of(robot, choices.formulation, choices.rotors, terms, free=free)
 
         bare = parts(mechanism)
         layout = self._layout = ParameterVector(bare)
         self._model = model.over(bare)
-        self._p = _Affine.of(lambda robot: layout.values(parts(robot)), mechanism, load)
+        carrier = load if choices.weighs_payload else None
+        self._p = _Affine.of(lambda robot: layout.values(parts(robot)), mechanism, carrier)
 
     def program(self, name: str, sizes: tuple[int, ...]) -> str:
         """One of `ClosedModel`'s functions."""
