@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import DescriptionError, callers_level, choices, shown, wrong
-from ..mechanism import Friction, Inertial, Limits, Pose
 from ..scalar import Array, array
 
 
@@ -111,87 +110,6 @@ def sequence(value: Any, where: str) -> list[Any]:
     return value
 
 
-def pose(value: Any, where: str) -> Pose:
-    """{xyz: [m], rpy: [rad]}, both optional."""
-    entries = mapping(value, ("xyz", "rpy"), where)
-    return Pose.from_xyz_rpy(
-        numbers(entries.get("xyz", [0, 0, 0]), 3, f"{where}.xyz"),
-        numbers(entries.get("rpy", [0, 0, 0]), 3, f"{where}.rpy"),
-    )
-
-
-FRICTION_KEYS = ("viscous", "coulomb", "offset", "coulomb_negative", "stribeck")
-
-
-def friction(value: Any, where: str) -> Friction:
-    """{viscous, coulomb, offset, coulomb_negative, stribeck: {torque, rate}}, all optional."""
-    entries = mapping(value, FRICTION_KEYS, where)
-    hump = mapping(entries.get("stribeck"), ("torque", "rate"), f"{where}.stribeck")
-    if hump and "rate" not in hump:
-        raise wrong(DescriptionError, f"{where}.stribeck.rate", None, "a rate, rad/s or m/s")
-    numbers = {
-        key: number(entries[key], f"{where}.{key}")
-        for key in FRICTION_KEYS
-        if key != "stribeck" and key in entries
-    }
-    numbers |= {
-        f"stribeck_{key}": number(each, f"{where}.stribeck.{key}") for key, each in hump.items()
-    }
-    return Friction(**numbers)
-
-
-LIMIT_KEYS = ("lower", "upper", "velocity", "effort")
-
-
-def limits(value: Any, where: str) -> Limits | None:
-    """{lower, upper, velocity, effort}, all optional; None where not given.
-
-    What many programs write for an unknown limit counts as none: a velocity or an
-    effort of 0 or inf, positions from 0 to 0, a position that is infinite.
-    """
-    found: dict[str, float] = {}
-    for key, each in mapping(value, LIMIT_KEYS, where).items():
-        if not _is_infinite(each):
-            found[key] = number(each, f"{where}.{key}")
-    for key in ("velocity", "effort"):
-        if found.get(key, 1.0) < 0:
-            raise wrong(DescriptionError, f"{where}.{key}", found[key], "at least 0")
-        if found.get(key) == 0:
-            del found[key]
-    if "lower" in found and "upper" in found:
-        if found["lower"] > found["upper"]:
-            raise wrong(
-                DescriptionError,
-                f"{where}.lower",
-                found["lower"],
-                f"at most the upper limit, {found['upper']:g}",
-            )
-        if found["lower"] == found["upper"] == 0:
-            del found["lower"], found["upper"]
-    return Limits(**found) if found else None
-
-
-def _is_infinite(value: Any) -> bool:
-    try:
-        return abs(float(value)) > LARGEST
-    except (TypeError, ValueError):
-        return False
-
-
-INERTIA_KEYS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-
-
 def inertia_matrix(ixx: float, iyy: float, izz: float, ixy: float, ixz: float, iyz: float) -> Array:
     """(3, 3) with the off-diagonal entries as written (-∫ x y dm is ixy, as in URDF)."""
     return array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-
-
-def inertial(entries: Mapping[str, Any], where: str) -> Inertial:
-    """From the keys mass, center_of_mass and inertia of a link, a rotor or a payload."""
-    tensor = mapping(entries.get("inertia"), INERTIA_KEYS, f"{where}.inertia")
-    values = [number(tensor.get(key, 0.0), f"{where}.inertia.{key}") for key in INERTIA_KEYS]
-    return Inertial(
-        number(entries.get("mass", 0.0), f"{where}.mass"),
-        numbers(entries.get("center_of_mass", [0, 0, 0]), 3, f"{where}.center_of_mass"),
-        inertia_matrix(*values),
-    )

@@ -30,10 +30,11 @@ from ..mechanism import (
 from ..scalar import array, rotation_to
 from . import check as checks
 from .compound import PARTS, left_out, split
-from .fields import LIMIT_KEYS, inertia_matrix, limits, number, numbers, tolerate
+from .fields import inertia_matrix, number, numbers, tolerate
 from .fields import text as text_of
 from .files import read_text
 from .order import no_name_twice, parents_first
+from .records import LIMITS, limits
 from .transmissions import gear_ratios
 from .xacro_process import expanded
 from .xml_text import parsed
@@ -184,7 +185,7 @@ def _limits(root: etree._Element, where: str) -> dict[str, Limits | None]:
     found = {}
     for joint in root.iterfind("joint"):
         for element in joint.iterfind("limit"):
-            said = {key: element.get(key) for key in LIMIT_KEYS if element.get(key) is not None}
+            said = {key: element.get(key) for key in LIMITS.keys if element.get(key) is not None}
             if joint.get("type") == "continuous":
                 said.pop("lower", None), said.pop("upper", None)
             elif "lower" in said or "upper" in said:
