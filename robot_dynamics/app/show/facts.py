@@ -22,7 +22,7 @@ from ...mechanism.transform import ROTOR_MODELS
 from ...motion.swing import Motion
 from ...scalar import Floats, is_zero, roll_pitch_yaw
 from ...symbolic.document import Document
-from ...symbolic.parameters import dh_row
+from ...symbolic.symbolic_parameters import dh_row
 from ..report import survey
 from ..units import effort, position
 
