@@ -415,3 +415,64 @@ def test_a_description_is_never_made_worse(arm, truth, friction, kept):
 
 def test_a_fit_that_is_better_keeps_nothing(arm, truth):
     assert identify(arm, recording(truth, 10.0, 100.0, noise=0.02)).kept == "nothing"
+
+
+@pytest.mark.parametrize("geared", [True, False])
+def test_a_gear_of_1_is_not_believed(arm, geared):
+    """Half of all descriptions say `<mechanicalReduction>1` of motors behind a hundred to one."""
+    shafts = """<transmission name="t{0}"><type>transmission_interface/SimpleTransmission</type>
+        <joint name="{0}"/><actuator name="m{0}"><mechanicalReduction>1</mechanicalReduction>
+        </actuator></transmission>"""
+    parallel = ARM.replace('<axis xyz="1 0 0"/>', '<axis xyz="0 1 0"/>')
+    text = parallel.replace("</robot>", "".join(shafts.format(each) for each in "abc") + "</robot>")
+    described = rd.load(text)
+    assert {rotor.ratios[0][1] for rotor in described.rotors} == {1.0}
+    truth = changed(rd.load(parallel), seed=5)
+    if not geared:
+        truth = replace(truth, rotors=described.rotors)
+    result = identify(described, recording(truth, 20.0, 200.0, noise=1e-3))
+    assert miss(truth, result.mechanism) < 2e-3
+    names = [rotor.name for rotor in result.mechanism.rotors]
+    assert names == [rotor.name for rotor in described.rotors]
+    for rotor in result.mechanism.rotors[1:]:  # the first is felt as its own link is
+        if geared:
+            assert rotor.inertial.inertia[2, 2] == pytest.approx(
+                truth.rotors[names.index(rotor.name)].inertial.inertia[2, 2], rel=0.05
+            )
+        else:
+            assert rotor.ratios[0][1] == 1.0 or rotor.inertial.inertia[2, 2] < 1e-6
+    assert bodies(result.mechanism)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.005, 0.02])
+def test_a_heavy_load_on_a_light_link(arm, noise):
+    """Fifteen times the link's own mass, a quarter of a metre away."""
+    center = np.array([0.084, 0.439, -0.477]) / 3.007
+    load = Inertial(3.007, center, np.diag([0.02, 0.03, 0.025]))
+    links = tuple(
+        replace(link, inertial=load) if link.name == "tool" else link for link in arm.links
+    )
+    carrying = replace(arm, links=links)
+    result = identify(arm, recording(carrying, 20.0, 100.0, noise=noise), payload="tool")
+    found, right = np.array([*result.parameters.values()]), numbers_of(load)
+    deviations = np.sqrt(np.diag(result.covariance))
+    np.testing.assert_allclose(found[:4], right[:4], rtol=1e-5 + noise)
+    if noise:
+        assert np.sqrt(np.mean(((found - right) / deviations) ** 2)) < 2.0
+    assert (deviations[:4] < (1e-4 + 0.5 * noise) * np.abs(right[:4]).max()).all()
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_a_hump_of_friction_is_not_made_of_noisy_rates(arm, smooth):
+    """Nor left out where there is one."""
+    for seed in (6, 8):
+        truth = changed(arm, seed=seed, smooth=smooth)
+        (stream,) = recording(truth, 20.0, 100.0, noise=0.02).streams
+        rng = np.random.default_rng(seed)
+        position = stream.position + 1e-4 * rng.normal(size=stream.position.shape)
+        lossy = replace(stream, position=position, velocity=np.full_like(position, np.nan))
+        kept = lossy.rows(rng.uniform(size=len(position)) > 0.2)
+        result = identify(arm, Recording("noisy", (kept,)))
+        for joint in "abc":
+            law = result.mechanism.joint(joint).friction
+            assert (law.stribeck_torque != 0.0) == smooth, (joint, law)

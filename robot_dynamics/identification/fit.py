@@ -13,7 +13,7 @@ from .selection import Drive, choose, embedding
 from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns
 
-WEIGHTS = (0.3, 1.0, 3.0, 10.0, 30.0)
+WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """γ, the weight of the description: cross-validation chooses one of these"""
 RIDGE = 1e-9
 """Of each number's own information: what keeps a law's numbers apart"""
@@ -93,7 +93,9 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
         gram = np.array([E.T @ G @ E for G in normal.gram])
         moment = normal.moment @ E
         own = _with_scalars(prior, gram.sum(axis=0), unknowns, drives)
-        gamma = _chosen_weight(gram, moment, normal.square, own)
+        gamma = WEIGHTS[0]  # of a load nothing is known that could have a weight
+        if unknowns.payload is None:
+            gamma = _chosen_weight(gram, moment, normal.square, own)
         x, curvature = minimise(gram.sum(axis=0), moment.sum(axis=0), own, gamma)
         sound = _sound(unknowns, drives, x)
         if sound == drives:

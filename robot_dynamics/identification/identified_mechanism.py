@@ -63,6 +63,8 @@ def _rotors(fit: Fit) -> tuple[Rotor, ...]:
             tensor = np.array(rotor.inertial.inertia, dtype=float)
             tensor[2, 2] += fit.drive(joint)[-1]
             rotor = replace(rotor, inertial=replace(rotor.inertial, inertia=tensor))
+        else:
+            rotor = unknowns.doubted.get(rotor.name, rotor)
         if not (rotor.inertial.is_nothing and name in unknowns.added):
             found.append(rotor)
     return tuple(found)

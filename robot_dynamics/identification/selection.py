@@ -20,6 +20,9 @@ from .unknowns import Unknowns
 PENALTY = 10.0
 """By which the squared error in standard deviations must fall for each number more: one that is not
 three of its own standard deviations from nothing is left out"""
+HUMP = 0.2
+"""Of what a joint misses, squared, that Stribeck's hump must explain: in a noisy rate's change of
+sign there is always one that explains a little"""
 SWEEPS = 3
 """Over the joints: what one chooses bears on the others"""
 
@@ -150,11 +153,13 @@ def _best(
         if (np.diag(C.T @ whole @ C) > 0).all():  # something is known of each column
             drives_of.setdefault(drive.size, []).append((drive, C))
     best, score = nothing(), np.inf
+    hump = HUMP * float(normal.count[unknowns.joints.index(joint)])
     for size, some in sorted(drives_of.items()):
         found, error = _tried(np.array([C for _, C in some]), schur, right, errors)
         for (drive, _), values, each in zip(some, found, error + PENALTY * size, strict=True):
-            if each < score and drive.sound(values) is drive:
-                best, score = drive, each
+            price = hump * (drive.law.rate is not None)
+            if each + price < score and drive.sound(values) is drive:
+                best, score = drive, each + price
     return best
 
 

@@ -24,6 +24,10 @@ STEPS = 60
 """Newton steps for one γ; ten are usual"""
 DONE = 1e-9
 """Newton decrement squared at which a minimum is reached, in units of γ"""
+CLOSER = 10.0
+"""From one γ to the next, on the way from the prior to data that know better"""
+LONGEST_PATH = 40
+"""Such γ: no numbers in double precision are further away"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +83,21 @@ def minimise(
     Raises:
         RecordingError: numbers that no step brings nearer (it is not finite).
     """
-    x = prior.mean if start is None else start
     if not (np.isfinite(G).all() and np.isfinite(g).all()):
         raise RecordingError("the normal equations are not finite", name="identification")
-    return _newton(G, g, prior, gamma, x)
+    if start is not None:
+        return _newton(G, g, prior, gamma, start)
+    x, path = prior.mean, [gamma]
+    slope = G @ x - g
+    # from a weight at which Newton's step from the prior stays where the logarithm is a parabola
+    while len(path) < LONGEST_PATH:
+        H = G + prior.curvature(path[-1])
+        if float(slope @ solved(H, slope)) <= path[-1]:
+            break
+        path.append(CLOSER * path[-1])
+    for weight in reversed(path):
+        x, H = _newton(G, g, prior, weight, x)
+    return x, H
 
 
 def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tuple[Floats, Floats]:

@@ -24,6 +24,8 @@ from .recording import Floats
 
 GEAR_RATIO = 100.0
 """Of a motor about which nothing is known: its inertia is reflected by the square"""
+LOAD = 0.1
+"""Of the robot's mass: what an arm may carry"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,8 @@ class Unknowns:
     payload: str | None = None
     added: tuple[str, ...] = ()
     """The rotors that the description has not"""
+    doubted: Mapping[str, Rotor] = field(default_factory=dict)
+    """By name, rotors as described, behind a gear that is not believed"""
     _dynamics: InverseDynamics = field(init=False, repr=False)
     _followers: InverseDynamics | None = field(init=False, repr=False)
 
@@ -61,7 +65,11 @@ class Unknowns:
         complete = with_rotors(mechanism)
         described = {rotor.name for rotor in mechanism.rotors}
         added = tuple(name for name in rotor_names(complete) if name not in described)
-        return cls(complete, added=added)
+        known = {rotor.name: rotor for rotor in mechanism.rotors}
+        doubted = {
+            rotor.name: known[rotor.name] for rotor in complete.rotors if _doubted(known, rotor)
+        }
+        return cls(complete, added=added, doubted=doubted)
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -121,14 +129,19 @@ class Unknowns:
         return np.concatenate([numbers_of(self._body(name)) for name in self.bodies])
 
     def references(self) -> tuple[Floats, ...]:
-        """P₀ of each body: as described, with some extent where it has none."""
+        """P₀ of each body: as described, with some extent where it has none.
+
+        Of a load nothing is described: the link without it says nothing of it.
+        """
         total = sum(float(link.inertial.mass) for link in self.mechanism.links)
-        mass = 0.01 * total if total > 0 else 1.0
+        mass = (0.01 if self.payload is None else LOAD) * total if total > 0 else 1.0
         arms = [
             float(np.linalg.norm(link.joint.origin.translation)) for link in self.mechanism.links
         ]
         size = 0.25 * float(np.median([arm for arm in arms if arm > 0] or [0.4]))
         described = self.described.reshape(-1, 10)
+        if self.payload is not None:
+            described = np.zeros_like(described)
         return tuple(reference(phi, mass, size) for phi in described)
 
     def rotor_inertia(self, joint: str) -> float:
@@ -208,10 +221,16 @@ def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
     return InverseDynamics(mechanism, terms={"friction"})
 
 
+def _doubted(known: Mapping[str, Rotor], rotor: Rotor) -> bool:
+    return rotor.name in known and known[rotor.name].ratios != rotor.ratios
+
+
 def with_rotors(mechanism: Mechanism) -> Mechanism:
     """A rotor at every joint that has none.
 
-    One that is known by its gear ratio alone is put on the joint's axis.
+    One that is known by its gear ratio alone is put on the joint's axis. A ratio of 1 is not
+    believed: descriptions have it where nobody knew the gear, and behind it a rotor is felt by
+    other joints as the link is.
     """
     rotors = []
     driven = set()
@@ -219,7 +238,9 @@ def with_rotors(mechanism: Mechanism) -> Mechanism:
         alone = len(rotor.ratios) == 1
         driven |= {rotor.ratios[0][0]} if alone else set()
         if alone and rotor.inertial.is_nothing:
-            rotor = _about(mechanism, rotor.ratios[0][0], rotor.ratios[0][1], rotor.name)
+            ((joint, ratio),) = rotor.ratios
+            ratio = GEAR_RATIO * ratio if abs(ratio) == 1 else ratio
+            rotor = _about(mechanism, joint, ratio, rotor.name)
         rotors.append(rotor)
     taken = {rotor.name for rotor in rotors}
     for joint in mechanism.joint_names:
