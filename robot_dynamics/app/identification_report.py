@@ -17,9 +17,10 @@ from ..identification import Identification
 from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
 from ..mechanism import Mechanism
+from ..mechanism.shown import Html
 from .show.playing import recorded
 from .svg import COLOURS, STYLE, Chart, Line
-from .tables import percent
+from .tables import page_table, percent
 
 Floats = NDArray[np.float64]
 
@@ -62,8 +63,8 @@ th, td { padding: 4px 12px 4px 0; text-align: right; border-bottom: 1px solid va
   max-width: none; } .legend span { display: inline-flex; align-items: center; gap: 6px; }
 .warning { border-left: 4px solid var(--a); background: var(--card); padding: 8px 14px;
   margin: 8px 0; } summary { cursor: pointer; font-weight: 600; margin: 1em 0 .3em; }
-.bar { display: inline-block; height: .62em; border-radius: 2px; vertical-align: middle;
-  min-width: 1px; } .bar.before { background: var(--faint); } .bar.after { background: var(--b); }
+.bar { height: .62em; border-radius: 2px; min-width: 1px; margin: 2px 0; }
+.bar.before { background: var(--faint); } .bar.after { background: var(--b); }
 """
 )
 
@@ -115,7 +116,7 @@ def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Pa
             path.write_text(torques.svg(standalone=True), encoding="utf-8")
             written[f"picture {name}"] = path
             sections.append(
-                f"<h2>{escape(name)}</h2>{_figure(torques)}{_figure(terms, replay.labels[-1])}"
+                f"<h2>{escape(name)}</h2>{torques.figure()}{terms.figure(replay.labels[-1])}"
             )
         written["page"] = folder / "replay.html"
         body = [f"<h1>{escape(replay.source)}</h1>", LINK, _replay_table(replay), *sections]
@@ -297,12 +298,12 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
     for joint in joints:
         body += [
             f"<h2>{escape(joint.name)}</h2>",
-            _figure(joint.torques()),
+            joint.torques().figure(),
             '<div class="pair">',
-            _figure(joint.terms(), "The terms of the identified model."),
-            _figure(joint.friction(), "Measured less rigid bodies, over the rate: friction."),
-            _figure(joint.residual(), "Measured less identified."),
-            _figure(joint.spectrum(), "Residual by frequency."),
+            joint.terms().figure("The terms of the identified model."),
+            joint.friction().figure("Measured less rigid bodies, over the rate: friction."),
+            joint.residual().figure("Measured less identified."),
+            joint.spectrum().figure("Residual by frequency."),
             "</div>",
         ]
     body += [
@@ -342,7 +343,7 @@ def _words(result: Identification) -> str:
 def _filters(result: Identification) -> list[str]:
     """Why each recording was filtered as it was."""
     shown = [_filter_chart(result, source) for source in result.choices]
-    charts = [_figure(chart, caption) for chart, caption in shown if chart.lines]
+    charts = [chart.figure(caption) for chart, caption in shown if chart.lines]
     if not charts:
         return []
     return [
@@ -386,45 +387,34 @@ def _error_table(result: Identification) -> str:
     errors = result.errors
     largest = float(np.nanmax(errors.relative_described, initial=1e-9))
     largest = max(largest, float(np.nanmax(errors.relative, initial=1e-9)))
-    rows = []
+    rows = [
+        ["joint", "identified", "described", "", "torque RMS", "missed by", "of the unfiltered"]
+    ]
     for j, joint in enumerate(errors.joints):
         before, after = errors.relative_described[j], errors.relative[j]
-        rows.append(
-            f"<tr><td>{escape(joint)}</td><td>{percent(after)}</td><td>{percent(before)}</td>"
-            f'<td style="text-align:left">{_bar(after / largest, "after")}<br>'
-            f"{_bar(before / largest, 'before')}</td><td>{errors.torque[j]:.3g}</td>"
-            f"<td>{errors.identified[j]:.3g}</td><td>{errors.unfiltered[j]:.3g}</td></tr>"
-        )
-    return (
-        '<div class="scroll"><table><tr><th>joint</th><th>identified</th><th>described</th>'
-        "<th></th><th>torque RMS</th><th>missed by</th><th>of the unfiltered</th></tr>"
-        + "".join(rows)
-        + "</table></div><p class='faint'>Torques in N·m, forces in N.</p>"
-    )
+        bars = Html(_bar(after / largest, "after") + _bar(before / largest, "before"))
+        sizes = (f"{each[j]:.3g}" for each in (errors.torque, errors.identified, errors.unfiltered))
+        rows.append([joint, percent(after), percent(before), bars, *sizes])
+    return page_table(rows) + "<p class='faint'>Torques in N·m, forces in N.</p>"
 
 
 def _bar(share: float, style: str) -> str:
     width = 0.0 if not np.isfinite(share) else 120 * min(share, 1.0)
-    return f'<span class="bar {style}" style="width:{width:.0f}px"></span>'
+    return f'<div class="bar {style}" style="width:{width:.0f}px"></div>'
 
 
 def _parameter_table(result: Identification) -> str:
     deviations = np.sqrt(np.maximum(np.diag(result.covariance), 0.0))
     before = result.described_parameters
-    rows = "".join(
-        f"<tr><td>{escape(name)}</td><td>{before[name]:.4g}</td><td>{value:.4g}</td>"
-        f"<td>± {deviation:.2g}</td></tr>"
-        for (name, value), deviation in zip(result.parameters.items(), deviations, strict=True)
+    head = ["parameter (SI)", "as described", "identified", "standard deviation"]
+    numbers = zip(result.parameters.items(), deviations, strict=True)
+    return page_table(
+        [head]
+        + [
+            [name, f"{before[name]:.4g}", f"{value:.4g}", f"± {deviation:.2g}"]
+            for (name, value), deviation in numbers
+        ]
     )
-    return (
-        '<div class="scroll"><table><tr><th>parameter (SI)</th><th>as described</th>'
-        f"<th>identified</th><th>standard deviation</th></tr>{rows}</table></div>"
-    )
-
-
-def _figure(chart: Chart, caption: str = "") -> str:
-    words = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f"<figure>{words}{chart.legend()}{chart.svg()}</figure>"
 
 
 def _replay_charts(replay: Replay, j: int) -> tuple[Chart, Chart]:
@@ -448,19 +438,16 @@ def _replay_charts(replay: Replay, j: int) -> tuple[Chart, Chart]:
 
 
 def _replay_table(replay: Replay) -> str:
-    head = "".join(f"<th>{escape(label)}</th>" for label in replay.labels)
-    rows = "".join(
-        f"<tr><td>{escape(joint)}</td>"
-        + "".join(f"<td>{percent(errors[j])}</td>" for errors in replay.relative)
-        + "</tr>"
+    rows = [["joint", *replay.labels]]
+    rows += [
+        [joint, *(percent(errors[j]) for errors in replay.relative)]
         for j, joint in enumerate(replay.joints)
-    )
+    ]
     notes = "".join(f"<li>{escape(note)}</li>" for note in replay.notes)
     return (
         "<p>Root mean square of measured less modelled torque, over that of the measured torque, "
         f"on {replay.duration:.3g} s.</p>"
-        f'<div class="scroll"><table><tr><th>joint</th>{head}</tr>{rows}</table></div>'
-        f"<ul>{notes}</ul>"
+        f"{page_table(rows)}<ul>{notes}</ul>"
     )
 
 

@@ -122,6 +122,11 @@ class Chart:
             parts.append(f'<path class="{style}" d="{path}"/>')
         return "".join(parts) + "</svg>"
 
+    def figure(self, caption: str = "") -> str:
+        """Caption, legend and chart, as HTML."""
+        words = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+        return f"<figure>{words}{self.legend()}{self.svg()}</figure>"
+
     def legend(self) -> str:
         """What the colours mean, as HTML."""
         entries = "".join(

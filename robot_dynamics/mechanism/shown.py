@@ -47,12 +47,17 @@ def as_html(mechanism: Any) -> str:
     return f"<p><b>{escape(in_one_line(mechanism))}</b></p>{html_table(rows)}{after}"
 
 
+class Html(str):
+    """A cell of a table that is HTML already."""
+
+
 def html_table(rows: Iterable[Sequence[str]]) -> str:
-    """The first row is the head; every cell is text."""
+    """The first row is the head; every cell is text, or `Html`."""
     head, *body = rows
 
     def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(x)}</{tag}>" for x in cells) + "</tr>"
+        written = (x if isinstance(x, Html) else escape(x) for x in cells)
+        return "<tr>" + "".join(f"<{tag}>{x}</{tag}>" for x in written) + "</tr>"
 
     return "<table>" + line(head, "th") + "".join(line(row, "td") for row in body) + "</table>"
 

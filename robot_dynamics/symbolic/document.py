@@ -12,6 +12,7 @@ from typing import Any
 
 import sympy
 
+from ..mechanism.shown import html_table
 from .names import GREEK, Names, words
 
 WIDEST = 100
@@ -161,7 +162,7 @@ class Document:
             if section.formula:
                 body.append(f"<p><i>{said(section.formula.text)}</i></p>")
             if section.table:
-                body.append(_html_table(section.table))
+                body.append(html_table(section.table))
             for equation in _shown(section):
                 name = said(equation.name.text)
                 value = self.names.mathml(equation.value)
@@ -170,7 +171,7 @@ class Document:
         body += [f"<p>{said(line)}</p>" for line in self._legend() if line]
         if self.parameters:
             rows = [[str(symbol), f"{value:.12g}"] for symbol, value in self.parameters.items()]
-            body.append("<h2>Parameters</h2>" + _html_table([["symbol", "value"], *rows]))
+            body.append("<h2>Parameters</h2>" + html_table([["symbol", "value"], *rows]))
         body += [f"<p>{said(note)}</p>" for note in self.notes]
         joined = "\n".join(body)
         if not whole:
@@ -364,10 +365,3 @@ def _markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
         return []
     head, *body = (f"| {' | '.join(row)} |" for row in rows)
     return [head, "|" + "---|" * len(rows[0]), *body, ""]
-
-
-def _html_table(rows: Sequence[Sequence[str]]) -> str:
-    def row(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escaping.escape(x)}</{tag}>" for x in cells) + "</tr>"
-
-    return "<table>" + row(rows[0], "th") + "".join(row(x, "td") for x in rows[1:]) + "</table>"

@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import InputError
-from ...mechanism.shown import html_table
 from ...scalar import Floats
 from ..identification_report import PAGE, PAGE_STYLE
 from ..svg import Chart, Line
-from ..tables import digits, table
+from ..tables import digits, page_table, table
 from .drives import Drive, Drives
 from .ranges import Map, Range
 from .reach import SAID, chart, drawn_map, strip
@@ -265,16 +264,16 @@ def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | N
         beyond.append(_lost(found, motion))
         beyond += lost_stretches(found, motion)
     body += [f'<p class="warning">{escape(words)}</p>' for words in beyond]
-    body += ["<h2>At the joints</h2>", _html(rows(found.joints))]
+    body += ["<h2>At the joints</h2>", page_table(rows(found.joints))]
     if found.motors:
-        body += ["<h2>At the motors' shafts</h2>", _html(rows(found.motors))]
+        body += ["<h2>At the motors' shafts</h2>", page_table(rows(found.motors))]
     if reach.ranges:
         body += [
             "<h2>How far each motor goes</h2>",
             '<p class="faint">From home, the other motors where it has them. Towards a singularity '
             "the condition number of the loops grows without bound; beyond is shaded.</p>",
-            _html(range_rows(reach.ranges)),
-            f"<div class='pair'>{''.join(map(_figure, _reach(found, motion, reach)))}</div>",
+            page_table(range_rows(reach.ranges)),
+            f"<div class='pair'>{''.join(map(Chart.figure, _reach(found, motion, reach)))}</div>",
         ]
     if reach.both is not None:
         both = drawn_map(reach.both, _both(found, motion, reach.both))
@@ -287,7 +286,7 @@ def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | N
     for title, some in (("joint", found.joints), ("motor", found.motors)):
         for drive in some:
             torque, rate, power = _over_time(drive)
-            figures = "".join(map(_figure, (torque, _plane(drive), rate, power)))
+            figures = "".join(map(Chart.figure, (torque, _plane(drive), rate, power)))
             body.append(f"<h2>{title} {escape(drive.name)}</h2><div class='pair'>{figures}</div>")
     body += [f'<p class="faint">{escape(note)}</p>' for note in motion.notes]
     title = escape(f"{robot}: {motion.source}")
@@ -307,11 +306,3 @@ def _asked(found: Drives, motion: States, name: str) -> Floats:
     """(m,), rad or m: where the motion wants a motor, whether the robot can be there or not."""
     asked: Floats = motion.q[:, found.coordinates.index(name)]
     return asked
-
-
-def _figure(drawn: Chart) -> str:
-    return f"<figure>{drawn.legend()}{drawn.svg()}</figure>"
-
-
-def _html(cells: list[list[str]]) -> str:
-    return f'<div class="scroll">{html_table(cells)}</div>'

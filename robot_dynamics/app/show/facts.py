@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
@@ -17,13 +16,13 @@ from ...dynamics import InverseDynamics
 from ...errors import RobotDynamicsError
 from ...formulations import FORMULATIONS
 from ...mechanism import Limits, Mechanism
-from ...mechanism.shown import html_table
 from ...mechanism.transform import ROTOR_MODELS
 from ...motion.swing import Motion
 from ...scalar import Floats, is_zero, roll_pitch_yaw
 from ...symbolic.document import Document
 from ...symbolic.symbolic_parameters import dh_row
 from ..report import survey
+from ..tables import page_table
 from ..units import effort, position
 
 LETTERS = 3
@@ -112,10 +111,6 @@ def _section(title: str, inner: str, name: str, *, is_open: bool = True) -> str:
     )
 
 
-def _table(rows: Iterable[Sequence[str]]) -> str:
-    return f'<div class="scroll">{html_table(rows)}</div>'
-
-
 def _checks(found: dict[str, Any]) -> str:
     if found["warnings"]:
         said = "".join(f'<p class="warning">{escape(each)}</p>' for each in found["warnings"])
@@ -135,7 +130,7 @@ def _vector(values: Any) -> str:
 
 def _tree(mechanism: Mechanism) -> str:
     inner = "".join(
-        f"<h3>{escape(title)}</h3>{_table(rows)}"
+        f"<h3>{escape(title)}</h3>{page_table(rows)}"
         for title, rows in (
             *_dh_tables(mechanism),
             ("Tree", _frames(mechanism)),
@@ -265,14 +260,14 @@ def _models(mechanism: Mechanism) -> str:
         off = float(np.nanmax(np.abs(tau - reference), initial=0.0))
         unit = "N·m" if all(mechanism.joint(x).turns for x in names) else "N·m or N"
         rows.append([name, f"{off:.1e} {unit}, {off / size:.1e} of the largest torque"])
-    inner = f"<p class='faint'>Along a swing of every joint.</p>{_table(rows)}"
+    inner = f"<p class='faint'>Along a swing of every joint.</p>{page_table(rows)}"
     if any(not rotor.inertial.is_nothing for rotor in mechanism.rotors):
         head = ["rotor model", *(f"{x}, {effort(mechanism.joint(x))}" for x in names)]
         table = [head]
         for model in ROTOR_MODELS:
             tau = _dynamics(mechanism, rotors=model)(*states)
             table.append([model, *(_number(x) for x in np.sqrt(np.nanmean(tau**2, axis=0)))])
-        inner += f"<h3>Root mean square torque by rotor model</h3>{_table(table)}"
+        inner += f"<h3>Root mean square torque by rotor model</h3>{page_table(table)}"
     return _section("Formulations and rotor models", inner, "models", is_open=False)
 
 
