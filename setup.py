@@ -130,6 +130,7 @@ setup(
         "casadi": CASADI,
         "jax": JAX,
         "torch": ["torch>=2.1"],  # rd.functions(…, "torch")
+        "cupy": ["cupy-cuda12x>=13"],  # rd.functions(…, "cupy"): kernels on a GPU
         "docs": [*DOCS, *IDENTIFY, *SIM],
         "test": ["pytest"],  # where colcon looks for the test runner
         "dev": [

@@ -208,7 +208,6 @@ def test_torch_differentiates():
         (lambda m: rd.functions(m, "casadi").pose("hand"), "link2"),
         (lambda m: rd.functions(m, "casadi", terms="gravity").forward, "inertia"),
         (lambda m: rd.functions(m, "casadi", arguments="parameters").energies, "energies"),
-        (lambda m: rd.functions(rd.load(CONFIG / "rrr.yaml"), "casadi"), "loops"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(call, said):

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import InputError, wrong
-from .library import Definition, run
+from .library import Closure, Definition, run
 
 
 def function(
@@ -48,3 +49,61 @@ def function(
         f"{definition.name}({', '.join(definition.arguments)}): vectors (…, n) → {shapes}."
     )
     return call
+
+
+def closed(
+    definition: Definition,
+    closure: Closure,
+    of: Callable[[Definition], Callable[..., Any]],
+    *,
+    like: Callable[[Any, Any], Any],
+    still: Callable[[Any], Any],
+    floor: Callable[[Any], Any],
+    where: Callable[..., Any],
+    joined: Callable[[list[Any]], Any],
+    repeated: Callable[[int, Callable[[Any, Any], Any], Any], Any],
+) -> Callable[..., Any]:
+    """The same of arrays q (…, k), where the definition's first vector is all joints.
+
+    Args:
+        of: makes functions of definitions.
+        like: numbers as an array of the kind of another one.
+        still: an array that nothing is differentiated by.
+        where: (condition, array, number)
+        joined: arrays one behind the other along the last axis, leading axes broadcast.
+        repeated: (n, f, x) → x after x = f(i, x) for i from 0 to n - 1.
+    """
+    k, size = closure.known, len(closure.start)
+    followed, improved, whole = of(closure.followed), of(closure.improved), of(definition)
+
+    def call(q: Any, *state: Any) -> Any:
+        if q.ndim == 0 or q.shape[-1] != k:
+            raise wrong(InputError, "q", tuple(q.shape), f"shape (…, {k})")
+        fixed = still(q)
+        home = like(closure.home, q)
+        wraps = like([2 * math.pi * each for each in closure.wraps], q)
+        way = fixed - home
+        way = way - wraps * floor(way / (2 * math.pi) + 0.5)
+
+        def stride(i: Any, before: Any) -> Any:
+            memory = followed(home + way * closure.share(i + 1), before[..., :size])
+            sure = where(memory[..., closure.doubt : closure.doubt + 1] <= 1.0, before[..., size:],
+                         math.nan)  # fmt: skip
+            return joined([memory, sure])
+
+        zero = fixed[..., :1] * 0.0
+        last = repeated(closure.strides, stride, like([*closure.start, 0.0], q) + zero)
+        # nan where a stride was doubtful
+        u = still(last[..., closure.others] + last[..., size:])
+        u = improved(q, improved(q, u))
+        return whole(joined([q, u]), *state)
+
+    call.__name__, call.__doc__ = whole.__name__, whole.__doc__
+    return call
+
+
+def repeated(n: int, f: Callable[[Any, Any], Any], x: Any) -> Any:
+    """x after x = f(i, x) for i from 0 to n - 1, one after the other."""
+    for i in range(n):
+        x = f(i, x)
+    return x

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import casadi
 
-from .library import Definition, run
+from .library import Closure, Definition, run
 
 _UNARY = {
     "neg": lambda x: -x,
@@ -38,3 +39,33 @@ def function(definition: Definition) -> Any:
         names.append(name)
         results.append(casadi.SX(result))
     return casadi.Function(definition.name, vectors, results, list(definition.arguments), names)
+
+
+def closed(definition: Definition, closure: Closure) -> Any:
+    """A `casadi.Function` of q (k,), where the definition's first vector is all joints."""
+    k, doubt, size = closure.known, closure.doubt, len(closure.start)
+    followed, improved = function(closure.followed), function(closure.improved)
+    # [memory; how many strides were doubtful]
+    before, target = casadi.SX.sym("memory", size + 1), casadi.SX.sym("q", k)
+    memory = followed(target, before[:size])
+    lost = before[size] + casadi.if_else(memory[doubt] <= 1, 0, 1)
+    stride = casadi.Function("stride", [before, target], [casadi.vertcat(memory, lost)])
+    q = casadi.MX.sym("q", k)
+    way = q - casadi.DM(closure.home)
+    turns = casadi.floor(way / (2 * math.pi) + 0.5) * casadi.DM([float(x) for x in closure.wraps])
+    way = way - 2 * math.pi * turns
+    shares = casadi.DM([closure.share(i + 1) for i in range(closure.strides)]).T
+    targets = casadi.repmat(casadi.DM(closure.home), 1, closure.strides) + way @ shares
+    last = stride.fold(closure.strides)(casadi.DM([*closure.start, 0.0]), targets)
+    u = casadi.if_else(last[size] > 0, math.nan, last[closure.others])
+    # of what is followed no derivative is wanted
+    start = casadi.Function("start", [q], [u], {"is_diff_in": [False]})
+    state = [q, *(
+        casadi.MX.sym(name, n)
+        for name, n in zip(definition.arguments[1:], definition.program.sizes[1:], strict=True)
+    )]  # fmt: skip
+    u = improved(q, improved(q, start(q)))
+    names = [name for name, _ in definition.results]
+    results = function(definition)(casadi.vertcat(q, u), *state[1:])
+    results = results if isinstance(results, tuple) else (results,)
+    return casadi.Function(definition.name, state, list(results), list(definition.arguments), names)

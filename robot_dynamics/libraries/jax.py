@@ -11,10 +11,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from . import arrays
-from .library import Definition
+from .library import Closure, Definition
 
 _UNARY = {
     "neg": jnp.negative,
@@ -42,3 +43,30 @@ def function(definition: Definition) -> Callable[..., Any]:
 
     call.__name__, call.__doc__ = of_jax.__name__, of_jax.__doc__
     return call
+
+
+def closed(definition: Definition, closure: Closure) -> Callable[..., Any]:
+    """A function of arrays q (…, k), where the definition's first vector is all joints."""
+    of_jax = arrays.closed(
+        definition,
+        closure,
+        function,
+        like=lambda numbers, q: jnp.asarray(numbers, dtype=q.dtype),
+        still=jax.lax.stop_gradient,
+        floor=jnp.floor,
+        where=jnp.where,
+        joined=_joined,
+        repeated=lambda n, f, x: jax.lax.fori_loop(0, n, f, x),
+    )
+
+    def call(*vectors: Any) -> Any:
+        return of_jax(*map(jnp.asarray, vectors))
+
+    call.__name__, call.__doc__ = of_jax.__name__, of_jax.__doc__
+    return call
+
+
+def _joined(parts: list[Any]) -> Any:
+    batch = jnp.broadcast_shapes(*(part.shape[:-1] for part in parts))
+    wide = [jnp.broadcast_to(part, (*batch, part.shape[-1])) for part in parts]
+    return jnp.concatenate(wide, axis=-1)

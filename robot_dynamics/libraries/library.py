@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, Protocol
 
 from ..codegen.recorder import Operand, Program
+from ..scalar import Floats
 
 OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "add": lambda a, b: a + b,
@@ -36,8 +37,57 @@ class Definition:
         return [entries[a:b] for a, b in pairwise(ends)]
 
 
+@dataclass(frozen=True)
+class Closure:
+    """How the joints without motors follow the others q (k,), as programs.
+
+    They are followed from home to q in strides that become shorter, each of which says whether it
+    certainly kept the assembly mode; a library leaves that out where it differentiates. Two of
+    Newton's steps from there change nothing but the derivatives: those of the first order are right
+    after one, of the second and third after two (at a root a step does not depend on its guess).
+    """
+
+    followed: Definition
+    """(q, memory) → memory at q"""
+    improved: Definition
+    """(q, u) → u, one of Newton's steps"""
+    start: Floats
+    """The memory of home"""
+    doubt: int
+    """Where a memory has its doubt, at most 1 where the mode is certainly kept; behind it are q
+    and u"""
+    wraps: tuple[bool, ...]
+    """(k,): the joints of which a whole turn more is the same place"""
+    strides: int
+
+    @property
+    def known(self) -> int:
+        """k"""
+        return len(self.wraps)
+
+    @property
+    def home(self) -> Floats:
+        """q (k,) of home."""
+        return self.start[self.doubt + 1 :][: self.known]
+
+    def share(self, stride: Any) -> Any:
+        """Of the way from home to q, after so many strides: where q is near a singularity, the last
+        ones are short."""
+        left = 1 - stride / self.strides
+        return 1 - left * left
+
+    @property
+    def others(self) -> slice:
+        """Where a memory has u."""
+        first = self.doubt + 1 + self.known
+        return slice(first, first + self.improved.program.sizes[1])
+
+
 class Library(Protocol):
     """A library of arrays."""
+
+    def closed(self, definition: Definition, closure: Closure) -> Callable[..., Any]:
+        """The same of q (k,), where the definition's first vector is all joints [q; u]."""
 
     def function(self, definition: Definition) -> Callable[..., Any]:
         """A function of that library's own arrays."""

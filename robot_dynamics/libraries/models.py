@@ -8,13 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..closure import ClosedChain
+from ..codegen.differentiate import pushforward
+from ..codegen.recorder import record
+from ..errors import InputError, wrong
 from ..formulations import kinematics
 from ..formulations.derivatives import derivatives
 from ..formulations.equations import Equations
 from ..formulations.forward import forward, solved
 from ..formulations.layout import shaped
 from ..formulations.regressor import Regressor
-from ..formulations.terms import MOTION
+from ..formulations.terms import MOTION, OF_LINKS
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import friction_terms, standard_parameters
 from ..mechanism.transform import rotors_as_links, with_rotor_model
@@ -128,3 +132,70 @@ class Linear:
     def _of(self, terms: Iterable[str], q: Array, qd: Array, qdd: Array) -> Array:
         names, Y = self._choices.regressor(self._mechanism, q, qd, qdd, terms)
         return array(Y @ array(self._pi[name] for name in names))
+
+
+class Closed:
+    """Of a mechanism with loops. q_r (n_r,) are all joints, closed; qd, qdd (k,) the motors'."""
+
+    def __init__(self, chain: ClosedChain, choices: Choices):
+        self.chain, self._choices = chain, choices
+        self._model = model = chain.model
+        self.torques = model.torques
+        self.mass_matrix = model.mass_matrix
+        self.coriolis_matrix = model.coriolis_matrix
+        self.gravity = model.gravity
+        self._tree = chain.tree
+        self._order = [chain.coordinate_names.index(name) for name in self._tree.joint_names]
+
+    def forward(self, q_r: Array, qd: Array, tau: Array) -> Array:
+        """qdd (k,)"""
+        D = self.mass_matrix(q_r)
+        rest = array(tau) - self.torques(q_r, qd, zeros(len(qd)))
+        if self._model.sharing is not None:
+            # Aᵀ τ = Q: motors that work against each other move nothing
+            A = self._model.T(q_r)[list(self._model.sharing.motors)]
+            D, rest = A.T @ D, A.T @ rest
+        return solved(D, rest)
+
+    def derivatives(self, q_r: Array, qd: Array, qdd: Array) -> Array:
+        """(3, n_m, k), loops closed throughout."""
+        state = q_r, qd, qdd
+        program = record(self.torques, [len(x) for x in state])
+        still = [zeros(len(x)) for x in state]
+        columns = []
+        for unit in np.eye(len(qd)):
+            # the other joints follow: dq_r = T dq
+            ways = self._model.rates(q_r, unit), unit, unit
+            columns += [
+                pushforward(program, state, [*still[:i], way, *still[i + 1 :]])[1]
+                for i, way in enumerate(ways)
+            ]
+        found = np.array(columns, dtype=object).reshape(len(qd), 3, -1)
+        return np.moveaxis(found, 0, -1)
+
+    def energies(self, q_r: Array, qd: Array) -> list[Scalar]:
+        """[K, P]"""
+        rates = self._model.rates(q_r, qd)
+        return Described(self._tree, self._choices).energies(q_r[self._order], rates[self._order])
+
+    def regressor(self, q_r: Array, qd: Array, qdd: Array) -> tuple[tuple[str, ...], Array]:
+        """(names (p,), Y (n_m, p)) of the tree's parameters."""
+        terms = self._choices.terms
+        parts = {name in terms for name in MOTION if self._tree.rotors or name in OF_LINKS}
+        if len(parts) > 1:
+            expected = f"all of {', '.join(MOTION)}, or none of them"
+            raise wrong(InputError, "regressor: terms", sorted(terms), expected)
+        rates, accelerations = self._model.motion(q_r, qd, qdd)
+        state = (each[self._order] for each in (q_r, rates, accelerations))
+        names, Y = self._choices.regressor(self._tree, *state)
+        # τ = Tᵀ τ_tree
+        return names, self._model.on_motors(q_r)[:, self._order] @ Y
+
+    def pose(self, link: str, q_r: Array) -> Array:
+        """(4, 4)"""
+        return kinematics.pose(self._tree, link, q_r[self._order])
+
+    def jacobian(self, link: str, q_r: Array) -> Array:
+        """J T (6, k)"""
+        J = kinematics.jacobian(self._tree, link, q_r[self._order])
+        return array(J @ self._model.T(q_r)[self._order])

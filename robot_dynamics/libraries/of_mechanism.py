@@ -15,16 +15,17 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..closure import ClosedChain
 from ..codegen.recorder import record
 from ..errors import BackendError, InputError, choices, wrong
 from ..formulations import kinematics
 from ..formulations.equations import TERMS
 from ..mechanism import Mechanism
 from ..scalar import Array, Floats
-from .library import Definition, Library
-from .models import Choices, Described, Linear
+from .library import Closure, Definition, Library
+from .models import Choices, Closed, Described, Linear
 
-LIBRARIES = {"casadi": "casadi", "jax": "jax", "torch": "torch"}
+LIBRARIES = {"casadi": "casadi", "jax": "jax", "torch": "torch", "cupy": "cupy-cuda12x"}
 """Name: what pip calls it"""
 STATE = ("q", "qd", "qdd")
 ARGUMENTS = ("parameters", "gravity")
@@ -40,21 +41,29 @@ def functions(
     terms: Iterable[str] = TERMS,
     friction_smoothing: float = 0.0,
     arguments: Iterable[str] = (),
+    strides: int = 64,
 ) -> Functions:
     """The dynamics over another library's arrays.
 
     Args:
-        mechanism: what `rd.load` gives, without loops.
-        library: casadi, jax or torch.
+        mechanism: what `rd.load` gives. Of one with loops q are the motors', as in
+            `InverseDynamics`; the other joints are followed from home, and differentiated as the
+            implicit functions that they are. Where that is not certainly on home's assembly mode,
+            or singular, results are nan.
+        library: casadi, jax, torch or cupy.
         formulation, rotors, terms, friction_smoothing: as in `InverseDynamics`. With
             `friction_smoothing` 0 Coulomb friction is a jump, whose slope is zero: set it where
             something optimises.
         arguments: any of `parameters`, the standard parameters π of `Functions.parameter_names`
             (p,), and `gravity` (3,), m/s² in the base frame: what the functions take behind the
-            state, in this order, in place of the described numbers.
+            state, in this order, in place of the described numbers. Not with loops.
+        strides: with loops, in how many strides q is gone to from home. More of them cost time, and
+            reach farther and nearer to singularities: none may be longer than 0.1 rad (or share of
+            the robot's size), and the longest is 2 / strides of the way.
 
     Raises:
-        InputError: an unknown library, option or argument, or a mechanism with loops.
+        InputError: an unknown library, option or argument, or arguments with loops.
+        DescriptionError, ClosureError: as `InverseDynamics`, with loops.
         BackendError: the library is not installed.
     """
     if not isinstance(mechanism, Mechanism):
@@ -63,10 +72,6 @@ def functions(
         )
     if library not in LIBRARIES:
         raise wrong(InputError, "library", library, choices(LIBRARIES))
-    if mechanism.loops:
-        raise wrong(
-            InputError, "mechanism", f"loops ({mechanism.name})", "a mechanism without loops"
-        )
     taken = frozenset([arguments] if isinstance(arguments, str) else arguments)
     for name in taken - set(ARGUMENTS):
         raise wrong(InputError, "arguments", name, "any of " + ", ".join(ARGUMENTS))
@@ -78,6 +83,20 @@ def functions(
         ) from error
     chosen = frozenset([terms] if isinstance(terms, str) else terms)
     options = Choices(formulation, rotors, chosen, friction_smoothing)
+    if mechanism.loops:
+        if taken:
+            raise wrong(InputError, "arguments", ", ".join(sorted(taken)), "none, with loops")
+        if isinstance(strides, bool) or not isinstance(strides, int) or strides < 1:
+            raise wrong(InputError, "strides", strides, "a whole number, at least 1")
+        chain = ClosedChain(
+            mechanism,
+            formulation,
+            rotors=rotors,
+            terms=sorted(chosen),
+            friction_smoothing=friction_smoothing,
+            backend="python",
+        )
+        return ClosedFunctions(chain.mechanism, backend, options, (), chain, strides)
     options.equations(mechanism)  # refuses what `InverseDynamics` refuses
     return Functions(mechanism, backend, options, tuple(a for a in ARGUMENTS if a in taken))
 
@@ -87,8 +106,8 @@ class Functions:
     """The dynamics of one mechanism over a library's arrays; each function is made when it is first
     asked for.
 
-    CasADi's are `casadi.Function`s of columns. JAX's and PyTorch's take arrays (…, n) whose leading
-    axes broadcast. Units, order and meaning are those of `InverseDynamics`.
+    CasADi's are `casadi.Function`s of columns. The others' take arrays (…, n) whose leading axes
+    broadcast. Units, order and meaning are those of `InverseDynamics`.
     """
 
     mechanism: Mechanism
@@ -120,24 +139,24 @@ class Functions:
     @cached_property
     def torques(self) -> Callable[..., Any]:
         """(q, qd, qdd) → tau (n,)."""
-        return self._made("torques", STATE, {"tau": (self._n,)}, lambda m, *x: m.torques(*x))
+        return self._made("torques", STATE, {"tau": (self._torques,)}, lambda m, *x: m.torques(*x))
 
     @cached_property
     def mass_matrix(self) -> Callable[..., Any]:
         """(q) → D (n, n)."""
-        return self._made("mass_matrix", ("q",), {"D": self._square}, lambda m, q: m.mass_matrix(q))
+        return self._made("mass_matrix", ("q",), {"D": self._matrix}, lambda m, q: m.mass_matrix(q))
 
     @cached_property
     def coriolis_matrix(self) -> Callable[..., Any]:
         """(q, qd) → C (n, n), of Christoffel symbols."""
         return self._made(
-            "coriolis_matrix", ("q", "qd"), {"C": self._square}, lambda m, *x: m.coriolis_matrix(*x)
+            "coriolis_matrix", ("q", "qd"), {"C": self._matrix}, lambda m, *x: m.coriolis_matrix(*x)
         )
 
     @cached_property
     def gravity(self) -> Callable[..., Any]:
         """(q) → g (n,)."""
-        return self._made("gravity", ("q",), {"g": (self._n,)}, lambda m, q: m.gravity(q))
+        return self._made("gravity", ("q",), {"g": (self._torques,)}, lambda m, q: m.gravity(q))
 
     @cached_property
     def forward(self) -> Callable[..., Any]:
@@ -162,13 +181,13 @@ class Functions:
         """
         self._refuse_parameters("derivatives", "differentiate torques by the library instead")
         names = ("dtau_dq", "dtau_dqd", "dtau_dqdd")
-        results = dict.fromkeys(names, self._square)
+        results = dict.fromkeys(names, self._matrix)
         return self._made("derivatives", STATE, results, lambda m, *x: m.derivatives(*x))
 
     @cached_property
     def regressor(self) -> Callable[..., Any]:
         """(q, qd, qdd) → Y (n, p), tau = Y π."""
-        shape = (self._n, len(self.parameter_names))
+        shape = (self._torques, len(self.parameter_names))
         return self._made(
             "regressor", STATE, {"Y": shape}, self._regressor, depends_on=("gravity",)
         )
@@ -208,8 +227,12 @@ class Functions:
         return len(self.joint_names)
 
     @property
-    def _square(self) -> tuple[int, int]:
-        return self._n, self._n
+    def _torques(self) -> int:
+        return self._n
+
+    @property
+    def _matrix(self) -> tuple[int, int]:
+        return self._torques, self._n
 
     @cached_property
     def _described(self) -> dict[str, float]:
@@ -260,3 +283,74 @@ class Functions:
             raise wrong(InputError, "link", link, choices(self.mechanism.index()))
         program = record(lambda q: np.ravel(function(self.mechanism, link, q)), [self._n])
         return self.library.function(Definition(name, ("q",), ((name, shape),), program))
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedFunctions(Functions):
+    """The same of a mechanism with loops, over the motors' coordinates."""
+
+    chain: ClosedChain
+    strides: int
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The order of q, qd, qdd."""
+        return self.chain.joint_names
+
+    @property
+    def actuated_names(self) -> tuple[str, ...]:
+        """The order of the torques."""
+        return self.chain.actuated_names
+
+    @property
+    def _torques(self) -> int:
+        return len(self.actuated_names)
+
+    @cached_property
+    def _equations(self) -> Closed:
+        return Closed(self.chain, self.choices)
+
+    @cached_property
+    def _closure(self) -> Closure:
+        chain, model = self.chain, self.chain.model
+        k, n, size = model.known, len(chain.coordinate_names), model.memory_size
+        followed = record(model.followed, [k, size])
+        improved = record(model.improved, [k, n - k])
+        return Closure(
+            Definition("followed", ("q", "memory"), (("after", (size,)),), followed),
+            Definition("improved", ("q", "u"), (("better", (n - k,)),), improved),
+            np.asarray(model.begun(chain.home.q_r), dtype=float),
+            model.motors,
+            tuple(bool(x) for x in chain.solver.wraps[:k]),
+            self.strides,
+        )
+
+    def _regressor(self, model: Any, *state: Array) -> Array:
+        names, Y = model.regressor(*state)
+        wanted: Array = Y[:, [names.index(name) for name in self.parameter_names]]
+        return wanted
+
+    def _made(
+        self,
+        name: str,
+        state: tuple[str, ...],
+        results: Mapping[str, tuple[int, ...]],
+        equations: Callable[..., Any],
+        depends_on: tuple[str, ...] = ARGUMENTS,  # noqa: ARG002
+    ) -> Callable[..., Any]:
+        sizes = {"q": len(self.chain.coordinate_names), "tau": self._torques}
+
+        def recorded(*vectors: Array) -> Array:
+            return np.ravel(equations(self._equations, *vectors))
+
+        program = record(recorded, [sizes.get(each, self._n) for each in state])
+        definition = Definition(name, state, tuple(results.items()), program)
+        return self.library.closed(definition, self._closure)
+
+    def _of_link(
+        self, name: str, function: Callable[..., Array], shape: tuple[int, ...], link: str
+    ) -> Callable[..., Any]:
+        del function
+        if link not in self.mechanism.index():
+            raise wrong(InputError, "link", link, choices(self.mechanism.index()))
+        return self._made(name, ("q",), {name: shape}, lambda m, q: getattr(m, name)(link, q))

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from . import arrays
-from .library import Definition
+from .library import Closure, Definition
 
 _UNARY = {
     "neg": torch.neg,
@@ -33,3 +33,23 @@ def _broadcast(values: list[Any]) -> list[Any]:
 def function(definition: Definition) -> Callable[..., Any]:
     """A function of tensors (…, n)."""
     return arrays.function(definition, _UNARY, _broadcast, partial(torch.stack, dim=-1))
+
+
+def closed(definition: Definition, closure: Closure) -> Callable[..., Any]:
+    """A function of tensors q (…, k), where the definition's first vector is all joints."""
+    return arrays.closed(
+        definition,
+        closure,
+        function,
+        like=lambda numbers, q: q.new_tensor(numbers),
+        still=lambda x: x.detach(),
+        floor=torch.floor,
+        where=torch.where,
+        joined=_joined,
+        repeated=arrays.repeated,
+    )
+
+
+def _joined(parts: list[Any]) -> Any:
+    batch = torch.broadcast_shapes(*(part.shape[:-1] for part in parts))
+    return torch.cat([part.expand(*batch, part.shape[-1]) for part in parts], dim=-1)

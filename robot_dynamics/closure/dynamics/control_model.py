@@ -284,6 +284,23 @@ class ClosedModel:
         """q̈_s (n_s,) of the sensed joints that go with q̇_a of qd (k,), and q̈_a (n_a,)."""
         return _Projection(self, q_r).following(qd[: self.geometry.actuated], qdd_a)
 
+    def followed(self, q: Array, memory: Array) -> Array:
+        """The memory at q (k,), near where it was: what `at_once` gives, without torques."""
+        here, doubt = self._next(q, memory)
+        return self._remembered(zeros(self.motors), doubt, here, memory)
+
+    def improved(self, q: Array, u: Array) -> Array:
+        """One of Newton's steps towards the other joints u (n_r - k,) at q (k,)."""
+        q_r, k = array([*q, *u]), self.known
+        # A d = -φ
+        d = self.solver(self.jacobian(q_r)[:, k:]).solve(-self.residual(q_r))
+        return array(u + self.column_scale[k:] * d)
+
+    def begun(self, q_r: Array) -> Array:
+        """The memory of a closed configuration."""
+        here = _Projection(self, q_r)
+        return self.memory(q_r, here.rest, here.orientation)
+
     def _next(self, q: Array, memory: Array) -> tuple[_Projection, Scalar]:
         """(where q is closed, guard), from the state before."""
         k, n, at = self.known, len(self.geometry.names), self.motors + 1

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program as a CUDA kernel: one thread a state, one local constant a value.
+
+The text is C++ but for the words that CUDA adds, needs no header, and is compiled at run time.
+Names in it are made of numbers alone; nothing from a description ever gets into it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .c_code import FORMS
+from .recorder import Program
+
+NAME = "program"
+"""The kernel's"""
+
+_SIGN = """\
+__device__ static double sign_(double x)
+{
+    return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x;
+}
+"""
+
+
+def source(program: Program) -> str:
+    """`program(x0, x1, …, out, count)`: double arrays in row-major order, (count, size) for each
+    vector and (count, results) for what comes out; thread i computes state i."""
+    places = [(i, j) for i, size in enumerate(program.sizes) for j in range(size)]
+    arguments = [f"const double *__restrict__ x{i}" for i in range(len(program.sizes))]
+    arguments += ["double *__restrict__ out", "const long long count"]
+    lines = [
+        _SIGN,
+        f'extern "C" __global__ void {NAME}({", ".join(arguments)})',
+        "{",
+        "    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
+        "    if (i >= count)",
+        "        return;",
+        f"    out += i * {len(program.outputs)};",
+        *(f"    x{k} += i * {size};" for k, size in enumerate(program.sizes)),
+    ]
+    for place, (operation, *operands) in enumerate(program.instructions):
+        if operation == "input":
+            vector, entry = places[operands[0]]
+            value = f"x{vector}[{entry}]"
+        else:
+            name = "sign_" if operation == "sign" else operation
+            value = FORMS.get(operation, f"{name}({{}})").format(*map(_operand, operands))
+        lines.append(f"    const double v{place} = {value};")
+    lines += [f"    out[{k}] = {_operand(end)};" for k, end in enumerate(program.outputs)]
+    return "\n".join([*lines, "}", ""])
+
+
+def _operand(operand: Any) -> str:
+    if isinstance(operand, int):
+        return f"v{operand}"
+    return repr(float(operand)) if operand >= 0 else f"({float(operand)!r})"
