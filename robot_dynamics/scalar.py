@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 Scalar = Any  # float, sympy.Expr or a recorder's scalar
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 Note = Callable[[str, int, Array], Array]
 """(quantity, place of its body, value) as a recursion computes them; it goes on with the result"""

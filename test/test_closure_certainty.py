@@ -47,7 +47,7 @@ def solved(request):
 
 def increment(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
     """Newton's, scaled, of what are not control coordinates."""
-    A, b = model.jacobian(q_r)[:, model.known :], -model.residual(q_r)
+    A, b = model.scaled_jacobian(q_r)[:, model.known :], -model.residual(q_r)
     return np.linalg.lstsq(A, b, rcond=None)[0]
 
 
@@ -64,12 +64,12 @@ def newton(model: ClosedModel, q_r: np.ndarray, steps: int = 12) -> np.ndarray:
 def rates(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
     """(n_r - k, k): how the other coordinates follow the control coordinates."""
     k, scale = model.known, model.column_scale
-    J = model.jacobian(q_r) / scale
+    J = model.scaled_jacobian(q_r) / scale
     return np.linalg.lstsq(J[:, k:], -J[:, :k], rcond=None)[0]
 
 
 def passive(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
-    return model.jacobian(q_r)[:, model.geometry.actuated :]
+    return model.scaled_jacobian(q_r)[:, model.geometry.actuated :]
 
 
 def mode(model: ClosedModel, q_r: np.ndarray) -> float:
@@ -97,7 +97,7 @@ def ways(model: ClosedModel, q_r: np.ndarray, count: int) -> np.ndarray:
 
 def follow(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
     """(n_r - n_a, n_a): how the passive joints follow the actuated ones."""
-    J, a = model.jacobian(q_r) / model.column_scale, model.geometry.actuated
+    J, a = model.scaled_jacobian(q_r) / model.column_scale, model.geometry.actuated
     return -np.linalg.solve(J[:, a:], J[:, :a])
 
 

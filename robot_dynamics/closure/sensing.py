@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike
 from ..codegen.kernel import as_floats
 from ..errors import ClosureError, InputError, wrong
 from ..mechanism import Mechanism
-from ..scalar import Floats
+from ..scalar import Floats, Mask
 from .dynamics.chain import ClosedChain
-from .geometry.functions import Mask
 from .geometry.kinematic_state import KinematicState
 from .geometry.solver import ClosureSolver
 
@@ -181,17 +180,16 @@ class SensorMonitor:
             raise wrong(InputError, "threshold", threshold, "a number above 0 rad")
         if not (_is_real(patience) and patience == int(patience) >= 1):
             raise wrong(InputError, "patience", patience, "a whole number above 0")
-        # without terms: where it closes is all that is wanted
-        self._chain = ClosedChain(mechanism, terms=(), backend=backend)
         if model is None:
+            # without terms: where it closes is all that is wanted
             model = ClosedChain(mechanism, terms=(), sensed=True, backend=backend)
         self.model = model
         """The one with sensors. May be assigned: another of the same mechanism"""
-        self._solver = self._chain.solver
+        self._solver = model.described_solver
         functions = self._solver.functions
         self._a, self._k = functions.actuated, functions.known
         self.threshold, self.patience = float(threshold), int(patience)
-        self.joint_names: tuple[str, ...] = self._chain.coordinate_names[: self._k]
+        self.joint_names: tuple[str, ...] = model.joint_names
         """The order of the readings: actuated, then sensed"""
         self._sensed = self.joint_names[self._a :]
         # the size of the robot with its platform on no leg, whichever it hangs on
@@ -201,7 +199,6 @@ class SensorMonitor:
     def reset(self) -> None:
         """Trust all of them again, near home."""
         self.model.reset()
-        self._chain.reset()
         self._start()
 
     def _start(self) -> None:
@@ -209,8 +206,6 @@ class SensorMonitor:
         self._all_trusted = True
         self._sane = np.zeros(self._k, dtype=int)
         self._last = self._solver.home.q_r
-        self._behind = False
-        """Has the model with sensors gone on without the other one?"""
 
     @property
     def distrusted(self) -> tuple[str, ...]:
@@ -240,7 +235,8 @@ class SensorMonitor:
             verdict = self._at_once(readings, rates)
             if verdict is not None:
                 return verdict
-        self._catch_up()
+        # it may be closed to first order alone
+        self._last = self._solver.settled(self._last)
         there = np.isfinite(readings)
         used = there & ~self._distrusted
         if int(used.sum()) < self._a:
@@ -271,10 +267,8 @@ class SensorMonitor:
         self._last = best.state.q_r
         sound = there & ~self._distrusted
         trusted = [name for name, ok in zip(self.joint_names, sound, strict=True) if ok]
-        if self._all_trusted:
-            # from now on at once again
-            with suppress(ClosureError):
-                self.model.go_to(best.state)
+        with suppress(ClosureError):
+            self.model.go_to(best.state)
         return Verdict(
             q=np.where(sound, readings, self._last[: self._k]),
             qd=self._rates(rates, sound, best.state),
@@ -292,14 +286,6 @@ class SensorMonitor:
             return values
         return _vector(name, values, self.joint_names)
 
-    def _catch_up(self) -> None:
-        """The motors' model goes on from where the one with sensors has come to."""
-        if self._behind:
-            self._behind = False
-            self._last = self._solver.settled(self._last)
-            with suppress(ClosureError):  # it goes on from where it was
-                self._chain.go_to(self._solver.state(self._last))
-
     def _at_once(self, readings: Floats, rates: Floats | None) -> Verdict | None:
         """What nearly every verdict is: all readings are there, and agree. None: look closer."""
         if rates is None:
@@ -310,7 +296,7 @@ class SensorMonitor:
         if found is None:
             return None
         q_r, left = found
-        self._last, self._behind = q_r[: len(self._last)], True
+        self._last = q_r[: len(self._last)]
         readings = np.array(readings)
         return Verdict(
             readings,
@@ -330,7 +316,7 @@ class SensorMonitor:
         try:
             if used[: self._a].all():
                 # from where the motors say it is, the sensors correct but little
-                start = self._chain.forward(motors)
+                start = self._solver.state(self.model.at_motors(motors)[: len(self._last)])
                 quick = _first_order(readings, start, used, self._scale)
                 if quick.residual <= self.threshold:
                     return quick

@@ -181,12 +181,12 @@ def _closed(
         "mass_matrix": model.program("mass_matrix", (n,)),
         "coriolis_column": model.program("coriolis_column", (n, k, k)),
         "motion": model.program("motion", (n, k, k)),
-        "jacobian": model.program("jacobian", (n,)),
+        "jacobian": model.program("scaled_jacobian", (n,)),
     }
     if closed.sensed:
         # readings need not agree: the motors' way is gone first
-        found["residual"] = model.program("residual", (n,))
         a = closed.model.geometry.actuated
+        found["motors_closing"] = model.program("motors_closing", (a, n - a))
         found["following"] = model.program("following", (n, k, a))
     return found
 

@@ -91,7 +91,7 @@ class Robot {
 
   walk(q, from) {
     const c = this.closed, k = q.length;
-    if (c.sensed) return this.read(q, from);
+    if (k > c.actuated) return this.read(q, from);
     const way = q.map((x, i) => {
       const d = x - from[i];
       return c.wraps[i] ? d - 2 * Math.PI * Math.round(d / (2 * Math.PI)) : d;
@@ -119,55 +119,25 @@ class Robot {
 
   /* Readings need not agree: the motors' way is gone first, then the others are fitted. */
   read(q, from) {
-    const here = this.gone(q.slice(0, this.closed.actuated), from);
+    const here = this.walk(q.slice(0, this.closed.actuated), from);
     const next = this.newton(q, here.slice(q.length));
     if (!next) throw new Error(`${this.named(q)}: the readings don't fit together; a sensor may be wrong`);
     return next;
   }
 
-  /* Of a robot with sensors: where its motors alone put it. */
-  gone(motors, from) {
-    const a = motors.length, k = this.joint_names.length, start = from.slice(0, a);
-    const length = Math.max(0, ...motors.map((x, i) => Math.abs(x - start[i]) / this.closed.scale[i]));
-    if (!(length <= FARTHEST)) throw new Error(`${this.named(motors)}: too far away; go there by states in between`);
-    const strides = Math.max(1, Math.ceil(length / STRIDE));
-    let here = from;
-    for (let i = 1; i <= strides; i++) {
-      const there = this.driven(motors.map((x, j) => start[j] + (x - start[j]) * i / strides), here);
-      here = this.newton(there.slice(0, k), there.slice(k));
-      if (!here) throw new Error(`${this.named(motors)}: the loops don't close there; it is out of reach or beyond a singularity`);
-    }
-    return here;
-  }
-
   /* [q, qd, qdd] of motors and sensors that agree, from the motors' own. */
   agreeing(q, qd, qdd, from) {
     const a = q.length, k = this.joint_names.length, n = from.length, scale = this.closed.scale;
-    const q_r = this.gone(q, from), J = rows(this.programs.jacobian(q_r, this.world), n);
+    const q_r = this.walk(q, from), J = rows(this.programs.jacobian(q_r, this.world), n);
     const off = J.map(r => -qd.reduce((sum, x, i) => sum + r[i] * x / scale[i], 0));
     const rest = solve(J.map(r => r.slice(a)), off) || zeros(n - a);
     const rates = [...qd, ...rest.slice(0, k - a).map((x, i) => x * scale[a + i])];
     return [q_r.slice(0, k), rates, [...qdd, ...this.programs.following(q_r, rates, qdd, this.world)]];
   }
 
-  /* Where the motors alone put it, from near by: Newton's method on the passive joints. */
-  driven(motors, from) {
-    const P = this.programs, c = this.closed, a = motors.length;
-    let q = [...motors, ...from.slice(a)];
-    for (let step = 0; step < 12; step++) {
-      const off = P.residual(q, this.world), J = rows(P.jacobian(q, this.world), q.length);
-      const d = solve(J.map(r => r.slice(a)), off.map(x => -x));
-      if (!d) break;
-      q = q.map((x, i) => i < a ? x : x + c.scale[i] * d[i - a]);
-      const size = Math.max(...d.map(Math.abs));
-      if (size < 1e-13) return q;
-      if (!(size < 0.5)) break;
-    }
-    throw new Error(`${this.named(motors)}: the loops don't close there`);
-  }
-
   newton(q, u) {
-    const [guard, nearness, orientation, ...found] = this.programs.closing(q, u, this.world);
+    const P = this.programs, closing = q.length === this.joint_names.length ? P.closing : P.motors_closing;
+    const [guard, nearness, orientation, ...found] = closing(q, u, this.world);
     return guard <= 1 && orientation === this.mode && found.every(Number.isFinite) ? found : null;
   }
 

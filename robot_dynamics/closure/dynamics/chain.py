@@ -14,9 +14,9 @@ from ...codegen.kernel import as_floats
 from ...errors import ClosureError, DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
 from ...mechanism import Mechanism, Pose
-from ...scalar import Floats
-from ..geometry.functions import Mask
+from ...scalar import Floats, Mask
 from ..geometry.kinematic_state import KinematicState
+from ..geometry.linear import transposed
 from ..geometry.loose import check_spins
 from ..geometry.mobility import LEFT_OUT_TOLERANCE
 from ..geometry.prepared import prepared
@@ -111,6 +111,8 @@ class ClosedChain:
         self.sensed = sensed
         self._freed: ClosedChain | None = None
         self.condition_limit = condition_limit
+        self.described_solver = solver
+        """With the platform where the description has it"""
         # with sensors that of the same mechanism with its platform on no leg
         is_its = (solver.geometry.free is None) == (parts.geometry.free is None)
         self.solver = solver if is_its else ClosureSolver(parts.geometry)
@@ -164,7 +166,7 @@ class ClosedChain:
     def __copy__(self) -> ClosedChain:
         other = type(self).__new__(type(self))
         other._choices = self._choices
-        other._start(self.mechanism, self.solver)
+        other._start(self.mechanism, self.described_solver)
         continuation = self._continuation
         other._continuation.go_on(continuation.origin, continuation.last)
         return other
@@ -372,7 +374,7 @@ class ClosedChain:
         columns = self._kernels["coriolis_column"](
             q_r[..., None, :], qd[..., None, :], np.eye(self._k)
         )
-        return _finished(np.ascontiguousarray(_transposed(columns)), valid)
+        return _finished(np.ascontiguousarray(transposed(columns)), valid)
 
     def gravity(self, q: ArrayLike) -> Floats:
         """G (…, n_m) at q (…, k)."""
@@ -405,7 +407,7 @@ class ClosedChain:
             raise wrong(InputError, "wrench", shapes, "batches that fit") from None
         # F_ext = S Tᵀ J_Cᵀ Q_x
         J_C = self.solver.state(q_r).J_C
-        pushed = self.on_motors(q_r) @ (_transposed(J_C) @ force[..., None])
+        pushed = self.on_motors(q_r) @ (transposed(J_C) @ force[..., None])
         return np.asarray(pushed[..., 0])
 
     def judged(self, readings: ArrayLike, most: float) -> tuple[Floats, float] | None:
@@ -427,6 +429,14 @@ class ClosedChain:
             # it was not closed there yet, or is near a singularity
             return self.torques(q, qd, np.concatenate([qdd_a, self.following(q, qd, qdd_a)]))
         return tau
+
+    def at_motors(self, q_a: Floats) -> Floats:
+        """q_r (n_r,) closed where the motors are (n_a,), from the last state, which stays the last.
+
+        Raises:
+            ClosureError: the loops can't be closed there.
+        """
+        return self._continuation.at_motors(q_a)
 
     def following(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:
         """q̈_s (…, n_s) of the sensed joints that go with q̇_a and q̈_a at q, qd (…, k)."""
@@ -541,10 +551,6 @@ def _check_number(name: str, value: float, least: float) -> None:
     is_number = isinstance(value, (int, float, np.integer, np.floating))
     if isinstance(value, bool) or not is_number or not least <= value < np.inf:
         raise wrong(InputError, name, value, f"a number, at least {least:g}")
-
-
-def _transposed(matrix: Floats) -> Floats:
-    return np.swapaxes(matrix, -1, -2)
 
 
 def _finished(values: Floats, valid: Mask) -> Floats:

@@ -18,7 +18,6 @@ import numpy as np
 
 from ...scalar import Array, Floats, array, cross, zeros
 from ..geometry.constraints import LOCKED
-from ..geometry.functions import fast
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.loop_geometry import LoopGeometry
 
@@ -46,8 +45,8 @@ class LoopForces:
     def __init__(self, geometry: LoopGeometry):
         self._geometry = geometry
         count = len(geometry.constraints.rows)
-        self._directions = fast(
-            lambda q: _directions(geometry, q), [len(geometry.names)], (count, 6)
+        self._directions = geometry.compiled(
+            "directions", lambda q: _directions(geometry, q), (count, 6)
         )
 
     def __call__(

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import ClosureError, ClosureWarning, callers_level, said_of
-from ...scalar import Floats
-from ..geometry.functions import Mask
+from ...scalar import Floats, Mask
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.position import beyond, march
 from ..geometry.solver import ClosureSolver
@@ -80,6 +80,8 @@ class Continuation:
         self._motors = model.motors
         self._size = model.memory_size
         self._limit = model.condition_limit
+        # nothing is left to solve for: readings say it all, or there are none but the motors'
+        self._reads_all = model.hinged is not None or self._k == self._a
         self._rest = np.zeros(self._k)
         self._here = _Here()
         self.restart(solver.home)
@@ -139,6 +141,16 @@ class Continuation:
         memory = self._memory(self._origin)
         out: Floats | None = self.kernels["driven"].call(q, qd, qdd_a, memory)
         return None if out is None or not out[self._motors] <= 1.0 else out[: self._motors]
+
+    def at_motors(self, q_a: Floats) -> Floats:
+        """q_r (n_r,) closed where the motors are (n_a,); the last state stays the last.
+
+        Raises:
+            ClosureError: the loops can't be closed there.
+        """
+        origin = self._origin
+        start = self._configuration(self._memory(origin))
+        return self._at_motors(q_a, start, origin, MOST_STEPS_OF_READINGS)
 
     def go_to(self, q_r: Floats) -> None:
         """Go on from here: a closed configuration that another model came to.
@@ -261,39 +273,32 @@ class Continuation:
         self._keep(out, origin)
         return out
 
-    def _walked(self, q: Floats, memory: Floats) -> tuple[Floats, bool]:
-        """(memory, is it that of q), gone to in short strides, shorter ones where it is doubtful.
+    def _walked(
+        self, q: Floats, start: Floats, step: Callable[[Floats, Floats], Floats | None]
+    ) -> tuple[Floats, bool]:
+        """(q_r (n_r,), is it that of q), gone to in short strides, shorter where in doubt.
 
-        Raises:
-            ClosureError: it is too far.
+        Args:
+            q: the first of the joints (n_a,) or (k,).
+            start: (n_r,), closed.
+            step: from the next of q and q_r before it to its q_r; None: in doubt.
         """
-        start = self._configuration(memory)[: self._k]
-        way = self._solver.way(start, q)
-        length = float(abs(way / self._solver.scale[: self._k]).max())
-        if not length <= FARTHEST:
-            raise self._solver.too_far(q)
-        if self._k > self._a:
-            # readings need not agree: the motors' way is gone first
-            return memory, False
+        way = self._solver.way(start[: len(q)], q)
+        length = float(abs(way / self._solver.scale[: len(q)]).max())
         longest = min(1.0, SHORT_STRIDE / max(length, SHORT_STRIDE))
-        here = memory
+        here = start
 
-        def advance(reached: float, step: float) -> tuple[bool, float]:
+        def advance(reached: float, share: float) -> tuple[bool, float]:
             nonlocal here
-            ahead = start + way * beyond(reached, step)
-            out = self.kernels.at_once(ahead, self._rest, self._rest, here)
-            if out is None or not out[self._motors] <= 1.0:
-                return False, step
-            here = out
-            return True, step
+            found = step(start[: len(q)] + way * beyond(reached, share), here)
+            here = here if found is None else found
+            return found is not None, share
 
         reached, _ = march(advance, longest, longest * SHORTEST_STRIDE / SHORT_STRIDE, MOST_STRIDES)
         if reached < 1.0:
             return here, False
         # the same place, by the reading as it came
-        here = np.array(here)
-        self._configuration(here)[: self._k] = q
-        return here, True
+        return np.concatenate([q, here[len(q) :]]), True
 
     def _memory_at(self, q_r: Floats, origin: Origin) -> Floats:
         return self._remembered(self._solver.state(q_r), origin.mode)
@@ -310,18 +315,25 @@ class Continuation:
     def _from_origin(self, q: Floats, valid: Mask, origin: Origin) -> tuple[Floats, Mask, Floats]:
         """(q_r (m, n_r), which rows of q were closed in strides from the origin on, nearness)."""
         k = self._k
+        known = k if self._reads_all else self._a
+        kernel = self.kernels["closing" if known == k else "motors_closing"]
         q_r = np.tile(origin.q_r, (len(q), 1))
         way = self._solver.way(origin.q_r[:k], np.where(valid[:, None], q, origin.q_r[:k]))
         lengths = abs(way / self._solver.scale[:k]).max(axis=1, initial=0.0)
         sound, nearness = valid & (lengths <= FARTHEST), np.zeros(len(q))
+
+        def take(out: Floats) -> None:
+            nonlocal sound
+            sound = sound & (out[:, 0] <= 1.0) & (out[:, 2] == origin.mode)
+            q_r[sound], nearness[sound] = out[sound, 3:], out[sound, 1]
+
         longest = lengths[sound].max(initial=0.0)
         strides = max(int(np.ceil(longest / STRIDE)), 1)
         for stride in range(1, strides + 1):
-            here = origin.q_r[:k] + way * (stride / strides)
-            out = self.kernels["closing"](here, q_r[:, k:])
-            sound &= (out[:, 0] <= 1.0) & (out[:, 2] == origin.mode)
-            q_r[sound] = out[sound, 3:]
-            nearness[sound] = out[sound, 1]
+            here = origin.q_r[:known] + way[:, :known] * (stride / strides)
+            take(kernel(here, q_r[:, known:]))
+        if known < k:
+            take(self.kernels["closing"](origin.q_r[:k] + way, q_r[:, k:]))
         q_r[sound, :k] = q[sound]
         return q_r, sound, nearness
 
@@ -352,16 +364,53 @@ class Continuation:
         self, q: Floats, memory: Floats, origin: Origin, most: int
     ) -> tuple[Floats, float]:
         """The same, straight there: in strides as far as they go, then in certified steps."""
-        memory, there = self._walked(q, memory)
+        start, k = self._configuration(memory), self._k
+        way = self._solver.way(start[:k], q)
+        if not float(abs(way / self._solver.scale[:k]).max()) <= FARTHEST:
+            raise self._solver.too_far(q)
+        if k > self._a:
+            found = self._read(q, start, origin, most)
+            return self._memory_at(self._checked(found, origin), origin), np.inf
+
+        def step(ahead: Floats, _: Floats) -> Floats | None:
+            nonlocal memory
+            out: Floats | None = self.kernels.at_once(ahead, self._rest, self._rest, memory)
+            if out is None or not out[self._motors] <= 1.0:
+                return None
+            memory = out
+            return self._configuration(out)
+
+        found, there = self._walked(q, start, step)
         if there:
+            memory = np.array(memory)
+            self._configuration(memory)[:] = found
             return memory, 0.0
-        if self.kernels.model.hinged is not None:
-            # the readings say it all
-            row = self.kernels["closing"](q, self._configuration(memory)[self._k :])
-            if np.isfinite(row).all():
-                return self._memory_at(self._checked(row[3:], origin), origin), np.inf
-        found = self._solver.forward(q, self._configuration(memory), most)
+        found = self._solver.forward(q, found, most)
         return self._memory_at(self._checked(found, origin), origin), np.inf
+
+    def _read(self, q: Floats, start: Floats, origin: Origin, most: int) -> Floats:
+        """q_r (n_r,) of readings (k,), which need not agree: the motors' way is gone first."""
+        if not self._reads_all:
+            start = self._at_motors(q[: self._a], start, origin, most)
+        row = self.kernels["closing"](q, start[self._k :])
+        if row[0] <= 1.0 and np.isfinite(row).all():
+            return np.asarray(row[3:])
+        return self._solver.forward(q, start, most)
+
+    def _at_motors(self, q_a: Floats, start: Floats, origin: Origin, most: int) -> Floats:
+        """q_r (n_r,) closed where the motors are (n_a,), from a start that may be open."""
+        kernel = self.kernels["motors_closing"]
+
+        def step(ahead: Floats, before: Floats) -> Floats | None:
+            row = kernel.call(ahead, before[self._a :])
+            return row[3:] if row[0] <= 1.0 and row[2] == origin.mode else None
+
+        closed = step(start[: self._a], start)
+        if closed is not None:
+            start, there = self._walked(q_a, closed, step)
+            if there:
+                return start
+        return self._solver.forward(q_a, start, most)
 
     def _checked(self, q_r: Floats, origin: Origin) -> Floats:
         """The same, on the origin's assembly mode: what readings say may be on another."""

@@ -17,9 +17,10 @@ import numpy as np
 
 from ...scalar import Array, Scalar, array, from_columns, zeros
 from ..geometry.hinged_platform import HingedPlatform
-from ..geometry.linear import Eliminated, Orthogonalised, Pivots
+from ..geometry.linear import Eliminated, Orthogonalised, Pivots, Solver
 from ..geometry.loop_geometry import LoopGeometry
 from ..geometry.position import BOUND, CONTRACTION
+from ..geometry.tangent import Tangent
 from .sharing import Shares, Sharing
 from .subsystems import Subsystems
 
@@ -92,57 +93,79 @@ class ClosedModel:
     def jacobian(self, q_r: Array) -> Array:
         """∂φ/∂q_r of the kept rows, scaled."""
         J = self.geometry.constraints.jacobian(q_r)[list(self.kept)]
-        return array(self.row_scale[:, None] * J * self.column_scale)
+        return array(self.row_scale[:, None] * J)
+
+    def jacobian_rate(self, q_r: Array, qd_r: Array) -> Array:
+        """d/dt ∂φ/∂q_r, likewise."""
+        J_rate = self.geometry.constraints.jacobian_rate(q_r, qd_r)[list(self.kept)]
+        return array(self.row_scale[:, None] * J_rate)
 
     def residual(self, q_r: Array) -> Array:
         """φ of the kept rows, scaled."""
         return self.row_scale * self.geometry.constraints.residual(q_r)[list(self.kept)]
 
+    def scaled_jacobian(self, q_r: Array) -> Array:
+        """The same by scaled joints: condition numbers are of this one."""
+        return array(self.jacobian(q_r) * self.column_scale)
+
+    def corrected(self, q_r: Array, known: int, steps: int, last: Solver | None = None) -> Newton:
+        """Newton's method from q_r on the joints beyond the first `known`, so many steps.
+
+        The last step goes by the solver of the one before where there are more rows than unknowns:
+        for what is left it will do. With `last` that one serves for all of them.
+        """
+        squares: list[Scalar] = []
+        solver: Solver | None = last
+        for step in range(steps):
+            off = self.residual(q_r)
+            if last is None and not (isinstance(solver, Orthogonalised) and step == steps - 1):
+                J = self.jacobian(q_r)
+                solver = self.solver(J, known)
+                # A d = -φ, by least squares where the sensors say too much
+                d = solver.solve(-off)
+            elif isinstance(solver, Orthogonalised):
+                # AᵀA d = -Aᵀφ
+                d = -solver.solve_normal(self.jacobian(q_r)[:, known:].T @ off)
+            else:
+                assert solver is not None
+                d = solver.solve(-off)
+            q_r = array([*q_r[:known], *(q_r[known:] + d)])
+            scaled = d / self.column_scale[known:]
+            squares.append(np.dot(scaled, scaled))
+        return Newton(q_r, tuple(squares))
+
     def closed(self, q: Array, u: Array, steps: int, bound: Scalar) -> tuple[Array, Scalar]:
-        """(q_r, guard) from q and a guess u of the other joints.
+        """(q_r, guard) from q, of the motors or of all control coordinates, and a guess u of the
+        other joints.
 
         guard is at most 1 where the square of Newton's first step was at most the bound, the
         second a quarter of the first at most, and the last one small.
         """
-        k = self.known
+        k = len(q)
         if not len(u):
             return array([*q, *u]), 0.0
-        if self.hinged is not None:
+        if self.hinged is not None and k == self.known:
             return array([*q, *self.hinged.solved(q, u)]), 0.0
-        squares: list[Scalar] = []
-        solver: Eliminated | Orthogonalised | None = None
-        for step in range(steps):
-            q_r = array([*q, *u])
-            A, off = self.jacobian(q_r)[:, k:], self.residual(q_r)
-            if isinstance(solver, Orthogonalised) and step == steps - 1:
-                # AᵀA d = -Aᵀφ: for what is left the last AᵀA will do
-                d = -solver.solve_normal(A.T @ off)
-            else:
-                # A d = -φ, by least squares where the sensors say too much
-                solver = self.solver(A)
-                d = solver.solve(-off)
-            u = array(u + self.column_scale[k:] * d)
-            squares.append(np.dot(d, d))
-        shrinking = squares[1] / (CONTRACTION**2 * (squares[0] + _ROUNDING))
-        guard = squares[0] / bound + shrinking + squares[-1] / LAST_STEP**2
-        if self.says_too_much:
+        newton = self.corrected(array([*q, *u]), k, steps)
+        squares = newton.squares
+        guard = squares[0] / bound + newton.shrinking + squares[-1] / LAST_STEP**2
+        if self.says_too_much(k):
             # what is left is the last step, as much shorter again as it was than the one before
             last, before = squares[-1], squares[-2]
             guard = guard + last * last / (REST**2 * (before + _ROUNDING))
-        return array([*q, *u]), guard
+        return newton.q_r, guard
 
     @property
     def hinged(self) -> HingedPlatform | None:
         """Where the readings say it all, and nothing is solved."""
         return self.geometry.hinged if self.sensed else None
 
-    @property
-    def says_too_much(self) -> bool:
+    def says_too_much(self, known: int) -> bool:
         """Are there more closures than unknowns?"""
-        return len(self.kept) > len(self.geometry.names) - self.known
+        return len(self.kept) > len(self.geometry.names) - known
 
     def closing(self, q: Array, u: Array) -> Array:
-        """[guard; nearness; orientation; q_r], from q and a guess u of the other joints.
+        """[guard; nearness; orientation; q_r], from q (k,) and a guess u of the other joints.
 
         nearness is at most 1 where the state is certainly far enough from singularities;
         orientation is the sign of the passive Jacobian's determinant.
@@ -151,10 +174,15 @@ class ClosedModel:
         projection = _Projection(self, q_r)
         return array([guard, projection.nearness, projection.orientation, *q_r])
 
-    def solver(self, A: Array) -> Eliminated | Orthogonalised:
-        """The solver of A d = b: elimination where A (r, m) is square, least squares otherwise."""
+    def motors_closing(self, q_a: Array, u: Array) -> Array:
+        """The same of the motors alone (n_a,): readings need not agree."""
+        return self.closing(q_a, u)
+
+    def solver(self, J: Array, known: int) -> Eliminated | Orthogonalised:
+        """For A = J[:, known:]: elimination where A is square, least squares otherwise."""
+        A, scale = J[:, known:], self.column_scale[known:]
         square = A.shape == (len(self.pivots),) * 2
-        return Eliminated(A, self.pivots) if square else Orthogonalised(A)
+        return Eliminated(A, self.pivots, scale) if square else Orthogonalised(A, scale)
 
     # --- dynamics ---------------------------------------------------------------------------
 
@@ -189,7 +217,7 @@ class ClosedModel:
 
     def T(self, q_r: Array) -> Array:
         """(n_r, n_a): q̇_r = T q̇_a (8)."""
-        return _Projection(self, q_r).T
+        return array(_Projection(self, q_r).of_motors.matrix)
 
     def S(self, q_r: Array) -> Array:
         """(n_m, n_a) of more motors than degrees of freedom: see `sharing`."""
@@ -256,18 +284,14 @@ class ClosedModel:
         a, k, scale = self.geometry.actuated, self.known, self.column_scale
         here, doubt = self._next(q, memory)
         # the motors' are believed: J_passive d = -φ, and what is left of that
-        closed, squares = here.q_r, []
-        for _ in range(2):
-            d = here.passive.solve(-self.residual(closed))
-            closed = array([*closed[:a], *(closed[a:] + scale[a:] * d)])
-            squares.append(np.dot(d, d))
-        doubt = doubt + squares[1] / (CONTRACTION**2 * (squares[0] + _ROUNDING))
+        newton = self.corrected(here.q_r, a, 2, here.of_motors.solver)
+        closed = newton.q_r
         # the least |reading - (closed + T δq_a)|
         off = (q - closed[:k]) / scale[:k]
-        T_s = here.T_passive[: k - a] * scale[:a] / scale[a:k, None]
-        T = np.vstack([np.eye(a), T_s])
+        T = here.of_motors.matrix[:k] * scale[:a] / scale[:k, None]
         left = off - T @ Orthogonalised(T).solve(off)
-        return array([*self._remembered(zeros(self.motors), doubt, here, memory), *left, *closed])
+        memory = self._remembered(zeros(self.motors), doubt + newton.shrinking, here, memory)
+        return array([*memory, *left, *closed])
 
     def driven(self, q: Array, qd: Array, qdd_a: Array, memory: Array) -> Array:
         """Torques where the memory is of these q, and the sensed joints' q̈_s follow q̈_a.
@@ -302,99 +326,82 @@ class ClosedModel:
         return self.memory(q_r, here.rest, here.orientation)
 
     def _next(self, q: Array, memory: Array) -> tuple[_Projection, Scalar]:
-        """(where q is closed, guard), from the state before."""
+        """(where q (k,) is closed, guard), from the state before."""
         k, n, at = self.known, len(self.geometry.names), self.motors + 1
-        q_before, u_before = memory[at : at + k], memory[at + k : at + n]
-        T_before, mode = memory[at + n : -1].reshape(n - k, k), memory[-1]
+        before, lower = memory[at : at + n], memory[at + n : -1].reshape(n - k, k)
         # from where the last T_q points
-        way = q - q_before
-        ahead = T_before @ way
+        way = q - before[:k]
+        ahead = lower @ way
         scaled = array([*way, *ahead]) / self.column_scale
         length = np.dot(scaled, scaled)
-        steps = STEPS_OF_READINGS if self.says_too_much else STEPS
-        q_r, guard = self.closed(q, u_before + ahead, steps, BEND**2 * length + _ROUNDING)
+        steps = STEPS_OF_READINGS if self.says_too_much(k) else STEPS
+        q_r, guard = self.closed(q, before[k:] + ahead, steps, BEND**2 * length + _ROUNDING)
         here = _Projection(self, q_r)
-        flip = 2.0 * (1.0 - mode * here.orientation)
+        flip = 2.0 * (1.0 - memory[-1] * here.orientation)
         return here, length / BOUND**2 + guard + here.nearness + flip
 
     @staticmethod
     def _remembered(tau: Array, doubt: Scalar, here: _Projection, memory: Array) -> Array:
-        return array([*tau, doubt, *here.q_r, *here.rest.ravel(), memory[-1]])
+        return array([*tau, doubt, *here.q_r, *here.tangent.lower.ravel(), memory[-1]])
 
-    def memory(self, q_r: Array, T_u: Array, mode: float) -> Array:
-        """What `at_once` takes for its first call, from a closed q_r, its T_q and orientation."""
-        return array([*zeros(self.motors + 1), *q_r, *np.ravel(T_u), mode])
+    def memory(self, q_r: Array, lower: Array, mode: float) -> Array:
+        """What `at_once` takes for its first call, from a closed q_r, the rows of its T_q that give
+        u̇, and its orientation."""
+        return array([*zeros(self.motors + 1), *q_r, *np.ravel(lower), mode])
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Where Newton's method has come to."""
+
+    q_r: Array
+    """(n_r,)"""
+    squares: tuple[Scalar, ...]
+    """Of its steps, scaled"""
+
+    @property
+    def shrinking(self) -> Scalar:
+        """At most 1 where the second step is a quarter of the first at most."""
+        return self.squares[1] / (CONTRACTION**2 * (self.squares[0] + _ROUNDING))
 
 
 class _Projection:
-    """T and T_q at one configuration."""
+    """T and T_q at one configuration, and forces brought onto the motors by them."""
 
-    def __init__(self, model: ClosedModel, q_r: Array, rest: Array | None = None):
-        """rest: with sensors, T_q's rows (n_r - k, k) of what is not read, where they are known"""
+    def __init__(self, model: ClosedModel, q_r: Array, lower: Array | None = None):
+        """lower: with sensors, T_q's rows (n_r - k, k) of what is not read, where they are known"""
         self.model, self.q_r = model, q_r
-        self.a, self.k = a, k = model.geometry.actuated, model.known
-        scale = model.column_scale
-        self.J = model.jacobian(q_r)
-        passive = self.passive = Eliminated(self.J[:, a:], model.pivots)
+        self.a, k = model.geometry.actuated, model.known
+        J = model.jacobian(q_r)
+        passive = model.solver(J, self.a)
+        assert isinstance(passive, Eliminated)
         self.orientation = passive.orientation
         self.nearness = passive.spread * (MARGIN / model.condition_limit) ** 2
-        # J_passive q̇_passive = -J_a q̇_a
-        self.T_passive = self._solved(passive, self.J[:, :a] / scale[:a], scale[a:])
-        self.solver: Eliminated | Orthogonalised = passive
-        self.rest = self.T_passive
-        if k > a:
-            # A q̇_p = -B q̇, by least squares where the sensors say too much
-            self.solver = model.solver(self.J[:, k:])
-            if rest is None:
-                rest = self._solved(self.solver, self.J[:, :k] / scale[:k], scale[k:])
-            self.rest = rest
-
-    @property
-    def T(self) -> Array:
-        """(n_r, n_a)"""
-        return np.vstack([np.eye(self.a), self.T_passive])
+        self.of_motors = self.tangent = Tangent(J, self.a, passive)
+        if k > self.a:
+            self.tangent = Tangent(J, k, model.solver(J, k), lower)
 
     @cached_property
     def shares(self) -> Shares | None:
         """Of more motors than degrees of freedom."""
         sharing = self.model.sharing
-        return None if sharing is None else sharing.of_state(self.T)
-
-    @staticmethod
-    def _solved(solver: Eliminated | Orthogonalised, B: Array, scale: Array) -> Array:
-        columns = [scale * solver.solve(-B[:, j]) for j in range(B.shape[1])]
-        return from_columns(columns, len(scale))
+        return None if sharing is None else sharing.of_state(self.of_motors.matrix)
 
     def rates(self, qd: Array) -> Array:
         """T_q q̇ (n_r,)."""
-        return array([*qd, *(self.rest @ array(qd))])
+        return array([*qd, *(self.tangent.lower @ array(qd))])
 
     def bending(self, rates: Array, way: Array) -> Array:
         """Ṫ_q w (n_r,) at q̇_r = rates, for way = T_q w."""
-        model, k = self.model, self.k
-        scale = model.column_scale
-        J_rate = self._rate(rates)
-        # A Ẋ w = -J̇ T_q w
-        rest = self.solver.solve(-(J_rate @ way))
-        if isinstance(self.solver, Orthogonalised):
-            # A has more rows than columns: - (AᵀA)⁻¹ Ȧᵀ J T_q w as well
-            missed = (J_rate[:, k:] * scale[k:]).T @ (self.J @ (way / scale))
-            rest = rest - self.solver.solve_normal(missed)
-        return array([*zeros(k), *(scale[k:] * rest)])
-
-    def _rate(self, rates: Array) -> Array:
-        """J̇ of the kept rows, scaled as they are."""
-        model = self.model
-        J_rate = model.geometry.constraints.jacobian_rate(self.q_r, rates)
-        return array(model.row_scale[:, None] * J_rate[list(model.kept)])
+        J_rate = self.model.jacobian_rate(self.q_r, rates)
+        return array([*zeros(self.model.known), *self.tangent.lower_rate(J_rate, way)])
 
     def following(self, qd_a: Array, qdd_a: Array) -> Array:
         """q̈_s (n_s,) of q̈_r = T q̈_a + Ṫ q̇_a."""
-        a, k = self.a, self.k
-        rates = array([*qd_a, *(self.T_passive @ qd_a)])
-        # J_passive q̈_passive = -J_a q̈_a - J̇ q̇_r
-        bend = self.model.column_scale[a:] * self.passive.solve(-(self._rate(rates) @ rates))
-        return array((self.T_passive @ qdd_a + bend)[: k - a])
+        X = self.of_motors.lower
+        rates = array([*qd_a, *(X @ qd_a)])
+        bent = self.of_motors.lower_rate(self.model.jacobian_rate(self.q_r, rates), rates)
+        return array((X @ qdd_a + bent)[: self.model.known - self.a])
 
     def torques(self, qd: Array, qdd: Array) -> Array:
         """τ (n_m,)"""
@@ -405,5 +412,5 @@ class _Projection:
 
     def on_motors(self, tau_r: Array) -> Array:
         """S Tᵀ τ_r (n_m,)."""
-        Q = array(tau_r[: self.a] + self.T_passive.T @ tau_r[self.a :])
+        Q = array(tau_r[: self.a] + self.of_motors.lower.T @ tau_r[self.a :])
         return Q if self.shares is None else self.shares.torques(Q)

@@ -71,11 +71,12 @@ class ModelKernels:
         a, t, k, n = m.geometry.actuated, m.motors, m.known, len(m.geometry.names)
         memory = m.memory_size
         sizes = {"q": k, "qd": k, "qdd": k, "w": k, "q_r": n, "u": n - k, "memory": memory}
-        sizes["qdd_a"] = a
+        sizes |= {"q_a": a, "qdd_a": a, "u_a": n - a}
         platform = 0 if m.geometry.pose_constraints is None else 6
         arguments, shape = {
             "at_once": (("q", "qd", "qdd", "memory"), (memory,)),
             "closing": (("q", "u"), (n + 3,)),
+            "motors_closing": (("q_a", "u_a"), (n + 3,)),
             "judged": (("q", "memory"), (memory + k + n,)),
             "driven": (("q", "qd", "qdd_a", "memory"), (t + 1,)),
             "following": (("q_r", "qd", "qdd_a"), (m.geometry.sensed,)),

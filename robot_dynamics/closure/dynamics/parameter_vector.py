@@ -41,24 +41,9 @@ class ParameterVector:
     @property
     def content(self) -> Any:
         """What is compiled in."""
-        shape, legs = self._parts.geometry, self._parts.legs
-        tree = shape.constraints.tree
-        joints = [(link.name, link.parent, link.joint.geometry) for link in tree.links]
-        target = shape.pose_constraints.loops if shape.pose_constraints else ()
-        loops = (shape.constraints.loops, target, shape.constraints.coordinates)
-        free = (shape.constraints.axes, shape.free and shape.free.reference)
-        coordinates = (shape.names, shape.actuated, shape.sensed, shape.order)
+        legs = self._parts.legs
         choices = (legs.method.name, legs.terms, legs.friction_smoothing, legs.rotors)
-        return (
-            coordinates,
-            tree.base,
-            joints,
-            loops,
-            free,
-            choices,
-            self._legs.content,
-            self._ends,
-        )
+        return self._parts.geometry.content, choices, self._legs.content, self._ends
 
     def values(self, parts: Subsystems) -> Floats:
         """The vector of a mechanism of the same geometry."""

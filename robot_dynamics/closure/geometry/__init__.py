@@ -15,5 +15,4 @@
 | solver.py          | forward and inverse position                                             |
 | kinematic_state.py | J_R, J_C, T, T_q and their rates by name                                 |
 | linear.py          | linear equations, straight-line                                          |
-| functions.py       | functions over any scalar, made fast over floats                         |
 """

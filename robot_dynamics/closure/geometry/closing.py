@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scalar import Array, Floats, array
+from ...scalar import Array, Floats, Mask, array
 from .constraints import LOCKED, Constraints, Row
-from .functions import Mask, fast
 from .loop_geometry import LoopGeometry
 from .position import rotation_vector
 
@@ -72,6 +71,7 @@ class Part:
     @classmethod
     def of(
         cls,
+        geometry: LoopGeometry,
         closure: Constraints,
         columns: NDArray[np.intp],
         scales: tuple[Floats, Floats],
@@ -79,7 +79,7 @@ class Part:
     ) -> Part:
         """Of the loops of a closure, and the scales of its rows and of all columns."""
         row_scale, column_scale = scales
-        n, m = len(turns), len(closure.rows)
+        m = len(closure.rows)
         welds = [i for i, loop in enumerate(closure.loops) if loop.type in WELDED]
         rows, w = _direction_rows(closure, welds), len(welds)
 
@@ -92,8 +92,9 @@ class Part:
                 J[rows] = _turning(closure, welds, q)
             return np.asarray(J[:, columns])
 
-        place = fast(everywhere, [n], (m + 9 * w,))
-        slope = fast(slopes, [n], (m, len(columns)))
+        which = (tuple(loop.name for loop in closure.loops), columns)
+        place = geometry.compiled("part", everywhere, (m + 9 * w,), which)
+        slope = geometry.compiled("part_slopes", slopes, (m, len(columns)), which)
 
         def error(q: Floats) -> Floats:
             found = place(q)
@@ -205,7 +206,7 @@ class Closing:
             loops = tuple(closure.loops[i] for i in members)
             scale = row_scale[np.isin(owner, members)]
             mine = replace(closure, loops=loops)
-            parts.append(Part.of(mine, columns, (scale, column_scale), turns))
+            parts.append(Part.of(geometry, mine, columns, (scale, column_scale), turns))
         return cls(tuple(parts), column_scale, turns)
 
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:

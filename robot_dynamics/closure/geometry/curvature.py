@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...mechanism import Attachment, Mechanism
-from ...scalar import Array, Floats, array
+from ...scalar import Array, Floats, Mask, array
 from .constraints import LOCKED, Constraints
-from .functions import Mask, fast
 from .kinematics import TreeMotion
 from .loop_geometry import LoopGeometry
 
@@ -66,10 +65,8 @@ class Curvature:
         self._is_place: Mask = np.array(places, dtype=bool)
         self._loop = np.array(loops, dtype=np.intp)
         self._shape = (2, len(closure.loops), beyond + 1)
-        self._levers = fast(
-            lambda q: _squared_levers(geometry, chains, longest, q),
-            [len(geometry.names)],
-            self._paths.shape,
+        self._levers = geometry.compiled(
+            "levers", lambda q: _squared_levers(geometry, chains, longest, q), self._paths.shape
         )
 
     def levers(self, q: Floats) -> Floats:

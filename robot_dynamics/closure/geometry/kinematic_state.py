@@ -12,9 +12,10 @@ import numpy as np
 
 from ...errors import ClosureError
 from ...scalar import Floats
-from .functions import fast
+from .linear import Dense
 from .loop_geometry import LoopGeometry
 from .mobility import Mobility
+from .tangent import Tangent
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,23 +37,32 @@ class ClosureFunctions:
     @classmethod
     def of(cls, geometry: LoopGeometry, mobility: Mobility) -> ClosureFunctions:
         """The closure's functions, compiled; rows scaled, redundant ones left out."""
-        closure, n = geometry.constraints, len(geometry.names)
+        closure, n, fast = geometry.constraints, len(geometry.names), geometry.compiled
         kept = list(mobility.kept)
         weights, r = mobility.row_scale[kept], len(kept)
+        rows = (mobility.kept, weights)
         platform = geometry.pose_constraints is not None
         return cls(
             geometry,
             mobility,
-            residual=fast(lambda q: weights * closure.residual(q)[kept], [n], (r,)),
-            jacobian=fast(lambda q: weights[:, None] * closure.jacobian(q)[kept], [n], (r, n)),
-            jacobian_rate=fast(
-                lambda q, qd: weights[:, None] * closure.jacobian_rate(q, qd)[kept],
-                [n, n],
-                (r, n),
+            residual=fast("residual", lambda q: weights * closure.residual(q)[kept], (r,), rows),
+            jacobian=fast(
+                "jacobian", lambda q: weights[:, None] * closure.jacobian(q)[kept], (r, n), rows
             ),
-            J_C=fast(geometry.constraint_jacobian, [n], (6, n)) if platform else None,
-            J_C_rate=fast(geometry.constraint_jacobian_rate, [n, n], (6, n)) if platform else None,
-            platform_pose=fast(geometry.platform_pose, [n], (4, 4)) if platform else None,
+            jacobian_rate=fast(
+                "jacobian_rate",
+                lambda q, qd: weights[:, None] * closure.jacobian_rate(q, qd)[kept],
+                (r, n),
+                rows,
+                rates=True,
+            ),
+            J_C=fast("J_C", geometry.constraint_jacobian, (6, n)) if platform else None,
+            J_C_rate=fast("J_C_rate", geometry.constraint_jacobian_rate, (6, n), rates=True)
+            if platform
+            else None,
+            platform_pose=fast("platform_pose", geometry.platform_pose, (4, 4))
+            if platform
+            else None,
         )
 
     def __reduce__(self) -> tuple[Callable[..., ClosureFunctions], tuple[Any, ...]]:
@@ -145,14 +155,12 @@ class KinematicState:
     @cached_property
     def T(self) -> Floats:
         """(n_r, n_a): q̇_r = T q̇_a (8). A stack of 1, J_s and J_p."""
-        # J_passive q̇_passive + J_a q̇_a = 0
-        return _below_identity(-self._inverse @ self.J[..., : self.functions.actuated])
+        return self._of_motors.matrix
 
     @cached_property
     def T_q(self) -> Floats:
         """(n_r, n_a + n_s): q̇_r = T_q q̇ (9), by least squares where the sensors say too much."""
-        # A q̇_p = -B q̇ in the least squares' sense
-        return _below_identity(-self._A_inverse @ self.J[..., : self.functions.known])
+        return self._of_readings.matrix
 
     @cached_property
     def J_C(self) -> Floats:
@@ -179,19 +187,12 @@ class KinematicState:
     @cached_property
     def T_rate(self) -> Floats:
         """(n_r, n_a): Ṫ in q̈_r = T q̈_a + Ṫ q̇_a (11)."""
-        # the rate of J T = 0: J_passive Ṫ_passive = -J̇ T
-        return _below_zeros(-self._inverse @ (self.J_rate @ self.T))
+        return self._of_motors.rate(self.J_rate)
 
     @cached_property
     def T_q_rate(self) -> Floats:
         """(n_r, n_a + n_s): Ṫ_q in q̈_r = T_q q̈ + Ṫ_q q̇ (12)."""
-        # with T_q = [1; X], the rate of AᵀA X = -AᵀB:
-        # AᵀA Ẋ = -Aᵀ (Ḃ + Ȧ X) - Ȧᵀ (B + A X)
-        k, inverse = self.functions.known, self._A_inverse
-        missed = _transposed(self.J_rate[..., k:]) @ (self.J @ self.T_q)
-        return _below_zeros(
-            -inverse @ (self.J_rate @ self.T_q) - inverse @ (_transposed(inverse) @ missed)
-        )
+        return self._of_readings.rate(self.J_rate)
 
     @cached_property
     def J_C_rate(self) -> Floats:
@@ -213,13 +214,13 @@ class KinematicState:
         """The same configuration at other rates (n_r,)."""
         return KinematicState(self.functions, self.q_r, qd_r, self.residual)
 
-    # --- inverses ---------------------------------------------------------------------------
+    # --- helpers ----------------------------------------------------------------------------
 
     @cached_property
-    def _inverse(self) -> Floats:
-        """J_passive⁻¹"""
+    def _of_motors(self) -> Tangent:
+        a = self.functions.actuated
         try:
-            return np.asarray(np.linalg.inv(self.J[..., self.functions.actuated :]), dtype=float)
+            return Tangent(self.J, a, Dense(np.linalg.inv(self.J[..., a:])))
         except np.linalg.LinAlgError:
             raise ClosureError(
                 f"{self._label}: closure: singular: the motors don't hold the passive joints here",
@@ -229,9 +230,9 @@ class KinematicState:
             ) from None
 
     @cached_property
-    def _A_inverse(self) -> Floats:
-        """The pseudo-inverse of A, the columns of the joints that are neither driven nor sensed."""
-        return np.asarray(np.linalg.pinv(self.J[..., self.functions.known :]), dtype=float)
+    def _of_readings(self) -> Tangent:
+        k = self.functions.known
+        return Tangent(self.J, k, Dense(np.linalg.pinv(self.J[..., k:])))
 
     @property
     def _label(self) -> str:
@@ -245,17 +246,3 @@ class KinematicState:
                 expected="a link's name",
             )
         return function
-
-
-def _transposed(matrix: Floats) -> Floats:
-    return np.swapaxes(matrix, -1, -2)
-
-
-def _below_identity(lower: Floats) -> Floats:
-    k = lower.shape[-1]
-    return np.concatenate([np.broadcast_to(np.eye(k), (*lower.shape[:-2], k, k)), lower], axis=-2)
-
-
-def _below_zeros(lower: Floats) -> Floats:
-    k = lower.shape[-1]
-    return np.concatenate([np.zeros((*lower.shape[:-2], k, k)), lower], axis=-2)

@@ -7,11 +7,12 @@ Straight-line: no search for pivots. How near the order came to failing is in
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 
-from ...scalar import Array, Scalar, array, is_zero, sign, sqrt
+from ...scalar import Array, Floats, Scalar, array, from_columns, is_zero, sign, sqrt
 
 Pivots = Sequence[tuple[int, int]]
 
@@ -50,12 +51,64 @@ def parity(order: Pivots) -> float:
     return -1.0 if swaps % 2 else 1.0
 
 
-class Eliminated:
+class Solver(ABC):
+    """Of A x = b."""
+
+    @abstractmethod
+    def solve(self, b: Array) -> Array:
+        """x (n,) of b (m,), or x (n, j) of b (m, j): A x = b, or the least |A x - b|."""
+
+
+class LeastSquares(Solver):
+    """Of A with more rows than columns."""
+
+    @abstractmethod
+    def solve_normal(self, c: Array) -> Array:
+        """(AᵀA)⁻¹ c"""
+
+
+class Dense(LeastSquares):
+    """Over floats, by the (pseudo-)inverse (…, n, m) of a batch of matrices; b (…, m, j)."""
+
+    def __init__(self, inverse: Array):
+        self._inverse: Floats = np.asarray(inverse, dtype=float)
+
+    def solve(self, b: Floats) -> Floats:
+        """x (…, n, j)"""
+        return self._inverse @ b
+
+    def solve_normal(self, c: Floats) -> Floats:
+        """(AᵀA)⁻¹ c (…, n, j)"""
+        # A⁺ A⁺ᵀ = (AᵀA)⁻¹
+        return self._inverse @ (transposed(self._inverse) @ c)
+
+
+class _Columns(Solver):
+    """Straight-line, one right-hand side after the other, and with columns scaled:
+    x = scale y, A scale y = b."""
+
+    def __init__(self, scale: Array):
+        self.scale = scale
+        """(n,)"""
+
+    def solve(self, b: Array) -> Array:
+        """x (n,) or (n, j)."""
+        if b.ndim == 1:
+            return array(self.scale * self._solved(b))
+        return from_columns([self.solve(each) for each in b.T], len(self.scale))
+
+    @abstractmethod
+    def _solved(self, b: Array) -> Array:
+        """y (n,)"""
+
+
+class Eliminated(_Columns):
     """A square matrix by Gaussian elimination with these pivots."""
 
-    def __init__(self, A: Array, order: Pivots):
+    def __init__(self, A: Array, order: Pivots, scale: Array):
+        super().__init__(scale)
         self.order = order
-        U = [list(row) for row in A]
+        U = [list(row) for row in A * scale]
         self.squares: Scalar = sum(x * x for row in U for x in row)
         self.L: list[dict[int, Scalar]] = []
         self.inverses: list[Scalar] = []
@@ -77,8 +130,7 @@ class Eliminated:
             self.inverses.append(inverse)
         self.U = U
 
-    def solve(self, b: Array) -> Array:
-        """x with A x = b."""
+    def _solved(self, b: Array) -> Array:
         y, x = list(b), [0.0] * len(b)
         for (i, _), below in zip(self.order, self.L, strict=True):
             for r, share in below.items():
@@ -97,16 +149,17 @@ class Eliminated:
         return self.squares * sum((x * x for x in self.inverses), 0.0)
 
 
-class Orthogonalised:
+class Orthogonalised(_Columns, LeastSquares):
     """A tall matrix of full column rank as Q R, by Householder's reflections.
 
     A reflection takes in the rows in which its column is not zero, whatever the numbers, and leaves
     one row less to the columns after it: unknowns of one leg cost the others nothing.
     """
 
-    def __init__(self, A: Array):
+    def __init__(self, A: Array, scale: Array | None = None):
         n = A.shape[1]
-        self.R = [list(row) for row in A]
+        super().__init__(np.ones(n) if scale is None else scale)
+        self.R = [list(row) for row in A * self.scale]
         self.diagonal: list[tuple[int, Scalar]] = []
         """(row, 1 / its entry) of each column of R"""
         self._reflections: list[tuple[dict[int, Scalar], Scalar]] = []
@@ -132,8 +185,7 @@ class Orthogonalised:
             self.diagonal.append((first, -1.0 / to))
             self._reflections.append((v, share))
 
-    def solve(self, b: Array) -> Array:
-        """x (n,) with the least |A x - b|."""
+    def _solved(self, b: Array) -> Array:
         y = list(b)
         for v, share in self._reflections:
             for i, entry in _reflected({i: y[i] for i in v}, v, share).items():
@@ -143,13 +195,14 @@ class Orthogonalised:
     def solve_normal(self, c: Array) -> Array:
         """(AᵀA)⁻¹ c (n,)."""
         z: list[Scalar] = []
+        c = self.scale * c
         # Rᵀ z = c
         for k, (_, inverse) in enumerate(self.diagonal):
             entry = c[k]
             for j, (i, _) in enumerate(self.diagonal[:k]):
                 entry = entry - self.R[i][k] * z[j]
             z.append(entry * inverse)
-        return self._back(z)
+        return array(self.scale * self._back(z))
 
     def _back(self, y: Sequence[Scalar]) -> Array:
         """x with R x = y."""
@@ -167,3 +220,8 @@ def _reflected(x: dict[int, Scalar], v: dict[int, Scalar], share: Scalar) -> dic
         return {}
     along = sum(v[i] * entry for i, entry in x.items()) * share
     return {i: entry - v[i] * along for i, entry in x.items()}
+
+
+def transposed(matrix: Array) -> Array:
+    """Matrices (…, n, m) of (…, m, n)."""
+    return np.swapaxes(matrix, -1, -2)

@@ -7,14 +7,17 @@ and sensed, passive and not sensed; then come those of a platform that stands fr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from ...codegen import Function, Kernel
 from ...errors import DescriptionError, wrong
 from ...mechanism import Attachment, Inertial, Loop, Mechanism, Pose
 from ...mechanism.transform import standard_form
-from ...scalar import Array
+from ...scalar import Array, Floats
 from .constraints import Constraints
 from .free_platform import FreePlatform, free_platform
 from .hinged_platform import HingedPlatform
@@ -95,6 +98,36 @@ class LoopGeometry:
             apart,
             HingedPlatform.of(closures, apart, others) if apart else None,
         )
+
+    @property
+    def content(self) -> Any:
+        """All that decides what functions of this geometry compute."""
+        closure, target, free = self.constraints, self.pose_constraints, self.free
+        tree = closure.tree
+        joints = [(link.name, link.parent, link.joint.geometry) for link in tree.links]
+        loops = (closure.loops, target.loops if target else (), closure.coordinates)
+        coordinates = (self.names, self.actuated, self.sensed, self.order)
+        return coordinates, tree.base, joints, loops, closure.axes, free and free.reference
+
+    def compiled(
+        self,
+        name: str,
+        function: Callable[..., Array],
+        shape: tuple[int, ...],
+        content: Any = (),
+        rates: bool = False,
+    ) -> Callable[..., Floats]:
+        """A function of q_r, and of q̇_r with `rates`, over floats: (…, n_r) in, (…, *shape) out.
+
+        Args:
+            content: what decides it beside the geometry.
+        """
+        names = ("q_r", "qd_r")[: 1 + rates]
+        sizes = (len(self.names),) * len(names)
+        key = (self.content, content)
+        equations = lambda *vectors: np.ravel(function(*vectors[:-1]))  # noqa: E731
+        whole = Function(name, names, sizes, shape, 0, equations, key, self.mechanism.name)
+        return Kernel(whole, backend="python").call
 
     def platform_frame(self, q: Array, qd: Array | None = None) -> FrameMotion:
         """Where the platform is, with [V; W] = J_C and the rates of both."""

@@ -10,10 +10,9 @@ import numpy as np
 
 from ...errors import ClosureError, DescriptionError, listed
 from ...mechanism import Mechanism
-from ...scalar import Floats
+from ...scalar import Floats, Mask
 from .closing import WELDED, Closing
 from .constraints import Row
-from .functions import Mask
 from .linear import pivots
 from .loop_geometry import LoopGeometry
 from .loose import Spin, loose_motions, loose_spins, spins, told

@@ -14,7 +14,6 @@ from ...errors import ClosureError, InputError, said_of, wrong
 from ...mechanism import Pose
 from ...scalar import Floats
 from .curvature import Curvature
-from .functions import fast
 from .kinematic_state import ClosureFunctions, KinematicState
 from .loop_geometry import LoopGeometry
 from .mend import Mend
@@ -223,8 +222,9 @@ class ClosureSolver:
 def _explored(geometry: LoopGeometry) -> _Explored:
     closure, n = geometry.constraints, len(geometry.names)
     m = len(closure.rows)
-    residual = fast(closure.residual, [n], (m,))
-    return residual, explore(geometry, residual, fast(closure.jacobian, [n], (m, n)))
+    residual = geometry.compiled("all_residuals", closure.residual, (m,))
+    jacobian = geometry.compiled("whole_jacobian", closure.jacobian, (m, n))
+    return residual, explore(geometry, residual, jacobian)
 
 
 def _pose(pose: Pose | ArrayLike) -> Pose:
