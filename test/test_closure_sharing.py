@@ -222,6 +222,7 @@ def test_equations_in_symbols_share_the_work_as_well(name, tmp_path):
     q_r = scene.chain.forward(scene.q).q_r
     symbols = (*model.q, *model.qd, *model.qdd)
     values = dict(zip(symbols, (*q_r, *scene.qd, *scene.qdd), strict=True))
+    values |= model.parameters
     for symbol, expression in model.intermediates:
         values[symbol] = float(expression.xreplace(values))
     found = {

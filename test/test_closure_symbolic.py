@@ -174,15 +174,19 @@ def test_text_and_latex_name_every_matrix(rrr):
     assert r"\begin{align*}" in model.latex()
 
 
-def test_other_mechanisms_are_listed():
-    mechanism = rd.load(CONFIG / "delta.yaml")
-    model = derive(mechanism, "newton_euler")
+@pytest.mark.parametrize("parameters", ["symbols", "numbers"])
+@pytest.mark.parametrize("name", ["delta", "five_bar"])
+def test_other_mechanisms_are_listed(name, parameters):
+    mechanism = rd.load(CONFIG / f"{name}.yaml")
+    model = derive(mechanism, "newton_euler", parameters=parameters)
     chain = ClosedChain(mechanism)
     rng = np.random.default_rng(0)
-    q = chain.home.q_a + rng.uniform(-0.2, 0.2, 3)
-    qd, qdd = rng.uniform(-1, 1, (2, 3))
+    a = len(chain.joint_names)
+    q = chain.home.q_a + rng.uniform(-0.2, 0.2, a)
+    qd, qdd = rng.uniform(-1, 1, (2, a))
     state = chain.forward(q)
     known = dict(zip((*model.q, *model.qd, *model.qdd), [*state.q_r, *qd, *qdd], strict=True))
+    known |= model.parameters
     compute = sympy.lambdify(
         list(known),
         [model.torques, model.D, model.C, model.T],
@@ -194,4 +198,32 @@ def test_other_mechanisms_are_listed():
     assert relative(D, chain.mass_matrix(q)) < SAME
     assert relative(C, chain.coriolis_matrix(q, qd)) < SAME
     assert relative(T, state.T) < SAME
-    assert "tau[3] = " in model.text()
+    assert f"tau[{a}] = " in model.text()
+
+
+def test_listed_equations_are_in_the_letters_of_the_description():
+    model = derive(rd.load(CONFIG / "five_bar.yaml"), "newton_euler")
+    assert model.parameters[sympy.Symbol("a1", real=True)] == 0.25
+    values = dict(model.intermediates)
+    numbers = {
+        number for value in values.values() for number in value.atoms(sympy.Number) if number
+    }
+    # the equations' own: no length, mass or scale is written as a number
+    assert numbers <= {*map(sympy.Rational, ("1/2", "1/4", "1", "2", "3", "4")),
+                       *map(sympy.Rational, ("-1/2", "-1/4", "-1", "-2", "-4"))}  # fmt: skip
+    names = set(map(str, values))
+    # the second link's place and axes, the closures' Jacobian
+    assert {"p2_x", "R2_11", "J_1_1"} <= names
+    x = model.parameters | dict.fromkeys((*model.q, *model.qd, *model.qdd), 0.3)
+    for symbol, value in model.intermediates:
+        x[symbol] = float(value.xreplace(x))
+    # the left elbow
+    elbow = -0.1 + 0.25 * np.cos(0.3)
+    assert x[sympy.Symbol("p2_x", real=True)] == pytest.approx(elbow, abs=1e-15)
+
+
+def test_what_is_no_short_decimal_is_said_to_be_rounded():
+    model = derive(rd.load(CONFIG / "delta.yaml"), "newton_euler", parameters="numbers")
+    numbers = {n for _, value in model.intermediates for n in value.atoms(sympy.Number)}
+    assert all(n.q < 10**12 for n in numbers if n.is_Rational)
+    assert "rounded to double precision" in model.text()

@@ -19,8 +19,9 @@ import sympy
 
 from ..closure import ClosedChain
 from ..closure.dynamics import platform
+from ..closure.dynamics.control_model import ClosedModel
+from ..closure.dynamics.subsystems import Subsystems
 from ..closure.geometry.kinematics import TreeMotion
-from ..codegen.recorder import Recorder
 from ..errors import ClosureError
 from ..formulations.equations import TERMS, Equations
 from ..mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
@@ -32,8 +33,15 @@ from .lettered import layers
 from .polynomial import Ring
 from .short import Writer
 from .simplify import rational
-from .straight_line import written
-from .symbolic_parameters import Letters, Parameters, plain_names, symbolic_mechanism
+from .straight_line import Recording
+from .symbolic_parameters import (
+    Letters,
+    Naming,
+    Parameters,
+    plain_names,
+    symbolic_mechanism,
+    unnamed,
+)
 
 LETTER = {"closure": "phi", "torques": "tau"}
 """What entries of these matrices are called; others as the matrix is"""
@@ -59,13 +67,13 @@ def derive(
     chain = ClosedChain(mechanism, rotors=rotors, terms=(), backend="python")
     # home closed, joints held that do no work
     mechanism = chain.mechanism
+    taken = plain_names(chain.coordinate_names, "q")
+    taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
+    known = Parameters.of(mechanism, parameters == "symbols", [*taken, "x", "y", "theta_z"])
     if _is_planar(mechanism) and not mechanism.driving:
-        taken = plain_names(mechanism.joint_names, "q")
-        taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
-        known = Parameters.of(mechanism, parameters == "symbols", [*taken, "x", "y", "theta_z"])
         return _paper_model(mechanism, chain, formulation, known, rotors, terms, simplify, progress)
     progress(f"{formulation}: {len(chain.coordinate_names)} joints as a list of intermediates")
-    return _listed_model(mechanism, formulation, rotors, terms)
+    return _listed_model(mechanism, formulation, known, rotors, terms)
 
 
 def _is_planar(mechanism: Mechanism) -> bool:
@@ -224,23 +232,18 @@ def _tree(mechanism: Mechanism) -> Mechanism:
 
 
 def _platform(model: Mechanism) -> tuple[Moments, Mechanism]:
-    """(the platform in its own frame, the legs): its bodies add up in their moments."""
-    poses = platform.platform_links(model)
-    bodies = [model.link(name).inertial.seen_from(pose) for name, pose in poses.items()]
-    moments = Moments(
-        sum(body.mass for body in bodies),
-        _total(body.first_moment for body in bodies),
-        _total(body.inertia_about_origin for body in bodies),
-    )
-    return moments, _tree(model)
+    """(the platform in its own frame, the legs)."""
+    return platform.platform_body(model)[0], _tree(model)
 
 
-def _with_symbolic_loops(mechanism: Mechanism, known: Letters) -> Mechanism:
+def _with_symbolic_loops(
+    mechanism: Mechanism, known: Naming, rotation: Callable[..., Array] = unnamed
+) -> Mechanism:
     """Where the hinges are on their links: e_x1, e_y1 … on the successor, f_x1 … before."""
 
     def placed(end: Attachment, kind: str, i: int) -> Attachment:
         p = [known(f"{kind}_{c}{i}", v) for c, v in zip("xyz", end.pose.translation, strict=True)]
-        return Attachment(end.link, Pose(end.pose.rotation, array(p)))
+        return Attachment(end.link, Pose(rotation(end.pose.rotation, f"{kind}{i}"), array(p)))
 
     loops = tuple(
         replace(
@@ -301,7 +304,7 @@ def _blocks(A: Array) -> list[list[int]]:
 
 
 def _listed_model(
-    mechanism: Mechanism, formulation: str, rotors: str, terms: Iterable[str]
+    mechanism: Mechanism, formulation: str, known: Parameters, rotors: str, terms: Iterable[str]
 ) -> ListedModel:
     chain = ClosedChain(mechanism, formulation, rotors=rotors, terms=terms, backend="python")
     names, a = chain.coordinate_names, len(chain.driving_names)
@@ -311,8 +314,19 @@ def _listed_model(
         *(sympy.Symbol(f"{name}_d", real=True) for name in plain[:a]),
         *(sympy.Symbol(f"{name}_dd", real=True) for name in plain[:a]),
     ]
-    recorder, model = Recorder(), chain.model
-    q, qd, qdd = (recorder.inputs(size) for size in (len(names), a, a))
+    n, recording = len(names), Recording(known)
+    q_s, qd_s, qdd_s = symbols[:n], symbols[n : n + a], symbols[n + a :]
+    q, qd, qdd = (recording.coordinates(each) for each in (q_s, qd_s, qdd_s))
+    robot = _with_symbolic_loops(
+        symbolic_mechanism(mechanism, recording, recording.rotation), recording, recording.rotation
+    )
+    # lengths in m, angles in rad: nothing is scaled
+    model = replace(
+        chain.model,
+        parts=Subsystems.of(robot, formulation, rotors, terms, regroup=False),
+        row_scale=np.ones(len(chain.model.kept)),
+        column_scale=np.ones(n),
+    )
     parts: dict[str, Any] = {
         "closure": model.residual(q),
         "T": model.T(q),
@@ -329,13 +343,12 @@ def _listed_model(
         for name, part in parts.items()
         for place in np.ndindex(np.shape(part))
     ]
-    assignments, outputs = written(recorder.program(flat), symbols, entries)
+    met = _named(model, mechanism, plain, (q, qd, qdd))
+    assignments, outputs = recording.written(flat, entries, met)
     matrices = {}
     for name, part in parts.items():
         shape = part.shape if part.ndim == 2 else (len(part), 1)
         matrices[name] = sympy.Matrix(*shape, [outputs.pop(0) for _ in range(part.size)])
-    n = len(names)
-    q_s, qd_s, qdd_s = symbols[:n], symbols[n : n + a], symbols[n + a :]
     return ListedModel(
         mechanism.name,
         chain.joint_names,
@@ -345,5 +358,28 @@ def _listed_model(
         tuple(qdd_s),
         assignments,
         actuated_names=chain.actuated_names,
+        parameters=dict(known.values),
         **matrices,
     )
+
+
+def _named(
+    model: ClosedModel, mechanism: Mechanism, plain: list[str], state: tuple[Array, Array, Array]
+) -> dict[str, Any]:
+    """What occurs in the equations and has a name: the frame of link k is Rk_11 …, pk_x …; the
+    closures' Jacobian J_11 … and its rate dJ_11 …; rates and accelerations of passive joints."""
+    q, qd, qdd = state
+    closure, number = model.geometry.constraints, mechanism.index()
+    rates, accelerations = model.motion(q, qd, qdd)
+    motion = TreeMotion(closure.tree, closure.coordinates, q)
+    found: dict[str, Any] = {}
+    for i, link in enumerate(closure.tree.links):
+        k = number.get(link.name, -1) + 1
+        if k:
+            found |= {f"p{k}_{axis}": motion.p[i]["xyz".index(axis)] for axis in "xyz"}
+            found |= {f"R{k}_{r + 1}{c + 1}": motion.R[i][r, c] for r, c in np.ndindex(3, 3)}
+    for name, matrix in (("J", model.jacobian(q)), ("dJ", model.jacobian_rate(q, rates))):
+        found |= {f"{name}_{r + 1}_{c + 1}": matrix[r, c] for r, c in np.ndindex(matrix.shape)}
+    for name, rate, acceleration in zip(plain, rates, accelerations, strict=True):
+        found |= {f"{name}_d": rate, f"{name}_dd": acceleration}
+    return found

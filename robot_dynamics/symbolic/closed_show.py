@@ -150,6 +150,14 @@ LISTED: Sequence[tuple[str, str, str, str, str]] = (
 )  # fmt: skip
 
 
+INTERMEDIATES = (
+    "Rk_ij and pk_x, pk_y, pk_z are the frame of the description's k-th link in the base frame, "
+    "J_i_j and dJ_i_j the closures' Jacobian by q_r and its rate, NAME_d and NAME_dd rates and "
+    "accelerations of joints; v… is what else occurs more than once. A number with a decimal point "
+    "is rounded to double precision; all others are exact"
+)
+
+
 def listed(model: Any, *, steps: bool) -> Document:
     """The intermediates, then the matrices in them."""
     names = Names(model.q, (*model.qd, *model.qdd), model.parameters)
@@ -160,6 +168,7 @@ def listed(model: Any, *, steps: bool) -> Document:
         Section("Coordinates", words=words),
         Section(
             "Intermediates",
+            words=INTERMEDIATES,
             equations=[
                 Equation(Formula(str(symbol), names.symbol(str(symbol))), value)
                 for symbol, value in model.intermediates

@@ -8,7 +8,8 @@ written as SymPy expressions. A value that is used once is put where it is used.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ import sympy
 from ..codegen.recorder import Program, Recorder
 from ..formulations.equations import Equations
 from ..mechanism import Mechanism
-from ..scalar import array
-from .symbolic_parameters import Parameters, exact_number, symbolic_mechanism
+from ..scalar import Array, array
+from .symbolic_parameters import Parameters, angles, exact_number, right, symbolic_mechanism
 
 Assignments = tuple[tuple[sympy.Symbol, sympy.Expr], ...]
 
@@ -27,6 +28,56 @@ FUNCTIONS = {
 }
 LONGEST = 12
 """Operations up to which a value that is used once is written where it is used"""
+DIGITS = 12
+"""Decimals up to which a constant is taken for exact; a longer one is rounded"""
+
+
+class Recording:
+    """A recorder whose inputs are coordinates and parameters; exact numbers stay constants."""
+
+    def __init__(self, known: Parameters):
+        self._known = known
+        self._recorder = Recorder()
+        self._inputs: list[sympy.Symbol | sympy.Expr] = []
+        self._named: dict[tuple[str, float], Any] = {}
+
+    def coordinates(self, symbols: Sequence[sympy.Symbol]) -> Array:
+        """The recorder's scalars for these."""
+        return array([self._recorded(symbol) for symbol in symbols])
+
+    def __call__(self, name: str, value: Any, place: str = "") -> Any:
+        """What stands for a parameter: see `Naming`."""
+        if not self._known.symbols or value == 0:
+            return value
+        if (name, value) not in self._named:
+            self._named[name, value] = self._recorded(self._known(name, value, place))
+        return self._named[name, value]
+
+    def rotation(self, matrix: Array, i: str, place: str = "") -> Array:
+        """In symbols of its angles, but for right angles."""
+        result: Array = np.eye(3)
+        for name, angle, about in angles(matrix) if self._known.symbols else ():
+            turn = right(about, angle)
+            if turn is None:
+                turn = about(self(f"{name}{i}", angle, f"{place}.{name}"))
+            result = result @ turn
+        return result if self._known.symbols else np.asarray(matrix)
+
+    def written(
+        self,
+        values: Sequence[Any],
+        names: Sequence[str] = (),
+        met: Mapping[str, Any] | None = None,
+    ) -> tuple[Assignments, list[sympy.Expr]]:
+        """See `written`; `met` are intermediates by name, of which those that occur are named."""
+        met = met or {}
+        program = self._recorder.program([*values, *met.values()])
+        assignments, outputs = written(program, self._inputs, (*names, *met), len(values))
+        return assignments, outputs
+
+    def _recorded(self, symbol: sympy.Symbol | sympy.Expr) -> Any:
+        self._inputs.append(symbol)
+        return self._recorder.inputs(1)[0]
 
 
 def straight_line(
@@ -38,25 +89,9 @@ def straight_line(
     terms: Any,
 ) -> tuple[Assignments, dict[str, sympy.Matrix]]:
     """(intermediates, {torques, D, C, g, friction}) in the symbols of the states and `known`."""
-    recorder = Recorder()
-    inputs: list[sympy.Symbol | sympy.Expr] = []
-
-    def recorded(symbol: Any) -> Any:
-        inputs.append(symbol)
-        return recorder.inputs(1)[0]
-
-    # parameters become inputs of the program; exact numbers stay constants
-    q, qd, qdd = (array([recorded(symbol) for symbol in state]) for state in states)
-    named: dict[tuple[str, float], Any] = {}
-
-    def parameter(name: str, value: Any, place: str = "") -> Any:
-        if not known.symbols or value == 0:
-            return value
-        if (name, value) not in named:
-            named[name, value] = recorded(known(name, value, place))
-        return named[name, value]
-
-    model = symbolic_mechanism(mechanism, parameter)
+    recording = Recording(known)
+    q, qd, qdd = (recording.coordinates(state) for state in states)
+    model = symbolic_mechanism(mechanism, recording)
     equations = Equations.of(model, formulation, rotors, terms)
     n = len(q)
     nothing = np.zeros(n)
@@ -68,7 +103,7 @@ def straight_line(
         "friction": equations.friction(qd) if "friction" in equations.terms else nothing,
     }
     flat = [entry for part in parts.values() for entry in np.ravel(part)]
-    assignments, outputs = written(recorder.program(flat), inputs)
+    assignments, outputs = recording.written(flat)
     matrices = {}
     for name, part in parts.items():
         columns = n if part.ndim == 2 else 1
@@ -85,43 +120,57 @@ def inlined(assignments: Assignments, parts: dict[str, sympy.Matrix]) -> dict[st
 
 
 def written(
-    program: Program, inputs: list[Any], names: Sequence[str] = ()
+    program: Program, inputs: list[Any], names: Sequence[str] = (), wanted: int | None = None
 ) -> tuple[Assignments, list[sympy.Expr]]:
     """The program's instructions as assignments, and its outputs.
 
-    names: of the outputs; a value that is one is assigned under its name. Others that are met
-    several times are v0, v1 …
+    Args:
+        names: of the outputs; a value that is one is assigned under its name. Others that are met
+            several times are v0, v1 …
+        wanted: how many of the outputs; the others are only named where these need them.
     """
     taken = {str(symbol) for symbol in inputs}
-    called = {
-        place: name
-        for place, name in zip(program.outputs, names, strict=False)
-        if type(place) is int and name not in taken  # a float is a constant
-    }
-    uses = Counter(
-        operand
-        for operands in (*(each[1:] for each in program.instructions), program.outputs)
-        for operand in operands
-        if type(operand) is int
-    )
+    called: dict[int, str] = {}
+    for place, name in zip(program.outputs, names, strict=False):
+        if type(place) is int and name not in taken:  # a float is a constant
+            called.setdefault(place, name)
+    outputs = program.outputs[:wanted]
+    uses = Counter(place for place in outputs if type(place) is int)
+    for place in reversed(range(len(program.instructions))):
+        operation, *operands = program.instructions[place]
+        if uses[place] and operation != "input":
+            uses.update(operand for operand in operands if type(operand) is int)
     values: list[sympy.Expr] = []
+    free = (name for name in map("v{}".format, count(1)) if name not in taken)
     assignments: list[tuple[sympy.Symbol, sympy.Expr]] = []
 
     def value(operand: Any) -> sympy.Expr:
-        return values[operand] if type(operand) is int else exact_number(operand)
+        return values[operand] if type(operand) is int else _number(operand)
 
     for place, (operation, *operands) in enumerate(program.instructions):
         if operation == "input":
             values.append(inputs[operands[0]])
             continue
+        if not uses[place]:
+            values.append(sympy.nan)  # nobody asks
+            continue
         expression = _expression(operation, [value(operand) for operand in operands])
-        if uses[place] > 1 or expression.count_ops() > LONGEST:
-            name = called.get(place, f"v{len(assignments)}")
+        turned = operation == "neg" and place not in called
+        short = (turned or operation in ("sin", "cos")) and expression.args[-1].is_Symbol
+        many = uses[place] > 1 or (place in called and expression.is_Add)
+        if (many and not short) or expression.count_ops() > LONGEST:
+            name = called.get(place) or next(free)
             symbol = sympy.Symbol(name, real=True)
             assignments.append((symbol, expression))
             expression = symbol
         values.append(expression)
-    return tuple(assignments), [value(operand) for operand in program.outputs]
+    return tuple(assignments), [value(operand) for operand in outputs]
+
+
+def _number(value: float) -> sympy.Expr:
+    """Exact where the description's number is short; what was computed is a rounded decimal."""
+    exact = exact_number(value)
+    return exact if exact.q < 10**DIGITS else sympy.Float(repr(value), 17)
 
 
 def _expression(operation: str, operands: list[sympy.Expr]) -> sympy.Expr:

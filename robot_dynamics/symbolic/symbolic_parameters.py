@@ -92,19 +92,21 @@ class Letters:
         """Exact where its angles are multiples of 15°, else in symbols of its angles."""
         result: Array | None = None
         for name, angle, about in angles(matrix):
-            turns = angle / (math.pi / 12)
-            if abs(turns - round(turns)) < 1e-9:
-                turn = (
-                    about(self.ring.constant(angle)) if round(turns) % 6 else _right(about, turns)
-                )
-            else:
+            turns, turn = angle / (math.pi / 12), right(about, angle)
+            if turn is None and abs(turns - round(turns)) < 1e-9:
+                turn = about(self.ring.constant(angle))
+            elif turn is None:
                 turn = about(self(f"{name}{i}", angle, f"{place}.{name}"))
             result = turn if result is None else result @ turn
         return np.eye(3) if result is None else result
 
 
-def _right(about: Callable[[Any], Array], turns: float) -> Array:
-    return np.round(about(round(turns) * math.pi / 12)) + 0.0
+def right(about: Callable[[Any], Array], angle: float) -> Array | None:
+    """The rotation by a multiple of a right angle, exact; None: it is none."""
+    turns = angle / (math.pi / 2)
+    if abs(turns - round(turns)) > 1e-9:
+        return None
+    return np.asarray(np.round(about(round(turns) * math.pi / 2)) + 0.0)
 
 
 def polynomial(ring: Ring, expression: sympy.Expr, kind: str) -> Polynomial:

@@ -17,11 +17,15 @@ from ...mechanism.base_parameters import Moments
 from ...scalar import Array, array, cross, skew, zeros
 
 
-def platform_body(mechanism: Mechanism) -> tuple[Inertial, Mechanism]:
+def platform_body(mechanism: Mechanism) -> tuple[Moments, Mechanism]:
     """(the platform in its own link frame, the mechanism without the platform's body)."""
-    body, poses = Inertial(), platform_links(mechanism)
-    for name, pose in poses.items():
-        body = body + mechanism.link(name).inertial.seen_from(pose)
+    poses = platform_links(mechanism)
+    bodies = [mechanism.link(name).inertial.seen_from(pose) for name, pose in poses.items()]
+    body = Moments(
+        sum(each.mass for each in bodies),
+        sum((each.first_moment for each in bodies), zeros(3)),
+        sum((each.inertia_about_origin for each in bodies), zeros(3, 3)),
+    )
     legs = tuple(
         replace(link, inertial=Inertial()) if link.name in poses else link
         for link in mechanism.links

@@ -53,8 +53,13 @@ class Subsystems:
         terms: Iterable[str] = TERMS,
         friction_smoothing: Scalar = 0.0,
         free: bool = False,
+        regroup: bool = True,
     ) -> Subsystems:
-        """Check the choices, cut the platform off the tree; `free`: see `LoopGeometry.of`.
+        """Check the choices, cut the platform off the tree.
+
+        Args:
+            free: see `LoopGeometry.of`.
+            regroup: bodies and frames in the form that is fastest to compute with.
 
         Raises:
             InputError: an unknown formulation, rotor model or term.
@@ -63,7 +68,7 @@ class Subsystems:
         geometry = LoopGeometry.of(mechanism, free)
         body, tree = platform.platform_body(geometry.mechanism)
         legs = Equations.of(tree, formulation, rotors, terms, friction_smoothing)
-        return cls(geometry, mechanism.gravity, shaped(legs), body)
+        return cls(geometry, mechanism.gravity, shaped(legs) if regroup else legs, body)
 
     # --- forces on q_r ---------------------------------------------------------------------
 
