@@ -464,19 +464,20 @@ def frames(model: pin.Model, q: dict) -> dict[str, pin.SE3]:
 
 def shipped(name: str) -> dict:
     """The description of config/, as a dictionary."""
-    return numeric(yaml.safe_load((robots.CONFIG / f"{name}.yaml").read_text()))
+    robot = yaml.safe_load((robots.CONFIG / f"{name}.yaml").read_text())
+    return numeric(robot, {"pi": np.pi, **robot.pop("symbols", {})})
 
 
-def numeric(value):
-    """pi/2 and the like in a description as numbers."""
+def numeric(value, known):
+    """pi/2, a letter and the like in a description as numbers."""
     if isinstance(value, dict):
-        return {key: numeric(entry) for key, entry in value.items()}
+        return {key: numeric(entry, known) for key, entry in value.items()}
     if isinstance(value, list):
-        return [numeric(entry) for entry in value]
-    if isinstance(value, str) and "pi" in value.replace("pin", ""):
+        return [numeric(entry, known) for entry in value]
+    if isinstance(value, str):
         try:
-            return float(eval(value, {"__builtins__": {}}, {"pi": np.pi}))
-        except (NameError, SyntaxError):
+            return float(eval(value, {"__builtins__": {}}, known))
+        except (NameError, SyntaxError, TypeError):
             return value
     return value
 

@@ -68,26 +68,9 @@ def test_the_legs_are_those_of_the_papers_energy(rrr):
     for leg in range(3):
         q_a, q_p = model.q_a[leg], model.q_s[leg]
         qd_a, qd_p = model.qd[leg], model.qd[3 + leg]
-        first = {0: 1, 1: 6, 2: 9}[leg]
-        symbol = {
-            name: sympy.Symbol(f"{text}{first + i}", real=True)
-            for name, text, i in (
-                ("L", "a", 0),
-                ("l", "a", 2),
-                ("m_L", "m", 0),
-                ("m_s", "m", 1),
-                ("m_l", "m", 2),
-                ("I_L", "I_zz", 0),
-                ("I_s", "I_zz", 1),
-                ("I_l", "I_zz", 2),
-                ("c_L", "c_x", 0),
-                ("c_l", "c_x", 2),
-            )
-        }
-        L, l, m_L, m_s, m_l = (symbol[name] for name in ("L", "l", "m_L", "m_s", "m_l"))
-        I_L, I_s, I_l = symbol["I_L"], symbol["I_s"], symbol["I_l"]
-        # the paper's distances from the joints, the description's from the links' ends
-        l_cL, l_cl = L + symbol["c_L"], l + symbol["c_l"]
+        L, m_L, m_s, m_l, I_L, I_s, I_l, l_cL, l_cl = sympy.symbols(
+            f"L_{leg + 1} m_L m_s m_l I_L I_s I_l l_cL l_cl", real=True
+        )
         lagrangian += (
             (m_L * l_cL**2 + m_l * (L**2 + l_cl**2 + 2 * L * l_cl * sympy.cos(q_p)) + m_s * L**2
              + I_L + I_s + I_l) * qd_a**2 / 2
@@ -109,7 +92,7 @@ def test_the_legs_are_those_of_the_papers_energy(rrr):
 def test_the_platform_is_that_of_32_with_the_loads_weight(rrr):
     _, model = rrr
     m_p, m_c, I_p, I_c, g = (
-        sympy.Symbol(name, real=True) for name in ("m4", "m5", "I_zz4", "I_zz5", "g")
+        sympy.Symbol(name, real=True) for name in ("m_p", "m_c", "I_p", "I_c", "g")
     )
     assert sympy.diag(m_p + m_c, m_p + m_c, I_p + I_c) == model.D_x
     assert model.C_x.is_zero_matrix

@@ -205,6 +205,8 @@ class SensorMonitor:
         self._distrusted: Mask = np.zeros(self._k, dtype=bool)
         self._all_trusted = True
         self._sane = np.zeros(self._k, dtype=int)
+        self._here = self.model.home.q_r
+        """(n_r,) of the model, closed near the motors' last readings"""
         self._last = self._solver.home.q_r
 
     @property
@@ -267,8 +269,10 @@ class SensorMonitor:
         self._last = best.state.q_r
         sound = there & ~self._distrusted
         trusted = [name for name, ok in zip(self.joint_names, sound, strict=True) if ok]
-        with suppress(ClosureError):
-            self.model.go_to(best.state)
+        if self._all_trusted:
+            # from now on at once again
+            with suppress(ClosureError):
+                self.model.go_to(best.state)
         return Verdict(
             q=np.where(sound, readings, self._last[: self._k]),
             qd=self._rates(rates, sound, best.state),
@@ -296,7 +300,7 @@ class SensorMonitor:
         if found is None:
             return None
         q_r, left = found
-        self._last = q_r[: len(self._last)]
+        self._here, self._last = q_r, q_r[: len(self._last)]
         readings = np.array(readings)
         return Verdict(
             readings,
@@ -316,7 +320,8 @@ class SensorMonitor:
         try:
             if used[: self._a].all():
                 # from where the motors say it is, the sensors correct but little
-                start = self._solver.state(self.model.at_motors(motors)[: len(self._last)])
+                self._here = self.model.at_motors(motors, self._here)
+                start = self._solver.state(self._here[: len(self._last)])
                 quick = _first_order(readings, start, used, self._scale)
                 if quick.residual <= self.threshold:
                     return quick

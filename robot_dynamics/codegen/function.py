@@ -53,11 +53,16 @@ class Function:
 
     def key(self, *more: str) -> str:
         """A hash of all that decides what the kernel is."""
-        digest = hashlib.sha256(_package().encode())
         head = (self.name, self.sizes, self.shape, self.parameters, more)
-        for piece in _pieces((head, self.content)):
-            digest.update(piece)
-        return digest.hexdigest()
+        return digest((_package(), head, self.content))
+
+
+def digest(content: Any) -> str:
+    """A hash of dataclasses, arrays, numbers, texts and collections of them."""
+    found = hashlib.sha256()
+    for piece in _pieces(content):
+        found.update(piece)
+    return found.hexdigest()
 
 
 def _pieces(value: Any) -> Iterable[bytes]:
@@ -89,9 +94,9 @@ def _pieces(value: Any) -> Iterable[bytes]:
 @lru_cache
 def _package() -> str:
     """A hash of this package's own text, all of it: kernels of another version are not taken."""
-    digest = hashlib.sha256()
+    found = hashlib.sha256()
     root = Path(__file__).resolve().parents[1]
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.[ch]")]):
-        digest.update(str(path.relative_to(root)).encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+        found.update(str(path.relative_to(root)).encode())
+        found.update(path.read_bytes())
+    return found.hexdigest()

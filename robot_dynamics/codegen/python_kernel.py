@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from .function import Function
 
 MOST = 60_000
 """Operations: a longer function would take Python too long to read"""
+_FLOAT = np.dtype(float)
 
 
 class PythonCode:
@@ -23,7 +24,7 @@ class PythonCode:
 
     def __init__(self, function: Function, reason: str):
         """Raises: ProgramTooLarge: the program is longer than MOST."""
-        self.shape, self.reason = function.shape, reason
+        self.shape, self.sizes, self.reason = function.shape, function.sizes, reason
         text, self.operations = _text(function)
         self.bind = python_code.compile_text(text)
 
@@ -36,12 +37,20 @@ class PythonKernel:
     """A Python function with its parameters: over floats, or NumPy arrays for batches."""
 
     def __init__(self, code: PythonCode, parameters: Floats, otherwise: Callable[..., Floats]):
-        self.call, self._shape = otherwise, code.shape
+        self._otherwise, self._shape = otherwise, code.shape
+        self._sizes = [(size,) for size in code.sizes]
         over_floats, over_arrays = code.bind
         self._over_floats = over_floats(*parameters.tolist())
         self._over_arrays = over_arrays(*parameters)  # NumPy's numbers may be divided by zero
 
-    def one(self, states: list[Floats]) -> Floats:
+    def call(self, *states: Any, out: Floats | None = None) -> Floats:
+        """The result at one state of plain arrays; anything else goes the long way."""
+        shapes = [x.shape for x in states if type(x) is np.ndarray and x.dtype is _FLOAT]
+        if out is None and shapes == self._sizes:
+            return self.one(states)
+        return self._otherwise(*states) if out is None else self._otherwise(*states, out=out)
+
+    def one(self, states: Sequence[Floats]) -> Floats:
         """The result at one state."""
         entries = [x for vector in states for x in vector.tolist()]
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 from ..errors import DescriptionError, wrong
@@ -38,7 +37,7 @@ def in_numbers(
         symbols[name] = number(value, f"{where}: symbols.{name}")
     if not symbols:
         return entries, {}, {}
-    changed = deepcopy(dict(entries))
+    changed = _copied(entries)
     notation = {}
     for owner, key, place in _places(changed):
         text = owner[key]
@@ -61,6 +60,15 @@ def in_numbers(
             text = f"-({text})"
         notation[place] = text
     return changed, symbols, notation
+
+
+def _copied(value: Any) -> Any:
+    """Nothing shared: what YAML's anchors repeat is a value of its own wherever it stands."""
+    if isinstance(value, Mapping):
+        return {key: _copied(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_copied(entry) for entry in value]
+    return value
 
 
 def _places(entries: Mapping[str, Any]) -> Iterator[Place]:

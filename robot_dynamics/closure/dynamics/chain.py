@@ -430,13 +430,13 @@ class ClosedChain:
             return self.torques(q, qd, np.concatenate([qdd_a, self.following(q, qd, qdd_a)]))
         return tau
 
-    def at_motors(self, q_a: Floats) -> Floats:
-        """q_r (n_r,) closed where the motors are (n_a,), from the last state, which stays the last.
+    def at_motors(self, q_a: Floats, start: Floats) -> Floats:
+        """q_r (n_r,) closed where the motors are (n_a,), from a start (n_r,) that may be open.
 
         Raises:
             ClosureError: the loops can't be closed there.
         """
-        return self._continuation.at_motors(q_a)
+        return self._continuation.at_motors(q_a, start)
 
     def following(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:
         """q̈_s (…, n_s) of the sensed joints that go with q̇_a and q̈_a at q, qd (…, k)."""

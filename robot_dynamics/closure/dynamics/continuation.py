@@ -142,15 +142,13 @@ class Continuation:
         out: Floats | None = self.kernels["driven"].call(q, qd, qdd_a, memory)
         return None if out is None or not out[self._motors] <= 1.0 else out[: self._motors]
 
-    def at_motors(self, q_a: Floats) -> Floats:
-        """q_r (n_r,) closed where the motors are (n_a,); the last state stays the last.
+    def at_motors(self, q_a: Floats, start: Floats) -> Floats:
+        """q_r (n_r,) closed where the motors are (n_a,), from a start (n_r,) that may be open.
 
         Raises:
             ClosureError: the loops can't be closed there.
         """
-        origin = self._origin
-        start = self._configuration(self._memory(origin))
-        return self._at_motors(q_a, start, origin, MOST_STEPS_OF_READINGS)
+        return self._at_motors(q_a, start, self._origin, MOST_STEPS_OF_READINGS)
 
     def go_to(self, q_r: Floats) -> None:
         """Go on from here: a closed configuration that another model came to.
@@ -329,11 +327,10 @@ class Continuation:
 
         longest = lengths[sound].max(initial=0.0)
         strides = max(int(np.ceil(longest / STRIDE)), 1)
-        for stride in range(1, strides + 1):
+        for stride in range(1, strides):
             here = origin.q_r[:known] + way[:, :known] * (stride / strides)
             take(kernel(here, q_r[:, known:]))
-        if known < k:
-            take(self.kernels["closing"](origin.q_r[:k] + way, q_r[:, k:]))
+        take(self.kernels["closing"](origin.q_r[:k] + way, q_r[:, k:]))
         q_r[sound, :k] = q[sound]
         return q_r, sound, nearness
 
@@ -405,8 +402,12 @@ class Continuation:
             row = kernel.call(ahead, before[self._a :])
             return row[3:] if row[0] <= 1.0 and row[2] == origin.mode else None
 
-        closed = step(start[: self._a], start)
+        way = self._solver.way(start[: self._a], q_a) / self._solver.scale[: self._a]
+        near = bool(abs(way).max() <= SHORT_STRIDE)
+        closed = step(q_a if near else start[: self._a], start)
         if closed is not None:
+            if near:
+                return closed
             start, there = self._walked(q_a, closed, step)
             if there:
                 return start

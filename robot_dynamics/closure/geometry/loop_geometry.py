@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...codegen import Function, Kernel
+from ...codegen.function import digest
 from ...errors import DescriptionError, wrong
 from ...mechanism import Attachment, Inertial, Loop, Mechanism, Pose
 from ...mechanism.transform import standard_form
@@ -28,7 +30,7 @@ _POSE = "platform pose"
 
 @dataclass(frozen=True, eq=False)
 class LoopGeometry:
-    """The shape of a mechanism with loops, over any scalar. No state, no caches.
+    """The shape of a mechanism with loops, over any scalar. It keeps no state.
 
     Every method takes q, qd (n_r,) in the order of `names`.
     """
@@ -99,15 +101,16 @@ class LoopGeometry:
             HingedPlatform.of(closures, apart, others) if apart else None,
         )
 
-    @property
-    def content(self) -> Any:
-        """All that decides what functions of this geometry compute."""
+    @cached_property
+    def content(self) -> str:
+        """A hash of all that decides what functions of this geometry compute."""
         closure, target, free = self.constraints, self.pose_constraints, self.free
         tree = closure.tree
         joints = [(link.name, link.parent, link.joint.geometry) for link in tree.links]
         loops = (closure.loops, target.loops if target else (), closure.coordinates)
         coordinates = (self.names, self.actuated, self.sensed, self.order)
-        return coordinates, tree.base, joints, loops, closure.axes, free and free.reference
+        axes = (closure.axes, free and free.reference)
+        return digest((coordinates, tree.base, joints, loops, axes))
 
     def compiled(
         self,

@@ -30,7 +30,7 @@ class Tangent:
 
     def __init__(self, J: Array, known: int, solver: Solver, lower: Array | None = None):
         self.J, self.known, self.solver = J, known, solver
-        self.lower = -solver.solve(J[..., :known]) if lower is None else lower
+        self.lower = solver.solve(-J[..., :known]) if lower is None else lower
         """X (…, n_r - k, k)"""
 
     @cached_property
@@ -43,7 +43,7 @@ class Tangent:
     def lower_rate(self, J_rate: Array, way: Array) -> Array:
         """Ẋ w (…, n_r - k) of way = T w (…, n_r), or (…, n_r - k, j) of several ways."""
         # with AᵀA X = -AᵀB:  AᵀA Ẋ = -Aᵀ (Ḃ + Ȧ X) - Ȧᵀ (B + A X)
-        bent = -self.solver.solve(J_rate @ way)
+        bent = self.solver.solve(-(J_rate @ way))
         if isinstance(self.solver, LeastSquares):
             missed = transposed(J_rate[..., self.known :]) @ (self.J @ way)
             bent = bent - self.solver.solve_normal(missed)
