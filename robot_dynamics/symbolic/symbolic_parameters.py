@@ -292,7 +292,7 @@ def _geometry(
     found = dh_row(joint)
     if found is None:
         origin = _translation(joint.origin, ("ox", "oy", "oz"), i, parameters)
-        tail = _translation(joint.tail, ("a", "b", "d"), i, parameters)
+        tail = _translation(joint.tail, ("a", "b", "d"), i, parameters, place)
         return Pose(before, origin), Pose(after, tail)
     convention, row = found
     a, d = (parameters(f"{name}{i}", _tidy(row[name]), f"{place}.{name}") for name in ("a", "d"))
@@ -327,9 +327,13 @@ def _rotor(rotor: Rotor, i: str, parameters: Naming, rotation: Callable[..., Arr
     )
 
 
-def _translation(pose: Pose, names: tuple[str, str, str], i: str, parameters: Naming) -> Array:
+def _translation(
+    pose: Pose, names: tuple[str, str, str], i: str, parameters: Naming, place: str = ""
+) -> Array:
+    """`place`: the link, where these are a, b, d of its own."""
     return array(
-        parameters(f"{name}{i}", x) for name, x in zip(names, pose.translation, strict=True)
+        parameters(f"{name}{i}", x, f"{place}.{name}")
+        for name, x in zip(names, pose.translation, strict=True)
     )
 
 
