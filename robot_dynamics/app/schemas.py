@@ -187,6 +187,17 @@ _IDENTIFY = thing(
         "friction": by_name(by_name({})),
         "excitation": by_name(MAYBE),
         "kept": told(TEXT, "of the description, where it is better: nothing, bodies, everything"),
+        "doubts": several(
+            thing(
+                {
+                    "joint": TEXT,
+                    "factor": told(NUMBER, "by which its efforts become torques"),
+                    "why": TEXT,
+                    "error": told(NUMBER, "of the best possible robot, over the efforts"),
+                    "error_with_factor": NUMBER,
+                }
+            )
+        ),
         "weight_of_the_description": MAYBE,
         "cutoff": by_name(MAYBE, "Hz, by recording"),
         "duration": told(NUMBER, "s"),

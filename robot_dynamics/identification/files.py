@@ -218,6 +218,16 @@ def summary(result: Identification) -> dict[str, Any]:
             "told_by_the_data": result.excitation.told,
         },
         "kept": result.kept,
+        "doubts": [
+            {
+                "joint": each.joint,
+                "factor": each.factor,
+                "why": each.why,
+                "error": each.before,
+                "error_with_factor": each.after,
+            }
+            for each in result.doubts
+        ],
         "weight_of_the_description": result.fit.gamma,
         "cutoff": result.cutoffs,
         "duration": result.duration,

@@ -15,12 +15,23 @@ import numpy as np
 from ..description import load
 from ..errors import InputError, RecordingError, RobotDynamicsError
 from ..mechanism import Mechanism
+from .doubts import Doubt, doubts
 from .errors import Errors, Misses
 from .fit import Fit, about_described_bodies, fit
 from .fleet import Fleet, Source, Sum, fleet_at
 from .identified_mechanism import mechanism_of
 from .normal_equations import NormalEquations
-from .per_recording import HELD_OUT, Judged, Judgement, Reduced, Reduction, Show, Trace, Work
+from .per_recording import (
+    HELD_OUT,
+    Judged,
+    Judgement,
+    Reduced,
+    Reduction,
+    Show,
+    Trace,
+    Work,
+    one_blas_thread,
+)
 from .preparation import Choice
 from .prepared_cache import PreparedCache
 from .quality import Excitation, excitation, warnings
@@ -70,6 +81,9 @@ class Identification:
     """The description's file or text; None: a mechanism was given"""
     kept: Kept = "nothing"
     """What stays as described, for on motion kept from the fit the description is better"""
+    doubts: tuple[Doubt, ...] = ()
+    """Joints whose efforts are torques but for a factor: nothing is fitted to them, and all errors
+    of theirs are those with the factor"""
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -180,10 +194,22 @@ def identify(
         used = [*kept.values()]
         joints = used[0].joints
         progress("fitting")
-        found = fit(work.unknowns(joints), normal)
+        unknowns = work.unknowns(joints)
+        with one_blas_thread():
+            doubtful = doubts(unknowns, normal, work.effort_scale)
+        if doubtful:
+            normal = normal.without([joints.index(each.joint) for each in doubtful])
+            if not normal.count.any():
+                raise RecordingError(_all_in_doubt(doubtful, work.effort_scale), name="recording")
+        found = fit(unknowns, normal)
         model = mechanism_of(found)
         described, missing = match(mechanism, joints)
         fitting, judging = {k: sources[k] for k in kept}, dict(enumerate(judges))
+        scales = dict(work.effort_scale)
+        warned = [each.words(scales.get(each.joint, 1.0)) for each in doubtful]
+        if doubtful:
+            scales |= {each.joint: each.factor * scales.get(each.joint, 1.0) for each in doubtful}
+            work = replace(work, effort_scale=scales, cache=None)
         judged = _judged(passes, work, fitting, judging, described, model)
         _refuse_nonsense(judged[0])
         first, stays = judged[0], _KEPT[0]
@@ -214,7 +240,12 @@ def identify(
             notes=tuple(_notes(fleet, locked, taken)),
             warnings=tuple(
                 dict.fromkeys(
-                    [*_stays(stays, first), *passes.left_out, *warnings(told, first, moved)]
+                    [
+                        *warned,
+                        *_stays(stays, first),
+                        *passes.left_out,
+                        *warnings(told, first, moved, [each.joint for each in doubtful]),
+                    ]
                 )
             ),
             cutoffs={each.source: each.cutoff for each in taken},
@@ -224,7 +255,18 @@ def identify(
             excitation=told,
             source=None if isinstance(robot, Mechanism) else os.fspath(robot),
             kept=stays,
+            doubts=doubtful,
         )
+
+
+def _all_in_doubt(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
+    scales = " ".join(
+        f"{each.joint}:{each.factor * given.get(each.joint, 1.0):.4g}" for each in doubtful
+    )
+    return (
+        "no joint's efforts are torques of this robot as they are: check that description and "
+        f"recording belong together; otherwise --effort-scale {scales} would explain them"
+    )
 
 
 def _means(errors: Errors) -> tuple[float, float]:

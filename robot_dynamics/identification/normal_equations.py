@@ -82,6 +82,15 @@ class NormalEquations:
             self.noise + other.noise,
         )
 
+    def without(self, joints: list[int]) -> NormalEquations:
+        """As if these joints' efforts had not been measured."""
+        kept = np.ones(len(self.count))
+        kept[joints] = 0.0
+        return NormalEquations(
+            self.gram * kept[:, None, None], self.moment * kept[:, None], self.square * kept,
+            self.count * kept, self.noise * kept,
+        )  # fmt: skip
+
     def together(self, unknowns: Unknowns, wider: Floats | float = 1.0) -> Equations:
         """Of all joints.
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,11 +86,14 @@ def _possible(fit: Fit) -> Floats:
     return information
 
 
-def warnings(told: Excitation, unseen: Errors, moved: Floats) -> Iterator[str]:
+def warnings(
+    told: Excitation, unseen: Errors, moved: Floats, doubtful: Sequence[str] = ()
+) -> Iterator[str]:
     """Warnings for the user, a line each.
 
     Args:
         moved: (n,) how far each joint moved, rad or m.
+        doubtful: joints that were warned of already.
     """
     joints = unseen.joints
     for joint, way in zip(joints, moved, strict=True):
@@ -110,7 +113,7 @@ def warnings(told: Excitation, unseen: Errors, moved: Floats) -> Iterator[str]:
     ):
         if not np.isfinite(error):
             continue
-        if error > LITTLE:
+        if error > LITTLE and joint not in doubtful:
             yield (
                 f"{joint}: the model misses {100 * error:.0f} % of the torque: are its efforts "
                 "torques at the joint, in N·m and of the right sign (--effort-scale), and is "

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One joint's efforts in another sign or unit: told by what the other joints say of its bodies."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from recorded import SIX_AXIS, changed, motion, recording
+
+import robot_dynamics as rd
+from robot_dynamics.app.cli import main
+from robot_dynamics.errors import RecordingError
+from robot_dynamics.identification import identify
+from robot_dynamics.mechanism import Mechanism
+
+
+@pytest.fixture(scope="module")
+def described() -> Mechanism:
+    return rd.load(SIX_AXIS)
+
+
+@pytest.fixture(scope="module")
+def truth(described) -> Mechanism:
+    return changed(described, seed=3)
+
+
+@pytest.fixture(scope="module")
+def log(truth):
+    return recording(truth, 20.0, 100.0, noise=0.02)
+
+
+def true_errors(truth: Mechanism, found: Mechanism) -> np.ndarray:
+    """On the last third of the log, against torques that have no noise."""
+    _, q, qd, qdd = (each[-600:] for each in motion(len(truth.joint_names), 20.0, 100.0))
+    right = rd.InverseDynamics(truth)(q, qd, qdd)
+    miss = rd.InverseDynamics(found)(q, qd, qdd) - right
+    return np.sqrt((miss**2).mean(axis=0) / (right**2).mean(axis=0))
+
+
+@pytest.mark.parametrize("joint", range(6))
+def test_a_wrong_sign_is_named_and_nothing_is_bent_to_it(described, truth, log, joint):
+    name = described.joint_names[joint]
+    result = identify(described, log.scaled({name: -1.0}), cutoff=10.0)
+    assert [(each.joint, each.factor) for each in result.doubts] == [(name, -1.0)]
+    (words,) = (each for each in result.warnings if each.startswith(f"{name}: its efforts"))
+    assert "the opposite sign" in words
+    assert f"--effort-scale {name}:-1 " in words
+    assert "\n" not in words
+    # what is reported is the truth, of every joint
+    true = true_errors(truth, result.mechanism)
+    assert np.abs(result.errors.relative - true).max() < 0.05
+    assert np.delete(true, joint).max() < 0.1
+
+
+@pytest.mark.parametrize(("joint", "factor"), [(0, 1 / 12), (1, 1 / 12), (2, 180 / np.pi)])
+def test_another_unit_is_named_with_its_factor(described, truth, log, joint, factor):
+    name = described.joint_names[joint]
+    result = identify(described, log.scaled({name: factor}), cutoff=10.0)
+    found = {each.joint: each.factor for each in result.doubts}
+    assert found.keys() == {name}
+    assert found[name] * factor == pytest.approx(1.0, rel=0.5)
+    assert "another unit" in result.doubts[0].why
+    true = true_errors(truth, result.mechanism)
+    assert np.delete(np.abs(result.errors.relative - true), joint).max() < 0.05
+
+
+def test_efforts_that_are_torques_are_not_doubted(described, log):
+    for by in (0.3, 0.8):
+        other = recording(changed(described, seed=4, by=by), 20.0, 100.0, noise=0.05)
+        assert identify(described, other, cutoff=10.0).doubts == ()
+    assert identify(described, log, cutoff=10.0).doubts == ()
+
+
+def test_a_joint_that_is_sure_is_believed(described, log):
+    name = described.joint_names[2]
+    wrong = log.scaled({name: -1.0})
+    assert identify(described, wrong, cutoff=10.0, effort_scale={name: 1.0}).doubts == ()
+    right = identify(described, wrong, cutoff=10.0, effort_scale={name: -1.0})
+    assert right.doubts == ()
+    assert right.errors.relative.max() < 0.1
+
+
+def test_two_wrong_signs_are_both_named(described, log):
+    names = {described.joint_names[k]: -1.0 for k in (1, 4)}
+    result = identify(described, log.scaled(names), cutoff=10.0)
+    assert {each.joint: each.factor for each in result.doubts} == names
+
+
+def test_efforts_that_are_all_wrong_are_refused_with_the_factors(described, log):
+    names = dict.fromkeys(described.joint_names, -1.0)
+    with pytest.raises(RecordingError, match="no joint's efforts are torques") as caught:
+        identify(described, log.scaled(names), cutoff=10.0)
+    assert all(f"{name}:-1" in str(caught.value) for name in names)
+
+
+def test_the_command_says_it_in_json_and_in_the_report(described, log, tmp_path, capsys):
+    (stream,) = log.streams
+    name = stream.names[2]
+    table = np.hstack([stream.time[:, None], stream.position, stream.velocity, stream.effort])
+    fields = ("position", "velocity", "effort")
+    header = ["time", *(f"{each}/{field}" for field in fields for each in stream.names)]
+    path = tmp_path / "log.csv"
+    np.savetxt(path, table, delimiter=",", header=",".join(header), comments="")
+    options = ["--out", str(tmp_path / "out"), "--json", "--cutoff", "10"]
+    scale = ["--effort-scale", f"{name}:-1"]
+    assert main(["identify", SIX_AXIS, str(path), *options, *scale]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [(each["joint"], each["factor"]) for each in told["doubts"]] == [(name, -1.0)]
+    assert told["doubts"][0]["error_with_factor"] < 0.1 < told["doubts"][0]["error"]
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert f"{name}: its efforts have the opposite sign" in page
