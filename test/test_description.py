@@ -119,7 +119,7 @@ def test_names_that_do_not_fit_together_are_refused(file):
         "links:\n  - {name: a, parent: b, joint: {name: ja, type: revolute}}\n"
         "  - {name: b, parent: a, joint: {name: jb, type: revolute}}\n"
     )
-    refused(file, "'a'", "'b'", "carry one another")
+    refused(file, "'a'", "'b'", "form a cycle")
 
 
 def test_files_that_are_not_there_or_nothing_to_read(tmp_path):

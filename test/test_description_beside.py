@@ -308,7 +308,7 @@ def test_a_joint_that_follows_another_has_no_motor_and_no_home(said, tmp_path):
     with pytest.raises(rd.DescriptionError) as caught:
         rd.load(tmp_path / "e.yaml")
     assert f"e.yaml: {said.split(':')[0]}: found 'k'" in str(caught.value)
-    assert "it follows 'j'; leave it out" in str(caught.value)
+    assert "this one follows 'j'" in str(caught.value)
 
 
 ODD = """<robot name="r"><link name="a"/>

@@ -304,7 +304,7 @@ def test_what_cannot_be_used_is_one_clear_line(arm, truth, fields, words):
     ("options", "words"),
     [
         ({"rename": {"nobody": "a"}}, "'nobody'"),
-        ({"rename": {"a": "b"}}, "every name once"),
+        ({"rename": {"a": "b"}}, "each name once"),
         ({"effort_scale": {"nobody": 1.0}}, "'nobody'"),
         ({"effort_scale": {"a": 0.0}}, "other than 0"),
         ({"effort_scale": {"a": float("nan")}}, "other than 0"),

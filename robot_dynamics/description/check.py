@@ -73,7 +73,7 @@ def robot(mechanism: Mechanism, where: str) -> Iterator[DescriptionError]:
     elif not carried:
         found = "no joint that moves: there is nothing to compute"
     elif all(each.is_nothing for each in bodies):
-        found = "no mass and no inertia in what moves: torques of motion and gravity are all 0"
+        found = "no moving mass or inertia: all torques of motion and gravity are 0"
     if found:
         name = f"{where}: robot {mechanism.name!r}"
         yield DescriptionError(f"{name} has {found}", name=name)
@@ -106,7 +106,7 @@ def structure(mechanism: Mechanism, where: str) -> None:
         if name not in near_joints:
             _known(name, links, f"{where}: near: link")
     if both := set(mechanism.actuated) & set(mechanism.sensed):
-        raise _bad(f"{where}: sensed", sorted(both)[0], "passive joints (it is actuated)")
+        raise _bad(f"{where}: sensed", sorted(both)[0], "a passive joint (this one is actuated)")
     if mechanism.platform is not None:
         _known(mechanism.platform, links, f"{where}: platform")
     joints = mechanism.joint_names
@@ -115,7 +115,7 @@ def structure(mechanism: Mechanism, where: str) -> None:
         raise _bad(
             f"{where}: actuated: under-actuated with {len(joints)} degrees of freedom",
             list(mechanism.actuated),
-            f"a motor at {', '.join(missing)} too, or loops that close the chain",
+            f"motors at {', '.join(missing)} as well, or loops that close the chain",
         )
 
 
@@ -198,7 +198,7 @@ def _check_rotor(mechanism: Mechanism, rotor: Rotor, where: str) -> None:
             raise _bad(
                 f"{where}: mount",
                 rotor.mount,
-                f"a link that joint {name!r} does not move: the motor would carry itself around",
+                f"a link that joint {name!r} does not move: a motor cannot move its own mount",
             )
 
 
@@ -209,9 +209,11 @@ def _moves_by_itself(mechanism: Mechanism, name: str, what: str) -> None:
     elif joint.moves:
         ratios = joint.coupling.ratios if joint.coupling is not None else ()
         masters = listed(repr(master) for master, _ in ratios)
-        raise _bad(what, name, f"no joint that follows others: it follows {masters}; leave it out")
+        raise _bad(
+            what, name, f"a joint that moves by itself (this one follows {masters}): leave it out"
+        )
     else:
-        raise _bad(what, name, "no joint that is fixed or locked: leave it out")
+        raise _bad(what, name, "a joint that moves (this one is fixed or locked): leave it out")
 
 
 def _known(name: str, names: Iterable[str], what: str) -> None:

@@ -29,14 +29,14 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "planar": ("x", "y", "rz"),
     "floating": ("x", "y", "z", "rz", "ry", "rx"),
 }
-"""What each is made of, from the parent on: rx turns about x, x slides along x"""
+"""What each is made of, in order from the parent: rx turns about x, x slides along x"""
 
 
 def parts_of(kind: str, axes: object, where: str) -> tuple[str, ...]:
     """The parts of a compound joint whose turning axes may be given in an order of their own.
 
     Args:
-        axes: letters such as `zy`, from the parent on; None: the usual ones.
+        axes: letters such as `zy`, in order from the parent; None: the default ones.
 
     Raises:
         DescriptionError: axes that this joint can't have.
@@ -46,11 +46,16 @@ def parts_of(kind: str, axes: object, where: str) -> tuple[str, ...]:
         return usual
     turning = sum(part.startswith("r") for part in usual)
     if kind == "planar":
-        raise wrong(DescriptionError, f"{where}: axes", axes, "none: it turns about the normal")
+        raise wrong(
+            DescriptionError,
+            f"{where}: axes",
+            axes,
+            "none: a planar joint turns about its plane's normal",
+        )
     sound = isinstance(axes, str) and not set(axes) - set("xyz") and len(set(axes)) == len(axes)
     # an axis that comes back could not have a name of its own
     if not (isinstance(axes, str) and sound and len(axes) == turning):
-        expected = f"{turning} different letters of x, y, z, from the parent on"
+        expected = f"{turning} different letters of x, y, z, in order from the parent"
         raise wrong(DescriptionError, f"{where}: axes", axes, expected)
     return (*(part for part in usual if len(part) == 1), *(f"r{axis}" for axis in axes))
 

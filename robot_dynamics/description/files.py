@@ -90,7 +90,7 @@ def read_text(path: Path) -> str:
 def _share(package: str, reference: str) -> Path:
     """share/<package> of the first prefix that has it, as ament_index does it."""
     if not package or package in (".", "..") or os.sep in package:
-        raise DescriptionError(f"{reference}: no package name in it", name=reference)
+        raise DescriptionError(f"{reference}: it names no package", name=reference)
     # what pip installs goes to the environment's own share
     prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
     for prefix in filter(None, prefixes):
@@ -102,7 +102,7 @@ def _share(package: str, reference: str) -> Path:
     if package == "robot_dynamics" and (own / "package.xml").is_file():
         return own
     raise DescriptionError(
-        f"{reference}: package {package!r} is in no prefix of AMENT_PREFIX_PATH; "
+        f"{reference}: package {package!r} was not found in AMENT_PREFIX_PATH; "
         "source the workspace's setup file",
         name=reference,
         value=package,

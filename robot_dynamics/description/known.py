@@ -52,7 +52,7 @@ def known_robot(name: str) -> Path | None:
         words = "robots by name come with: pip install 'robot_dynamics[robots]'"
     else:
         near = get_close_matches(name, {*carried, *fetched}, n=5, cutoff=0.6)
-        words = "nor is a robot of that name known"
+        words = "and no known robot has that name"
         words += f"; similar ones: {listed(near)}" if near else ""
     raise DescriptionError(
         f"{name}: no such file; {words}", name=name, value=name, expected="a file, or a known robot"

@@ -33,7 +33,12 @@ def in_numbers(
     symbols = {}
     for name, value in given.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name in RESERVED:
-            raise wrong(DescriptionError, f"{where}: symbols", name, "a name of letters and digits")
+            raise wrong(
+                DescriptionError,
+                f"{where}: symbols",
+                name,
+                "a name of letters, digits and _ that begins with a letter",
+            )
         symbols[name] = number(value, f"{where}: symbols.{name}")
     if not symbols:
         return entries, {}, {}

@@ -17,7 +17,7 @@ def no_name_twice(names: Iterable[str], what: str) -> None:
     name, count = next(iter(Counter(names).most_common(1)), ("", 0))
     if count > 1:
         raise wrong(
-            DescriptionError, f"{what} name", name, f"every name once (it appears {count} times)"
+            DescriptionError, f"{what} name", name, f"each name once (it appears {count} times)"
         )
 
 
@@ -25,7 +25,7 @@ def parents_first(links: list[Link], base: str, where: str) -> tuple[Link, ...]:
     """The links in an order in which every parent stands before its children.
 
     Raises:
-        DescriptionError: a parent that is nowhere, or links that carry one another.
+        DescriptionError: an unknown parent, or links that form a cycle.
     """
     no_name_twice([base, *(link.name for link in links)], f"{where}: link")
     names = {base, *(link.name for link in links)}
@@ -46,7 +46,7 @@ def parents_first(links: list[Link], base: str, where: str) -> tuple[Link, ...]:
         done = {link.name for link in placed}
         ring = [link.name for link in links if link.name not in done]
         raise DescriptionError(
-            f"{where}: links {listed(map(repr, ring))} carry one another: none leads to {base!r}; "
+            f"{where}: links {listed(map(repr, ring))} form a cycle that does not reach {base!r}; "
             "close a chain with `loops`",
             name=ring[0],
         )

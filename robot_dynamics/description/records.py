@@ -154,7 +154,7 @@ def _as_written(value: Any, _where: str) -> Any:
 
 
 AXES = Kind(_as_written, {"type": "string", "pattern": "^[xyz]{2,3}$"}).said(
-    "of a universal, spherical or floating joint, from the parent on"
+    "of a universal, spherical or floating joint, in order from the parent"
 )
 BY_PART = Kind(_as_written, {"type": ["object", "null"]})
 """Of the whole joint, or by part where it has several: read when the joint's type is known"""
@@ -200,7 +200,7 @@ FRICTION = Record(
         "viscous": QUANTITY.said("N·m·s/rad or N·s/m"),
         "coulomb": QUANTITY.said("N·m or N"),
         "offset": QUANTITY.said("N·m or N, at every rate and at rest"),
-        "coulomb_negative": QUANTITY.said("N·m or N, takes its place at negative rates"),
+        "coulomb_negative": QUANTITY.said("N·m or N, in place of `coulomb` at negative rates"),
         "stribeck": _HUMP.kind().said("torque·exp(-(qd/rate)²)·sign(qd), added near rest"),
     }
 )
@@ -259,7 +259,7 @@ def limits(value: Any, where: str) -> Limits | None:
 
 JOINT = Record(
     {
-        "name": NAME.said("needed, unless it is fixed"),
+        "name": NAME.said("required unless the joint is fixed"),
         "type": one_of((*JOINT_TYPES, *PARTS)),
         "axes": AXES,
         "limits": BY_PART,
@@ -303,7 +303,7 @@ DH = Record(
         "alpha": QUANTITY.said("rad"),
     }
 )
-_ROTOR = ROTOR.kind().said("the motor's rotor; inertia {izz} alone is fine")
+_ROTOR = ROTOR.kind().said("the motor's rotor; of its inertia {izz} is enough")
 LINK = Record(
     {
         "name": NAME,
@@ -388,12 +388,15 @@ COMMON = Record(
         "actuated": listed(NAME, "joints with a motor; default: all"),
         "sensed": listed(NAME, "passive joints with a sensor"),
         "platform": NO_NAME.said("the link that is the moving platform"),
-        "home": by_name(NUMBER.said("rad or m"), "a configuration in which the loops are closed"),
+        "home": by_name(
+            NUMBER.said("rad or m"),
+            "a configuration in which the loops are closed; it selects the assembly mode",
+        ),
         "near": by_name(
-            Kind(_near, _NEAR), "about where joints or links are in the assembly mode that is meant"
+            Kind(_near, _NEAR), "roughly where joints or links are in the intended assembly mode"
         ),
         "locked": by_name(NUMBER.said("rad or m"), "joints held fixed at this position"),
-        "base_motion": NO_NAME.said("the floating joint that something else moves"),
+        "base_motion": NO_NAME.said("the floating joint of a base that is moved from outside"),
     }
 )
 TREE = Record(
@@ -403,7 +406,7 @@ TREE = Record(
             "standard: Rz(theta) Tz(d) Tx(a) Rx(alpha); modified: Rx(alpha) Tx(a) Rz(theta) Tz(d)"
         ),
         "links": listed(Kind(_as_written, LINK.schema(**_by_part())), "parents first or not"),
-        "symbols": by_name(NUMBER, "names for numbers, to be used in expressions"),
+        "symbols": by_name(NUMBER, "names for numbers, for use in expressions"),
     }
 )
 _JOINT_TYPE = {"anyOf": [_RETYPED.keys["type"].schema, _RETYPED.schema()]}
@@ -411,7 +414,10 @@ BESIDE = Record(
     {
         **COMMON.keys,
         "urdf": PATH.said("beside this file, or package://…"),
-        "joints": by_name(Kind(_retyped, _JOINT_TYPE), "what the URDF writes as one joint"),
+        "joints": by_name(
+            Kind(_retyped, _JOINT_TYPE),
+            "joints of several degrees of freedom that the URDF writes as one",
+        ),
         "friction": by_name(FRICTION.kind(friction), "by joint: in place of <dynamics>"),
         "inertials": by_name(
             BODY.kind(lambda value, where: inertial(mapping(value, BODY.keys, where), where)),

@@ -61,7 +61,7 @@ def read(source: Path | str, where: str) -> Mechanism:
     models = [*root.iterfind("model"), *root.iterfind("world/model")]
     if len(models) != 1 or next(root.iter("include"), None) is not None:
         found = f"{len(models)} models, {sum(1 for _ in root.iter('include'))} includes"
-        raise wrong(DescriptionError, f"{where}: models", found, "one model that is written out")
+        raise wrong(DescriptionError, f"{where}: models", found, "one model, with nothing included")
     return _Reader(models[0], where).mechanism(_gravity(root, where))
 
 
@@ -180,7 +180,7 @@ class _Reader:
         while name not in (MODEL, WORLD):
             frame = self.frames.get(name)
             if frame is None or frame.relative_to in seen:
-                expected = "a link, joint or frame that does not come back to itself"
+                expected = "frames that do not refer to one another in a circle"
                 raise wrong(DescriptionError, f"{self.where}: relative_to", seen[-1], expected)
             pose, name = frame.pose @ pose, frame.relative_to
             seen.append(name)
@@ -213,7 +213,10 @@ class _Reader:
         if element is None:
             # SDF's default is 1 kg; a link that nobody weighed says nothing of its mass
             raise wrong(
-                DescriptionError, f"{at}: inertial", "none", "<inertial>: SDF would take 1 kg"
+                DescriptionError,
+                f"{at}: inertial",
+                "none",
+                "an <inertial> (without one SDF assumes 1 kg)",
             )
         if element.get("auto") in ("true", "1"):
             raise wrong(DescriptionError, f"{at}: inertial", "auto", "numbers")

@@ -111,7 +111,7 @@ def _check_ends(joints: list[Any], links: Collection[str], where: str) -> None:
                 DescriptionError,
                 f"{at}: child link",
                 joint.child,
-                f"a link that no other joint carries (joint {carried[joint.child]!r} does); "
+                f"a link with no parent yet (it is joint {carried[joint.child]!r}'s child); "
                 "close chains with `loops` in a YAML beside the URDF",
             )
         carried[joint.child] = joint.name

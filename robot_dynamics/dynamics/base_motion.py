@@ -76,7 +76,7 @@ class BaseMotion:
             if self.rotation is not None or pushed:
                 raise wrong(
                     InputError, "specific_force", "rotation or linear_acceleration beside it",
-                    "neither: an accelerometer feels both",
+                    "neither: an accelerometer measures both",
                 )  # fmt: skip
             vector = _vector("specific_force", self.specific_force)
             object.__setattr__(self, "specific_force", vector)

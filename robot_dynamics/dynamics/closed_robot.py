@@ -110,7 +110,7 @@ class ClosedRobot(Chain):
     ) -> Floats:
         """As `Chain.forward`, by D solved."""
         if self.options.sensed:
-            expected = "False: torques fix the actuated joints' motion"
+            expected = "False: torques determine the motion of the actuated joints"
             raise wrong(InputError, "sensed", True, expected)
         if "inertia" not in self.options.terms:
             raise wrong(InputError, "terms", sorted(self.options.terms), "inertia among them")

@@ -227,7 +227,7 @@ def floating(mechanism: Mechanism, order: Sequence[str] | None = None) -> Mechan
         rubbing = [name for name, x in link.joint.friction.numbers.items() if not is_zero(x)]
         if rubbing:
             at = f"floating base: friction of {link.joint.name}"
-            raise wrong(InputError, at, rubbing[0], "none: nothing rubs on a floating base")
+            raise wrong(InputError, at, rubbing[0], "none: a floating base has no friction")
     for link in mechanism.moving[BASE:]:
         if carrier not in mechanism.path(link.name):
             expected = f"every joint that moves on {carrier!r}"

@@ -59,7 +59,9 @@ def linearized(
     qd = np.zeros(n) if qd is None else as_floats("qd", qd)
     closed = dynamics.closed
     if closed is not None and closed.sensed:
-        raise wrong(InputError, "sensed", True, "False: torques fix the actuated joints' motion")
+        raise wrong(
+            InputError, "sensed", True, "False: torques determine the motion of the actuated joints"
+        )
     if tau is None:
         # held at its rates
         qdd = np.zeros(np.broadcast_shapes(q.shape, qd.shape))
@@ -73,7 +75,7 @@ def linearized(
                 "tau",
                 tau.tolist(),
                 f"the least torques of that motion, as a call gives them: {m} motors move {n} "
-                "degrees of freedom, and how they work against each other is not linearized",
+                "degrees of freedom, and internal forces between them are not linearized",
             )
     of_q, of_qd, D = dynamics.derivatives(q, qd, qdd)
     if m > n:
@@ -87,7 +89,7 @@ def linearized(
         lower = np.linalg.solve(D, np.concatenate([-of_q, -of_qd, B], axis=-1))
     except np.linalg.LinAlgError:
         raise InputError(
-            f"{dynamics.mechanism.label}: D is singular: a joint has nothing to move", name="D"
+            f"{dynamics.mechanism.label}: D is singular: a joint moves no mass or inertia", name="D"
         ) from None
     shape = lower.shape[:-2]
     A = np.zeros((*shape, 2 * n, 2 * n))

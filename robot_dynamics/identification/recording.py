@@ -90,7 +90,7 @@ class Recording:
             renaming |= {name: new + name.removeprefix(old) for name in found}
         if len(set(renaming.values())) < len(renaming):
             twice = sorted(x for x in renaming.values() if [*renaming.values()].count(x) > 1)
-            raise wrong(InputError, f"{self.source}: renamed joint", twice[0], "every name once")
+            raise wrong(InputError, f"{self.source}: renamed joint", twice[0], "each name once")
         streams = tuple(
             replace(stream, names=tuple(renaming[name] for name in stream.names))
             for stream in self.streams
