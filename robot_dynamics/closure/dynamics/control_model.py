@@ -315,15 +315,12 @@ class ClosedModel:
 
     def improved(self, q: Array, u: Array) -> Array:
         """One of Newton's steps towards the other joints u (n_r - k,) at q (k,)."""
-        q_r, k = array([*q, *u]), self.known
-        # A d = -φ
-        d = self.solver(self.jacobian(q_r)[:, k:]).solve(-self.residual(q_r))
-        return array(u + self.column_scale[k:] * d)
+        return self.corrected(array([*q, *u]), self.known, 1).q_r[self.known :]
 
     def begun(self, q_r: Array) -> Array:
         """The memory of a closed configuration."""
         here = _Projection(self, q_r)
-        return self.memory(q_r, here.rest, here.orientation)
+        return self.memory(q_r, here.tangent.lower, here.orientation)
 
     def _next(self, q: Array, memory: Array) -> tuple[_Projection, Scalar]:
         """(where q (k,) is closed, guard), from the state before."""
