@@ -166,7 +166,6 @@ setup(
     description="Feed-forward joint torques from a robot's description",
     long_description=Path("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
-    url="https://docs.ros.org/en/rolling/p/robot_dynamics/",
     keywords="robotics ROS inverse-dynamics parallel-robots identification feed-forward",
     license="Apache-2.0",
     license_files=["LICENSE"],

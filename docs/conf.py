@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import runpy
 from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
 
 project = "robot_dynamics"
 author = "robot_dynamics maintainers"
@@ -39,3 +42,17 @@ intersphinx_mapping: dict[str, tuple[str, None]] = {}
 html_theme = "furo"
 html_title = "robot_dynamics"
 html_theme_options = {"source_directory": "docs/"}
+
+
+def robots(app: Any) -> None:
+    """Write the gallery beside the pages."""
+    if app.builder.format != "html":
+        return
+    gallery = runpy.run_path(str(Path(__file__).with_name("gallery.py")))
+    known = gallery["KNOWN"] if app.tags.has("known") else ()
+    gallery["write"](Path(app.outdir) / "gallery", (*map(str, gallery["SHIPPED_FILES"]), *known))
+
+
+def setup(app: Any) -> None:
+    """What Sphinx calls."""
+    app.connect("builder-inited", robots)

@@ -4,6 +4,7 @@
     python docs/gallery.py --out gallery [ROBOT...]
 
 Without names: every robot of config/ and urdf/, and twenty that are known by name (extra `robots`).
+The documentation site has that of the shipped ones, or with `-t known` all of it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import timeit
 import warnings
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,7 @@ SHIPPED = (
     ),
     "urdf/six_axis.urdf",
 )  # fmt: skip
+SHIPPED_FILES = tuple(ROOT / each for each in SHIPPED)
 KNOWN = (
     "panda", "ur3", "ur5", "ur10", "kinova", "xarm7", "z1", "so100", "baxter", "tiago",
     "tiago_dual", "talos", "romeo", "icub", "a1", "anymal", "solo12", "hyq", "allegro_right_hand",
@@ -77,7 +80,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 """
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="viewport" content="width=device-width, initial-scale=1"><base target="_top">
 <title>Robots</title><style>{style}</style></head><body>
 <header><h1>Robots</h1><p class="faint">each leads to a page that computes</p></header>
 <main>{cards}</main>
@@ -103,18 +106,20 @@ def card(source: str, out: Path) -> tuple[str, dict[str, Any]]:
         own = out / f"{Path(source).stem}.html"
         own.write_text(page(mechanism, gathered(source, mechanism), meshes=drawn), encoding="utf-8")
     most = int(np.argmax(np.abs(tau))) if len(tau) else 0
-    held = "nothing to hold"
-    if len(tau):
+    held = "nothing to hold at home"
+    if len(tau) and abs(tau[most]) > 1e-9:
         joint = mechanism.joint(dynamics.actuated_names[most])
         held = (
-            f"at most {digits(float(tau[most]), 1.0)} {effort(joint)} to hold home ({joint.name})"
+            f"home is held by up to {digits(abs(float(tau[most])), 1.0)} {effort(joint)} "
+            f"({joint.name})"
         )
     complaints = len(found["warnings"])
+    said = f"{complaints} warning{'s' if complaints > 1 else ''}, on its page"
     lines = [
-        f"{found['degrees_of_freedom']} degrees of freedom, {found['mass']:.4g} kg",
+        f"{_degrees(found['degrees_of_freedom'])}, {found['mass']:.4g} kg",
         held,
-        f"{1e6 * seconds / runs:.3g} µs a call, here",
-        "no complaint" if not complaints else f"{complaints} complaints, on its page",
+        f"{1e6 * seconds / runs:.3g} µs a call on the machine that made this page",
+        said if complaints else "checked without a warning",
     ]
     inner = "".join(f"<small>{escape(line)}</small>" for line in lines)
     html = (
@@ -130,17 +135,17 @@ def card(source: str, out: Path) -> tuple[str, dict[str, Any]]:
     }
 
 
-def main() -> None:
-    """Write them."""
-    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("robots", nargs="*", metavar="ROBOT", help="files or names")
-    options.add_argument("--out", type=Path, required=True, metavar="DIR")
-    given = options.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
+def _degrees(count: int) -> str:
+    return f"{count} degree{'' if count == 1 else 's'} of freedom"
+
+
+def write(out: Path, robots: Sequence[str]) -> Path:
+    """The gallery's page, whose path is returned, and a page a robot; what can't be had is said."""
+    out.mkdir(parents=True, exist_ok=True)
     cards, data = [], []
-    for source in given.robots or (*(str(ROOT / each) for each in SHIPPED), *KNOWN):
+    for source in robots:
         try:
-            html, needed = card(source, given.out)
+            html, needed = card(source, out)
         except rd.RobotDynamicsError as error:
             print(f"{source}: left out: {error}")
             continue
@@ -150,8 +155,18 @@ def main() -> None:
     style = COLOURS + asset("page.css") + STYLE
     script = asset("robot.js").replace('"use strict";', "") + asset("view.js") + SCRIPT
     text = PAGE.format(style=style, cards="\n".join(cards), data=embedded(data), script=script)
-    (given.out / "index.html").write_text(text, encoding="utf-8")
-    print(f"wrote {given.out / 'index.html'}")
+    (out / "index.html").write_text(text, encoding="utf-8")
+    return out / "index.html"
+
+
+def main() -> None:
+    """Write them."""
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("robots", nargs="*", metavar="ROBOT", help="files or names")
+    options.add_argument("--out", type=Path, required=True, metavar="DIR")
+    given = options.parse_args()
+    robots = given.robots or (*map(str, SHIPPED_FILES), *KNOWN)
+    print(f"wrote {write(given.out, robots)}")
 
 
 if __name__ == "__main__":

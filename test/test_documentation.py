@@ -70,3 +70,9 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert result.returncode == 0, result.stderr
     for page in (ROOT / "docs").glob("*.md"):
         assert (tmp_path / "site" / f"{page.stem}.html").is_file(), page
+    # the pages that are embedded are there
+    text = (tmp_path / "site" / "gallery.html").read_text(encoding="utf-8")
+    embedded = re.findall(r'<iframe src="([^"]+)"', text)
+    assert len(embedded) == 2
+    for page in (*embedded, "gallery/six_axis.html", "gallery/gough_stewart.html"):
+        assert "Painter" in (tmp_path / "site" / page).read_text(encoding="utf-8"), page

@@ -2,8 +2,8 @@
 """Robots by name, from the packages of the extra `robots`.
 
 The wheel of example-robot-data has its files with it; robot_descriptions fetches a robot's
-repository when it is first asked for. What the wheel has comes from there, so that a name means
-the same robot with a network and without.
+repository when it is first asked for. What the wheel has comes from there: a name means the same
+robot with a network and without, and the network is not used where it need not be.
 """
 
 from __future__ import annotations

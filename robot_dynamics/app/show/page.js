@@ -44,7 +44,7 @@
 
   /* --- sliders ------------------------------------------------------------------------------- */
 
-  const RANGE = { q: j => [j.lower ?? (j.turns ? -Math.PI : -reach()), j.upper ?? (j.turns ? Math.PI : reach())],
+  const RANGE = { q: j => { const turn = j.turns ? Math.PI : reach(), middle = j.turns ? DATA.home[own.indexOf(j.name)] : 0; return [j.lower ?? middle - turn, j.upper ?? middle + turn]; },
     qd: j => { const v = j.velocity ?? (j.turns ? 3 : 1); return [-v, v]; },
     qdd: j => { const a = 2 * (j.velocity ?? (j.turns ? 3 : 1)); return [-a, a]; } };
   const reach = () => Math.max(1, 4 * scene.width);

@@ -277,7 +277,7 @@ class View {
       this.camera = { azimuth: Math.atan2(V.dot(flat, first[1]), V.dot(flat, first[0])) + (side ? 0.25 : 0),
         elevation: side ? 0.2 : plane ? 1.0 : 0.42, distance: 0 };
     }
-    this.camera.distance = 1.5 * spread;
+    this.camera.distance = 1.65 * spread;
   }
   basis() {
     const u = this.up, x = V.unit(V.cross(Math.abs(u[1]) < 0.9 ? [0, 1, 0] : [0, 0, 1], u));
