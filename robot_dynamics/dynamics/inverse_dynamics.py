@@ -289,7 +289,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         *,
         base_motion: BaseMotion | None = None,
     ) -> tuple[Floats, Floats, Floats]:
-        """(∂tau/∂q, ∂tau/∂qd, ∂tau/∂qdd), (…, n, n) each, at q, qd, qdd (…, n).
+        """(∂tau/∂q, ∂tau/∂qd, ∂tau/∂qdd), (…, n, n) each.
 
         The last is D, as long as inertia is among the terms. Row i is the torque's, column j the
         coordinate's; of a closed robot all other joints follow, rows are the actuated joints', and
@@ -297,6 +297,9 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         no slope unless it is smoothed: its jump is left out.
 
         Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            qd: (…, n) rates, rad/s or m/s.
+            qdd: (…, n) accelerations, rad/s² or m/s².
             base_motion: as in a call; not of a closed robot.
 
         Raises:
@@ -331,48 +334,97 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             return linearized(self, q, qd, tau)
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """½ q̇ᵀ D q̇ (…,), J, of links and rotors at q, qd (…, n); zero-dimensional of one state.
+        """Kinetic energy ½ q̇ᵀ D q̇ of links and rotors, J: (…,), zero-dimensional for one state.
+
+        Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            qd: (…, n) rates, rad/s or m/s.
 
         Raises:
             InputError: a wrong shape.
+            ClosureError: a state in which the loops cannot be closed.
         """
         return self._robot.chain.kinetic_energy(q, qd)
 
     def potential_energy(self, q: ArrayLike) -> Floats:
-        """-Σ m g·p (…,), J, of all that moves, at q (…, n): zero at the height of the base frame's
-        origin. Its gradient is `gravity`.
+        """Potential energy -Σ m g·p of all moving bodies, J: (…,), zero-dimensional for one state.
+
+        It is zero at the height of the base frame's origin; its gradient is `gravity`.
+
+        Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
 
         Raises:
             InputError: a wrong shape.
+            ClosureError: a state in which the loops cannot be closed.
         """
         return self._robot.chain.potential_energy(q)
 
     def pose(self, q: ArrayLike, link: str, *, out: Floats | None = None) -> Floats:
-        """(…, 4, 4): the frame of a link, on a fixed joint or not, in the base frame, at q (…, n).
+        """The homogeneous transform (…, 4, 4) of a link's frame in the base frame; lengths in m.
+
+        Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            link: any link, those on fixed joints too.
+            out: an array of the result's shape to write to; None: a new one.
 
         Raises:
-            InputError: a wrong shape, or an unknown link.
+            InputError: a wrong shape, an unknown link, or an `out` that does not fit.
+            ClosureError: a state in which the loops cannot be closed.
         """
         result = self._robot.chain.pose(q, link)
         return result if out is None else put(out, result)
 
     def jacobian(self, q: ArrayLike, link: str, *, out: Floats | None = None) -> Floats:
-        """J (…, 6, n) of a link at q (…, n): [ṗ; ω] = J qd, the velocity (m/s) of the origin of its
-        frame and its rate (rad/s), both on base axes.
+        """The geometric Jacobian J (…, 6, n) of a link: [ṗ; ω] = J qd.
+
+        ṗ (m/s) is the velocity of the origin of the link's frame, ω (rad/s) its angular velocity,
+        both expressed in the base frame.
+
+        Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            link: any link, those on fixed joints too.
+            out: an array of the result's shape to write to; None: a new one.
 
         Raises:
-            InputError: a wrong shape, or an unknown link.
+            InputError: a wrong shape, an unknown link, or an `out` that does not fit.
+            ClosureError: a state in which the loops cannot be closed.
         """
         result = self._robot.chain.jacobian(q, link)
         return result if out is None else put(out, result)
 
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """D (…, n, n), kg·m² (kg·m, kg), at q (…, n)."""
+        """The joint-space inertia matrix D (…, n, n), kg·m² (kg·m or kg where joints slide).
+
+        Of a closed chain that is sensed it is (…, n_a, n): motors by control coordinates.
+
+        Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            out: an array of the result's shape to write to; None: a new one.
+
+        Raises:
+            InputError: a wrong shape, or an `out` that does not fit.
+            ClosureError: a state in which the loops cannot be closed.
+        """
         result = self._robot.chain.mass_matrix(q)
         return result if out is None else put(out, result)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """C (…, n, n) of Christoffel symbols at q, qd (…, n): dD/dt - 2C is skew."""
+        """The Coriolis matrix C (…, n, n) of Christoffel symbols, with which dD/dt - 2C is skew.
+
+        Of a closed chain that is sensed it is (…, n_a, n): motors by control coordinates.
+
+        Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            qd: (…, n) rates, rad/s or m/s.
+            out: an array of the result's shape to write to; None: a new one.
+
+        Raises:
+            InputError: a wrong shape, or an `out` that does not fit.
+            ClosureError: a state in which the loops cannot be closed.
+
+        Source: [EW21] compares the ways to compute it.
+        """
         result = self._robot.chain.coriolis_matrix(q, qd)
         return result if out is None else put(out, result)
 
@@ -383,11 +435,17 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         base_motion: BaseMotion | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """g (…, n), N·m or N, at q (…, n).
+        """The gravity torques g (…, n), N·m or N: what holds the robot at rest.
 
         Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
             base_motion: how the base stands, its `rotation` or `specific_force`; its rates and
                 accelerations are left out.
+            out: an array of the result's shape to write to; None: a new one.
+
+        Raises:
+            InputError: a wrong shape, or an `out` that does not fit.
+            ClosureError: a state in which the loops cannot be closed.
         """
         if base_motion is None:
             result = self._robot.chain.gravity(q)
@@ -399,7 +457,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """(p,): the numbers that the torques are linear in, see `mechanism.parameters`."""
+        """(p,): the numbers that the torques are linear in, see `mechanism.dynamic_parameters`."""
         return tuple(self._parameters())
 
     @property
@@ -416,7 +474,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         base_motion: BaseMotion | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """Y (…, n, p) at q, qd, qdd (…, n): tau = Y π to rounding, whatever the formulation.
+        """The regressor Y (…, n, p): tau = Y π to rounding, whatever the formulation.
 
         Of a closed chain Y is Tᵀ Y_tree, (…, n_a, p). Columns are in the order of
         `parameter_names`; no inertia, friction or payload changes Y, gravity does. Into `out` it
@@ -424,7 +482,11 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         memory costs more than the numbers in it.
 
         Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            qd: (…, n) rates, rad/s or m/s.
+            qdd: (…, n) accelerations, rad/s² or m/s².
             base_motion: as in a call; not of a closed robot.
+            out: an array of the result's shape to write to; None: a new one.
 
         Raises:
             InputError: a wrong shape.
@@ -456,12 +518,15 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         *,
         base_motion: BaseMotion | None = None,
     ) -> MotorTorques:
-        """(drive, gear) (…, m), N·m, at q, qd, qdd (…, n).
+        """(drive, gear) (…, m), N·m, at the motors' shafts, in the order of `motor_names`.
 
         `drive` is what a motor's field must give: joint torque / gear ratio. `gear` is what
         enters the gear: the same less what the rotor itself takes.
 
         Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            qd: (…, n) rates, rad/s or m/s.
+            qdd: (…, n) accelerations, rad/s² or m/s².
             base_motion: as in a call; what a rotor takes has the base's motion in it, too.
 
         Raises:
@@ -519,10 +584,19 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         stribeck_torque: float = 0.0,
         stribeck_rate: float = 1.0,
     ) -> None:
-        """Another law of friction at a joint: see `mechanism.Friction` for its terms and units.
+        """Replace the friction law of a joint; see `mechanism.Friction` for the equation.
 
-        The first law of its kind at a joint (with an offset, say, where there was none) compiles
-        the kernels anew; any other compiles nothing.
+        The first law of its kind at a joint (with an offset, say, where there was none) recompiles
+        the kernels; any other compiles nothing.
+
+        Args:
+            joint: its name; a joint that follows others has friction of its own.
+            viscous: N·m·s/rad, or N·s/m of a sliding joint.
+            coulomb: N·m or N.
+            offset: N·m or N, at every rate and at rest.
+            coulomb_negative: N·m or N, in place of `coulomb` at negative rates; None: `coulomb`.
+            stribeck_torque: N·m or N, added near rest.
+            stribeck_rate: rad/s or m/s, at which it has fallen to 1/e.
 
         Raises:
             InputError: no such joint, a number that is not finite, or a law that drives the joint.
