@@ -37,6 +37,7 @@ NO_MATTER = {
     "symbols",
     "notation",
     "limits",
+    "base_inertial",
     "home",
     "actuated",
     "sensed",
@@ -74,7 +75,10 @@ def robot() -> Mechanism:
         Rotor("m2", "c", some_pose(rng), (("qc", -7.0),), some_body(rng)),
     ]
     armatures = (Armature((("qa", 20.0), ("qb", 3.0)), 1e-3),)
-    return Mechanism("all", tuple(links), "base", rng.uniform(-9, 9, 3), tuple(rotors), armatures)
+    gravity = rng.uniform(-9, 9, 3)
+    return Mechanism(
+        "all", tuple(links), gravity=gravity, rotors=tuple(rotors), armatures=armatures
+    )
 
 
 def changed(value: Any, at: str) -> Iterator[tuple[str, Any]]:
