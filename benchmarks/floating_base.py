@@ -3,8 +3,8 @@
 
     python benchmarks/floating_base.py [ROBOT...] [--json OUT]
 
-Robots are names that `rd.load` knows (default: solo12, go2, icub_reduced, talos_reduced). Pinocchio is called
-from Python as it is; of 1,000 states ours is one call on one thread, Pinocchio's a loop.
+Robots are names that `rd.load` knows; without any, a few that have their own files. Pinocchio is
+called from Python as it is; of 1,000 states ours is one call on one thread, Pinocchio's a loop.
 """
 
 from __future__ import annotations

@@ -224,6 +224,10 @@ def test_integrate_is_pinocchios(size):
     found = pair.robot.integrate(pair.q, step)
     assert min(abs(found - expected).max(), abs(found[3:7] + expected[3:7]).max()) < 1e-13
     assert abs(found[:3] - expected[:3]).max() < 1e-13
+    # however far it slides while it turns but little
+    far = np.array([300.0, -200.0, 100.0, *step[3:]])
+    expected = pin.integrate(pair.model, pair.q, far)
+    assert abs(pair.robot.integrate(pair.q, far)[:3] - expected[:3]).max() < 3e-13 * 300
     many = pair.robot.integrate(np.stack([pair.q] * 2), step)
     assert many == pytest.approx(np.stack([found] * 2), abs=1e-15)
 
@@ -384,6 +388,8 @@ def test_what_cannot_float_is_refused(tmp_path):
     robot = rd.FloatingBase(mechanism)
     state = robot.neutral, np.zeros(7), np.zeros(7)
     assert robot.neutral == pytest.approx([0, 0, 0, 0, 0, 0, 1, 0])
+    parts = [f"free_{part}" for part in ("x", "y", "z", "rx", "ry", "rz")]
+    assert robot.joint_names == robot.actuated_names == (*parts, "knee")
     with pytest.raises(InputError, match=r"q: found shape \(7,\), expected \(8,\)"):
         robot(np.zeros(7), *state[1:])
     with pytest.raises(InputError, match="base_motion"):
