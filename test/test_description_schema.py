@@ -214,3 +214,69 @@ def test_check_tells_the_lines_of_all_mistakes_in_one(tmp_path, capsys):
 def test_the_schema_is_printed_for_editors(capsys):
     assert main(["schema", "description"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(FILE.read_text())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("robot: whole", "robot:", "robot.yaml: robot"),
+        ("gravity: [0, 0, -g]", "gravity:", "robot.yaml: gravity"),
+        ("gravity: [0, 0, -g]", "gravity: [0, 0, x y]", "robot.yaml: gravity[2]"),
+        ("ixx: 0.1", "ixx: []", "robot.yaml: link 'upper': inertia.ixx"),
+        ("mass: 2*m1", "mass: []", "robot.yaml: link 'upper': mass"),
+        ("mass: 2*m1", "mas: 1", "robot.yaml: links[0]"),
+        ("velocity: .inf", "velocity: fast", "robot.yaml: link 'upper': joint.limits.velocity"),
+        ("torque: 1, rate: 0.1", "torque: 1", "robot.yaml: link 'upper': friction.stribeck.rate"),
+        ("gear_ratio: -50", "gear_ratio: true", "robot.yaml: link 'upper': rotor.gear_ratio"),
+        ("name: q1, type: revolute", "name: q1", "robot.yaml: link 'upper': joint.type"),
+        ("type: spherical", "type: round", "robot.yaml: link 'hand': joint.type"),
+        (
+            "both: {mount: base, origin",
+            "both: {mount: 1, origin",
+            "robot.yaml: rotor 'both': mount",
+        ),
+        ("{q1: 50, ", "{q1: '', ", "robot.yaml: rotor 'both': gear_ratio.q1"),
+        ("wrist_rz: 0.1", "wrist_rz: x", "robot.yaml: locked.wrist_rz"),
+        ("actuated: []", "actuated: [q1, 1]", "robot.yaml: actuated[1]"),
+        ("loops:\n", "loops: [{type: revolute}]\n", "robot.yaml: loops[0].predecessor.link"),
+        ("platform: null", "near: {q1: {rpy: [0, 0, 0]}}", "robot.yaml: near.q1"),
+    ],
+)
+def test_places_are_said_in_one_way(tmp_path, old, new, place):
+    assert old in WHOLE
+    file = tmp_path / "robot.yaml"
+    file.write_text(WHOLE.replace(old, new, 1))
+    with pytest.raises(rd.DescriptionError) as caught:
+        rd.load(file)
+    assert caught.value.name == place
+
+
+def test_both_ends_of_a_loop_are_where_they_are_said_to_be(tmp_path):
+    file = tmp_path / "robot.yaml"
+    loop = (
+        "loops: [{type: revolute, predecessor: {link: upper, xyz: [1, 2, 3]}, "
+        "successor: {link: flange, xyz: [4, 5, 6], rpy: [0, 0, pi]}}]\n"
+    )
+    file.write_text(WHOLE.replace("loops:\n", loop, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        (found,) = rd.load(file).loops
+    assert found.name == "loop1"
+    assert found.predecessor.pose.translation.tolist() == [1, 2, 3]
+    assert found.successor.pose.translation.tolist() == [4, 5, 6]
+    assert abs(found.successor.pose.rotation[0, 0] + 1) < 1e-12
+
+
+def test_limits_that_mean_none_are_none(tmp_path):
+    file = tmp_path / "robot.yaml"
+    old = "limits: {lower: -pi, upper: 3*pi/4, velocity: .inf, effort: 9}"
+    assert old in WHOLE
+    for new, said in (
+        ("{lower: 0, upper: 0, velocity: 0, effort: 9}", (None, None, None, 9.0)),
+        ("{lower: -inf, upper: 1, velocity: 1e40}", (None, 1.0, None, None)),
+    ):
+        file.write_text(WHOLE.replace(old, f"limits: {new}", 1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ends = rd.load(file).joint("q1").limits
+        assert (ends.lower, ends.upper, ends.velocity, ends.effort) == said
