@@ -95,6 +95,7 @@ setup(
             *(f"app/show/*.{x}" for x in ASSETS),
             "controller/templates/*.j2",
             "controller/templates/*/*.j2",
+            "controller/mujoco_hardware/*",
         ]
     },
     data_files=[

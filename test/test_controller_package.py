@@ -18,6 +18,7 @@ import yaml
 from robots import CONFIG, random_dh, random_urdf, relative, state
 
 import robot_dynamics as rd
+from robot_dynamics.closure import SensorMonitor
 from robot_dynamics.controller import write_package
 from robot_dynamics.formulations.equations import TERMS
 from robot_dynamics.mechanism import Inertial
@@ -27,7 +28,9 @@ ROUNDING = 1e-12
 """Relative: the same sums in another order"""
 FAR = 4000
 """Strides that may be tried of a robot with loops"""
-GOOD, NOT_FINITE, NOT_CLOSED = range(3)
+GOOD, NOT_FINITE, NOT_CLOSED, NOT_FITTING = range(4)
+TOLERANCE = 0.02
+"""rad, or shares of the robot's size: `sensor_tolerance` as it is by default"""
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_compiler = pytest.mark.skipif(CC is None, reason="no C compiler")
@@ -56,6 +59,8 @@ class Compiled:
             "set_payload": [pointer, ctypes.c_int, number, pointer, pointer],
             "set_gravity": [pointer, pointer],
             "share": [pointer] * 4,
+            "read": [pointer, pointer, ctypes.c_int, number, pointer, pointer],
+            "read_torques": [pointer, pointer, ctypes.c_uint, number, *[pointer] * 3],
         }.get(name, [pointer])
         return function
 
@@ -70,6 +75,19 @@ class Compiled:
         arrays = [x.ctypes.data for x in (*states, tau)]
         how = self["torques"](self.robot, self.place, mask, smoothing, strides, *arrays)
         return how, tau
+
+    def read(self, q, strides=FAR, tolerance=TOLERANCE):
+        q, left = np.array(q, dtype=float), np.full(len(q), np.nan)
+        how = self["read"](
+            self.robot, self.place, strides, tolerance, q.ctypes.data, left.ctypes.data
+        )
+        return how, left
+
+    def read_torques(self, motors, qd, qdd_a, terms=TERMS, smoothing=0.0):
+        mask = sum(1 << k for k, term in enumerate(TERMS) if term in terms)
+        qd, qdd_a, tau = np.array(qd), np.array(qdd_a), np.full(motors, 42.0)
+        arrays = [x.ctypes.data for x in (qd, qdd_a, tau)]
+        return self["read_torques"](self.robot, self.place, mask, smoothing, *arrays), tau
 
     def set_gravity(self, gravity):
         vector = np.array(gravity, dtype=float)
@@ -214,6 +232,101 @@ def test_what_is_no_state_leaves_torques_and_place_alone(tmp_path):
     assert (tau == 42.0).all()
     assert c.torques(2, q + 0.3, still, still, strides=2)[0] == NOT_CLOSED  # nor in two strides
     assert c.place.raw == before
+
+
+# --- sensors on passive joints --------------------------------------------------------------
+
+
+def readings(model, q, noise, rng):
+    """q, q̇ of motors and sensors, which miss each other by some noise."""
+    state = model.forward(q, rng.uniform(-1, 1, len(q)))
+    k = len(q) + len(model.mechanism.sensed)
+    off = noise * rng.uniform(-1, 1, k)
+    return state.q_r[:k] + off, state.qd_r[:k] + 10 * off
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("robot", "sets"),
+    [
+        ("five_bar", [TERMS, ("inertia", "friction"), ("coriolis", "rotors"), ("gravity",)]),
+        ("rrr", [TERMS]),
+    ],
+)
+def test_readings_of_passive_joints_compute_the_same(robot, sets, tmp_path):
+    file = CONFIG / f"{robot}.yaml"
+    c = compiled(file, tmp_path)
+    mechanism = rd.load(file)
+    # of the robot without sensors: where its passive joints are
+    plain = rd.InverseDynamics(mechanism).closed
+    motors = len(plain.actuated_names)
+    rng = np.random.default_rng(5)
+    link = mechanism.links[-1].name
+    for terms in sets:
+        for smoothing in (0.0, 0.3) if len(sets) > 1 else (0.0,):
+            c["home"](c.place)
+            dynamics = rd.InverseDynamics(
+                mechanism, terms=terms, friction_smoothing=smoothing, sensed=True
+            )
+            assert [*c.names("joint", motors), *c.names("sensed", len(mechanism.sensed))] == [
+                *dynamics.joint_names
+            ]
+            for loaded in (False, True):
+                load = body(rng) if loaded else None
+                c.set_payload(len(mechanism.links) - 1, load)
+                dynamics.set_payload(link, load)
+                for q, _, qdd in along_a_way(rd.InverseDynamics(mechanism, terms=())):
+                    # a step that the readings have to follow in strides; for Python by hand
+                    read, rates = readings(plain, q, 1e-3, rng)
+                    dynamics.closed.reset(plain.forward(q))
+                    judged = dynamics.closed.judged(read, TOLERANCE)
+                    assert judged is not None
+                    how, left = c.read(read)
+                    assert how == GOOD
+                    assert abs(left).max() == pytest.approx(judged[1], rel=1e-6, abs=1e-12)
+                    how, tau = c.read_torques(motors, rates, qdd, terms, smoothing)
+                    assert how == GOOD
+                    assert relative(tau, dynamics.closed.driven(read, rates, qdd)) < ROUNDING
+
+
+@needs_compiler
+@pytest.mark.parametrize("robot", ["five_bar", "rrr"])
+def test_a_sensor_that_does_not_fit_leaves_the_place_alone(robot, tmp_path):
+    c = compiled(CONFIG / f"{robot}.yaml", tmp_path)
+    plain = rd.InverseDynamics(rd.load(CONFIG / f"{robot}.yaml")).closed
+    home = plain.home.q_r
+    motors, k = len(plain.joint_names), len(plain.joint_names) + len(plain.mechanism.sensed)
+    good = home[:k]
+    monitor = SensorMonitor(plain.mechanism, threshold=TOLERANCE)
+    assert c.read(good)[0] == GOOD
+    before = c.place.raw
+    for joint in range(k):
+        for off in (0.05, -0.05, 0.5, 3.0):
+            q = good.copy()
+            q[joint] += off
+            how, left = c.read(q)
+            # one that is small may be explained by all joints together
+            monitor.reset()
+            assert (how == GOOD) == monitor.update(q).consistent
+            if how == GOOD:
+                assert abs(off) < 0.1
+                c["home"](c.place)
+                c.read(good)
+                continue
+            # a motor that is far away may be where the loops can't be
+            assert how == NOT_FITTING or (joint < motors and how == NOT_CLOSED)
+            if how == NOT_FITTING:
+                assert abs(left).max() > TOLERANCE
+            if joint >= motors and len(plain.mechanism.sensed) > 2:
+                assert np.argmax(abs(left)) == joint
+            assert c.place.raw == before
+        for wrong in (np.nan, np.inf):
+            q = good.copy()
+            q[joint] = wrong
+            assert c.read(q)[0] == NOT_FINITE
+    assert c.read(good + 1e-3)[0] == GOOD  # within the tolerance
+    assert c.read(good, tolerance=1e-9)[0] == GOOD
+    assert c.read(good + 1e-3 * np.arange(k), tolerance=1e-6)[0] == NOT_FITTING
 
 
 # --- the package ----------------------------------------------------------------------------

@@ -23,6 +23,7 @@ import pytest
 import robot_dynamics as rd
 from robot_dynamics.app.demo import DEMOS
 from robot_dynamics.app.demo.bounds import Case, cases, track
+from robot_dynamics.app.demo.managed import NEEDED, lacking
 from robot_dynamics.app.demo.record import read
 from robot_dynamics.app.demo.robots import ROBOTS
 from robot_dynamics.app.demo.subject import Subject
@@ -516,3 +517,76 @@ def test_an_unknown_robot_and_a_bad_folder_are_refused(tmp_path):
     file.write_text("")
     with pytest.raises(InputError, match="expected a folder"):
         run("polar", output=file)
+
+
+# --- under a real controller manager ------------------------------------------------------------
+
+
+def test_without_ros2_control_the_demo_says_so_in_one_line():
+    environment = os.environ | {"AMENT_PREFIX_PATH": ""}
+    command = [sys.executable, "-m", "robot_dynamics", "demo", "controller"]
+    run = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert run.returncode == 1
+    (line,) = run.stderr.strip().splitlines()
+    assert "controller_manager" in line
+    assert "ros2-control" in line
+
+
+def test_torques_are_as_old_as_the_state_that_they_answer():
+    from robot_dynamics.app.demo.managed import _ages
+
+    # a period of 1 ms; the stamp of a state is a moment within the period that read it
+    stamps = 1000.0 + np.arange(6) * 1e-3
+    heard = np.array([[1000.0002, 1.0, 2.0], [1000.0012, 3.0, 4.0], [1000.0031, 5.0, 6.0]])
+    efforts = np.array([[0, 0], [0, 0], [1, 2], [1, 2], [3, 4], [5, 6]], dtype=float)
+    ages = _ages(stamps, efforts, heard)
+    assert np.isnan(ages[:2]).all()
+    assert 1e3 * ages[2:] == pytest.approx([2.0, 3.0, 3.0, 2.0], abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["polar", "rrr"])
+def test_the_managers_robot_begins_where_the_loops_are_closed(name, tmp_path):
+    mujoco = pytest.importorskip("mujoco")
+    from robot_dynamics.app.demo.managed import ManagedRobot
+
+    file = str(ROOT / "config" / f"{name}.yaml")
+    mechanism = rd.load(file)
+    dynamics = rd.InverseDynamics(mechanism)
+    start = np.array([mechanism.home.get(joint, 0.0) for joint in dynamics.joint_names])
+    start[0] += 0.05
+    robot = ManagedRobot(file, mechanism, start, tmp_path)
+    tree = ET.fromstring(robot.description(tmp_path / "log.csv"))
+    model = mujoco.MjModel.from_binary_path(tree.find(".//param[@name='model']").text)
+    data = mujoco.MjData(model)
+    for i in range(model.nq):
+        data.qpos[i] = float(tree.find(f".//param[@name='qpos{i}']").text)
+    mujoco.mj_forward(model, data)
+    assert abs(data.efc_pos[: data.ne]).max(initial=0.0) < 1e-9
+    joints = tree.findall("ros2_control/joint")
+    assert [each.get("name") for each in joints] == [*dynamics.joint_names, *mechanism.sensed]
+    for each, q in zip(joints, start, strict=False):
+        place = int(each.find("param[@name='place']").text)
+        assert data.qpos[place] == pytest.approx(q, abs=1e-12)
+        assert (each.find("command_interface") is None) == (each.get("name") in mechanism.sensed)
+    for way in ("PD", "node", "gravity", "feed_forward", "computed_torque"):
+        named = robot.parameters(way)
+        types = named["controller_manager"]["ros__parameters"]
+        assert all(types[controller]["type"] for controller in robot.controllers(way))
+
+
+@pytest.mark.skipif(
+    not os.environ.get("AMENT_PREFIX_PATH") or bool(lacking(NEEDED)),
+    reason="ros2_control is not sourced: the demo under a controller manager does not run",
+)
+@pytest.mark.timeout(1800)
+def test_under_a_controller_manager_the_generated_controller_tracks(tmp_path):
+    command = [sys.executable, "-m", "robot_dynamics", "demo", "controller", "--json"]
+    run = subprocess.run(
+        [*command, "--output", str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    result = json.loads(run.stdout)
+    alone, node, feed_forward, computed = result["runs"]
+    assert node["age"][0] > 0.0
+    for each in (feed_forward, computed):
+        assert each["rms"] < alone["rms"] / GOAL
+    assert Path(result["picture"]).exists()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BackendError, InputError, wrong
+from ..scalar import Floats
 
 if TYPE_CHECKING:
     from ..identification.excitation import Excitement
@@ -113,6 +114,35 @@ def save(drawing: Any, path: Path) -> Path:
     check(path)
     drawing.savefig(path, facecolor="white")
     return path
+
+
+@style()
+def errors_over_time(
+    path: Path,
+    title: str,
+    panels: Sequence[tuple[str, Sequence[tuple[str, Floats, Floats]]]],
+) -> Path:
+    """Errors on a logarithmic scale, one panel above the other.
+
+    Args:
+        path: the PNG to write.
+        title: what is shown.
+        panels: (the scale's label, (label, times (t,) in s, errors (t,), 0 or more) of each line).
+    """
+    drawing, axes = figure(len(panels), 1, width=9.0, height=1.2 + 2.4 * len(panels), sharex=True)
+    for (label, lines), axis in zip(panels, axes[:, 0], strict=True):
+        for k, (name, time, error) in enumerate(lines):
+            # a zero has no logarithm: it is drawn at the bottom
+            shown = error + np.finfo(float).tiny
+            axis.semilogy(time, shown, color=COLOURS[k % len(COLOURS)], lw=1.1, label=name)
+        worst = max(float(error.max()) for _, _, error in lines)
+        least = min(float(np.quantile(error, 0.05)) for _, _, error in lines)
+        axis.set_ylim(max(least, 1e-6 * worst) / 3, 3 * worst)
+        axis.set_ylabel(label)
+    drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    axes[-1, 0].set_xlabel("time (s)")
+    drawing.suptitle(title)
+    return save(drawing, path)
 
 
 @style()

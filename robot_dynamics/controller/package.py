@@ -21,8 +21,8 @@ from ..errors import InputError, listed, wrong
 from ..formulations.equations import TERMS
 from ..mechanism import Mechanism
 from ..version import version
-from .programs import RIGID, Kernel, Programs, programs
-from .table import table
+from .programs import READ, RIGID, Kernel, Programs, programs
+from .table import read_table, table
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 """What a joint's or a link's name may be in ros2_control and in a parameter's name"""
@@ -65,7 +65,7 @@ def write_package(
         raise wrong(
             InputError, "prefix", robot, "small letters, digits and single underscores (REP 144)"
         )
-    for name in mechanism.joint_names + mechanism.actuated_names:
+    for name in mechanism.joint_names + mechanism.actuated_names + mechanism.sensed:
         if not NAME.fullmatch(name):
             raise wrong(
                 InputError,
@@ -115,6 +115,7 @@ def rendered(
     found = programs(mechanism, formulation, rotors, links)
     context = _context(mechanism, robot, about, found, links)
     context["table"] = table(mechanism, formulation, rotors, found, links)
+    context["read_table"] = read_table(mechanism, formulation, rotors, context["table"])
     environment = _environment()
     texts = Texts()
     for template in sorted(environment.list_templates(extensions=["j2"])):
@@ -150,10 +151,10 @@ def _context(
         "rigid_terms": RIGID,
         "rigid_mask": sum(2**k for k, term in enumerate(TERMS) if term in RIGID),
         "kernels": list(kernels.values()),
-        "rigid": kernels["rigid"],
-        "of_terms": [(term, kernels[term]) for term in RIGID if term in kernels],
-        "friction": kernels.get("friction"),
-        "friction_smoothed": kernels.get("friction_smoothed"),
+        **_kinds(kernels, ""),
+        "sensed": found.sensed,
+        "reading": found.reading,
+        "read": _kinds(kernels, READ) if found.reading else None,
         "share": kernels.get("share"),
         "parameters": found.parameters,
         "any_loads": bool(loads),
@@ -166,6 +167,13 @@ def _context(
         "turns_forever": [int(joints[name].type == "continuous") for name in found.joints],
         "version": version(),
     }
+
+
+def _kinds(kernels: dict[str, Kernel], prefix: str) -> dict[str, Any]:
+    """A model's kernels by what they compute; None for what is zero."""
+    names = ("rigid", "closing", "friction", "friction_smoothed")
+    terms = [(term, kernels[prefix + term]) for term in RIGID if prefix + term in kernels]
+    return {name: kernels.get(prefix + name) for name in names} | {"of_terms": terms}
 
 
 def _limit(limits: Any) -> float:

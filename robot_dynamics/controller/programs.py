@@ -22,10 +22,11 @@ from ..codegen.recorder import Program, record
 from ..formulations.equations import TERMS, Equations
 from ..formulations.layout import Layout, shaped
 from ..mechanism import Mechanism
-from ..scalar import Array, Floats
+from ..scalar import Array, Floats, array
 from .kernel_parameters import Parameters
 
 RIGID = tuple(term for term in TERMS if term != "friction")
+READ = "read_"
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,8 @@ class Closure:
     farthest: float
     all_joints: int
     """n_r: how many joints are solved for or known"""
+    known: int
+    """k: how many of them are control coordinates"""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,10 @@ class Programs:
     closure: Closure | None
     shares: bool
     """Are there more motors than degrees of freedom?"""
+    sensed: tuple[str, ...] = ()
+    """The passive joints that carry a sensor"""
+    reading: Closure | None = None
+    """What the model of readings [q_a; q_s] needs; its kernels begin with `READ`"""
 
 
 def programs(mechanism: Mechanism, formulation: str, rotors: str, links: Iterable[str]) -> Programs:
@@ -101,13 +108,13 @@ class _Collected:
     def __init__(self) -> None:
         self.kernels: dict[str, Kernel] = {}
         self.parameters: list[Parameters] = []
-        self._of_form: dict[bool, Parameters] = {}
+        self._of_form: dict[tuple[bool, ...], Parameters] = {}
 
-    def form(self, apart: bool, make: Callable[[], Parameters]) -> Parameters:
-        """The parameters of a form, with the rotors on links of their own or not, made once."""
-        if apart not in self._of_form:
-            self._of_form[apart] = make()
-        return self._of_form[apart]
+    def form(self, *form: bool, make: Callable[[], Parameters]) -> Parameters:
+        """The parameters of a form: with the rotors on links of their own or not, …; made once."""
+        if form not in self._of_form:
+            self._of_form[form] = make()
+        return self._of_form[form]
 
     def add(
         self,
@@ -124,7 +131,7 @@ class _Collected:
         place = self.parameters.index(parameters)
         names = tuple(name for name, _ in arguments)
         kernel = Kernel(name, (*names, "p"), program, place)
-        if name == "rigid" or not kernel.does_nothing:
+        if name.endswith("rigid") or not kernel.does_nothing:
             self.kernels[name] = kernel
 
 
@@ -142,7 +149,7 @@ def _open(mechanism: Mechanism, formulation: str, rotors: str, links: tuple[str,
         layout = Layout(e.mechanism, names)
         parameters = found.form(
             e.rotors is not None,
-            lambda: Parameters.of(
+            make=lambda: Parameters.of(
                 mechanism, lambda of: layout.values(equations(of).mechanism), links
             ),
         )
@@ -174,31 +181,68 @@ def _closed(
     mechanism: Mechanism, formulation: str, rotors: str, links: tuple[str, ...]
 ) -> Programs:
     chain = ClosedChain(mechanism, formulation, rotors=rotors, terms=RIGID)
-    model, robot = chain.model, chain.mechanism
-    k, n = model.known, len(model.geometry.names)
     found = _Collected()
+    _add_closed(found, chain, links)
+    model = chain.model
+    if model.sharing is not None:
+        first, known = found.parameters[0], model.known
+
+        def shared(q_r: Array, Q: Array, p: Array) -> Array:  # noqa: ARG001
+            return model.S(q_r) @ Q
+
+        found.add("share", [("q", len(chain.coordinate_names)), ("force", known)], first, shared)
+    sensed: tuple[str, ...] = ()
+    reading = None
+    if mechanism.sensed:
+        reader = ClosedChain(mechanism, formulation, rotors=rotors, terms=RIGID, sensed=True)
+        sensed = reader.joint_names[model.known :]
+        _add_closed(found, reader, links)
+        reading = _closure(reader)
+    return Programs(
+        chain.joint_names,
+        chain.actuated_names,
+        found.kernels,
+        tuple(found.parameters),
+        _closure(chain),
+        model.sharing is not None,
+        sensed,
+        reading,
+    )
+
+
+def _add_closed(found: _Collected, chain: ClosedChain, links: tuple[str, ...]) -> None:
+    """The kernels of a closed robot; those of readings take q̈ of the motors alone."""
+    model, robot, sensed = chain.model, chain.mechanism, chain.sensed
+    a, k, n = model.geometry.actuated, model.known, len(model.geometry.names)
+    prefix = READ if sensed else ""
+    state = [("q", n), ("qd", k), ("qdd", a)]
 
     def add(name: str, terms: Iterable[str], smooth: bool = False) -> None:
         def parts_of(of: Mechanism) -> Subsystems:
-            return Subsystems.of(of, formulation, rotors, terms)
+            return chain.taken_apart(of, terms)
 
         parts = parts_of(robot)
         vector = ParameterVector(parts)
         parameters = found.form(
             parts.legs.rotors is not None,
-            lambda: Parameters.of(robot, lambda of: vector.values(parts_of(of)), links),
+            sensed,
+            make=lambda: Parameters.of(robot, lambda of: vector.values(parts_of(of)), links),
         )
 
         def at(p: Array) -> ClosedModel:
             return model.over(vector.filled(p))
 
+        def torques(of: ClosedModel, q_r: Array, qd: Array, qdd: Array) -> Array:
+            # with sensors q̈_s follows q̈_a
+            whole = array([*qdd, *of.following(q_r, qd, qdd)]) if sensed else qdd
+            return of.torques(q_r, qd, whole)
+
         def smoothed(q_r: Array, qd: Array, qdd: Array, s: Array, p: Array) -> Array:
             bound = vector.filled(p)
             legs = replace(bound.legs, friction_smoothing=s[0])
-            return model.over(replace(bound, legs=legs)).torques(q_r, qd, qdd)
+            return torques(model.over(replace(bound, legs=legs)), q_r, qd, qdd)
 
-        state = [("q", n), ("qd", k), ("qdd", k)]
-        if name == "rigid":
+        if name == "rigid" and not sensed:
             closing = [("q", k), ("qd", k), ("qdd", k), ("memory", model.memory_size)]
             found.add(
                 name,
@@ -206,36 +250,42 @@ def _closed(
                 parameters,
                 lambda q, qd, qdd, memory, p: at(p).at_once(q, qd, qdd, memory),
             )
-        elif smooth:
-            found.add(name, [*state, ("smoothing", 1)], parameters, smoothed)
+            return
+        if name == "rigid":
+            # [the memory; reading - fit, scaled]
+            kept = model.memory_size + k
+            found.add(
+                prefix + "closing",
+                [("q", k), ("memory", model.memory_size)],
+                parameters,
+                lambda q, memory, p: at(p).judged(q, memory)[:kept],
+            )
+        if smooth:
+            found.add(prefix + name, [*state, ("smoothing", 1)], parameters, smoothed)
         else:
-            found.add(name, state, parameters, lambda q, qd, qdd, p: at(p).torques(q, qd, qdd))
+            found.add(
+                prefix + name,
+                state,
+                parameters,
+                lambda q, qd, qdd, p: torques(at(p), q, qd, qdd),
+            )
 
     _add_all(add, robot)
-    if model.sharing is not None:
-        first = found.parameters[0]
 
-        def shared(q_r: Array, Q: Array, p: Array) -> Array:  # noqa: ARG001
-            return model.S(q_r) @ Q
 
-        found.add("share", [("q", n), ("force", k)], first, shared)
-    home = chain.home
-    memory = model.memory(home.q_r, home.T[k:], float(home.assembly_mode))
-    closure = Closure(
+def _closure(chain: ClosedChain) -> Closure:
+    model, home = chain.model, chain.home
+    k = model.known
+    T = home.T_q if chain.sensed else home.T
+    memory = model.memory(home.q_r, T[k:], float(home.assembly_mode))
+    return Closure(
         _floats(memory),
         _floats(model.column_scale[:k]),
         SHORT_STRIDE,
         SHORTEST_STRIDE / SHORT_STRIDE,
         FARTHEST,
-        n,
-    )
-    return Programs(
-        chain.joint_names,
-        chain.actuated_names,
-        found.kernels,
-        tuple(found.parameters),
-        closure,
-        model.sharing is not None,
+        len(model.geometry.names),
+        k,
     )
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,7 @@ from ..mechanism import Inertial, Mechanism
 from .programs import Programs
 
 ROWS = 12
+READ_ROWS = 3
 STEP = 0.02
 """rad or m between two rows of a robot with loops, which is closed from the last one"""
 
@@ -34,7 +37,22 @@ class Row:
     tau: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class ReadRow:
+    """One state by the sensors on passive joints, which miss the loops a little."""
+
+    terms: int
+    q: tuple[float, ...]
+    """(k,), joints and then sensed ones"""
+    qd: tuple[float, ...]
+    qdd: tuple[float, ...]
+    """(n_a,)"""
+    tau: tuple[float, ...]
+
+
 _NOTHING = (0.0,) * 10
+_MISFIT = 1e-3
+"""rad, or shares of the robot's size: well within sensor_tolerance"""
 
 
 def table(
@@ -82,6 +100,33 @@ def table(
         numbers = (tuple(map(float, x)) for x in (q[i], qd, qdd, tau))
         rows.append(Row(mask, smoothing, gravity, link, payload, *numbers))
     return rows
+
+
+def read_table(
+    mechanism: Mechanism, formulation: str, rotors: str, rows: Sequence[Row]
+) -> list[ReadRow]:
+    """The first of a robot's rows again, by its sensors; none where it has no sensors."""
+    if not (mechanism.loops and mechanism.sensed):
+        return []
+    random = np.random.default_rng(11)
+    plain = InverseDynamics(mechanism, terms=()).closed
+    assert plain is not None
+    found = []
+    for row in rows[:READ_ROWS]:
+        terms = [term for j, term in enumerate(TERMS) if row.terms >> j & 1]
+        model = InverseDynamics(mechanism, formulation, rotors=rotors, terms=terms, sensed=True)
+        state = plain.forward(row.q, row.qd)
+        k = len(model.joint_names)
+        # rates are of another size, and no loop says that they belong together
+        off = _MISFIT * plain.solver.scale[:k] * random.uniform(-1.0, 1.0, k)
+        q, qd = state.q_r[:k] + off, state.qd_r[:k] + 10 * off
+        assert model.closed is not None
+        model.closed.reset(state)
+        model.closed.judged(q, math.inf)
+        tau = model.closed.driven(q, qd, row.qdd)
+        numbers = (tuple(map(float, x)) for x in (q, qd, row.qdd, tau))
+        found.append(ReadRow(row.terms, *numbers))
+    return found
 
 
 def _body(numbers: tuple[float, ...]) -> Inertial:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -161,6 +162,16 @@ class Simulation:
             J = data.efc_J.reshape(-1, model.nv)[: data.ne]
             step = -np.linalg.pinv(J, rcond=REDUNDANT) @ data.efc_pos[: data.ne]
             engine.mj_integratePos(model, data.qpos, step, 1.0)
+
+    def save(self, path: Path) -> tuple[dict[str, int], Floats]:
+        """Write MuJoCo's model to a file (.mjb), for other programs.
+
+        Returns:
+            (where each joint is in MuJoCo's qpos, qvel and qfrc_applied, the present qpos).
+        """
+        self._engine.mj_saveModel(self._model, str(path))
+        places = dict(zip(self.joint_names, map(int, self._own), strict=True))
+        return places, np.array(self._data.qpos)
 
     def accelerations(self, tau: ArrayLike) -> Floats:
         """qdd (n,) in the present state under the joint torques tau (n,)."""

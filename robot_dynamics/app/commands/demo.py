@@ -6,15 +6,21 @@ from __future__ import annotations
 import click
 
 from ..command import Command, Result
-from ..demo import DEMOS, run
+from ..demo import CONTROLLER, DEMOS, run
 
 
-@click.command("demo", cls=Command, examples=["demo polar", "demo rrr --output pictures/"])
-@click.argument("robot", type=click.Choice(DEMOS))
+@click.command(
+    "demo", cls=Command, examples=["demo polar", "demo rrr --output pictures/", "demo controller"]
+)
+@click.argument("robot", type=click.Choice((*DEMOS, CONTROLLER)))
 @click.option(
     "--output", type=click.Path(), metavar="DIR", help="Where the picture goes (default: here)."
 )
 @click.pass_context
 def command(ctx: click.Context, robot: str, output: str | None) -> Result:
-    """A simulated robot tracked with and without feed-forward."""
+    """A simulated robot tracked with and without feed-forward.
+
+    `controller` shows the six-axis arm under a real controller manager (ros2_control), by the node
+    and by the generated controller.
+    """
     return run(robot, output=output, as_json=ctx.meta["json"])

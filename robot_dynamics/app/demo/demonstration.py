@@ -45,12 +45,11 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
     """See `robot_dynamics.app.demo.run`."""
     if robot not in ROBOTS:
         raise wrong(InputError, "robot", robot, choices(ROBOTS))
-    if folder.exists() and not folder.is_dir():
-        raise wrong(InputError, "output", str(folder), "a folder")
-    _check_extras()
+    check_output(folder)
+    check_extras()
     writable(folder)
-    show = _Progress(f"demo {robot}")
-    with _terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
+    show = Progress(f"demo {robot}")
+    with terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
         show("preparation")
         demo = ROBOTS[robot]
         if demo.identified:
@@ -78,7 +77,7 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
     return result if quiet else {**result, "text": words}
 
 
-def _sound_run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Track:
+def _sound_run(run: Run, subject: Subject, scratch: Path, show: Progress) -> Track:
     """A run in which every torque belonged to its state, from the motion's first moment on."""
     for attempt in range(ATTEMPTS):
         track = _run(run, subject, scratch, show)
@@ -92,7 +91,7 @@ def _sound_run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Tr
     )
 
 
-def _run(run: Run, subject: Subject, scratch: Path, show: _Progress) -> Track:
+def _run(run: Run, subject: Subject, scratch: Path, show: Progress) -> Track:
     demo, motion, joints = subject.demo, subject.demo.motion, list(subject.joints)
     record = scratch / f"{run.label}.csv"
     record.unlink(missing_ok=True)  # of an attempt before
@@ -185,7 +184,14 @@ def _model(run: Run, description: str, scratch: Path) -> str:
     return str(file)
 
 
-def _check_extras() -> None:
+def check_output(folder: Path) -> None:
+    """Raises InputError where this is no folder."""
+    if folder.exists() and not folder.is_dir():
+        raise wrong(InputError, "output", str(folder), "a folder")
+
+
+def check_extras() -> None:
+    """Raises BackendError where a package is missing that any demo needs."""
     missing = [module for module in NEEDED if find_spec(module) is None]
     if missing:
         extras = ",".join(sorted({NEEDED[module] for module in missing}))
@@ -198,7 +204,7 @@ def _check_extras() -> None:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
+def terminable() -> Iterator[None]:
     """SIGTERM ends the demo as Ctrl-C does: with its processes."""
 
     def stop(*_: object) -> None:
@@ -211,7 +217,7 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class _Progress:
+class Progress:
     """A line on stderr: overwritten on a terminal, one a stage elsewhere."""
 
     BAR = 24
@@ -233,5 +239,6 @@ class _Progress:
         self._stage = stage
 
     def end(self) -> None:
+        """Leave nothing of the line behind."""
         if self._terminal:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -10,7 +10,8 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +33,11 @@ class Processes:
         namespace: of all its nodes.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, namespace: str | None = None):
+        """namespace: of all nodes of this package; None: one that nobody has"""
         self._folder = folder
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self.namespace = f"/demo_{secrets.token_hex(4)}"
+        self.namespace = f"/demo_{secrets.token_hex(4)}" if namespace is None else namespace
         self._environment = {
             **os.environ,
             # the domains whose ports no operating system gives to others
@@ -52,11 +54,15 @@ class Processes:
         file = self._folder / f"{module}.yaml"
         file.write_text(json.dumps({"/**": {"ros__parameters": dict(parameters)}}))
         command = [sys.executable, "-m", f"robot_dynamics.ros.{module}", "--ros-args"]
-        command += ["--params-file", str(file), "-r", f"__ns:={self.namespace}"]
+        command += ["--params-file", str(file), "-r", f"__ns:={self.namespace or '/'}"]
         for name, target in {**remappings, "/clock": "clock"}.items():
             command += ["-r", f"{name}:={target}"]
-        with self._log(module).open("wb") as log:
-            self._running[module] = subprocess.Popen(  # noqa: S603  our own modules
+        self.launch(module, command)
+
+    def launch(self, name: str, command: Sequence[str | Path]) -> None:
+        """Start any program; `name` is what it is called by."""
+        with self._log(name).open("wb") as log:
+            self._running[name] = subprocess.Popen(  # noqa: S603  our own modules, and ROS's
                 command,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
@@ -65,6 +71,22 @@ class Processes:
                 start_new_session=True,  # Ctrl-C is the demo's, which then ends them in order
                 preexec_fn=_die_with_parent,
             )
+
+    def wait(self, name: str, patience: float) -> None:
+        """Until this one has done its work.
+
+        Raises:
+            BackendError: it failed, it took longer (s), or another one ended before.
+        """
+        deadline = time.monotonic() + patience
+        while self._running[name].poll() is None:
+            if time.monotonic() > deadline:
+                raise BackendError(f"the demo's process {name} takes too long", name=name)
+            self.check()
+            time.sleep(0.1)
+        if self._running[name].returncode:
+            self.check()
+        del self._running[name]
 
     def check(self) -> None:
         """Is every process still there?

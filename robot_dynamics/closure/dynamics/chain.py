@@ -107,7 +107,7 @@ class ClosedChain:
                 name="sensed",
                 expected="names of passive joints",
             )
-        parts = self._taken_apart(mechanism)
+        parts = self.taken_apart(mechanism)
         self.sensed = sensed
         self._freed: ClosedChain | None = None
         self.condition_limit = condition_limit
@@ -142,9 +142,12 @@ class ClosedChain:
         """The order of the torques"""
         self.joint_names: tuple[str, ...] = names[: model.known]
 
-    def _taken_apart(self, mechanism: Mechanism) -> Subsystems:
+    def taken_apart(self, mechanism: Mechanism, terms: Iterable[str] | None = None) -> Subsystems:
+        """Legs and platform of a mechanism by the choices made here, but for other terms."""
         names = ("formulation", "rotors", "terms", "friction_smoothing")
         choices = {name: self._choices[name] for name in names}
+        if terms is not None:
+            choices["terms"] = tuple(terms)
         return Subsystems.of(mechanism, free=self._choices["free_platform"], **choices)
 
     # --- copies: what was built is built again, or shared where it never changes --------------
@@ -511,7 +514,7 @@ class ClosedChain:
             InputError: a body beside the axis of a link that spins freely.
         """
         check_spins(mechanism, self.solver.size)
-        kernels = self._kernels.over(self._taken_apart(mechanism))
+        kernels = self._kernels.over(self.taken_apart(mechanism))
         # at one stroke: another thread may look
         self._continuation.kernels = kernels
 

@@ -1,11 +1,12 @@
-// MuJoCo as the robot: efforts in, positions and rates out. For benchmarks and tests.
+// MuJoCo as the robot: efforts in, positions and rates out. For demos, benchmarks and tests.
 //
 // Hardware parameters: model (an .mjb file), timestep (s, of the integrator), log (a CSV file: time,
-// then q, qd and effort of each joint), nan_at and error_at (s of simulated time at which a position
-// is no number for one period, and at which reading fails). Joint parameters: qpos and dof, the
-// joint's places in MuJoCo's vectors, and start.
+// then q, qd and effort of each joint, then the system's time of reading in s), nan_at and error_at
+// (s of simulated time at which a position is no number for one period, and at which reading fails). Joint parameter: place, the
+// joint's in MuJoCo's vectors. A joint without command interface has a sensor and no motor.
 #include <mujoco/mujoco.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -42,7 +43,7 @@ public:
       log_ = std::fopen(given.at("log").c_str(), "w");
     }
     for (const auto & joint : info_.joints) {
-      joints_.push_back({joint.name, std::stoi(joint.parameters.at("qpos")), std::stoi(joint.parameters.at("dof"))});
+      joints_.push_back({joint.name, std::stoi(joint.parameters.at("place")), !joint.command_interfaces.empty()});
     }
     // the whole start, passive joints and rotors too
     for (int i = 0; i < model_->nq; i++) {
@@ -64,13 +65,14 @@ public:
 
   return_type read(const rclcpp::Time &, const rclcpp::Duration &) override
   {
+    read_at_ = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     if (data_->time >= error_at_) {
       error_at_ = HUGE_VAL;
       return return_type::ERROR;
     }
     for (const auto & joint : joints_) {
-      set_state(joint.name + "/" + hardware_interface::HW_IF_POSITION, data_->qpos[joint.qpos]);
-      set_state(joint.name + "/" + hardware_interface::HW_IF_VELOCITY, data_->qvel[joint.dof]);
+      set_state(joint.name + "/" + hardware_interface::HW_IF_POSITION, data_->qpos[joint.place]);
+      set_state(joint.name + "/" + hardware_interface::HW_IF_VELOCITY, data_->qvel[joint.place]);
     }
     if (data_->time >= nan_at_) {
       nan_at_ = HUGE_VAL;
@@ -84,12 +86,13 @@ public:
     bool has_brakes_on = false;  // until somebody commands all joints
     if (log_) std::fprintf(log_, "%.4f", data_->time);
     for (const auto & joint : joints_) {
-      const double effort = get_command(joint.name + "/" + hardware_interface::HW_IF_EFFORT);
+      const double effort =
+        joint.has_motor ? get_command(joint.name + "/" + hardware_interface::HW_IF_EFFORT) : 0.0;
       has_brakes_on = has_brakes_on || !std::isfinite(effort);
-      data_->qfrc_applied[joint.dof] = effort;
-      if (log_) std::fprintf(log_, ",%.9g,%.9g,%.9g", data_->qpos[joint.qpos], data_->qvel[joint.dof], effort);
+      data_->qfrc_applied[joint.place] = effort;
+      if (log_) std::fprintf(log_, ",%.9g,%.9g,%.17g", data_->qpos[joint.place], data_->qvel[joint.place], effort);
     }
-    if (log_) std::fprintf(log_, "\n");
+    if (log_) std::fprintf(log_, ",%.9f\n", read_at_);
     // a robot does not wait for a loop that is late: the torque holds for as long as that took
     until_ += std::fmin(period.seconds(), 0.1);
     while (data_->time < until_ - 1e-9) {
@@ -106,12 +109,13 @@ private:
   struct Joint
   {
     std::string name;
-    int qpos, dof;
+    int place;
+    bool has_motor;
   };
   mjModel * model_{nullptr};
   mjData * data_{nullptr};
   std::vector<Joint> joints_;
-  double until_{0.0}, nan_at_{HUGE_VAL}, error_at_{HUGE_VAL};
+  double until_{0.0}, read_at_{0.0}, nan_at_{HUGE_VAL}, error_at_{HUGE_VAL};
   std::FILE * log_{nullptr};
 };
 }  // namespace mujoco_hardware

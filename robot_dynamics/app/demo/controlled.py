@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo `controller`: one robot under a real controller manager, both ways beside each other."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...description import load
+from ...description.files import find
+from ..plots import errors_over_time, writable
+from ..tables import table
+from .demonstration import Progress, check_extras, check_output, terminable
+from .managed import BANDWIDTH, RATE, ManagedRobot, Run, built, check_sourced
+from .robots import ROBOTS
+
+ROBOT = "six_axis"
+SHOWN = {
+    "PD": "PD alone",
+    "node": "PD + the node, over topics",
+    "feed_forward": "the generated controller, feed_forward",
+    "computed_torque": "the generated controller, computed_torque",
+}
+
+
+def demonstrate(folder: Path, *, quiet: bool) -> dict[str, Any]:
+    """See `robot_dynamics.app.demo.run`."""
+    check_output(folder)
+    check_extras()
+    check_sourced()
+    writable(folder)
+    show = Progress("demo controller")
+    demo = ROBOTS[ROBOT]
+    with terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
+        file = str(find(demo.description))
+        robot = ManagedRobot(file, load(file), np.array(demo.motion.start), Path(scratch))
+        built([robot], show)
+        runs = []
+        for way, words in SHOWN.items():
+            show(words)
+            runs.append(robot.run(way, demo.motion, demo.motion.duration))
+        show("picture")
+        title = (
+            f"{robot.mechanism.name} under a controller manager at {RATE} Hz, MuJoCo as the robot"
+        )
+        lines = [(SHOWN[run.way], run.time, np.abs(run.error).max(axis=1)) for run in runs]
+        panels = [("largest |error| of all joints (rad)", lines)]
+        drawn = errors_over_time(folder / "controller_demo.png", title, panels)
+        show.end()
+    result = {
+        "robot": ROBOT,
+        "update_rate": RATE,
+        "bandwidth": BANDWIDTH,
+        "runs": [numbers(run) for run in runs],
+        "picture": str(drawn),
+    }
+    return result if quiet else {**result, "text": text(result)}
+
+
+def numbers(run: Run) -> dict[str, Any]:
+    """Errors (rad or m), by how much the motion is late (s), and the torques' age (s): median, 99 %
+    and the largest; 0: of the same period."""
+    ages = np.zeros(1) if run.ages is None else run.ages[np.isfinite(run.ages)]
+    quantiles = np.quantile(ages, [0.5, 0.99, 1.0]).tolist() if len(ages) else [np.nan] * 3
+    has_age = run.way == "node"
+    return {
+        "way": run.way,
+        "rms": run.rms,
+        "largest": run.largest,
+        "late": run.late,
+        "age": quantiles if has_age else [0.0, 0.0, 0.0],
+    }
+
+
+def text(result: dict[str, Any]) -> str:
+    """The same as a table."""
+    first = result["runs"][0]["rms"]
+    rows = [["", "RMS error", "÷", "largest", "late", "torques' age: median", "99 %", "max"]]
+    for run in result["runs"]:
+        ages = [f"{1e3 * x:.2f} ms" for x in run["age"]]
+        in_update = ["in the same period", "", ""]
+        rows.append(
+            [
+                SHOWN.get(run["way"], run["way"]),
+                f"{1e3 * run['rms']:.3f} mrad",
+                f"{first / run['rms']:.3g}",
+                f"{1e3 * run['largest']:.3f} mrad",
+                f"{1e3 * run['late']:.1f} ms",
+                *(ages if run["way"] == "node" else in_update),
+            ]
+        )
+    head = (
+        f"{result['robot']}: controller manager at {result['update_rate']} Hz, MuJoCo as the "
+        f"hardware; gains of {result['bandwidth']:g} rad/s for all"
+    )
+    return "\n".join([head, "", *table(rows), "", f"picture: {result['picture']}"])

@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot in MuJoCo under a real controller manager: what it takes, one motion, what was measured.
+
+The ways, all with gains of one bandwidth:
+
+    PD              joint_trajectory_controller with its own PID on effort interfaces
+    node            the node `feed_forward` over topics, through forward_command_controller
+    gravity, feed_forward, computed_torque
+                    joint_trajectory_controller chained onto the generated controller, by its law
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...codegen import cache
+from ...controller import write_package
+from ...dynamics import InverseDynamics
+from ...errors import BackendError, listed
+from ...mechanism import Mechanism
+from ...scalar import Floats
+from ...simulation.physics import Simulation, mujoco
+from ...simulation.tracking import pd_gains
+from .processes import Processes
+
+WAYS = ("PD", "node", "gravity", "feed_forward", "computed_torque")
+LAWS = WAYS[2:]
+RATE = 1000
+"""Hz, of the controller manager"""
+TIMESTEP = 1e-4
+BANDWIDTH = 15.0
+"""rad/s, of every way's gains"""
+LEAD = 1.5
+"""s from the trajectory's message to the motion"""
+SPACING = 0.01
+"""s between the trajectory's points"""
+LATE = np.round(np.arange(-0.005, 0.0505, 0.0005), 4).tolist()
+"""s: what is tried"""
+HARDWARE = "mujoco_hardware"
+NEEDED = (
+    "controller_manager",
+    "joint_trajectory_controller",
+    "joint_state_broadcaster",
+    "forward_command_controller",
+)
+"""Packages of ros2_control and ros2_controllers"""
+
+Desired = Callable[[Floats], tuple[Floats, Floats, Floats]]
+"""q, qd, qdd (t, n) at times (t,) from the motion's beginning on"""
+
+
+def lacking(packages: Sequence[str]) -> list[str]:
+    """Those of these packages that no sourced setup file has."""
+    return [name for name in packages if not _found(f"share/{name}")]
+
+
+def _found(place: str) -> Path | None:
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    paths = (Path(prefix) / place for prefix in prefixes if prefix)
+    return next((path for path in paths if path.exists()), None)
+
+
+def check_sourced() -> None:
+    """All that cannot be built here is there.
+
+    Raises:
+        BackendError: with what is missing, and how to get it.
+    """
+    missing = lacking(NEEDED)
+    if not missing and find_spec("controller_manager_msgs") is None:
+        missing = ["controller_manager_msgs (for this Python)"]
+    if missing:
+        raise BackendError(
+            f"no {', '.join(missing)}: on a ROS 2 machine `sudo apt install "
+            "ros-$ROS_DISTRO-ros2-control ros-$ROS_DISTRO-ros2-controllers`, and source its "
+            "setup file",
+            name=missing[0],
+            expected="ros2_control and ros2_controllers, sourced",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What the hardware logged of one motion: a row a period, from the motion's beginning on."""
+
+    way: str
+    time: Floats
+    """(t,), s from the motion's beginning"""
+    q: Floats
+    """(t, n), rad or m"""
+    efforts: Floats
+    """(t, n), N·m or N: what was commanded"""
+    error: Floats
+    """(t, n), rad or m: q(t) - q_d(t - late)"""
+    late: float
+    """s: by how much all of the motion is late; joint_trajectory_controller is a period early"""
+    ages: Floats | None
+    """(t,), s: how old the state was that the torques belong to; None: of the same period"""
+
+    @property
+    def rms(self) -> float:
+        """rad or m, over all joints"""
+        return float(np.sqrt(np.mean(self.error**2)))
+
+    @property
+    def largest(self) -> float:
+        """rad or m"""
+        return float(np.max(np.abs(self.error)))
+
+    def after(self, begin: float, end: float) -> Run:
+        """A part of it."""
+        rows = (self.time >= begin) & (self.time <= end)
+        ages = None if self.ages is None else self.ages[rows]
+        time, q, efforts, error = (
+            self.time[rows],
+            self.q[rows],
+            self.efforts[rows],
+            self.error[rows],
+        )
+        return replace(self, time=time, q=q, efforts=efforts, error=error, ages=ages)
+
+
+class ManagedRobot:
+    """One robot's files for a controller manager.
+
+    Args:
+        file: what `rd.load` takes.
+        mechanism: what it gives.
+        start: (n,) of the joints that are driven; the passive ones are at home's.
+        folder: where files go.
+    """
+
+    def __init__(self, file: str, mechanism: Mechanism, start: Floats, folder: Path):
+        self.file, self.mechanism, self.start = file, mechanism, start
+        self.dynamics = InverseDynamics(mechanism)
+        self.joints = list(self.dynamics.joint_names)
+        self.folder = folder
+        name = "".join(x if x.isalnum() else "_" for x in mechanism.name.lower())
+        self.package = f"{name}_feed_forward_controller"
+        simulation = Simulation(mechanism, timestep=TIMESTEP)
+        simulation.reset(self._everywhere())
+        self._file = folder / "robot.mjb"
+        self._places, self._qpos = simulation.save(self._file)
+
+    def _everywhere(self) -> Floats:
+        known = dict(zip(self.joints, self.start, strict=True))
+        if (closed := self.dynamics.closed) is not None:
+            state = closed.forward(self.start)
+            known |= dict(zip(closed.coordinate_names, state.q_r, strict=True))
+        return np.array([known[name] for name in self.mechanism.joint_names])
+
+    def description(self, log: Path) -> str:
+        """The URDF text for the manager: what the hardware is, and which joints it has."""
+        rows = [f'<param name="qpos{i}">{float(x)!r}</param>' for i, x in enumerate(self._qpos)]
+        sensed = [name for name in self.mechanism.sensed if self.dynamics.closed is not None]
+        joints, links = [], ['<link name="base"/>']
+        for i, name in enumerate([*self.joints, *sensed]):
+            place = self._places[name]
+            effort = '<command_interface name="effort"/>' if name in self.joints else ""
+            joints.append(
+                f'<joint name="{name}">{effort}'
+                '<state_interface name="position"/><state_interface name="velocity"/>'
+                f'<param name="place">{place}</param></joint>'
+            )
+            kind = "prismatic" if self.mechanism.joint(name).slides else "revolute"
+            links.append(
+                f'<link name="link_{i}"/><joint name="{name}" type="{kind}"><parent link="base"/>'
+                f'<child link="link_{i}"/><axis xyz="0 0 1"/>'
+                '<limit lower="-1000" upper="1000" effort="1e9" velocity="1e6"/></joint>'
+            )
+        return (
+            f'<robot name="robot">{"".join(links)}<ros2_control name="robot" type="system">'
+            f"<hardware><plugin>{HARDWARE}/MujocoHardware</plugin>"
+            f'<param name="model">{self._file}</param>'
+            f'<param name="timestep">{TIMESTEP}</param><param name="log">{log}</param>'
+            f"{''.join(rows)}</hardware>{''.join(joints)}</ros2_control></robot>"
+        )
+
+    def gains(self, way: str = "PD") -> tuple[Floats, Floats]:
+        """Kp and Kd (n,): N·m/rad and N·m·s/rad, or per unit of inertia for computed torque."""
+        if way == "computed_torque":
+            ones = np.ones(len(self.joints))
+            return BANDWIDTH**2 * ones, 2 * BANDWIDTH * ones
+        return pd_gains(self.dynamics, self.start, BANDWIDTH)
+
+    def controllers(self, way: str) -> list[str]:
+        """Their names, in the order in which they are loaded."""
+        return {
+            "PD": ["trajectory_controller"],
+            "node": ["joint_state_broadcaster", "law"],
+        }.get(way, ["law", "trajectory_controller"])
+
+    def parameters(self, way: str) -> dict[str, Any]:
+        """Of the controller manager and its controllers."""
+        p, d = self.gains(way)
+        gains = {
+            name: {"p": float(p[j]), "d": float(d[j]), "i": 0.0}
+            for j, name in enumerate(self.joints)
+        }
+        law = "forward_command_controller/ForwardCommandController"
+        manager = {
+            "update_rate": RATE,
+            "enforce_command_limits": False,
+            "joint_state_broadcaster": {"type": "joint_state_broadcaster/JointStateBroadcaster"},
+            "trajectory_controller": {
+                "type": "joint_trajectory_controller/JointTrajectoryController"
+            },
+            "law": {"type": law if way == "node" else f"{self.package}/FeedForwardController"},
+        }
+        trajectory: dict[str, Any] = {
+            "joints": self.joints,
+            "state_interfaces": ["position", "velocity"],
+            "allow_nonzero_velocity_at_trajectory_end": True,
+        }
+        if way == "PD":
+            trajectory |= {"command_interfaces": ["effort"], "gains": gains}
+        else:
+            trajectory |= {
+                "command_interfaces": ["position", "velocity", "acceleration"],
+                "command_joints": [f"law/{name}" for name in self.joints],
+            }
+        own: dict[str, Any] = {"law": way, "gains": gains} if way in LAWS else {}
+        if way == "node":
+            own = {"joints": self.joints, "interface_name": "effort"}
+        return {
+            "controller_manager": {"ros__parameters": manager},
+            "trajectory_controller": {"ros__parameters": trajectory},
+            "law": {"ros__parameters": own},
+        }
+
+    def run(self, way: str, desired: Desired, seconds: float) -> Run:
+        """The motion once, in processes of its own.
+
+        Raises:
+            BackendError: a process failed; with its last words.
+        """
+        log = self.folder / f"{way}.csv"
+        seen = self.folder / f"{way}_seen.json"
+        for path in (log, seen):
+            path.unlink(missing_ok=True)
+        plan = self.folder / f"{way}_plan.json"
+        time = np.arange(0.0, seconds + SPACING / 2, SPACING)
+        q, qd, qdd = (x.tolist() for x in desired(time))
+        points = {"joints": self.joints, "time": time.tolist(), "q": q, "qd": qd, "qdd": qdd}
+        topic = "/trajectory_controller/joint_trajectory"
+        plan.write_text(
+            json.dumps(
+                {
+                    "description": self.description(log),
+                    "controllers": self.controllers(way),
+                    "topic": "/feed_forward/command" if way == "node" else topic,
+                    "points": points,
+                    "lead": LEAD,
+                    "seconds": seconds,
+                    "efforts": "/feed_forward/effort" if way == "node" else "",
+                    "out": str(seen),
+                }
+            )
+        )
+        parameters = self.folder / f"{way}_manager.yaml"
+        parameters.write_text(json.dumps(self.parameters(way)))  # JSON is YAML
+        executable = _found("lib/controller_manager/ros2_control_node")
+        assert executable is not None
+        with Processes(self.folder, namespace="") as processes:
+            processes.launch(
+                "controller_manager", [executable, "--ros-args", "--params-file", parameters]
+            )
+            if way == "node":
+                p, d = self.gains()
+                processes.start(
+                    "node",
+                    {
+                        "description": self.file,
+                        "joints": self.joints,
+                        "p_gains": p.tolist(),
+                        "d_gains": d.tolist(),
+                    },
+                    {"~/commands": "/law/commands"},
+                )
+            trial: list[str | Path] = [
+                sys.executable,
+                "-m",
+                "robot_dynamics.ros.controller_trial",
+                plan,
+            ]
+            processes.launch("trial", trial)
+            processes.wait("trial", LEAD + seconds + 200.0)
+        told = json.loads(seen.read_text())
+        return self._judged(way, log, told, desired, seconds)
+
+    def _judged(
+        self, way: str, log: Path, told: dict[str, Any], desired: Desired, seconds: float
+    ) -> Run:
+        rows = np.loadtxt(log, delimiter=",")
+        stamps = rows[:, -1]
+        time = stamps - told["begin"]
+        kept = (time >= 0.0) & (time <= seconds)
+        if not kept.any():
+            raise BackendError(f"{way}: the robot has not moved", name=way)
+        n = len(self.joints)
+        q, efforts = rows[:, 1 : 3 * n : 3], rows[:, 3 : 3 * n + 1 : 3]
+        ages = None
+        if way == "node":
+            ages = _ages(stamps, efforts, np.array(told["efforts"]))[kept]
+        time, q = time[kept], q[kept]
+        errors = {late: q - desired(time - late)[0] for late in LATE}
+        late = min(LATE, key=lambda late: float(np.sum(errors[late] ** 2)))
+        return Run(way, time, q, efforts[kept], errors[late], late, ages)
+
+
+def _ages(stamps: Floats, efforts: Floats, heard: Floats) -> Floats:
+    """(t,) s: how old the state is whose torques are in force; NaN before the first ones.
+
+    Args:
+        stamps: (t,) s, at which states were read.
+        efforts: (t, n) in force.
+        heard: (m, 1 + n), stamp of the state (s), torques.
+    """
+    of = {tuple(row[1:]): row[0] for row in heard.tolist()}
+    states = np.array([of.get(tuple(row), np.nan) for row in efforts.tolist()])
+    # a state's stamp is a moment of the period in which it was read
+    read = stamps[np.clip(np.searchsorted(stamps, states, side="right") - 1, 0, None)]
+    return np.where(np.isfinite(states), stamps - read, np.nan)
+
+
+def built(robots: Sequence[ManagedRobot], say: Callable[[str], None]) -> None:
+    """What is not sourced of the robots' controllers and MuJoCo's hardware is built, once, in the
+    cache, and put on this process's paths.
+
+    Raises:
+        BackendError: colcon is missing, or the build failed; with the last lines.
+    """
+    if not lacking([HARDWARE, *(robot.package for robot in robots)]):
+        return
+    templates = Path(write_package.__code__.co_filename).parent
+    key = sha256(str(sys.prefix).encode())
+    for path in sorted(templates.rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            key.update(path.read_bytes())
+    for robot in robots:
+        key.update(repr(robot.mechanism.links).encode())
+    place = cache.directory() / "controllers" / key.hexdigest()[:16]
+    done = place / "install" / "share" / HARDWARE
+    if not done.is_dir():
+        colcon = shutil.which("colcon") or str(Path(sys.executable).with_name("colcon"))
+        if not Path(colcon).exists():
+            raise BackendError(
+                "no colcon to build the controller with: pip install colcon-common-extensions",
+                name="colcon",
+                expected="an installed colcon",
+            )
+        say("building the controller (some minutes, once)")
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(templates / HARDWARE, place / "src" / HARDWARE)
+        for robot in robots:
+            write_package(robot.file, place / "src")
+        wheel = Path(mujoco().__file__).parent
+        options = [f"-DMUJOCO={wheel}", "-DBUILD_TESTING=OFF", "-DCMAKE_BUILD_TYPE=Release"]
+        command = [colcon, "build", "--merge-install", "--cmake-args", *options]
+        done_run = subprocess.run(  # noqa: S603  our own files
+            command, cwd=place, capture_output=True, text=True, check=False
+        )
+        if done_run.returncode:
+            with suppress(OSError):
+                shutil.rmtree(place / "install")
+            lines = (done_run.stdout + done_run.stderr).strip().splitlines()
+            raise BackendError(
+                f"colcon build failed in {place}: {listed(lines[-3:])}", name="colcon"
+            )
+    install = place / "install"
+    for variable, path in (("AMENT_PREFIX_PATH", install), ("LD_LIBRARY_PATH", install / "lib")):
+        before = os.environ.get(variable, "")
+        os.environ[variable] = os.pathsep.join(filter(None, (str(path), before)))

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One motion under a controller manager: loads controllers, asks for the motion, and listens.
+
+    python -m robot_dynamics.ros.controller_trial PLAN.json
+
+The plan says what: `description` (URDF text, published for the manager), `controllers` (in the
+order in which they are loaded; all are activated at once), `topic` and `points` of the trajectory
+({"joints", "time", "q", "qd", "qdd"}), `lead` (s from the message to the motion), `seconds` (how
+long to go on after the motion's beginning), `efforts` (a topic of stamped torques to listen to;
+empty: none) and `out`, the file for what was seen: {"begin": s, "efforts": [[stamp, torques…], …]}.
+
+To be imported only where controller_manager_msgs is installed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from builtin_interfaces.msg import Duration, Time
+from controller_manager_msgs.srv import ConfigureController, LoadController, SwitchController
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+PATIENCE = 60.0
+"""s that a service or a subscriber may take to come"""
+
+
+class Trial(Node):  # type: ignore[misc]
+    """What the plan says, step by step."""
+
+    def __init__(self, plan: Mapping[str, Any]) -> None:
+        super().__init__("controller_trial")
+        self._plan = plan
+        self._efforts: list[list[float]] = []
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._description = self.create_publisher(String, "robot_description", latched)
+        self._topic = self.create_publisher(JointTrajectory, plan["topic"], 1)
+        if plan["efforts"]:
+            self._heard = self.create_subscription(
+                JointState, plan["efforts"], self._on_effort, 1000
+            )
+
+    def run(self) -> dict[str, Any]:
+        """{"begin": s, "efforts": [[stamp, torques…], …]}"""
+        self._description.publish(String(data=self._plan["description"]))
+        names = self._plan["controllers"]
+        for name in names:
+            self._call(LoadController, "load_controller", name=name)
+            self._call(ConfigureController, "configure_controller", name=name)
+        strict = SwitchController.Request.STRICT
+        self._call(
+            SwitchController,
+            "switch_controller",
+            activate_controllers=names,
+            strictness=strict,
+            timeout=Duration(sec=10),
+        )
+        self._wait(lambda: self._topic.get_subscription_count() > 0, "the trajectory's subscriber")
+        if self._plan["efforts"]:
+            self._wait(lambda: self.count_publishers(self._plan["efforts"]) > 0, "torques")
+        begin = self.get_clock().now().nanoseconds + round(self._plan["lead"] * 1e9)
+        self._topic.publish(self._trajectory(begin))
+        self._wait(
+            lambda: self.get_clock().now().nanoseconds > begin + self._plan["seconds"] * 1e9,
+            "the end",
+            self._plan["seconds"] + PATIENCE,
+        )
+        return {"begin": begin * 1e-9, "efforts": self._efforts}
+
+    def _trajectory(self, begin: int) -> JointTrajectory:
+        points = self._plan["points"]
+        message = JointTrajectory(joint_names=points["joints"])
+        message.header.stamp = Time(sec=begin // 10**9, nanosec=begin % 10**9)
+        for t, q, qd, qdd in zip(*(points[x] for x in ("time", "q", "qd", "qdd")), strict=True):
+            since = Duration(sec=int(t), nanosec=int((t - int(t)) * 1e9))
+            message.points.append(
+                JointTrajectoryPoint(
+                    positions=q, velocities=qd, accelerations=qdd, time_from_start=since
+                )
+            )
+        return message
+
+    def _on_effort(self, message: JointState) -> None:
+        stamp = message.header.stamp
+        self._efforts.append([stamp.sec + stamp.nanosec * 1e-9, *message.effort])
+
+    def _call(self, kind: Any, service: str, **fields: Any) -> None:
+        client = self.create_client(kind, f"/controller_manager/{service}")
+        self._wait(client.service_is_ready, f"the service {service}")
+        future = client.call_async(kind.Request(**fields))
+        self._wait(future.done, f"an answer of {service}")
+        if not future.result().ok:
+            sys.exit(f"{service} {fields.get('name', '')} failed")
+
+    def _wait(self, is_there: Any, what: str, patience: float = PATIENCE) -> None:
+        deadline = time.monotonic() + patience
+        while not is_there():
+            if time.monotonic() > deadline:
+                sys.exit(f"no {what} within {patience:g} s")
+            rclpy.spin_once(self, timeout_sec=0.05)
+
+
+def main() -> None:
+    """Run the plan of the file that is named."""
+    plan = json.loads(Path(sys.argv[1]).read_text())
+    rclpy.init()
+    seen = Trial(plan).run()
+    Path(plan["out"]).write_text(json.dumps(seen))
+    rclpy.shutdown()
+
+
+if __name__ == "__main__":
+    main()
