@@ -5,9 +5,10 @@
 
 The plan says what: `description` (URDF text, published for the manager), `controllers` (in the
 order in which they are loaded; all are activated at once), `topic` and `points` of the trajectory
-({"joints", "time", "q", "qd", "qdd"}), `lead` (s from the message to the motion), `seconds` (how
-long to go on after the motion's beginning), `efforts` (a topic of stamped torques to listen to;
-empty: none) and `out`, the file for what was seen: {"begin": s, "efforts": [[stamp, torques…], …]}.
+({"joints", "time", "q", "qd", "qdd"}; none: the robot is left alone), `lead` (s from the message to
+the motion), `seconds` (how long to go on after the motion's beginning), `efforts` (a topic of
+stamped torques to listen to; empty: none) and `out`, the file for what was seen:
+{"begin": s, "efforts": [[stamp, torques…], …]}.
 
 To be imported only where controller_manager_msgs is installed.
 """
@@ -43,7 +44,8 @@ class Trial(Node):  # type: ignore[misc]
         self._efforts: list[list[float]] = []
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._description = self.create_publisher(String, "robot_description", latched)
-        self._topic = self.create_publisher(JointTrajectory, plan["topic"], 1)
+        if plan["points"]:
+            self._topic = self.create_publisher(JointTrajectory, plan["topic"], 1)
         if plan["efforts"]:
             self._heard = self.create_subscription(
                 JointState, plan["efforts"], self._on_effort, 1000
@@ -64,11 +66,14 @@ class Trial(Node):  # type: ignore[misc]
             strictness=strict,
             timeout=Duration(sec=10),
         )
-        self._wait(lambda: self._topic.get_subscription_count() > 0, "the trajectory's subscriber")
+        if self._plan["points"]:
+            topic = self._topic
+            self._wait(lambda: topic.get_subscription_count() > 0, "the trajectory's subscriber")
         if self._plan["efforts"]:
             self._wait(lambda: self.count_publishers(self._plan["efforts"]) > 0, "torques")
         begin = self.get_clock().now().nanoseconds + round(self._plan["lead"] * 1e9)
-        self._topic.publish(self._trajectory(begin))
+        if self._plan["points"]:
+            self._topic.publish(self._trajectory(begin))
         self._wait(
             lambda: self.get_clock().now().nanoseconds > begin + self._plan["seconds"] * 1e9,
             "the end",

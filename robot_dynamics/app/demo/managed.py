@@ -45,6 +45,8 @@ BANDWIDTH = 15.0
 """rad/s, of every way's gains"""
 LEAD = 1.5
 """s from the trajectory's message to the motion"""
+PATIENCE = 200.0
+"""s that a trial may take beside its motion"""
 SPACING = 0.01
 """s between the trajectory's points"""
 LATE = np.round(np.arange(-0.005, 0.0505, 0.0005), 4).tolist()
@@ -162,8 +164,11 @@ class ManagedRobot:
             known |= dict(zip(closed.coordinate_names, state.q_r, strict=True))
         return np.array([known[name] for name in self.mechanism.joint_names])
 
-    def description(self, log: Path) -> str:
-        """The URDF text for the manager: what the hardware is, and which joints it has."""
+    def description(self, log: Path, *, held: bool = False) -> str:
+        """The URDF text for the manager: what the hardware is, and which joints it has.
+
+        held: the robot stands still whatever the torques are.
+        """
         rows = [f'<param name="qpos{i}">{float(x)!r}</param>' for i, x in enumerate(self._qpos)]
         sensed = [name for name in self.mechanism.sensed if self.dynamics.closed is not None]
         joints, links = [], ['<link name="base"/>']
@@ -186,6 +191,7 @@ class ManagedRobot:
             f"<hardware><plugin>{HARDWARE}/MujocoHardware</plugin>"
             f'<param name="model">{self._file}</param>'
             f'<param name="timestep">{TIMESTEP}</param><param name="log">{log}</param>'
+            f'<param name="held">{int(held)}</param>'
             f"{''.join(rows)}</hardware>{''.join(joints)}</ros2_control></robot>"
         )
 
@@ -251,34 +257,64 @@ class ManagedRobot:
         seen = self.folder / f"{way}_seen.json"
         for path in (log, seen):
             path.unlink(missing_ok=True)
-        plan = self.folder / f"{way}_plan.json"
         time = np.arange(0.0, seconds + SPACING / 2, SPACING)
         q, qd, qdd = (x.tolist() for x in desired(time))
-        points = {"joints": self.joints, "time": time.tolist(), "q": q, "qd": qd, "qdd": qdd}
-        topic = "/trajectory_controller/joint_trajectory"
-        plan.write_text(
-            json.dumps(
-                {
-                    "description": self.description(log),
-                    "controllers": self.controllers(way),
-                    "topic": "/feed_forward/command" if way == "node" else topic,
-                    "points": points,
-                    "lead": LEAD,
-                    "seconds": seconds,
-                    "efforts": "/feed_forward/effort" if way == "node" else "",
-                    "out": str(seen),
-                }
-            )
-        )
-        parameters = self.folder / f"{way}_manager.yaml"
-        parameters.write_text(json.dumps(self.parameters(way)))  # JSON is YAML
+        is_node = way == "node"
+        plan = {
+            "description": self.description(log),
+            "controllers": self.controllers(way),
+            "topic": "/feed_forward/command"
+            if is_node
+            else "/trajectory_controller/joint_trajectory",
+            "points": {"joints": self.joints, "time": time.tolist(), "q": q, "qd": qd, "qdd": qdd},
+            "lead": LEAD,
+            "seconds": seconds,
+            "efforts": "/feed_forward/effort" if is_node else "",
+            "out": str(seen),
+        }
+        self._try(way, self.parameters(way), plan)
+        return self._judged(way, log, json.loads(seen.read_text()), desired, seconds)
+
+    def idle(
+        self, plugin: str, parameters: dict[str, Any], seconds: float
+    ) -> tuple[Floats, Floats]:
+        """One controller and no motion: (how long updates took (t,), from one to the next (t,)), s.
+
+        Args:
+            plugin: the controller's type.
+            parameters: its own.
+            seconds: how long.
+        """
+        log = self.folder / "idle.csv"
+        manager = {"update_rate": RATE, "enforce_command_limits": False, "law": {"type": plugin}}
+        plan = {
+            "description": self.description(log, held=True),
+            "controllers": ["law"],
+            "points": None,
+            "lead": LEAD,
+            "seconds": seconds,
+            "efforts": "",
+            "out": str(self.folder / "idle_seen.json"),
+        }
+        own = {"controller_manager": manager, "law": parameters}
+        self._try("idle", {name: {"ros__parameters": own[name]} for name in own}, plan)
+        # what comes before is starting up
+        rows = np.loadtxt(log, delimiter=",")[-round(seconds * RATE) :]
+        return rows[1:, -1], np.diff(rows[:, -2])
+
+    def _try(self, name: str, parameters: dict[str, Any], plan: dict[str, Any]) -> None:
+        """A manager, for the node as well, and the trial, until that has ended."""
+        files = {}
+        for what, content in (("manager", parameters), ("plan", plan)):
+            files[what] = self.folder / f"{name}_{what}.yaml"
+            files[what].write_text(json.dumps(content))  # JSON is YAML
         executable = _found("lib/controller_manager/ros2_control_node")
         assert executable is not None
         with Processes(self.folder, namespace="") as processes:
             processes.launch(
-                "controller_manager", [executable, "--ros-args", "--params-file", parameters]
+                "controller_manager", [executable, "--ros-args", "--params-file", files["manager"]]
             )
-            if way == "node":
+            if plan["efforts"]:
                 p, d = self.gains()
                 processes.start(
                     "node",
@@ -290,22 +326,15 @@ class ManagedRobot:
                     },
                     {"~/commands": "/law/commands"},
                 )
-            trial: list[str | Path] = [
-                sys.executable,
-                "-m",
-                "robot_dynamics.ros.controller_trial",
-                plan,
-            ]
-            processes.launch("trial", trial)
-            processes.wait("trial", LEAD + seconds + 200.0)
-        told = json.loads(seen.read_text())
-        return self._judged(way, log, told, desired, seconds)
+            module = "robot_dynamics.ros.controller_trial"
+            processes.launch("trial", [sys.executable, "-m", module, files["plan"]])
+            processes.wait("trial", LEAD + plan["seconds"] + PATIENCE)
 
     def _judged(
         self, way: str, log: Path, told: dict[str, Any], desired: Desired, seconds: float
     ) -> Run:
         rows = np.loadtxt(log, delimiter=",")
-        stamps = rows[:, -1]
+        stamps = rows[:, -2]
         time = stamps - told["begin"]
         kept = (time >= 0.0) & (time <= seconds)
         if not kept.any():

@@ -1,7 +1,8 @@
 // MuJoCo as the robot: efforts in, positions and rates out. For demos, benchmarks and tests.
 //
 // Hardware parameters: model (an .mjb file), timestep (s, of the integrator), log (a CSV file: time,
-// then q, qd and effort of each joint, then the system's time of reading in s), nan_at and error_at
+// then q, qd and effort of each joint, then the system's time of reading and how long it was from there
+// to writing, in s), held (1: the robot stands still, and is computed none the less), nan_at and error_at
 // (s of simulated time at which a position is no number for one period, and at which reading fails). Joint parameter: place, the
 // joint's in MuJoCo's vectors. A joint without command interface has a sensor and no motor.
 #include <mujoco/mujoco.h>
@@ -38,6 +39,7 @@ public:
     model_->opt.timestep = std::stod(given.at("timestep"));
     data_ = mj_makeData(model_);
     nan_at_ = given.count("nan_at") ? std::stod(given.at("nan_at")) : HUGE_VAL;
+    is_held_ = given.count("held") && given.at("held") == "1";
     error_at_ = given.count("error_at") ? std::stod(given.at("error_at")) : HUGE_VAL;
     if (given.count("log")) {
       log_ = std::fopen(given.at("log").c_str(), "w");
@@ -78,11 +80,13 @@ public:
       nan_at_ = HUGE_VAL;
       set_state(joints_[0].name + "/" + hardware_interface::HW_IF_POSITION, std::nan(""));
     }
+    read_ = std::chrono::steady_clock::now();
     return return_type::OK;
   }
 
   return_type write(const rclcpp::Time &, const rclcpp::Duration & period) override
   {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - read_;
     bool has_brakes_on = false;  // until somebody commands all joints
     if (log_) std::fprintf(log_, "%.4f", data_->time);
     for (const auto & joint : joints_) {
@@ -92,11 +96,12 @@ public:
       data_->qfrc_applied[joint.place] = effort;
       if (log_) std::fprintf(log_, ",%.9g,%.9g,%.17g", data_->qpos[joint.place], data_->qvel[joint.place], effort);
     }
-    if (log_) std::fprintf(log_, ",%.9f\n", read_at_);
+    if (log_) std::fprintf(log_, ",%.9f,%.9f\n", read_at_, took.count());
     // a robot does not wait for a loop that is late: the torque holds for as long as that took
     until_ += std::fmin(period.seconds(), 0.1);
     while (data_->time < until_ - 1e-9) {
-      if (has_brakes_on) {
+      if (has_brakes_on || is_held_) {
+        if (is_held_) mj_forward(model_, data_);
         data_->time += model_->opt.timestep;
       } else {
         mj_step(model_, data_);
@@ -115,6 +120,8 @@ private:
   mjModel * model_{nullptr};
   mjData * data_{nullptr};
   std::vector<Joint> joints_;
+  bool is_held_{false};
+  std::chrono::steady_clock::time_point read_;
   double until_{0.0}, read_at_{0.0}, nan_at_{HUGE_VAL}, error_at_{HUGE_VAL};
   std::FILE * log_{nullptr};
 };
