@@ -211,3 +211,103 @@ def test_the_files_say_what_they_were_made_of(tmp_path):
         ):
             assert words in head
         assert (tmp_path / "b" / name).read_text() == text
+
+
+# --- more than torques --------------------------------------------------------------------------
+
+ALL = ("torques", "forward", "derivatives", "linearize", "pose", "jacobian")
+
+
+def held_against_python(path, out, bound, dtype, **options):
+    link = rd.load(path).links[-2].name
+    export(str(path), out, prefix="robot", force=True, functions=ALL, link=link, **options)
+    subprocess.run([CC, *STRICT, "robot_dynamics.c", "-o", "robot.so", "-lm"], cwd=out, check=True)
+    library = ctypes.CDLL(str(out / "robot.so"))
+
+    def call(name, shape, *states):
+        result, states = np.full(shape, np.nan, dtype), [np.array(x, dtype) for x in states]
+        pointers = [ctypes.c_void_p(x.ctypes.data) for x in (*states, result)]
+        getattr(library, f"robot_{name}")(*pointers)
+        return result
+
+    smoothing = options.get("friction_smoothing", 0.0)
+    dynamics = rd.InverseDynamics(rd.load(path), friction_smoothing=smoothing)
+    n = len(dynamics.joint_names)
+    for seed in range(3):
+        q, qd, qdd = state(seed, n)
+        tau = dynamics(q, qd, qdd)
+        near = dynamics.linearize(q, qd, tau)
+        expected = [
+            ("torques", (n,), (q, qd, qdd), tau),
+            ("forward", (n,), (q, qd, tau), qdd),
+            ("derivatives", (3, n, n), (q, qd, qdd), dynamics.derivatives(q, qd, qdd)),
+            ("pose", (4, 4), (q,), dynamics.pose(q, link)),
+            ("jacobian", (6, n), (q,), dynamics.jacobian(q, link)),
+        ]
+        for name, shape, states, truth in expected:
+            assert relative(call(name, shape, *states), truth) < bound, name
+        found = call("linearize", 6 * n * n, q, qd, tau)
+        assert relative(found[: 4 * n * n].reshape(2 * n, 2 * n), near.A) < bound
+        assert relative(found[4 * n * n :].reshape(2 * n, n), near.B) < bound
+
+
+@needs_compiler
+@pytest.mark.parametrize("formulation", ["newton_euler", "lagrange_euler"])
+def test_forward_derivatives_linearize_and_frames_compute_the_same(formulation, robot, tmp_path):
+    path = robot(random_dh(2, joints=4, rotors=True))
+    # D is solved by another factorisation than LAPACK's
+    held_against_python(path, tmp_path / "out", 1e-10, float, formulation=formulation)
+
+
+@needs_compiler
+def test_friction_fades_where_that_is_asked_for(robot, tmp_path):
+    path = robot(random_dh(3, joints=3))
+    held_against_python(path, tmp_path / "out", 1e-10, float, friction_smoothing=0.7)
+
+
+@needs_compiler
+def test_single_precision_is_single_throughout(robot, tmp_path):
+    path, out = robot(random_dh(2, joints=3)), tmp_path / "out"
+    held_against_python(path, out, 2e-4, np.float32, precision="single")
+    # a double anywhere would be slow where there is no unit for it
+    strict = [*STRICT, "-Wdouble-promotion", "-Wconversion"]
+    subprocess.run([CC, *strict, "robot_dynamics.c", "-o", "x.so"], cwd=out, check=True)
+    assert "double" not in (out / "robot_dynamics.c").read_text()
+    assert "double" not in (out / "robot_dynamics.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"functions": ["torque"]}, "functions"),
+        ({"precision": "half"}, "precision"),
+        ({"link": "hand"}, "link"),
+        ({"friction_smoothing": -1.0}, "friction_smoothing"),
+    ],
+)
+def test_what_is_no_option_is_refused(options, word, tmp_path):
+    with pytest.raises(rd.RobotDynamicsError, match=word):
+        export(str(CONFIG / "polar.yaml"), tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
+def test_size_is_that_of_the_compiled_code(tmp_path):
+    small = export(str(CONFIG / "polar.yaml"), tmp_path / "a", functions=["gravity"])
+    large = export(str(CONFIG.parent / "urdf/six_axis.urdf"), tmp_path / "b", functions=["forward"])
+    assert 100 < small["size"]["code"] < large["size"]["code"] < 100_000
+    assert 0 < small["size"]["stack"] < large["size"]["stack"] < 20_000
+    assert "stack" in small["text"]
+
+
+@needs_compiler
+def test_the_command_exports_a_robot_with_loops(tmp_path, capsys):
+    from robot_dynamics.app.cli import main
+
+    command = ["export", str(CONFIG / "five_bar.yaml"), "--out", str(tmp_path)]
+    assert main([*command, "--precision", "single"]) == 1
+    assert "precision" in capsys.readouterr().err
+    assert main(command) == 0
+    strict = [CC, *STRICT, "five_bar_dynamics.c", "-o", "x.so", "-lm"]
+    subprocess.run(strict, cwd=tmp_path, check=True)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".c", ".h", ".so"]

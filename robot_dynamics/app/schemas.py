@@ -50,6 +50,7 @@ ROBOT = {"robot": told(TEXT, "its name")}
 JOINTS = {"joints": several(TEXT, "names, in the order of q, qd and qdd")}
 ACTUATED = {"actuated": several(TEXT, "names, in the order of the torques")}
 NOTES = {"notes": several(TEXT, "what a person would want to know")}
+SIZE = thing({"compiler": TEXT, "code": told(COUNT, "bytes"), "stack": told(COUNT, "bytes")})
 FILES = by_name(TEXT, "what was written, by what it is")
 STATE = several(NUMBER, "one a joint, SI units")
 RATIOS = by_name(NUMBER, "rotor rate / joint rate, by joint")
@@ -374,6 +375,7 @@ SCHEMAS: Mapping[str, Schema] = {
             **JOINTS,
             "files": several(TEXT),
             "operations": by_name(COUNT, "by function"),
+            "size": {"anyOf": [SIZE, {"type": "null"}]},
         },
         package=told(TEXT, "of a controller"),
     ),

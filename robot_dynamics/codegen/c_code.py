@@ -37,11 +37,14 @@ class Dialect:
     function: str = "{}"
     constant: str = "{}"
     function_head: str = "static __attribute__((noinline))"
+    literal: str = "{}"
+    """A number in the midst of an expression"""
 
 
 SCALAR = Dialect("double")
 LANES = Dialect("lanes", "{}_lanes", "all({})")
 C99 = Dialect("double", function_head="static")
+C99_SINGLE = Dialect("float", "{}f", "{}", "static", "{}f")
 
 
 class CCode:
@@ -162,7 +165,8 @@ class CCode:
     def _value(self, operand: Operand) -> str:
         if isinstance(operand, int):
             return f"v{operand}"
-        return repr(operand) if operand >= 0 else f"({operand!r})"
+        text = self._dialect.literal.format(repr(operand))
+        return text if operand >= 0 else f"({text})"
 
     def _result(self, operand: Operand) -> str:
         value = self._value(operand)

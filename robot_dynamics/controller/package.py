@@ -16,8 +16,8 @@ from typing import Any
 import jinja2
 
 from ..description import load
-from ..dynamics.export import _comment, _origin
-from ..errors import InputError, listed, wrong
+from ..dynamics.export import body, comment, compiled_size, origin, size_told, write_files
+from ..errors import InputError, wrong
 from ..formulations.equations import TERMS
 from ..mechanism import Mechanism
 from ..version import version
@@ -29,6 +29,9 @@ NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 PACKAGE = re.compile(r"[a-z](_?[a-z0-9]+)*")
 """A ROS package's name (REP 144)"""
 SUFFIX = "_feed_forward_controller"
+LEVELS = 7
+"""How deep the C's functions call each other: read, go, advance, step, kernel, its parts, sign"""
+SOURCE = "src/{}_dynamics.{}"
 
 
 def write_package(
@@ -59,6 +62,66 @@ def write_package(
         RobotDynamicsError: the description, an option or the directory is invalid, a joint has a
             name that ros2_control can't have, or a file is there already.
     """
+    mechanism, robot = _checked_robot(file, prefix)
+    texts = rendered(
+        mechanism, robot, _about(mechanism, file, formulation, rotors), formulation, rotors
+    )
+    package = robot + SUFFIX
+    files = write_files(Path(out) / package, texts, force=force)
+    done = (
+        f"wrote {Path(out) / package}: {len(files)} files; build it with colcon, see its README.md"
+    )
+    return {"package": package, **_told(mechanism, robot, texts, files, [done])}
+
+
+def write_source(
+    file: str,
+    out: str | Path,
+    *,
+    formulation: str = "newton_euler",
+    rotors: str = "full",
+    prefix: str | None = None,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Write the controller's dynamics alone, `<prefix>_dynamics.h` and `.c`, into a directory.
+
+    C99 that needs libm alone, of any robot, with loops as well: terms, gravity, payloads and
+    friction's smoothing are arguments.
+
+    Args, Returns, Raises:
+        see `write_package`; there is no "package" in what is returned.
+    """
+    mechanism, robot = _checked_robot(file, prefix)
+    about = _about(mechanism, file, formulation, rotors)
+    names = [SOURCE.format("__robot__", ending) for ending in "hc"]
+    texts = rendered(mechanism, robot, about, formulation, rotors, names)
+    # beside each other, not in a package
+    flat = Texts({Path(name).name: text for name, text in texts.items()})
+    flat.operations = texts.operations
+    files = write_files(Path(out), flat, force=force)
+    return _told(mechanism, robot, flat, files, [f"wrote {path}" for path in files])
+
+
+def _told(
+    mechanism: Mechanism, robot: str, texts: Texts, files: Sequence[Path], lines: Sequence[str]
+) -> dict[str, Any]:
+    """What is returned and printed."""
+    source = next(path for path in files if path.name == f"{robot}_dynamics.c")
+    size = compiled_size(source, LEVELS)
+    lines = [*lines, *(f"{name}: {count} operations" for name, count in texts.operations.items())]
+    return {
+        "robot": mechanism.name,
+        "prefix": robot,
+        "joints": list(mechanism.actuated_names),
+        "files": [str(path) for path in files],
+        "operations": texts.operations,
+        "size": size,
+        "text": "\n".join([*lines, *size_told(size)]),
+    }
+
+
+def _checked_robot(file: str, prefix: str | None) -> tuple[Mechanism, str]:
+    """(the robot, its name in names)"""
     mechanism = load(file)
     robot = _package_name(mechanism.name) if prefix is None else prefix
     if not PACKAGE.fullmatch(robot):
@@ -73,32 +136,7 @@ def write_package(
                 name,
                 "letters, digits, _, . and -: interfaces and parameters are named by it",
             )
-    package = robot + SUFFIX
-    place = Path(out) / package
-    texts = rendered(
-        mechanism, robot, _about(mechanism, file, formulation, rotors), formulation, rotors
-    )
-    files = {place / name: text for name, text in texts.items()}
-    if there := [str(path) for path in files if path.exists() and not force]:
-        raise wrong(InputError, "out", listed(there), "no such file yet, or --force to overwrite")
-    try:
-        for path, text in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{place}: {error.strerror}", name="out", value=str(place)) from None
-    operations = texts.operations
-    lines = [f"wrote {place}: {len(files)} files; build it with colcon, see its README.md"]
-    lines += [f"{name}: {count} operations" for name, count in operations.items()]
-    return {
-        "robot": mechanism.name,
-        "prefix": robot,
-        "package": package,
-        "joints": list(mechanism.actuated_names),
-        "files": [str(path) for path in files],
-        "operations": operations,
-        "text": "\n".join(lines),
-    }
+    return mechanism, robot
 
 
 class Texts(dict[str, str]):
@@ -108,17 +146,24 @@ class Texts(dict[str, str]):
 
 
 def rendered(
-    mechanism: Mechanism, robot: str, about: Sequence[str], formulation: str, rotors: str
+    mechanism: Mechanism,
+    robot: str,
+    about: Sequence[str],
+    formulation: str,
+    rotors: str,
+    names: Sequence[str] = (),
 ) -> Texts:
-    """All files of the package."""
+    """The files of the package; all of them, or those of these templates, which need no tables."""
     links = [link.name for link in mechanism.links if NAME.fullmatch(link.name)]
     found = programs(mechanism, formulation, rotors, links)
     context = _context(mechanism, robot, about, found, links)
-    context["table"] = table(mechanism, formulation, rotors, found, links)
-    context["read_table"] = read_table(mechanism, formulation, rotors, context["table"])
+    if not names:
+        context["table"] = table(mechanism, formulation, rotors, found, links)
+        context["read_table"] = read_table(mechanism, formulation, rotors, context["table"])
     environment = _environment()
     texts = Texts()
-    for template in sorted(environment.list_templates(extensions=["j2"])):
+    chosen = [f"{name}.j2" for name in names] or environment.list_templates(extensions=["j2"])
+    for template in sorted(chosen, reverse=bool(names)):
         target = template.removesuffix(".j2").replace("__robot__", robot)
         target = target.replace("__package__", robot + SUFFIX)
         texts[target] = environment.get_template(template).render(context)
@@ -192,9 +237,9 @@ def _environment() -> jinja2.Environment:
         autoescape=False,  # noqa: S701  no HTML
     )
     environment.filters |= {
-        "comment": lambda lines: _comment(lines).rstrip("\n"),
-        "hashes": lambda lines: _comment(lines)[3:-4].replace("\n * ", "\n# ").join(["# ", ""]),
-        "plain": lambda text: _comment([text])[3:-4],
+        "comment": lambda lines: comment(lines).rstrip("\n"),
+        "hashes": lambda lines: comment(lines)[3:-4].replace("\n * ", "\n# ").join(["# ", ""]),
+        "plain": lambda text: comment([text])[3:-4],
         "literals": _literals,
         "numbers": lambda values: ", ".join(map(_number, values)),
         "number": _number,
@@ -227,26 +272,8 @@ def _functions(kernel: Kernel) -> str:
     """A kernel's C functions; the last is `name(arguments…, out)`."""
     code, name = kernel.code, kernel.name
     arguments = ", ".join(f"const double *{each}" for each in kernel.arguments)
-    lines = [
-        *code.functions(),
-        f"static void {name}({arguments}, double *out)",
-        "{",
-        f"    const double *const x[] = {{{', '.join(kernel.arguments)}}};",
-        f"    double w[{max(code.handed_on, 1)}];",
-        f"    double sin_[{max(code.angles, 1)}], cos_[{max(code.angles, 1)}];",
-    ]
-    if code.angles:
-        lines += [
-            f"    double angle[{code.angles}];",
-            "    int i;",
-            f"    {name}_angles(x, angle);",
-            f"    for (i = 0; i < {code.angles}; i++) {{",
-            "        sin_[i] = sin(angle[i]);",
-            "        cos_[i] = cos(angle[i]);",
-            "    }",
-        ]
-    lines += ["    " + call for call in code.calls + code.constants]
-    return "\n".join([*lines, "}", ""])
+    lines = [*code.functions(), f"static void {name}({arguments}, double *out)", "{"]
+    return "\n".join([*lines, *body(code, name, kernel.arguments), "}", ""])
 
 
 def _package_name(robot: str) -> str:
@@ -257,7 +284,6 @@ def _package_name(robot: str) -> str:
 def _about(mechanism: Mechanism, file: str, formulation: str, rotors: str) -> list[str]:
     return [
         f"robot: {mechanism.name}",
-        f"made by: robot_dynamics {version()}",
-        *_origin(file),
+        *origin(file),
         f"formulation {formulation}, rotors {rotors}",
     ]

@@ -6,43 +6,74 @@ robot_torques(q, qd, qdd, tau);   the robot's numbers are compiled in; no alloca
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Iterable
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..codegen.c_code import C99, CCode
+import numpy as np
+
+from ..codegen.c_code import C99, C99_SINGLE, CCode, Dialect
 from ..codegen.guard import guarded
 from ..codegen.recorder import Program, record
 from ..description import load
 from ..description.files import find
-from ..errors import InputError, listed, wrong
+from ..errors import InputError, choices, listed, wrong
 from ..formulations.equations import TERMS
+from ..formulations.forward import solved
+from ..formulations.kinematics import jacobian, pose
 from ..mechanism import Mechanism
+from ..scalar import Array, array
 from ..version import version
 from .open_chain import OpenChain
 
 LANGUAGES = ("c",)
+PATIENCE = 60.0
+"""s that a compiler may take to say how large it is"""
+LEVELS = 3
+"""How deep functions are called: an exported one, one part of its program, a sign"""
+PRECISIONS = {"double": C99, "single": C99_SINGLE}
 
 _FUNCTIONS = {
     "torques": ("tau", "tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), N m or N"),
     "mass_matrix": ("D", "D(q), kg m^2 (kg m, kg), row by row"),
     "coriolis_matrix": ("C", "C(q, qd) of Christoffel symbols, row by row"),
     "gravity": ("g", "g(q), N m or N"),
+    "forward": ("qdd", "qdd: what the joints do under tau, rad/s^2 or m/s^2"),
+    "derivatives": ("J", "dtau/dq, dtau/dqd and dtau/dqdd = D at qdd, three matrices row by row"),
+    "linearize": ("AB", "A, then B of d/dt dx = A dx + B dtau, x = [q; qd], row by row"),
+    "pose": ("X", "the frame of the link in the base frame, 4 x 4 row by row, m"),
+    "jacobian": ("J", "[dp/dt; omega] = J qd of the origin of the link's frame, row by row"),
+}
+FUNCTIONS = tuple(_FUNCTIONS)
+"""That can be exported"""
+USUAL = FUNCTIONS[:4]
+_OF_A_LINK = ("pose", "jacobian")
+_SIZES = {
+    "derivatives": "3 * {0} * {0}",
+    "linearize": "6 * {0} * {0}",
+    "pose": "16",
+    "jacobian": "6 * {0}",
 }
 _UNITS = {
     "q": "positions, rad or m",
     "qd": "rates, rad/s or m/s",
     "qdd": "accelerations, rad/s^2 or m/s^2",
+    "tau": "torques, N m or N",
 }
 
 _SIGN = """/* -1, 0 or 1; nan of nan */
-static double sign(double x)
-{
-    return x > 0 ? 1.0 : x < 0 ? -1.0 : x;
-}
+static {0} {1}({0} x)
+{{
+    return x > 0 ? {2} : x < 0 ? -{2} : x;
+}}
 """
 
 
@@ -56,6 +87,10 @@ def export(
     prefix: str | None = None,
     lang: str = "c",
     force: bool = False,
+    functions: Iterable[str] = USUAL,
+    precision: str = "double",
+    friction_smoothing: float = 0.0,
+    link: str | None = None,
 ) -> dict[str, Any]:
     """Write `<prefix>_dynamics.h` and `.c` for a description into the directory `out`.
 
@@ -66,9 +101,14 @@ def export(
         file: what `rd.load` takes.
         prefix: what all names in the text begin with, a C identifier; None: the robot's name.
         force: overwrite files that are there.
+        functions: which of FUNCTIONS; `linearize` is about the motion that tau makes.
+        precision: double or single.
+        friction_smoothing: rad/s or m/s; see `InverseDynamics`.
+        link: whose pose and Jacobian; None: the last one of the description.
 
     Returns:
-        {"robot", "prefix", "joints", "files": […], "operations": {function: number}, "text"}
+        {"robot", "prefix", "joints", "files": […], "operations": {function: number}, "size",
+        "text"}; size: how much code and stack a compiler here makes of it, or None.
 
     Raises:
         RobotDynamicsError: the description, an option or the directory is invalid, or a file is
@@ -76,37 +116,106 @@ def export(
     """
     if lang not in LANGUAGES:
         raise wrong(InputError, "lang", lang, " or ".join(LANGUAGES))
-    mechanism, terms = load(file), tuple(terms)
+    mechanism, terms, functions = load(file), tuple(terms), tuple(functions)
     prefix = _name(mechanism.name) if prefix is None else prefix
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
         raise wrong(InputError, "prefix", prefix, "a C identifier")
-    place = Path(out)
-    files = [place / f"{prefix}_dynamics.{ending}" for ending in "hc"]
-    if there := [str(path) for path in files if path.exists() and not force]:
-        raise wrong(InputError, "out", listed(there), "no such file yet, or --force to overwrite")
-    *texts, operations = sources(mechanism, formulation, rotors, terms, prefix)
+    *texts, operations = sources(
+        mechanism,
+        formulation,
+        rotors,
+        terms,
+        prefix,
+        functions=functions,
+        precision=precision,
+        friction_smoothing=friction_smoothing,
+        link=link,
+    )
     about = [
         f"robot: {mechanism.name}",
-        f"made by: robot_dynamics {version()}",
-        *_origin(file),
+        *origin(file),
         f"formulation {formulation}, rotors {rotors}, terms: {', '.join(terms)}",
     ]
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        for path, text in zip(files, texts, strict=True):
-            path.write_text(_comment(about) + text, encoding="ascii")
-    except OSError as error:
-        raise InputError(f"{place}: {error.strerror}", name="out", value=str(place)) from None
-    lines = [f"wrote {path}" for path in files]
+    if friction_smoothing:
+        about.append(f"friction_smoothing {friction_smoothing:g}")
+    files = {
+        f"{prefix}_dynamics.{ending}": comment(about) + text
+        for ending, text in zip("hc", texts, strict=True)
+    }
+    paths = write_files(Path(out), files, force=force)
+    size = compiled_size(paths[1])
+    lines = [f"wrote {path}" for path in paths]
     lines += [f"{prefix}_{name}: {count} operations" for name, count in operations.items()]
     return {
         "robot": mechanism.name,
         "prefix": prefix,
         "joints": list(mechanism.joint_names),
-        "files": [str(path) for path in files],
+        "files": [str(path) for path in paths],
         "operations": operations,
-        "text": "\n".join(lines),
+        "size": size,
+        "text": "\n".join([*lines, *size_told(size)]),
     }
+
+
+def write_files(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[Path]:
+    """Write texts by their paths in a folder; all of them, or none where one is there already.
+
+    Raises:
+        InputError: a file is there and may not be overwritten, or can't be written.
+    """
+    files = {folder / name: text for name, text in texts.items()}
+    if there := [str(path) for path in files if path.exists() and not force]:
+        raise wrong(InputError, "out", listed(there), "no such file yet, or --force to overwrite")
+    try:
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{folder}: {error.strerror}", name="out", value=str(folder)) from None
+    return list(files)
+
+
+def compiled_size(source: Path, levels: int = LEVELS) -> dict[str, Any] | None:
+    """{"compiler", "code": bytes, "stack": bytes} of a C file by gcc -O2; None: there is no gcc.
+
+    The stack is at most that of the deepest call, libm left out.
+
+    Args:
+        source: a C file that includes nothing but its header.
+        levels: how deep its functions call each other.
+    """
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        return None
+    with tempfile.TemporaryDirectory() as scratch:
+        target = Path(scratch) / "robot.o"
+        options = ["-std=c99", "-O2", "-c", "-fstack-usage"]
+        command = [gcc, *options, str(source.absolute()), "-o", str(target)]
+        try:
+            subprocess.run(command, cwd=scratch, capture_output=True, check=True, timeout=PATIENCE)  # noqa: S603
+            used = target.with_suffix(".su").read_text().splitlines()
+            listing = subprocess.run(  # noqa: S603
+                [shutil.which("size") or "size", str(target)],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=PATIENCE,
+            ).stdout.splitlines()
+        except (OSError, subprocess.SubprocessError):
+            return None
+    stacks = sorted((int(line.split("\t")[1]) for line in used), reverse=True)
+    code, data = (int(x) for x in listing[1].split()[:2])
+    return {"compiler": "gcc -O2", "code": code + data, "stack": sum(stacks[:levels])}
+
+
+def size_told(size: Mapping[str, Any] | None) -> list[str]:
+    """The same as a line, if it is known."""
+    if size is None:
+        return []
+    return [
+        f"code {size['code'] / 1e3:.1f} kB, stack at most {size['stack'] / 1e3:.1f} kB "
+        f"({size['compiler']} on this machine)"
+    ]
 
 
 def _name(robot: str) -> str:
@@ -115,17 +224,18 @@ def _name(robot: str) -> str:
     return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")
 
 
-def _origin(file: str) -> list[str]:
-    """The description's name and the hash of its bytes; the text's, where it is one."""
+def origin(file: str) -> list[str]:
+    """Who made it, the description's name and the hash of its bytes, or of the text."""
     text = os.fspath(file)
     is_text = text.lstrip("\ufeff \t\r\n").startswith("<")
     content = text.encode() if is_text else find(text).read_bytes()
     name = "a URDF text" if is_text else find(text).name
-    return [f"source: {name}", f"SHA-256 {sha256(content).hexdigest()}"]
+    made = f"made by: robot_dynamics {version()}"
+    return [made, f"source: {name}", f"SHA-256 {sha256(content).hexdigest()}"]
 
 
-def _comment(lines: Iterable[str]) -> str:
-    """Words from outside lose what could end a comment or begin something else."""
+def comment(lines: Iterable[str]) -> str:
+    """A C comment. Words from outside lose what could end a comment or begin something else."""
     plain = [
         re.sub(r"[^A-Za-z0-9 _.,:()+-]", "_", line.encode("ascii", "replace").decode())
         for line in lines
@@ -139,31 +249,51 @@ def sources(
     rotors: str = "full",
     terms: Iterable[str] = TERMS,
     prefix: str = "robot",
+    *,
+    functions: Iterable[str] = USUAL,
+    precision: str = "double",
+    friction_smoothing: float = 0.0,
+    link: str | None = None,
 ) -> tuple[str, str, dict[str, int]]:
-    """(header, source, operations of each function) of a mechanism.
+    """(header, source, operations of each function) of a mechanism; see `export`.
 
     Raises:
-        InputError: it has loops, which need a solver.
+        InputError: it has loops, which need a solver, or an unknown function, precision or link.
     """
     if mechanism.loops:
         raise wrong(
             InputError, "export", f"{len(mechanism.loops)} loops", "an open chain, without loops"
         )
-    chain = OpenChain(mechanism, formulation, rotors, terms)
-    programs = {name: _program(chain, name) for name in _FUNCTIONS}
-    names = identifiers(mechanism.joint_names, f"{prefix.upper()}_JOINT_")
-    header = _header(prefix, names, chain)
-    body = [_function(prefix, name, chain, program) for name, program in programs.items()]
-    uses_sign = any(step[0] == "sign" for p in programs.values() for step in p.instructions)
+    if precision not in PRECISIONS:
+        raise wrong(InputError, "precision", precision, choices(PRECISIONS))
+    names = tuple(dict.fromkeys(functions))
+    if unknown := [name for name in names if name not in _FUNCTIONS]:
+        raise wrong(InputError, "functions", unknown[0], choices(_FUNCTIONS))
+    if not 0.0 <= friction_smoothing < math.inf:
+        raise wrong(InputError, "friction_smoothing", friction_smoothing, "a rate, or 0: none")
+    link = mechanism.links[-1].name if link is None else link
+    if link not in mechanism.index():
+        raise wrong(InputError, "link", link, choices(mechanism.index()))
+    options = rotors, tuple(terms), friction_smoothing
+    chain = OpenChain(mechanism, formulation, *options)
+    newton = OpenChain(mechanism, "newton_euler", *options)
+    pieces = [_Piece.of(name, chain, newton, link) for name in names]
+    joints = identifiers(mechanism.joint_names, f"{prefix.upper()}_JOINT_")
+    dialect = PRECISIONS[precision]
+    header = _header(prefix, joints, pieces, dialect)
+    body = [_function(prefix, piece, dialect) for piece in pieces]
+    uses_sign = any(step[0] == "sign" for p in pieces for step in p.program.instructions)
+    one = dialect.literal.format("1.0")
+    sign = _SIGN.format(dialect.type, dialect.function.format("sign"), one)
     top = [
         "/* Generated. Straight-line code of the recorded formulation. */",
         f'#include "{prefix}_dynamics.h"',
         "",
         "#include <math.h>",
         "",
-        *([_SIGN] if uses_sign else []),
+        *([sign] if uses_sign else []),
     ]
-    operations = {name: program.operations for name, program in programs.items()}
+    operations = {piece.name: piece.program.operations for piece in pieces}
     return header, "\n".join([*top, *body]), operations
 
 
@@ -179,14 +309,59 @@ def identifiers(names: Iterable[str], prefix: str) -> list[str]:
     return found
 
 
-def _program(chain: OpenChain, name: str) -> Program:
-    """The program with the robot's numbers folded in."""
-    function, numbers = chain.function(name), chain.parameters
-    program = record(lambda *states: function.equations(*states, numbers), function.sizes)
-    return guarded(program, len(function.sizes))
+@dataclass(frozen=True)
+class _Piece:
+    """One exported function, with the robot's numbers folded in."""
+
+    name: str
+    arguments: tuple[str, ...]
+    program: Program
+
+    @classmethod
+    def of(cls, name: str, chain: OpenChain, newton: OpenChain, link: str) -> _Piece:
+        """newton: the same chain by newton_euler, that some functions are written for"""
+        n = len(chain.joint_names)
+        arguments, function = _recorded(name, chain, newton, link)
+        program = record(lambda *states: np.ravel(function(*states)), (n,) * len(arguments))
+        return cls(name, arguments, guarded(program, len(arguments)))
+
+    def head(self, prefix: str, dialect: Dialect) -> str:
+        """The function's declaration."""
+        T = dialect.type
+        states = ", ".join(f"const {T} *{each}" for each in self.arguments)
+        return f"void {prefix}_{self.name}({states}, {T} *{_FUNCTIONS[self.name][0]})"
 
 
-def _header(prefix: str, names: list[str], chain: OpenChain) -> str:
+def _recorded(
+    name: str, chain: OpenChain, newton: OpenChain, link: str
+) -> tuple[tuple[str, ...], Callable[..., Any]]:
+    """(the arguments, the function over any scalar)"""
+    if name in _OF_A_LINK:
+        of_link = {"pose": pose, "jacobian": jacobian}[name]
+        return ("q",), lambda q: of_link(chain.mechanism, link, q)
+
+    def of_chain(name: str) -> Callable[..., Any]:
+        of = newton if name in ("forward", "derivatives") else chain
+        function, numbers = of.function(name), of.parameters
+        return lambda *states: array([*function.equations(*states, numbers)])
+
+    if name != "linearize":
+        return chain.function(name).arguments, of_chain(name)
+    n = len(chain.joint_names)
+
+    def linearized(q: Array, qd: Array, tau: Array) -> Array:
+        qdd = of_chain("forward")(q, qd, tau)
+        of_q, of_qd, D = of_chain("derivatives")(q, qd, qdd).reshape(3, n, n)
+        # A = [0, 1; -D⁻¹ ∂τ/∂q, -D⁻¹ ∂τ/∂q̇],  B = [0; D⁻¹]
+        right = np.hstack([-of_q, -of_qd, np.eye(n)])
+        lower = array([solved(D, column) for column in right.T]).T
+        A = np.vstack([np.hstack([np.zeros((n, n)), np.eye(n)]), lower[:, : 2 * n]])
+        return array([*A.ravel(), *np.zeros(n * n), *lower[:, 2 * n :].ravel()])
+
+    return ("q", "qd", "tau"), linearized
+
+
+def _header(prefix: str, joints: list[str], pieces: Sequence[_Piece], dialect: Dialect) -> str:
     guard = f"{prefix.upper()}_DYNAMICS_H"
     count = f"{prefix.upper()}_JOINTS"
     lines = [
@@ -202,50 +377,59 @@ def _header(prefix: str, names: list[str], chain: OpenChain) -> str:
         "#endif",
         "",
         "enum {",
-        *(f"    {name} = {place}," for place, name in enumerate(names)),
-        f"    {count} = {len(names)}",
+        *(f"    {name} = {place}," for place, name in enumerate(joints)),
+        f"    {count} = {len(joints)}",
         "};",
         "",
     ]
-    for name, (result, meaning) in _FUNCTIONS.items():
+    for piece in pieces:
+        result, meaning = _FUNCTIONS[piece.name]
         lines += [f"/* {meaning}"]
-        lines += [f" * {each} [{count}]: {_UNITS[each]}" for each in _arguments(chain, name)]
-        size = f"{count} * {count}" if name.endswith("matrix") else count
-        lines += [f" * {result} [{size}]: the result */", _head(prefix, name, chain) + ";", ""]
+        lines += [f" * {each} [{count}]: {_UNITS[each]}" for each in piece.arguments]
+        usual = f"{count} * {count}" if piece.name.endswith("matrix") else count
+        size = _SIZES.get(piece.name, usual).format(count)
+        lines += [f" * {result} [{size}]: the result */", piece.head(prefix, dialect) + ";", ""]
     lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
     return "\n".join(lines)
 
 
-def _arguments(chain: OpenChain, name: str) -> tuple[str, ...]:
-    return chain.function(name).arguments
-
-
-def _head(prefix: str, name: str, chain: OpenChain) -> str:
-    states = ", ".join(f"const double *{each}" for each in _arguments(chain, name))
-    return f"void {prefix}_{name}({states}, double *{_FUNCTIONS[name][0]})"
-
-
-def _function(prefix: str, name: str, chain: OpenChain, program: Program) -> str:
-    code = CCode(program, C99, f"{name}_")
-    arguments = ", ".join(_arguments(chain, name))
+def _function(prefix: str, piece: _Piece, dialect: Dialect) -> str:
+    code = CCode(piece.program, dialect, f"{piece.name}_")
     lines = [
         *code.functions(),
-        _head(prefix, name, chain),
+        piece.head(prefix, dialect),
         "{",
-        f"    const double *const x[] = {{{arguments}}};",
-        f"    double *const out = {_FUNCTIONS[name][0]};",
-        f"    double w[{max(code.handed_on, 1)}];",
-        f"    double sin_[{max(code.angles, 1)}], cos_[{max(code.angles, 1)}];",
+        *body(code, piece.name, piece.arguments, dialect, _FUNCTIONS[piece.name][0]),
+    ]
+    return "\n".join([*lines, "}", ""])
+
+
+def body(
+    code: CCode, name: str, arguments: Sequence[str], dialect: Dialect = C99, result: str = "out"
+) -> list[str]:
+    """What a C function does that takes these arguments and runs a program's parts.
+
+    Args:
+        code: the program; its functions begin with the name and an underscore.
+        result: the argument that takes the result.
+    """
+    T = dialect.type
+    lines = [f"    const {T} *const x[] = {{{', '.join(arguments)}}};"]
+    if result != "out":
+        lines.append(f"    {T} *const out = {result};")
+    lines += [
+        f"    {T} w[{max(code.handed_on, 1)}];",
+        f"    {T} sin_[{max(code.angles, 1)}], cos_[{max(code.angles, 1)}];",
     ]
     if code.angles:
+        sin, cos = (dialect.function.format(each) for each in ("sin", "cos"))
         lines += [
-            f"    double angle[{code.angles}];",
+            f"    {T} angle[{code.angles}];",
             "    int i;",
             f"    {name}_angles(x, angle);",
             f"    for (i = 0; i < {code.angles}; i++) {{",
-            "        sin_[i] = sin(angle[i]);",
-            "        cos_[i] = cos(angle[i]);",
+            f"        sin_[i] = {sin}(angle[i]);",
+            f"        cos_[i] = {cos}(angle[i]);",
             "    }",
         ]
-    lines += ["    " + call for call in code.constants + code.calls]
-    return "\n".join([*lines, "}", ""])
+    return lines + ["    " + call for call in code.constants + code.calls]

@@ -55,6 +55,8 @@ class OpenChain:
     ):
         choices = (formulation, rotors, frozenset(terms), friction_smoothing)
         self._choices = choices
+        self.mechanism = mechanism
+        """As it was when the chain was made"""
         equations = shaped(self.form.of(mechanism, *choices))
         self.joint_names = mechanism.joint_names
         self.actuated_names = mechanism.actuated_names

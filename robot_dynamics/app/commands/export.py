@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from ..command import Command, Result
+from ..command import Command, Result, Several
 from ..options import model
 
 
@@ -17,6 +17,8 @@ from ..options import model
     examples=[
         "export config/polar.yaml --out generated/",
         "export robot.urdf --out generated/ --prefix arm --terms inertia coriolis gravity --force",
+        "export robot.urdf --out generated/ --functions torques linearize --precision single",
+        "export config/rrr.yaml --out generated/",
         "export robot.urdf --as controller --out ~/ws/src",
     ],
 )
@@ -32,6 +34,28 @@ from ..options import model
 @click.option("--lang", type=click.Choice(["c"]), default="c", show_default=True)
 @click.option("--out", required=True, type=click.Path(), metavar="DIR", help="Output folder.")
 @click.option("--prefix", metavar="NAME", help="What names begin with (default: the robot's name).")
+@click.option(
+    "--functions",
+    cls=Several,
+    metavar="NAME...",
+    help="What the header of an open chain has, of torques, mass_matrix, coriolis_matrix, gravity "
+    "(these by default), forward, derivatives, linearize, pose, jacobian.",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(["double", "single"]),
+    default="double",
+    show_default=True,
+    help="Of the header, of an open chain.",
+)
+@click.option(
+    "--friction-smoothing",
+    type=float,
+    default=0.0,
+    metavar="RATE",
+    help="Rate below which Coulomb friction fades, in an open chain's header (rad/s or m/s).",
+)
+@click.option("--link", help="Whose pose and jacobian (default: the last link's).")
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 def command(
     file: str,
@@ -42,13 +66,41 @@ def command(
     lang: str,
     out: str,
     prefix: str | None,
+    functions: Sequence[str],
+    precision: str,
+    friction_smoothing: float,
+    link: str | None,
     force: bool,
 ) -> Result:
-    """Export the dynamics as C source, or as a ros2_control controller."""
-    if kind == "controller":
-        return _controller(file, out, terms, formulation, rotors, prefix, force)
-    from ...dynamics.export import export
+    """Export the dynamics as C source, or as a ros2_control controller.
 
+    The C of a robot with loops is the controller's: its terms, gravity, payloads and friction's
+    smoothing are arguments.
+    """
+    from ...description import load
+    from ...dynamics.export import USUAL, export
+    from ...errors import InputError, wrong
+    from ...formulations.equations import TERMS
+
+    chosen = {
+        "functions": bool(functions),
+        "precision": precision != "double",
+        "friction_smoothing": friction_smoothing != 0.0,
+        "link": link is not None,
+    }
+    if kind == "controller" or load(file).loops:
+        what = "the controller" if kind == "controller" else "C of a robot with loops"
+        if set(terms) != set(TERMS):
+            raise wrong(
+                InputError, "terms", list(terms), f"all: {what} has a parameter of this name"
+            )
+        if given := [name for name, is_given in chosen.items() if is_given]:
+            option = "--" + given[0].replace("_", "-")
+            raise wrong(InputError, given[0], option, f"no such option: {what} has torques alone")
+        from ...controller import write_package, write_source
+
+        write = write_package if kind == "controller" else write_source
+        return write(file, out, formulation=formulation, rotors=rotors, prefix=prefix, force=force)
     return export(
         file,
         out,
@@ -58,26 +110,8 @@ def command(
         prefix=prefix,
         lang=lang,
         force=force,
-    )
-
-
-def _controller(
-    file: str,
-    out: str,
-    terms: Sequence[str],
-    formulation: str,
-    rotors: str,
-    prefix: str | None,
-    force: bool,
-) -> Result:
-    from ...controller import write_package
-    from ...errors import InputError, wrong
-    from ...formulations.equations import TERMS
-
-    if set(terms) != set(TERMS):
-        raise wrong(
-            InputError, "terms", list(terms), "all: the controller has a parameter of this name"
-        )
-    return write_package(
-        file, out, formulation=formulation, rotors=rotors, prefix=prefix, force=force
+        functions=functions or USUAL,
+        precision=precision,
+        friction_smoothing=friction_smoothing,
+        link=link,
     )
