@@ -295,7 +295,7 @@ def test_what_is_no_option_is_refused(options, word, tmp_path):
 def test_size_is_that_of_the_compiled_code(tmp_path):
     small = export(str(CONFIG / "polar.yaml"), tmp_path / "a", functions=["gravity"])
     large = export(str(CONFIG.parent / "urdf/six_axis.urdf"), tmp_path / "b", functions=["forward"])
-    assert 100 < small["size"]["code"] < large["size"]["code"] < 100_000
+    assert 0 < small["size"]["code"] < large["size"]["code"] < 100_000
     assert 0 < small["size"]["stack"] < large["size"]["stack"] < 20_000
     assert "stack" in small["text"]
 

@@ -448,7 +448,7 @@ def test_the_benchmark_says_what_is_missing():
         [sys.executable, script, "polar"], capture_output=True, text=True, env=environment
     )
     assert run.returncode == 1
-    assert "mujoco_hardware" in run.stderr
+    assert "controller_manager" in run.stderr
     assert "Traceback" not in run.stderr
 
 
