@@ -322,7 +322,7 @@ def _joint(joint: Any, bounds: Limits | None, at: str) -> Joint:
 
 
 def _resolved(joints: dict[str, Joint], where: str) -> dict[str, Joint]:
-    """The joints with every mimic chain followed to a master that follows nobody."""
+    """The joints, with each chain of <mimic> reduced to a master that mimics no other."""
 
     def master(name: str) -> Iterator[str]:
         seen = [name]

@@ -23,7 +23,7 @@ from .urdf_text import dynamics_text, inertial_text
 WORLD = "world"
 """What Gazebo takes for the ground, and a robot without it for one that falls"""
 UNKNOWN = 1e6
-"""For limits that URDF needs and nobody knows: far beyond what a robot does"""
+"""For limits that URDF requires but that are not known: far beyond what a robot reaches"""
 
 MATERIALS = {part: f"robot_dynamics_{part}" for part in ("body", "joint", "end")}
 COLOURS = {"body": "0.80 0.82 0.85 1", "joint": "0.84 0.37 0 1", "end": "0 0.45 0.70 1"}

@@ -131,7 +131,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         _LIVING.add(self)
 
     def _unlock_child(self) -> None:
-        """In a forked process nobody is left who would let go of the lock."""
+        """A forked process gets a new lock: the thread that held the old one is not there."""
         self._unlock()
         chain = self._robot.chain
         if chain.closed is not None:

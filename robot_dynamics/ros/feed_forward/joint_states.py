@@ -153,7 +153,7 @@ def places(names: Sequence[str], wanted: Sequence[str], field: str) -> NDArray[n
     if len(place) < len(names):
         twice = next(name for k, name in enumerate(names) if place[name] != k)
         raise RefusedError(
-            "duplicate names", f"{field} {twice!r} appears twice, expected every one once"
+            "duplicate names", f"{field} {twice!r} appears twice; each name must appear once"
         )
     missing = [name for name in wanted if name not in place]
     if missing:
