@@ -32,7 +32,7 @@ from robot_dynamics.ros.feed_forward.controller import FeedForward
 from robot_dynamics.ros.feed_forward.parameters import Settings
 from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
-SEQUENCES = int(os.environ.get("ROBOT_DYNAMICS_EXAMPLES", 40))
+SEQUENCES = int(os.environ.get("ROBOT_DYNAMICS_EXAMPLES", 20))
 LENGTH = 30
 SAME = 1e-7
 """Relative: of a closed state where the condition number may be a hundred"""
