@@ -168,7 +168,7 @@ def test_check_reports_oddities_and_strict_refuses_them(tmp_path, capsys):
     ("arguments", "words"),
     [
         (["torque", "nowhere.urdf", "--q", "1"], "no such file"),
-        (["torque", POLAR, "--q", "1"], "found 1 numbers, expected 2"),
+        (["torque", POLAR, "--q", "1"], "found 1 number, expected 2"),
         (["torque", POLAR, "--q", "1", "two"], "expected numbers"),
     ],
 )

@@ -123,7 +123,7 @@ def test_what_can_not_be_closed_or_written_is_named(tmp_path):
     ):
         with pytest.raises(rd.RobotDynamicsError, match=words):
             close(str(copy), **arguments)
-    with pytest.raises(rd.RobotDynamicsError, match="no loops"):
+    with pytest.raises(rd.RobotDynamicsError, match="nothing to close: it has no `loops`"):
         close(str(CONFIG / "polar.yaml"))
 
 

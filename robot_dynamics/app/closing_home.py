@@ -53,7 +53,7 @@ def close(
         warnings.simplefilter("ignore")
         mechanism = load(source)
     if not mechanism.loops:
-        raise wrong(InputError, source, "no loops", "a description with `loops`")
+        raise InputError(f"{source}: nothing to close: it has no `loops`", name=source)
     modes = assembly_modes(mechanism)
     chosen = 1 if mode is None else mode
     if not 1 <= chosen <= len(modes):

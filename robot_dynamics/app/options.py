@@ -42,7 +42,7 @@ terms_option = click.option(
     type=click.Choice(TERMS),
     default=TERMS,
     metavar="TERM...",
-    help=f"Some of {', '.join(TERMS)} (default: all).",
+    help=f"Which terms to compute, of {', '.join(TERMS)} (default: all).",
 )
 
 
@@ -67,24 +67,28 @@ def model(default: str = "newton_euler") -> Decorator:
 
 
 recordings = together(
-    click.option("--topic", help="Of type sensor_msgs/JointState (default: /joint_states)."),
+    click.option(
+        "--topic", help="The topic, of type sensor_msgs/JointState (default: /joint_states)."
+    ),
     click.option(
         "--rename",
         cls=Several,
         metavar="OLD:NEW...",
-        help="A joint's name, or a prefix of several, in the recording and in the description.",
+        help="Rename a joint, or a prefix that several share, of the recording (OLD) to its "
+        "name in the description (NEW).",
     ),
     click.option(
         "--effort-scale",
         cls=Several,
         metavar="JOINT:FACTOR...",
-        help="Factor that turns a joint's efforts into N·m or N: a sign, a torque constant.",
+        help="Multiply the efforts of a joint by this, so that they are in N·m or N: a sign, "
+        "a torque constant.",
     ),
     click.option(
         "--cutoff",
         type=float,
         metavar="HZ",
-        help="Of the filter (default: that whose fit predicts torque best).",
+        help="Cutoff frequency of the filter (default: the one whose fit predicts torques best).",
     ),
 )
 """How recordings are read"""
@@ -101,8 +105,8 @@ def vector(texts: Sequence[str], option: str, joints: Sequence[str]) -> list[flo
     entries = [part for text in texts for part in text.replace(",", " ").split()]
     if len(entries) != len(joints):
         raise InputError(
-            f"{option}: found {len(entries)} numbers, expected {len(joints)}, one a joint: "
-            f"{listed(joints)}",
+            f"{option}: found {len(entries)} number{'' if len(entries) == 1 else 's'}, expected "
+            f"{len(joints)}, one for each of {listed(joints)}",
             name=option,
             value=entries,
         )
@@ -111,7 +115,7 @@ def vector(texts: Sequence[str], option: str, joints: Sequence[str]) -> list[flo
     except DescriptionError:
         found = shown(" ".join(entries))
         raise InputError(
-            f"{option}: found {found}, expected numbers as 0.5, -1e-3 or 3*pi/4",
+            f"{option}: found {found}, expected numbers such as 0.5, -1e-3 or 3*pi/4",
             name=option,
             value=entries,
         ) from None

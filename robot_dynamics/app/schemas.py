@@ -52,7 +52,7 @@ ACTUATED = {"actuated": several(TEXT, "names, in the order of the torques")}
 NOTES = {"notes": several(TEXT, "what a person would want to know")}
 SIZE = thing({"compiler": TEXT, "code": told(COUNT, "bytes"), "stack": told(COUNT, "bytes")})
 FILES = by_name(TEXT, "what was written, by what it is")
-STATE = several(NUMBER, "one a joint, SI units")
+STATE = several(NUMBER, "one for each joint, SI units")
 RATIOS = by_name(NUMBER, "rotor rate / joint rate, by joint")
 TENSOR = thing({f"i{ab}": NUMBER for ab in ("xx", "yy", "zz", "xy", "xz", "yz")})
 VECTOR = several(NUMBER) | {"minItems": 3, "maxItems": 3}
@@ -165,7 +165,7 @@ _TORQUE = thing(
 _ERRORS = thing(
     {"duration": told(MAYBE, "s")}
     | {
-        name: several(MAYBE, "one a joint")
+        name: several(MAYBE, "one for each joint")
         for name in (
             "torque_rms",
             "identified_rms",
@@ -254,7 +254,7 @@ _RUN = thing(
     {
         "label": TEXT,
         **{
-            name: several(MAYBE, "one a joint")
+            name: several(MAYBE, "one for each joint")
             for name in ("rms", "peak", "rms_ratio", "peak_ratio")
         },
         "platform": {"anyOf": [{"type": "null"}, by_name(MAYBE)]},
@@ -343,7 +343,9 @@ SCHEMAS: Mapping[str, Schema] = {
         {
             **JOINTS,
             "descriptions": several(TEXT),
-            "errors": several(several(MAYBE), "by description, one a joint: share of the torque"),
+            "errors": several(
+                several(MAYBE), "by description, one for each joint: share of the torque"
+            ),
             "duration": told(NUMBER, "s"),
             **NOTES,
             "files": FILES,

@@ -15,7 +15,7 @@ SIX_AXIS = "package://robot_dynamics/urdf/six_axis.urdf"
 def command(file: str) -> Result:
     """Time calls and batches on this machine.
 
-    Without FILE: of the six-axis arm.
+    Without FILE, it times the six-axis arm.
     """
     from ..bench import bench
 

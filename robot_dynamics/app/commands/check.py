@@ -13,11 +13,11 @@ from ..options import description
     "check", cls=Command, examples=["check robot.urdf", "check config/rrr.yaml --strict --json"]
 )
 @description
-@click.option("--strict", is_flag=True, help="Warnings are errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 def command(file: str, strict: bool) -> Result:
     """Check a description and its kernels.
 
-    The robot as it was understood, what is odd about it, and how far the kernels of all
+    Prints the robot as it was understood, what is odd about it, and how closely the kernels of all
     formulations agree on it, joint by joint.
     """
     from ..report import report

@@ -18,19 +18,26 @@ from ..options import description
     ],
 )
 @description
-@click.option("--out", type=click.Path(), metavar="FILE", help="The description with that home.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write the description, with that home, to this file.",
+)
 @click.option(
     "--mode", type=int, metavar="N",
     help="Which assembly mode (default: what `near` says, or the nearest to home).",
 )  # fmt: skip
-@click.option("--picture", type=click.Path(), metavar="FILE", help="Draw the assembly modes.")
+@click.option(
+    "--picture", type=click.Path(), metavar="FILE", help="Draw the assembly modes into this file."
+)
 def command(file: str, out: str | None, mode: int | None, picture: str | None) -> Result:
     """Find a home in which the loops are closed.
 
-    However rough the home in the description is: the motors stay where it puts them, as long as
-    that can be closed, and the other joints are searched for. The ways to put the robot together
-    with the motors there (its assembly modes) are listed and drawn. Which of them was built is
-    something that only you can see: choose it, or let the description say it by `near`.
+    The home in the description may be rough: the motors stay where it puts them, as long as the
+    loops can be closed there, and the other joints are searched for. The ways to put the robot
+    together with the motors there, its assembly modes, are listed, and drawn with --picture. Only
+    you can see which of them was built: choose it with --mode, or describe it with `near`.
     """
     from ..closing_home import close
 

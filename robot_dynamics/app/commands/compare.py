@@ -20,7 +20,7 @@ LONGEST = 100_000
 
 
 def _start(name: str, default: str) -> Callable[..., Any]:
-    when = f"At the start, one number a joint (default: {default} each); accelerations stay."
+    when = f"Start: one number per joint (default: {default} each); accelerations stay constant."
     return one_a_joint(name, when)
 
 
@@ -38,9 +38,14 @@ def _start(name: str, default: str) -> Callable[..., Any]:
 @_start("qdd", "5")
 @click.option("--duration", type=float, default=0.2, show_default=True, metavar="S")
 @click.option("--step", type=float, default=0.01, show_default=True, metavar="S")
-@click.option("--picture", type=click.Path(), metavar="FILE", help="Draw the torques as well.")
 @click.option(
-    "--page", type=click.Path(), metavar="PAGE.html", help="A page on which it is played as well."
+    "--picture", type=click.Path(), metavar="FILE", help="Draw the torques into this file as well."
+)
+@click.option(
+    "--page",
+    type=click.Path(),
+    metavar="PAGE.html",
+    help="Write a page on which the robot plays the motion.",
 )
 def command(
     file: str,

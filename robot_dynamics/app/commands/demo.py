@@ -14,7 +14,10 @@ from ..demo import CONTROLLER, DEMOS, run
 )
 @click.argument("robot", type=click.Choice((*DEMOS, CONTROLLER)))
 @click.option(
-    "--output", type=click.Path(), metavar="DIR", help="Where the picture goes (default: here)."
+    "--output",
+    type=click.Path(),
+    metavar="DIR",
+    help="Folder for the picture and the page (default: this one).",
 )
 @click.pass_context
 def command(ctx: click.Context, robot: str, output: str | None) -> Result:

@@ -39,21 +39,23 @@ ENERGIES = "energies"
 )
 @rotors_option
 @terms_option
-@click.option("--steps", is_flag=True, help="Every step: definition, formula, value.")
+@click.option("--steps", is_flag=True, help="Show every step: definition, formula, value.")
 @click.option("--format", "style", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--latex", is_flag=True, help="The same as --format latex.")
 @click.option(
     "--document", is_flag=True, help="A whole LaTeX file, with the parameters and their values."
 )
-@click.option("--out", metavar="FILE", help="Write there instead of printing.")
+@click.option("--out", metavar="FILE", help="Write to this file instead of printing.")
 @click.option(
     "--parameters",
     type=click.Choice(["symbols", "numbers"]),
     default="symbols",
     show_default=True,
-    help="Masses and lengths as symbols or as the description's numbers.",
+    help="Write masses and lengths as symbols, or as the numbers of the description.",
 )
-@click.option("--no-simplify", is_flag=True, help="Faster, with longer expressions.")
+@click.option(
+    "--no-simplify", is_flag=True, help="Skip simplification: faster, with longer expressions."
+)
 def command(
     file: str,
     formulation: str,

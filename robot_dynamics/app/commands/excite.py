@@ -59,8 +59,15 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="Share of every limit to keep free.",
 )
-@click.option("--harmonics", type=int, metavar="N", help="Of the series (default: up to 0.75 Hz).")
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the search.")
+@click.option(
+    "--harmonics",
+    type=int,
+    metavar="N",
+    help="Number of harmonics (default: as many as stay below 0.75 Hz).",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the search."
+)
 def command(
     file: str,
     out: str,

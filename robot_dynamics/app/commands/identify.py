@@ -57,13 +57,15 @@ NOT_BETTER = 3
     cls=Several,
     type=click.Path(),
     metavar="RECORDING...",
-    help="Of the same robot with a known load (--load): efforts are currents, whose factors to "
+    help="Recordings of the same robot with a known load (--load). Efforts are currents then, "
+    "whose factors to "
     "torques are found first.",
 )
 @click.option(
     "--load",
     metavar="LINK:M,X,Y,Z",
-    help="That load: what carries it, kg and m in its frame; then, if known, "
+    help="That load: the link that carries it, its mass (kg) and its centre in that link's "
+    "frame (m); then, if known, "
     ",IXX,IYY,IZZ,IXY,IXZ,IYZ about its centre.",
 )
 @click.option(
@@ -75,7 +77,8 @@ NOT_BETTER = 3
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Of Dask, whose workers read the recordings where they lie (tcp://host:8786).",
+    help="Address of a Dask scheduler (tcp://host:8786), whose workers read the recordings "
+    "where they are stored.",
 )
 def command(
     file: str,

@@ -25,12 +25,27 @@ from ..tables import table
     ],
 )
 @model()
-@one_a_joint("q", "One number a joint (rad or m); default: the description's home, or 0.")
-@one_a_joint("qd", "One number a joint (rad/s or m/s); default: 0.")
-@one_a_joint("tau", "One number a motor (N·m or N); default: what holds these rates.")
-@click.option("--motion", type=click.Path(), metavar="FILE", help="About every state of a motion.")
-@click.option("--rename", cls=Several, metavar="OLD:NEW...", help="Joints' names in the motion.")
-@click.option("--cutoff", type=float, metavar="HZ", help="Of the filter of a recorded motion.")
+@one_a_joint("q", "One number per joint (rad or m); default: the description's home, or 0.")
+@one_a_joint("qd", "One number per joint (rad/s or m/s); default: 0.")
+@one_a_joint("tau", "One number per motor (N·m or N); default: what holds these rates.")
+@click.option(
+    "--motion",
+    type=click.Path(),
+    metavar="FILE",
+    help="Linearise about every state of this motion instead.",
+)
+@click.option(
+    "--rename",
+    cls=Several,
+    metavar="OLD:NEW...",
+    help="Rename a joint of the motion (OLD) to its name in FILE (NEW).",
+)
+@click.option(
+    "--cutoff",
+    type=float,
+    metavar="HZ",
+    help="Cutoff frequency of the filter that a recorded motion goes through.",
+)
 @click.option(
     "--friction-smoothing",
     type=float,
@@ -38,7 +53,12 @@ from ..tables import table
     metavar="RATE",
     help="Rate (rad/s or m/s) within which Coulomb friction fades; 0: it has no slope.",
 )
-@click.option("--out", type=click.Path(), metavar="FILE.npz", help="A, B, poles, names and units.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    metavar="FILE.npz",
+    help="Write A, B, poles, names and units to this file.",
+)
 def command(
     file: str,
     formulation: str,

@@ -25,15 +25,33 @@ from ..progress import Progress
 )
 @description
 @click.argument("motion", metavar="MOTION", type=click.Path())
-@click.option("--out", type=click.Path(), metavar="DIR", help="A page, CSV and pictures.")
 @click.option(
-    "--step", type=float, metavar="S", help="Between samples of a trajectory (default: 0.01)."
+    "--out",
+    type=click.Path(),
+    metavar="DIR",
+    help="Write a page, a CSV and pictures into this folder.",
 )
-@click.option("--topic", help="Of a bag, of type sensor_msgs/JointState (default: /joint_states).")
 @click.option(
-    "--rename", cls=Several, metavar="OLD:NEW...", help="A joint's name in the motion and here."
+    "--step",
+    type=float,
+    metavar="S",
+    help="Time between the samples of a trajectory (default: 0.01).",
 )
-@click.option("--cutoff", type=float, metavar="HZ", help="Of the filter of a recording.")
+@click.option(
+    "--topic", help="Topic of a bag, of type sensor_msgs/JointState (default: /joint_states)."
+)
+@click.option(
+    "--rename",
+    cls=Several,
+    metavar="OLD:NEW...",
+    help="Rename a joint of the motion (OLD) to its name in FILE (NEW).",
+)
+@click.option(
+    "--cutoff",
+    type=float,
+    metavar="HZ",
+    help="Cutoff frequency of the filter that a recording goes through.",
+)
 @rotors_option
 @terms_option
 def command(

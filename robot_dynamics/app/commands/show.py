@@ -24,9 +24,18 @@ from ..progress import Progress
     ],
 )
 @description
-@click.option("--out", type=click.Path(), metavar="PAGE.html", help="The file; no browser opens.")
-@click.option("--no-open", is_flag=True, help="Open no browser.")
-@click.option("--sensed", is_flag=True, help="Of a closed robot: with its sensed passive joints.")
+@click.option(
+    "--out",
+    type=click.Path(),
+    metavar="PAGE.html",
+    help="Write the page here, and open no browser.",
+)
+@click.option("--no-open", is_flag=True, help="Do not open a browser.")
+@click.option(
+    "--sensed",
+    is_flag=True,
+    help="Of a robot with loops: take the readings of its sensed joints, too.",
+)
 @rotors_option
 def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str) -> Result:
     """A robot in 3-D, on one HTML page that computes by itself.

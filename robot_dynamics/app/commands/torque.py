@@ -15,7 +15,7 @@ from ..units import beyond, effort, position
 
 
 def _state(name: str, unit: str, default: str) -> Callable[..., Any]:
-    what = f"One number a joint ({unit}), in the order that `check` prints; default: {default}."
+    what = f"One number per joint ({unit}), in the order that `check` prints; default: {default}."
     return one_a_joint(name, what)
 
 
@@ -33,9 +33,13 @@ def _state(name: str, unit: str, default: str) -> Callable[..., Any]:
 @_state("q", "rad or m, or as pi/2", "the description's home, or 0")
 @_state("qd", "rad/s or m/s", "0")
 @_state("qdd", "rad/s² or m/s²", "0")
-@click.option("--motor", is_flag=True, help="Motor-side torques as well.")
 @click.option(
-    "--sensed", is_flag=True, help="Of a closed robot: --q, … of motors and sensed joints."
+    "--motor", is_flag=True, help="Print the torques on the motors' side of the gears as well."
+)
+@click.option(
+    "--sensed",
+    is_flag=True,
+    help="Of a robot with loops: take --q, --qd and --qdd of its sensed joints, too.",
 )
 def command(
     file: str,

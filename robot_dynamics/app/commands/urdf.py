@@ -24,7 +24,7 @@ from ..options import description
 def command(file: str, out: str | None, world: bool) -> Result:
     """A robot as URDF with drawn links.
 
-    For RViz, Gazebo, Pinocchio and MuJoCo. What URDF has no words for is left out and said.
+    For RViz, Gazebo, Pinocchio and MuJoCo. What URDF cannot express is left out, and reported.
     """
     from ...description import load
     from ...description.files import write_text
