@@ -120,6 +120,12 @@ def test_what_goes_with_a_moving_base_follows_payloads_and_is_refused_with_loops
         with pytest.raises(rd.InputError, match="without loops"):
             getattr(closed, name)(q, 0 * q, 0 * q, base_motion=motion)
     tilt = Rotation.from_euler("xyz", [0.3, 0.2, 0.1]).as_matrix()
+    read = BaseMotion([0.1, 0.2, 0.3], specific_force=-(tilt.T @ fresh.gravity_vector))
+    told = BaseMotion([0.1, 0.2, 0.3], rotation=tilt)
+    state_q = np.array([0.3, -0.4, 0.5])
+    assert fresh.gravity(state_q, base_motion=read) == pytest.approx(
+        fresh.gravity(state_q, base_motion=told), rel=1e-12, abs=1e-12
+    )
     weight = closed.gravity(q, base_motion=BaseMotion(rotation=tilt))
     closed.gravity_vector = tilt.T @ closed.gravity_vector
     assert weight == pytest.approx(closed.gravity(q), rel=1e-10, abs=1e-10)

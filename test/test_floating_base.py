@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from robots import CONFIG, example_robots, pin, random_urdf, relative
 from scipy.spatial.transform import Rotation
 
 import robot_dynamics as rd
+from robot_dynamics.description.urdf_writer import urdf
 from robot_dynamics.errors import InputError
 from robot_dynamics.formulations.terms import TERMS
 
@@ -359,6 +361,47 @@ def test_mujocos_free_joint_is_a_floating_base():
     mujoco.mj_inverse(model, data)
     expected = np.array([*(R.T @ data.qfrc_inverse[:3]), *data.qfrc_inverse[3:]])
     assert relative(robot(q, v, a), expected) < ROUNDING
+
+
+def test_a_gantry_with_bodies_of_its_own_is_no_floating_joint():
+    mechanism = rd.load(FLYING)
+    links = list(mechanism.links)
+    k = next(k for k, link in enumerate(links) if link.joint.name == "free_x")
+    links[k] = replace(links[k], inertial=rd.Inertial(5.0))
+    robot = rd.FloatingBase(replace(mechanism, links=tuple(links)), backend="python")
+    assert len(robot.joint_names) == 6 + 7
+    assert robot.joint_names[0] == "base_x"
+
+
+def test_the_inertia_of_a_root_link_counts_on_a_floating_base_alone(tmp_path):
+    text, model = described("random")
+    lighter = rd.load(random_urdf(4).replace('type="continuous"', 'type="revolute"'))
+    heavier = rd.load(text)
+    state = np.random.default_rng(0).uniform(-1, 1, (3, len(lighter.joint_names)))
+    fixed = [rd.InverseDynamics(each, backend="python")(*state) for each in (lighter, heavier)]
+    assert (fixed[0] == fixed[1]).all()
+    # and goes with the robot into a URDF
+    again = rd.load(urdf(heavier))
+    q, (v, a) = pin.neutral(model), np.random.default_rng(1).uniform(-1, 1, (2, model.nv))
+    expected = pin.rnea(model, model.createData(), q, v, a)
+    for each in (heavier, again):
+        robot = rd.FloatingBase(each, joints=list(model.names)[2:], backend="python")
+        assert relative(robot(q, v, a), expected) < ROUNDING
+    assert relative(rd.FloatingBase(lighter, backend="python")(q, v, a)[:3], expected[:3]) > 0.01
+
+
+def test_a_base_that_was_moved_from_outside_floats_too(tmp_path):
+    (tmp_path / "flying.urdf").write_text(FLYING)
+    path = tmp_path / "flying.yaml"
+    path.write_text("urdf: flying.urdf\nbase_motion: free\n")
+    whole, (_, model) = rd.FloatingBase(rd.load(path), terms=RIGID), described("flying")
+    q, (v, a) = pin.neutral(model), np.random.default_rng(1).uniform(-1, 1, (2, model.nv))
+    world = rd.FloatingBase(rd.load(FLYING), terms=RIGID)
+    q[3:7] = [0.5, 0.5, 0.5, 0.5]
+    # gravity is then given in the floating joint's own frame
+    R = world.pose(world.neutral, "body")[:3, :3]
+    whole.gravity_vector = R.T @ world.gravity_vector
+    assert relative(whole(q, v, a), world(q, v, a)) < ROUNDING
 
 
 def test_what_cannot_float_is_refused(tmp_path):

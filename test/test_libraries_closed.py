@@ -137,6 +137,17 @@ def test_torch_closes_loops_over_batches_and_differentiates(name, tmp_path):
     close(np.asarray(slope), ours.derivatives(*robot.state)[0])
 
 
+def test_newtons_step_is_the_implicit_function_to_first_order():
+    """Of a robot whose lengths and angles are scaled."""
+    closed = rd.InverseDynamics(rd.load(CONFIG / "gough_stewart.yaml"), backend="python").closed
+    q_r, k, way = closed.home.q_r, len(closed.joint_names), 1e-5 * np.arange(1, 7)
+    assert (closed.solver.scale != 1).any()
+    found = closed.model.improved(q_r[:k] + way, q_r[k:])
+    expected = closed.forward(q_r[:k] + way).q_r[k:]
+    assert abs(expected - q_r[k:]).max() > 1e-5
+    assert abs(found.astype(float) - expected).max() < 1e-7
+
+
 def test_joints_that_turn_for_ever_are_followed_the_short_way(tmp_path):
     text = (CONFIG / "five_bar.yaml").read_text().replace("revolute", "continuous")
     text = text.replace("type: continuous\n    predecessor", "type: revolute\n    predecessor")

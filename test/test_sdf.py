@@ -83,6 +83,16 @@ def test_frames_axes_and_gravity_are_what_the_poses_say():
         assert relative(dynamics(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
 
 
+def test_the_base_of_a_model_that_stands_on_nothing_has_its_inertia_when_it_floats():
+    robot = rd.FloatingBase(rd.load(ARM), backend="python")
+    n = len(robot.joint_names)
+    tau = robot(robot.neutral, np.zeros(n), np.zeros(n))
+    weight = (5 + 2 + 1 + 0.5) * np.linalg.norm([0.5, 0.3, -9.5])
+    assert np.linalg.norm(tau[:3]) == pytest.approx(weight, rel=1e-12)
+    with pytest.raises(rd.DescriptionError, match=r"'base'.*mass"):
+        rd.load(ARM.replace("<mass>5</mass>", "<mass>-5</mass>"))
+
+
 def test_friction_and_limits_are_kept():
     mechanism = rd.load(ARM)
     joint = mechanism.joint("shoulder")

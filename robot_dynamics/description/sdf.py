@@ -30,6 +30,7 @@ from ..mechanism import (
     Pose,
 )
 from ..scalar import Array, array, rotation_quaternion, rotation_to
+from . import check as checks
 from .compound import split
 from .fields import inertia_matrix, number, numbers
 from .fields import text as name_of
@@ -128,6 +129,9 @@ class _Reader:
                 DescriptionError, f"{where}: root link", ", ".join(roots) or "none", expected
             )
         base = WORLD if fixed else roots[0]
+        own = Inertial() if fixed else bodies[base]
+        for complaint in checks.mass(own, f"{where}: link {base!r}"):
+            raise complaint
         links_here = {link.name: link for link in made}
         no_name_twice((link.joint.name for link in made), f"{where}: joint")
         stands = self._in_model(MODEL) if fixed else self._in_model(base)
@@ -137,6 +141,7 @@ class _Reader:
             name_of(model.get("name"), f"{where}: model name"),
             parents_first(list(links_here.values()), base, where),
             base=base,
+            base_inertial=own,
             gravity=turned,
             loops=tuple(loops),
             home=dict.fromkeys(self._moving(made), 0.0) if loops else {},

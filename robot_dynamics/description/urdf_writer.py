@@ -61,7 +61,7 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
         around = names.free(WORLD)
         _link(root, around, None, [])
         _fixed(root, names.free(f"{WORLD}_joint"), around, robot.base, Pose())
-    _link(root, robot.base, None, _visuals(shapes.of(robot.base)))
+    _link(root, robot.base, robot.base_inertial, _visuals(shapes.of(robot.base)))
     for link in robot.links:
         joint, body = link.joint, link.inertial
         if not joint.moves:

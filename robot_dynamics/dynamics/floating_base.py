@@ -232,7 +232,6 @@ def floating(mechanism: Mechanism, order: Sequence[str] | None = None) -> Mechan
         if carrier not in mechanism.path(link.name):
             expected = f"every joint that moves on {carrier!r}"
             raise wrong(InputError, "floating base: joint beside it", link.joint.name, expected)
-    mechanism = replace(mechanism, actuated=(), driving=())
     return mechanism if order is None else _ordered(mechanism, order)
 
 
