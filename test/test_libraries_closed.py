@@ -137,6 +137,30 @@ def test_torch_closes_loops_over_batches_and_differentiates(name, tmp_path):
     close(np.asarray(slope), ours.derivatives(*robot.state)[0])
 
 
+def test_torch_differentiates_twice_and_knows_what_is_not_certain(tmp_path):
+    robot = Robot("five_bar", "torch", tmp_path)
+    torch, (q, qd, qdd) = robot.over.module, robot.state
+    state = [robot.over.of(x) for x in robot.state]
+    second = torch.func.jacrev(torch.func.jacrev(robot.theirs.torques))(*state)
+    step = 1e-5
+    rows = [
+        (
+            robot.ours.derivatives(q + step * unit, qd, qdd)[0]
+            - robot.ours.derivatives(q - step * unit, qd, qdd)[0]
+        )
+        / (2 * step)
+        for unit in np.eye(2)
+    ]
+    expected = np.stack(rows, axis=-1)
+    assert abs(second.numpy() - expected).max() < SMALL_SECOND * abs(expected).max()
+    # of a batch that row alone
+    short = rd.functions(robot.mechanism, "torch", strides=1)
+    home = robot.ours.closed.home.q_r[:2]
+    found = short.torques(robot.over.of(np.stack([home, q])), *state[1:])
+    assert torch.isfinite(found[0]).all()
+    assert torch.isnan(found[1]).all()
+
+
 def test_newtons_step_is_the_implicit_function_to_first_order():
     """Of a robot whose lengths and angles are scaled."""
     closed = rd.InverseDynamics(rd.load(CONFIG / "gough_stewart.yaml"), backend="python").closed
