@@ -236,7 +236,7 @@ def test_the_schema_is_printed_for_editors(capsys):
             "robot.yaml: rotor 'both': mount",
         ),
         ("{q1: 50, ", "{q1: '', ", "robot.yaml: rotor 'both': gear_ratio.q1"),
-        ("{q1: 50, ", "{1: 50, ", "robot.yaml: rotor 'both': gear_ratio"),
+        ("{q1: 50, ", "{'': 50, ", "robot.yaml: rotor 'both': gear_ratio"),
         ("wrist_rz: 0.1", "wrist_rz: x", "robot.yaml: locked.wrist_rz"),
         ("actuated: []", "actuated: [q1, 1]", "robot.yaml: actuated[1]"),
         ("loops:\n", "loops: [{type: revolute}]\n", "robot.yaml: loops[0].predecessor.link"),
