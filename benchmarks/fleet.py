@@ -20,10 +20,11 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 import robot_dynamics as rd
+from robot_dynamics.identification.cutoff import choose
 from robot_dynamics.identification.fleet import fleet_at
 from robot_dynamics.identification.normal_equations import reduce
 from robot_dynamics.identification.per_recording import Reduction, Work, one_blas_thread
-from robot_dynamics.identification.preparation import prepare
+from robot_dynamics.identification.preparation import even
 from robot_dynamics.identification.read import read
 from robot_dynamics.identification.solve import Prior
 
@@ -48,18 +49,29 @@ def record(path: Path, mechanism: rd.Mechanism, duration: float, seed: int) -> N
 
 
 def steps(work: Work, paths: list[Path]) -> dict[str, float]:
-    """Samples per second of processor time, by step; `all` is all of them in a row."""
+    """Samples per second of processor time, by step; `all` is all of them in a row.
+
+    Choosing the filter, and the weights within summing, look at some thousand samples of a
+    recording, however long it is.
+    """
     clock = time.process_time
-    taken = dict.fromkeys(("reading", "filtering", "summing"), 0.0)
+    taken = dict.fromkeys(("reading", "choosing", "filtering", "summing"), 0.0)
     samples = 0
     for path in paths:
         begin = clock()
         recording = read(path)
         taken["reading"] += clock() - begin
         begin = clock()
-        prepared = prepare(recording, work.mechanism.joint_names, work.cutoff)
+        raw = even(recording, work.mechanism.joint_names)
         taken["filtering"] += clock() - begin
-        unknowns = work.unknowns(prepared.joints)
+        unknowns = work.unknowns(raw.joints)
+        begin = clock()
+        with one_blas_thread():
+            choice = choose(unknowns, raw, 1 - work.held_out)
+        taken["choosing"] += clock() - begin
+        begin = clock()
+        prepared = raw.filtered(choice.cutoff)
+        taken["filtering"] += clock() - begin
         prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
         begin = clock()
         with one_blas_thread():

@@ -222,6 +222,31 @@ def test_the_columns_are_pinocchios(unknowns):
         np.testing.assert_allclose(row[0, 30], 1e4 * state[2][0], atol=1e-9)
 
 
+@pytest.mark.parametrize("payload", [None, "hand"])
+def test_sums_leave_out_what_a_joint_does_not_feel_and_nothing_else(payload):
+    unknowns = Unknowns.of(rd.load(ARM), payload)
+    _, q, qd, qdd = motion(3, 2.0, 50.0)
+    samples = replace(samples_of(q, qd, qdd), tau=np.random.default_rng(1).normal(size=q.shape))
+    weights = np.random.default_rng(2).uniform(size=q.shape)
+    rows = Rows(unknowns, samples)
+    Y, known = unknowns.rigid(samples)
+    if payload is None:  # ten columns for each of the two bodies before the last
+        assert rows.places[2].min() >= 20
+    part = slice(10, 90)
+    found = {j: sums for j, *sums in rows.sums(weights, part)}
+    for j, places in enumerate(unknowns.places):
+        A = np.hstack([Y[:, j], unknowns.own(samples, j)])[part]
+        w, tau = weights[part, j], (samples.tau - known)[part, j]
+        G, g = np.zeros((unknowns.size,) * 2), np.zeros(unknowns.size)
+        G[np.ix_(places, places)], g[places] = A.T @ (w[:, None] * A), A.T @ (w * tau)
+        own = rows.places[j]
+        np.testing.assert_allclose(found[j][0], G[np.ix_(own, own)], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(found[j][1], g[own], rtol=1e-9, atol=1e-9)
+        left_out = np.setdiff1d(np.arange(unknowns.size), own)
+        assert not G[left_out].any()
+        assert not g[left_out].any()
+
+
 def test_normal_equations_are_the_weighted_sums(unknowns):
     truth = changed(rd.load(ARM), seed=3)
     prepared = prepare(recording(truth, 6.0, 50.0, noise=0.05), "abc", 20.0)

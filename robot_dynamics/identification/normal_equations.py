@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,8 +152,9 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
             rows = Rows(unknowns, chunk)
             weights = weighting.weights(rows.residual(weighting.x), chunk.usable)
             for j, G, g in rows.sums(weights):
-                gram[fold, j] += G
-                moment[fold, j] += g
+                felt = rows.felt[j]
+                gram[fold, j, felt[:, None], felt] += G
+                moment[fold, j, felt] += g
             square[fold] += (weights * rows.tau**2).sum(axis=0)
             count += (weights * weighting.sigma**2).sum(axis=0)
     gram = (gram + np.swapaxes(gram, 2, 3)) / 2
@@ -167,14 +167,26 @@ class Rows:
     def __init__(self, unknowns: Unknowns, samples: Samples):
         Y, known = unknowns.rigid(samples)
         self.unknowns = unknowns
-        self.Y, self.tau = Y, np.nan_to_num(samples.tau - known)
-        self.own = [unknowns.own(samples, j) for j in range(len(unknowns.joints))]
-        self.places = unknowns.places
+        self.tau: Floats = np.nan_to_num(samples.tau - known)
+        self.felt = unknowns.felt
+        self.places = [
+            places[felt] for places, felt in zip(unknowns.places, self.felt, strict=True)
+        ]
+        """By joint, the columns that are not 0 in its rows"""
+        width = Y.shape[2]
+        self._equations = []
+        for j, felt in enumerate(self.felt):
+            bodies = felt[felt < width]
+            rows = np.empty((len(self.tau), len(felt) + 1))
+            rows[:, : len(bodies)] = Y[:, j, bodies]
+            rows[:, len(bodies) : -1] = unknowns.own(samples, j)
+            rows[:, -1] = self.tau[:, j]
+            self._equations.append(rows)
 
-    @cached_property
+    @property
     def matrices(self) -> list[Floats]:
         """(k, …) by joint: its rows, the columns in `places`."""
-        return [np.hstack([self.Y[:, j], own]) for j, own in enumerate(self.own)]
+        return [rows[:, :-1] for rows in self._equations]
 
     def residual(self, x: Floats) -> Floats:
         """(k, n): measured less modelled."""
@@ -186,12 +198,15 @@ class Rows:
         self, weights: Floats, part: slice = slice(None)
     ) -> Iterator[tuple[int, Floats, Floats]]:
         """(j, Aᵀ W A, Aᵀ W τ): of each joint's rows in the columns of its `places`."""
-        for j in range(len(self.places)):
+        from scipy.linalg.blas import dsyrk
+
+        for j, rows in enumerate(self._equations):
             w = weights[part, j]
             if w.any():
-                A = self.matrices[j][part]
-                weighted = A * w[:, None]
-                yield j, weighted.T @ A, weighted.T @ self.tau[part, j]
+                # one triangle of [A τ]ᵀ W [A τ]
+                half = dsyrk(1.0, (rows[part] * np.sqrt(w)[:, None]).T)
+                whole = half + np.triu(half, 1).T
+                yield j, whole[:-1, :-1], whole[:-1, -1]
 
     def add(self, weights: Floats, gram: Floats, moment: Floats, part: slice = slice(None)) -> None:
         """Adds the sums of all joints to a Gram matrix (p, p) and a moment (p,), in place."""

@@ -22,6 +22,8 @@ from .bodies import BASIS, NAMES, numbers, numbers_of, reference
 from .preparation import Samples, at_any_place
 from .recording import Floats
 
+STATES = 8
+"""Random states: what is 0 in all of them is always 0"""
 GEAR_RATIO = 100.0
 """Of a motor about which nothing is known: its inertia is reflected by the square"""
 LOAD = 0.1
@@ -123,6 +125,19 @@ class Unknowns:
         common = [*range(10 * len(self.bodies)), *rotors]
         return np.array([[*common, *range(g.start, g.start + self.raw)] for g in groups])
 
+    @cached_property
+    def felt(self) -> list[NDArray[np.intp]]:
+        """By joint, which of its `places` are not 0 in its rows, whatever the state: a joint does
+        not feel the bodies before it."""
+        n = len(self.joints)
+        q, qd, qdd = np.random.default_rng(0).uniform(-3, 3, (3, STATES, n))
+        nothing = np.zeros((STATES, n))
+        Y, _ = self.rigid(
+            Samples(np.arange(STATES), q, qd, qdd, nothing, nothing, np.ones((STATES, n), bool))
+        )
+        own = np.ones(self.raw, dtype=bool)
+        return [np.flatnonzero(np.r_[Y[:, j].any(axis=0), own]) for j in range(n)]
+
     @property
     def described(self) -> Floats:
         """(10 b,): the bodies as described."""
@@ -164,20 +179,30 @@ class Unknowns:
         The rotors come in the order of the joints; their columns are for what their inertia
         differs by from the description's.
         """
-        dynamics = self._dynamics
-        Y = dynamics.regressor(samples.q, samples.qd, samples.qdd)
-        place = {name: k for k, name in enumerate(dynamics.parameter_names)}
-        values = dynamics.parameters
+        columns, rest, values = self._columns
+        Y = self._dynamics.regressor(samples.q, samples.qd, samples.qdd)
+        known: Floats = Y[..., rest] @ values + self._friction(samples)
         if self.payload is not None:
-            carrier, T = self._carried(self.payload)
-            columns = [place[f"{carrier}.{each}"] for each in NAMES]
-            known = Y @ values - Y[..., columns] @ (T @ self.described)
-            known += self._friction(samples)
-            return Y[..., columns] @ T, known
-        columns = [place[f"{body}.{each}"] for body in self.bodies for each in NAMES]
-        rest = np.setdiff1d(np.arange(len(values)), columns)
-        columns += [place[f"{rotor}.inertia"] for rotor in self.rotors.values()]
-        return Y[..., columns], Y[..., rest] @ values[rest] + self._friction(samples)
+            _, T = self._carried(self.payload)
+            body = Y[..., columns] @ T
+            return body, known - body @ self.described
+        return Y[..., columns], known
+
+    @cached_property
+    def _columns(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+        """(the regressor's columns that are looked for, those that are known, their numbers)."""
+        names, values = self._dynamics.parameter_names, self._dynamics.parameters
+        place = {name: k for k, name in enumerate(names)}
+        if self.payload is not None:
+            carrier, _ = self._carried(self.payload)
+            sought, known = [place[f"{carrier}.{each}"] for each in NAMES], values
+        else:
+            sought = [place[f"{body}.{each}"] for body in self.bodies for each in NAMES]
+            known = values.copy()
+            known[sought] = 0.0
+            sought += [place[f"{rotor}.inertia"] for rotor in self.rotors.values()]
+        rest = np.flatnonzero(known)
+        return np.array(sought), rest, known[rest]
 
     def own(self, samples: Samples, j: int) -> Floats:
         """(k, RAW) of joint j: its raw columns of friction."""
