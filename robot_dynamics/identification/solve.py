@@ -22,6 +22,9 @@ from .recording import Floats
 
 STEPS = 60
 """Newton steps for one γ; ten are usual"""
+FLAT = 1e-7
+"""Of the roots of a pseudo-inertia's own entries: with less left in a direction it has no inverse
+but for rounding"""
 DONE = 1e-9
 """Newton decrement squared at which a minimum is reached, in units of γ"""
 CLOSER = 10.0
@@ -111,9 +114,12 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
         """Σ log det P, or -inf."""
         total = 0.0
         for i in range(len(inverses)):
+            P = pseudo_inertia(x[10 * i : 10 * i + 10])
             try:
-                L = np.linalg.cholesky(pseudo_inertia(x[10 * i : 10 * i + 10]))
+                L = np.linalg.cholesky(P)
             except np.linalg.LinAlgError:
+                return -np.inf
+            if (np.diag(L) < FLAT * np.sqrt(np.diag(P))).any():
                 return -np.inf
             total += 2 * float(np.log(np.diag(L)).sum())
         left = 1.0 + per * x[block:]
