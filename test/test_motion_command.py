@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -184,6 +185,8 @@ def test_the_ends_of_a_cranks_and_a_rams_range_are_where_geometry_has_them(tmp_p
     assert min(found.conditions) > 50
     # of a turn, a sixth has torques
     assert found.share == pytest.approx(1 / 6, abs=1e-3)
+    gap = replace(found, without_torque=((-0.1, 0.1),))
+    assert gap.share == pytest.approx(1 / 6 - 0.2 / (2 * np.pi), abs=1e-3)
     marks = strip(found).split(" ")[2]
     assert set(marks) == {MARKS["torques"], MARKS["beyond"]}
     assert marks.count(MARKS["torques"]) == pytest.approx(len(marks) / 6, abs=1)
@@ -237,7 +240,9 @@ def test_the_map_of_two_motors_has_what_geometry_allows(tmp_path):
     other = [text.replace("_a", "_b").replace("a: 0.2", "parent: base\n    a: 0.2")
              for text in (links, loop)]  # fmt: skip
     file = tmp_path / "two.yaml"
-    home = "{" + ", ".join(f"turn_{x}: 0.2, bend_{x}: -0.6, ram_{x}: 0.27" for x in "ab") + "}"
+    # the other rod is longer
+    other[0] = other[0].replace("a: 0.1\n", "a: 0.15\n")
+    home = "{turn_a: 0.2, bend_a: -0.6, ram_a: 0.27, turn_b: 0.2, bend_b: -0.47, ram_b: 0.34}"
     file.write_text(
         f"{head}{links}{other[0]}loops:\n{loop}{other[1]}actuated: [turn_a, turn_b]\nhome: {home}\n"
     )
@@ -245,7 +250,7 @@ def test_the_map_of_two_motors_has_what_geometry_allows(tmp_path):
     found = reach_map(closed)
     assert found.names == ("turn_a", "turn_b")
     x, y = np.meshgrid(found.x, found.y)
-    expected = (np.abs(x) < np.pi / 6) & (np.abs(y) < np.pi / 6)
+    expected = (np.abs(x) < np.pi / 6) & (np.abs(y) < np.arcsin(0.75))
     assert expected.sum() > 16
     assert (np.isfinite(found.passive_conditions) == expected).all()
     picture = drawn_map(found, np.array([[0.2, 0.2], [0.3, 0.1]]), standalone=True)
