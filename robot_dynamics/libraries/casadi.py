@@ -58,8 +58,10 @@ def closed(definition: Definition, closure: Closure) -> Any:
     targets = casadi.repmat(casadi.DM(closure.home), 1, closure.strides) + way @ shares
     last = stride.fold(closure.strides)(casadi.DM([*closure.start, 0.0]), targets)
     u = casadi.if_else(last[size] > 0, math.nan, last[closure.others])
-    # of what is followed no derivative is wanted
+    # of what is followed no derivative is wanted; called with the symbol that it was made of it
+    # would be its own expression again, which has one
     start = casadi.Function("start", [q], [u], {"is_diff_in": [False]})
+    q = casadi.MX.sym("q", k)
     state = [q, *(
         casadi.MX.sym(name, n)
         for name, n in zip(definition.arguments[1:], definition.program.sizes[1:], strict=True)
