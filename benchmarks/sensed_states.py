@@ -140,7 +140,7 @@ class Side:
 
     @property
     def kernels_of_the_node(self) -> tuple[str, ...]:
-        return ("judged", "driven") if self.sensed else ("at_once",)
+        return ("disagreement", "consistent_torques") if self.sensed else ("at_once",)
 
 
 def typical(sides: dict[str, dict[str, tuple[Any, list[Any]]]]) -> dict[str, dict[str, float]]:

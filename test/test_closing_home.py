@@ -15,8 +15,8 @@ from robots import CONFIG, relative
 import robot_dynamics as rd
 from robot_dynamics.app.closing_home import close
 from robot_dynamics.app.report import survey
-from robot_dynamics.closure import ClosureSolver, LoopGeometry, assembly_modes
-from robot_dynamics.closure.geometry.closing import Closing, unwound
+from robot_dynamics.closure import Closer, LoopGeometry, assembly_modes
+from robot_dynamics.closure.geometry.home_search import HomeSearch, unwound
 from robot_dynamics.description.yaml_home import with_home
 from robot_dynamics.errors import ClosureWarning
 
@@ -75,7 +75,7 @@ def test_the_modes_of_a_five_bar_are_mirrored_at_its_motors(tmp_path):
     """Two circles meet twice: the same motors, the tip on either side."""
     mechanism = rd.load(FIVE_BAR)
     first, second = assembly_modes(mechanism)
-    solver = ClosureSolver(LoopGeometry.of(mechanism))
+    solver = Closer(LoopGeometry.of(mechanism))
     tips = []
     for mode in (first, second):
         q = np.array([mode.home[name] for name in solver.geometry.names])
@@ -91,7 +91,7 @@ def test_the_modes_of_a_five_bar_are_mirrored_at_its_motors(tmp_path):
     copy.write_text(FIVE_BAR.read_text())
     result = close(str(copy), out=str(copy), mode=2)
     assert result["home"] == pytest.approx(dict(second.home))
-    other = ClosureSolver(LoopGeometry.of(rd.load(copy)))
+    other = Closer(LoopGeometry.of(rd.load(copy)))
     assert other.home.platform_pose[:3, 3] == pytest.approx(tips[1], abs=1e-9)
     assert abs(other.mobility.miss).max() < 1e-10
 
@@ -268,9 +268,7 @@ def test_check_says_that_there_are_other_modes_unless_near_does(tmp_path):
 def test_angles_are_counted_from_home_on(tmp_path):
     """A closure that a search finds has every joint within half a turn of where home has it."""
     robot = closed_robots.palletiser(dict(MOTORS))
-    solver = ClosureSolver(
-        LoopGeometry.of(closed_robots.load(robot | {"home": MOTORS | REAL}, tmp_path))
-    )
+    solver = Closer(LoopGeometry.of(closed_robots.load(robot | {"home": MOTORS | REAL}, tmp_path)))
     names = solver.geometry.names
     turns = np.ones(len(names), dtype=bool)
     near = np.array([4.0, -5.0, 3.0, 9.0, -3.3, 0.0, 6.2, -7.0])
@@ -288,8 +286,8 @@ def test_angles_are_counted_from_home_on(tmp_path):
 def test_a_ball_joint_with_two_hinges_in_line_is_caught(tmp_path):
     """There its rank is lower than beside it: it looks closed, and can't move as it should."""
     robot = closed_robots.random_gough_stewart(1)
-    solver = ClosureSolver(LoopGeometry.of(closed_robots.load(robot, tmp_path)))
-    closing = Closing.of(solver.geometry, solver.mobility.row_scale, solver.scale)
+    solver = Closer(LoopGeometry.of(closed_robots.load(robot, tmp_path)))
+    closing = HomeSearch.of(solver.geometry, solver.mobility.row_scale, solver.scale)
     (part,) = closing.parts
     names = solver.geometry.names
     free = np.arange(len(names)) >= solver.geometry.actuated

@@ -21,7 +21,7 @@ from robot_dynamics.closure.dynamics import control_model
 from robot_dynamics.closure.dynamics.control_model import ClosedModel
 from robot_dynamics.closure.dynamics.kernels import ModelKernels
 from robot_dynamics.closure.geometry.curvature import Curvature
-from robot_dynamics.closure.geometry.position import BOUND, CONTRACTION
+from robot_dynamics.closure.geometry.path_following import BOUND, CONTRACTION
 
 ROBOTS = [("five_bar", False), ("rrr", False), ("rrr", True), ("delta", False),
           ("gough_stewart", False)]  # fmt: skip
@@ -175,7 +175,7 @@ def test_a_guess_is_certain_where_newtons_steps_shrink_from_a_bounded_first_one(
                       steps[count - 1] / control_model.LAST_STEP)  # fmt: skip
             return pytest.approx(np.dot(shares, shares), rel=1e-4)
 
-        assert model.closed(start[:k], start[k:], 2, 0.2**2)[1] == expected(2, 0.2)
+        assert model.close(start[:k], start[k:], 2, 0.2**2)[1] == expected(2, 0.2)
         guard, _, sign, *found = np.asarray(model.closing(start[:k], start[k:]), dtype=float)
         assert guard == expected(control_model.FAR_STEPS, control_model.FAR_BOUND)
         if guard <= 1:
@@ -202,7 +202,7 @@ def test_kernels_are_the_models_functions_whatever_gravity_and_friction_are(name
         states["memory"] = model.memory(home, rates(model, home), mode(model, home))
         for what in ("at_once", "closing", "torques", "gravity", "mass_matrix", "coriolis_matrix",
                      "coriolis_column", "motion", "on_motors", "generalised_forces",
-                     *["following"] * sensed):  # fmt: skip
+                     *["sensed_accelerations"] * sensed):  # fmt: skip
             function = kernels.function(what)
             arguments = [states[each] for each in function.arguments]
             expected = np.asarray(getattr(model, what)(*arguments), dtype=float)

@@ -395,7 +395,7 @@ def test_a_chain_that_is_redundant_only_where_it_is_closed_is_seen_through(tmp_p
 
 def test_rows_left_out_are_not_trusted_blindly(monkeypatch, tmp_path):
     """What was redundant at home is looked at where the loops are closed."""
-    from robot_dynamics.closure.geometry import solver
+    from robot_dynamics.closure.geometry import closer
 
     # hinges that are off the plane's normal by a rounding: their layers part as it moves
     robot = closed_robots.random_five_bar(0)
@@ -410,9 +410,9 @@ def test_rows_left_out_are_not_trusted_blindly(monkeypatch, tmp_path):
     lengths = abs(oracle.closure(q_r, 0 * q_r)[0][:3])
     worst = float(lengths.max()) / chain.solver.size
     assert 1e-8 < worst < 1e-4
-    monkeypatch.setattr(solver, "LEFT_OUT_TOLERANCE", 10 * worst)
+    monkeypatch.setattr(closer, "LEFT_OUT_TOLERANCE", 10 * worst)
     chain.solver.forward(target, chain.home.q_r)
-    monkeypatch.setattr(solver, "LEFT_OUT_TOLERANCE", worst / 10)
+    monkeypatch.setattr(closer, "LEFT_OUT_TOLERANCE", worst / 10)
     with pytest.raises(ClosureError, match="is redundant at home, but violated by"):
         chain.solver.forward(target, chain.home.q_r)
 

@@ -222,7 +222,7 @@ def test_a_state_with_nan_is_nan_and_the_others_are_not():
 def test_rotation_vectors_are_scipys(angle):
     from scipy.spatial.transform import Rotation
 
-    from robot_dynamics.closure.geometry.position import rotation_vector, turned
+    from robot_dynamics.closure.geometry.rotation import rotation_vector, turned
 
     rng = np.random.default_rng(0)
     for _ in range(20):

@@ -14,7 +14,7 @@ from closed_robots import Oracle, load, revolute
 
 import robot_dynamics as rd
 from robot_dynamics.closure import assembly_modes, prepared
-from robot_dynamics.closure.geometry.closing import Closing
+from robot_dynamics.closure.geometry.home_search import HomeSearch
 from robot_dynamics.errors import ClosureWarning, DescriptionError, InputError
 
 QUARTER = np.pi / 2
@@ -229,7 +229,7 @@ def test_loops_without_a_joint_in_common_are_closed_each_by_itself(tmp_path):
         left, solver = prepared(load(several(2, 0.0), tmp_path))
     alone = assembly_modes(load(several(1, 0.0), tmp_path))
     found, names = solver.mobility, solver.geometry.names
-    parts = Closing.of(solver.geometry, found.row_scale, found.column_scale).parts
+    parts = HomeSearch.of(solver.geometry, found.row_scale, found.column_scale).parts
     assert [{names[i] for i in part.columns} for part in parts] == [
         {f"{joint}_{k}" for joint in ("crank", "yaw", "pitch", "rocker")} for k in range(2)
     ]

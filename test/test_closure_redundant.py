@@ -321,7 +321,7 @@ def test_nothing_is_solved_for_the_3rrr():
     assert chain.model.hinged is not None
     # from anywhere, at once
     far = chain.home.q_r[:6] + 0.4
-    q_r, guard = chain.model.closed(far, np.zeros(4), 0, 1.0)
+    q_r, guard = chain.model.close(far, np.zeros(4), 0, 1.0)
     assert guard == 0.0
     gradient = chain.model.jacobian(q_r)[:, 6:].T @ chain.model.residual(q_r)
     assert np.abs(gradient).max() < 1e-12

@@ -216,7 +216,7 @@ def test_readings_are_closed_once_for_the_verdict_and_the_torques(name):
         truth = active.forward(active.home.q_a + 0.003 * i)
         # they disagree, but not enough for distrust
         readings = truth.q_r[:k] + 0.004 * rng.uniform(-1, 1, k) * active.solver.scale[:k]
-        found = sensed.judged(readings, monitor.threshold)
+        found = sensed.disagreement(readings, monitor.threshold)
         assert found is not None
         q_r, left = found
         n = len(active.coordinate_names)
@@ -232,20 +232,20 @@ def test_readings_are_closed_once_for_the_verdict_and_the_torques(name):
         assert verdict.closure_residual == pytest.approx(float(active.solver.state(raw).residual))
         # torques where they were closed, and where they were not yet
         qd, qdd_a = rng.uniform(-1, 1, k), rng.uniform(-3, 3, a)
-        tau = sensed._continuation.driven(readings, qd, qdd_a)
+        tau = sensed._continuation.consistent_torques(readings, qd, qdd_a)
         assert tau is not None
-        qdd = [*qdd_a, *apart.following(readings, qd, qdd_a)]
+        qdd = [*qdd_a, *apart.sensed_accelerations(readings, qd, qdd_a)]
         expected = apart(readings, qd, qdd)
         assert relative(tau, expected) < 1e-10
-        assert relative(sensed.driven(readings, qd, qdd_a), expected) < 1e-10
-        assert relative(apart.driven(readings + 1e-4, qd, qdd_a), expected) > 1e-10
+        assert relative(sensed.consistent_torques(readings, qd, qdd_a), expected) < 1e-10
+        assert relative(apart.consistent_torques(readings + 1e-4, qd, qdd_a), expected) > 1e-10
     # on the loops the sensed joints accelerate as they have to
     state = active.forward(active.home.q_a, rng.uniform(-1, 1, a))
     qdd_a = rng.uniform(-3, 3, a)
-    following = sensed.following(state.q_r[:k], state.qd_r[:k], qdd_a)
+    following = sensed.sensed_accelerations(state.q_r[:k], state.qd_r[:k], qdd_a)
     assert relative(following, state.accelerations(qdd_a)[a:k]) < 1e-9
     # what disagrees is no place to go on from
     before = sensed.last.q_r
     readings[-1] += 0.05
-    assert sensed.judged(readings, monitor.threshold) is None
+    assert sensed.disagreement(readings, monitor.threshold) is None
     assert np.array_equal(sensed.last.q_r, before)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..closure import ClosureSolver, assembly_modes, prepared
+from ..closure import Closer, assembly_modes, prepared
 from ..description import load
 from ..description.check import body, nearest_possible
 from ..description.files import find, read_text
@@ -120,7 +120,7 @@ def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionErro
     return DescriptionError(f"{error}; {listed(told)}", name=error.name, value=error.value)
 
 
-def closure(solver: ClosureSolver) -> dict[str, Any]:
+def closure(solver: Closer) -> dict[str, Any]:
     """A closed mechanism at home: degrees of freedom, closure residual, condition number."""
     found, rows = solver.mobility, solver.geometry.constraints.rows
     return {

@@ -21,8 +21,8 @@ from ..errors import ClosureError, InputError, wrong
 from ..mechanism import Mechanism
 from ..scalar import Floats, Mask
 from .dynamics.chain import ClosedChain
+from .geometry.closer import Closer
 from .geometry.kinematic_state import KinematicState
-from .geometry.solver import ClosureSolver
 
 THRESHOLD = 0.02
 """rad, or shares of the mechanism's size: what encoders and a rough calibration may differ by"""
@@ -55,7 +55,7 @@ class Fit:
 
 
 def fit(
-    solver: ClosureSolver,
+    solver: Closer,
     readings: ArrayLike,
     start: Floats,
     used: ArrayLike | None = None,
@@ -125,7 +125,7 @@ class Verdict:
     """The largest disagreement among the readings that are trusted by now, rad or shares"""
     consistent: bool
     """Did the readings agree as they came?"""
-    _solver: ClosureSolver
+    _solver: Closer
     _raw: Floats
     """(n_a + n_s,): the readings as they came"""
     _q_r: Floats
@@ -134,7 +134,7 @@ class Verdict:
     @cached_property
     def state(self) -> KinematicState:
         """The closed configuration of the readings that are trusted, at rest."""
-        return self._solver.state(self._solver.settled(self._q_r))
+        return self._solver.state(self._solver.closed_at_motors(self._q_r))
 
     @cached_property
     def closure_residual(self) -> float:
@@ -238,7 +238,7 @@ class SensorMonitor:
             if verdict is not None:
                 return verdict
         # it may be closed to first order alone
-        self._last = self._solver.settled(self._last)
+        self._last = self._solver.closed_at_motors(self._last)
         there = np.isfinite(readings)
         used = there & ~self._distrusted
         if int(used.sum()) < self._a:
@@ -296,7 +296,7 @@ class SensorMonitor:
             rates = np.zeros(self._k)
         elif not math.isfinite(sum(rates.tolist())):
             return None
-        found = self.model.judged(readings, self.threshold)
+        found = self.model.disagreement(readings, self.threshold)
         if found is None:
             return None
         q_r, left = found

@@ -187,7 +187,7 @@ def _closed(
         # readings need not agree: the motors' way is gone first
         a = closed.model.geometry.actuated
         found["motors_closing"] = model.program("motors_closing", (a, n - a))
-        found["following"] = model.program("following", (n, k, a))
+        found["sensed_accelerations"] = model.program("sensed_accelerations", (n, k, a))
     return found
 
 

@@ -132,7 +132,7 @@ class Robot {
     const off = J.map(r => -qd.reduce((sum, x, i) => sum + r[i] * x / scale[i], 0));
     const rest = solve(J.map(r => r.slice(a)), off) || zeros(n - a);
     const rates = [...qd, ...rest.slice(0, k - a).map((x, i) => x * scale[a + i])];
-    return [q_r.slice(0, k), rates, [...qdd, ...this.programs.following(q_r, rates, qdd, this.world)]];
+    return [q_r.slice(0, k), rates, [...qdd, ...this.programs.sensed_accelerations(q_r, rates, qdd, this.world)]];
   }
 
   newton(q, u) {

@@ -15,12 +15,12 @@ from ...errors import ClosureError, DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
 from ...mechanism import Mechanism, Pose
 from ...scalar import Floats, Mask
+from ..geometry.closer import Closer
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.linear import transposed
 from ..geometry.loose import check_spins
 from ..geometry.mobility import LEFT_OUT_TOLERANCE
 from ..geometry.prepared import prepared
-from ..geometry.solver import ClosureSolver
 from .constraint_forces import ConstraintForces, LoopForces
 from .continuation import Continuation
 from .control_model import ClosedModel
@@ -97,7 +97,7 @@ class ClosedChain:
         with said_of(mechanism.label):
             self._start(*prepared(mechanism))
 
-    def _start(self, mechanism: Mechanism, solver: ClosureSolver) -> None:
+    def _start(self, mechanism: Mechanism, solver: Closer) -> None:
         """Build all of it, with the solver of a mechanism of the same geometry."""
         choices = self._choices
         sensed, condition_limit = choices["sensed"], choices["condition_limit"]
@@ -115,7 +115,7 @@ class ClosedChain:
         """With the platform where the description has it"""
         # with sensors that of the same mechanism with its platform on no leg
         is_its = (solver.geometry.free is None) == (parts.geometry.free is None)
-        self.solver = solver if is_its else ClosureSolver(parts.geometry)
+        self.solver = solver if is_its else Closer(parts.geometry)
         found = self.solver.mobility
         kept = list(found.kept)
         model = ClosedModel(
@@ -240,7 +240,7 @@ class ClosedChain:
             InputError: a wrong shape.
         """
         arrays = self._arrays(q=q) if qd is None else self._arrays(q=q, qd=qd)
-        q_r, valid, _ = self._continuation.closed(arrays[0])
+        q_r, valid, _ = self._continuation.close(arrays[0])
         state = self.solver.state(q_r)
         if qd is not None:
             # q̇_r = T_q q̇
@@ -254,7 +254,7 @@ class ClosedChain:
     def inverse(
         self, pose: Pose | ArrayLike, start: KinematicState | None = None
     ) -> KinematicState:
-        """All joints from the platform's pose; see `ClosureSolver.inverse`."""
+        """All joints from the platform's pose; see `Closer.inverse`."""
         return self.solver.inverse(pose, start)
 
     def reset(self, start: KinematicState | None = None) -> None:
@@ -342,7 +342,7 @@ class ClosedChain:
         Raises:
             ClosureError, InputError: see `torques`.
         """
-        return _finished(*self._sound(q))
+        return _finished(*self._close_regular(q))
 
     def motion(self, q_r: Floats, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
         """(q̇_r, q̈_r) (…, n_r) of q̇, q̈ (…, k) at a closed configuration (…, n_r)."""
@@ -361,7 +361,7 @@ class ClosedChain:
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
         """D (…, n_m, k) at q (…, k)."""
-        q_r, valid = self._sound(q)
+        q_r, valid = self._close_regular(q)
         return _finished(self._kernels["mass_matrix"].call(q_r), valid)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
@@ -371,7 +371,7 @@ class ClosedChain:
         skew.
         """
         q, qd = self._arrays(q=q, qd=qd)
-        q_r, valid = self._sound(q)
+        q_r, valid = self._close_regular(q)
         if self._k * len(self.coordinate_names) <= STRAIGHT_LINE:
             return _finished(self._kernels["coriolis_matrix"].call(q_r, qd), valid)
         columns = self._kernels["coriolis_column"](
@@ -381,7 +381,7 @@ class ClosedChain:
 
     def gravity(self, q: ArrayLike) -> Floats:
         """G (…, n_m) at q (…, k)."""
-        q_r, valid = self._sound(q)
+        q_r, valid = self._close_regular(q)
         return _finished(self._kernels["gravity"].call(q_r), valid)
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
@@ -390,7 +390,7 @@ class ClosedChain:
         With `sensed`, exact where the sensors agree with the motors.
         """
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
-        q_r, valid = self._sound(q)
+        q_r, valid = self._close_regular(q)
         states = (x[..., None, :] for x in (q_r, qd, qdd))
         columns = self._kernels["slopes"](*states, np.eye(self._k))
         return _finished(np.ascontiguousarray(np.moveaxis(columns, -3, -1)), valid)
@@ -413,11 +413,11 @@ class ClosedChain:
         pushed = self.on_motors(q_r) @ (transposed(J_C) @ force[..., None])
         return np.asarray(pushed[..., 0])
 
-    def judged(self, readings: ArrayLike, most: float) -> tuple[Floats, float] | None:
-        """See `Continuation.judged`."""
-        return self._continuation.judged(readings, most)
+    def disagreement(self, readings: ArrayLike, most: float) -> tuple[Floats, float] | None:
+        """See `Continuation.disagreement`."""
+        return self._continuation.disagreement(readings, most)
 
-    def driven(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:
+    def consistent_torques(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:
         """Torques (n_m,) of one state with sensors, whose accelerations are the motors', qdd_a.
 
         Args:
@@ -427,10 +427,12 @@ class ClosedChain:
         Raises:
             ClosureError, InputError: see `torques`.
         """
-        tau = self._continuation.driven(q, qd, qdd_a)
+        tau = self._continuation.consistent_torques(q, qd, qdd_a)
         if tau is None:
             # it was not closed there yet, or is near a singularity
-            return self.torques(q, qd, np.concatenate([qdd_a, self.following(q, qd, qdd_a)]))
+            return self.torques(
+                q, qd, np.concatenate([qdd_a, self.sensed_accelerations(q, qd, qdd_a)])
+            )
         return tau
 
     def at_motors(self, q_a: Floats, start: Floats) -> Floats:
@@ -441,10 +443,10 @@ class ClosedChain:
         """
         return self._continuation.at_motors(q_a, start)
 
-    def following(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:
+    def sensed_accelerations(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:
         """q̈_s (…, n_s) of the sensed joints that go with q̇_a and q̈_a at q, qd (…, k)."""
         q, qd = self._arrays(q=q, qd=qd)
-        return self._kernels["following"].call(self._sound(q)[0], qd, qdd_a)
+        return self._kernels["sensed_accelerations"].call(self._close_regular(q)[0], qd, qdd_a)
 
     def go_to(self, state: KinematicState) -> None:
         """Go on from a closed state of this mechanism, with sensors or without, in this thread.
@@ -523,15 +525,15 @@ class ClosedChain:
     def _carefully(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
         """`solved` where the state is far from the last, singular, a batch or no state."""
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
-        q_r, valid = self._continuation.sound(q)
+        q_r, valid = self._continuation.close_regular(q)
         if q.ndim == 1:
             tau = self._continuation.torques_at(q_r, qd, qdd)
         else:
             tau = self._kernels["torques"](q_r, qd, qdd)
         return _finished(tau, valid), _finished(q_r, valid)
 
-    def _sound(self, q: ArrayLike) -> tuple[Floats, Mask]:
-        return self._continuation.sound(*self._arrays(q=q))
+    def _close_regular(self, q: ArrayLike) -> tuple[Floats, Mask]:
+        return self._continuation.close_regular(*self._arrays(q=q))
 
     def _arrays(self, **states: ArrayLike) -> list[Floats]:
         """Floats of one shape (…, k)."""

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from ...errors import ClosureError, ClosureWarning, callers_level, said_of
 from ...scalar import Floats, Mask
+from ..geometry.closer import Closer
 from ..geometry.kinematic_state import KinematicState
-from ..geometry.position import beyond, march
-from ..geometry.solver import ClosureSolver
+from ..geometry.path_following import beyond, march
 from .kernels import ModelKernels
 
 STRIDE = 0.1
@@ -70,7 +70,7 @@ class Continuation:
     neither straight nor by way of the origin, or not within a bounded time.
     """
 
-    def __init__(self, solver: ClosureSolver, kernels: ModelKernels):
+    def __init__(self, solver: Closer, kernels: ModelKernels):
         self._solver = solver
         self.kernels = kernels
         """May be assigned: those of a model of the same geometry"""
@@ -116,7 +116,7 @@ class Continuation:
         out = self._next(q, qd, qdd, self._origin)
         return None if out is None else (out[: self._motors], self._configuration(out))
 
-    def judged(self, q: ArrayLike, most: float) -> tuple[Floats, float] | None:
+    def disagreement(self, q: ArrayLike, most: float) -> tuple[Floats, float] | None:
         """Readings (k,) of actuated and sensed joints beside a closed configuration.
 
         (q_r (n_r,), closed where the motors are, to first order and more; the largest of
@@ -124,7 +124,7 @@ class Continuation:
         or disagree by more than `most`, and the last state stays the last.
         """
         origin = self._origin
-        out = self.kernels["judged"].call(q, self._memory(origin))
+        out = self.kernels["disagreement"].call(q, self._memory(origin))
         if out is None or not out[self._motors] <= 1.0:
             return None
         size = self._size
@@ -136,10 +136,10 @@ class Continuation:
         self._keep(out[:size], origin)
         return out[size + self._k :], left
 
-    def driven(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats | None:
+    def consistent_torques(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats | None:
         """τ (n_m,) where q was closed last, q̈_s as q̈_a has them; None: it was not, or singular."""
         memory = self._memory(self._origin)
-        out: Floats | None = self.kernels["driven"].call(q, qd, qdd_a, memory)
+        out: Floats | None = self.kernels["consistent_torques"].call(q, qd, qdd_a, memory)
         return None if out is None or not out[self._motors] <= 1.0 else out[: self._motors]
 
     def at_motors(self, q_a: Floats, start: Floats) -> Floats:
@@ -164,19 +164,19 @@ class Continuation:
         memory = self._memory_at(q_r, self._origin)
         return np.asarray(self.kernels.at_once(q_r[: self._k], qd, qdd, memory)[: self._motors])
 
-    def sound(self, q: Floats) -> tuple[Floats, Mask]:
+    def close_regular(self, q: Floats) -> tuple[Floats, Mask]:
         """(q_r (…, n_r), which are numbers) of states that are not too near a singularity.
 
         Raises:
             ClosureError: a single state that can't be closed, or is too near.
         """
         with said_of(self._label):
-            return self._sound(q)
+            return self._close_regular(q)
 
-    def _sound(self, q: Floats) -> tuple[Floats, Mask]:
+    def _close_regular(self, q: Floats) -> tuple[Floats, Mask]:
         origin = self._origin
         before = self._memory(origin)
-        q_r, valid, nearness = self._closed(q)
+        q_r, valid, nearness = self._close(q)
         near = valid & ~(nearness <= 1.0)
         if not near.any():
             return q_r, valid
@@ -201,7 +201,7 @@ class Continuation:
         _warn(self._label, out, failure)
         return q_r, valid & ~out
 
-    def closed(self, q: Floats) -> tuple[Floats, Mask, Floats]:
+    def close(self, q: Floats) -> tuple[Floats, Mask, Floats]:
         """(q_r (…, n_r), which are numbers, how near each (…,) is to a singularity).
 
         The last of the states is where the next call goes on from. States of a batch are closed
@@ -211,9 +211,9 @@ class Continuation:
             ClosureError: a single state that can't be closed on its assembly mode.
         """
         with said_of(self._label):
-            return self._closed(q)
+            return self._close(q)
 
-    def _closed(self, q: Floats) -> tuple[Floats, Mask, Floats]:
+    def _close(self, q: Floats) -> tuple[Floats, Mask, Floats]:
         origin = self._origin
         if q.ndim == 1:
             out = self._next(q, self._rest, self._rest, origin)

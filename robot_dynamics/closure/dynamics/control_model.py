@@ -19,7 +19,7 @@ from ...scalar import Array, Scalar, array, from_columns, zeros
 from ..geometry.hinged_platform import HingedPlatform
 from ..geometry.linear import Eliminated, Orthogonalised, Pivots, Solver
 from ..geometry.loop_geometry import LoopGeometry
-from ..geometry.position import BOUND, CONTRACTION
+from ..geometry.path_following import BOUND, CONTRACTION
 from ..geometry.tangent import Tangent
 from .sharing import Shares, Sharing
 from .subsystems import Subsystems
@@ -134,7 +134,7 @@ class ClosedModel:
             squares.append(np.dot(scaled, scaled))
         return Newton(q_r, tuple(squares))
 
-    def closed(self, q: Array, u: Array, steps: int, bound: Scalar) -> tuple[Array, Scalar]:
+    def close(self, q: Array, u: Array, steps: int, bound: Scalar) -> tuple[Array, Scalar]:
         """(q_r, guard) from q, of the motors or of all control coordinates, and a guess u of the
         other joints.
 
@@ -170,7 +170,7 @@ class ClosedModel:
         nearness is at most 1 where the state is certainly far enough from singularities;
         orientation is the sign of the passive Jacobian's determinant.
         """
-        q_r, guard = self.closed(q, u, FAR_STEPS, FAR_BOUND**2)
+        q_r, guard = self.close(q, u, FAR_STEPS, FAR_BOUND**2)
         projection = _Projection(self, q_r)
         return array([guard, projection.nearness, projection.orientation, *q_r])
 
@@ -273,7 +273,7 @@ class ClosedModel:
         here, doubt = self._next(q, memory)
         return self._remembered(here.torques(qd, qdd), doubt, here, memory)
 
-    def judged(self, q: Array, memory: Array) -> Array:
+    def disagreement(self, q: Array, memory: Array) -> Array:
         """Whether the readings q (n_a + n_s,) belong together, and where they are closed.
 
         [what `at_once` gives, without torques; reading - fit (n_a + n_s,), scaled; q_r (n_r,),
@@ -293,7 +293,7 @@ class ClosedModel:
         memory = self._remembered(zeros(self.motors), doubt + newton.shrinking, here, memory)
         return array([*memory, *left, *closed])
 
-    def driven(self, q: Array, qd: Array, qdd_a: Array, memory: Array) -> Array:
+    def consistent_torques(self, q: Array, qd: Array, qdd_a: Array, memory: Array) -> Array:
         """Torques where the memory is of these q, and the sensed joints' q̈_s follow q̈_a.
 
         [τ (n_m,); guard], the guard at most 1 where the memory is of q, and no singularity near.
@@ -301,12 +301,12 @@ class ClosedModel:
         k, n, at = self.known, len(self.geometry.names), self.motors + 1
         here = _Projection(self, memory[at : at + n], memory[at + n : -1].reshape(n - k, k))
         off = q - here.q_r[:k]
-        tau = here.torques(qd, array([*qdd_a, *here.following(qd[: len(qdd_a)], qdd_a)]))
+        tau = here.torques(qd, array([*qdd_a, *here.sensed_accelerations(qd[: len(qdd_a)], qdd_a)]))
         return array([*tau, np.dot(off, off) / _ROUNDING + here.nearness])
 
-    def following(self, q_r: Array, qd: Array, qdd_a: Array) -> Array:
+    def sensed_accelerations(self, q_r: Array, qd: Array, qdd_a: Array) -> Array:
         """q̈_s (n_s,) of the sensed joints that go with q̇_a of qd (k,), and q̈_a (n_a,)."""
-        return _Projection(self, q_r).following(qd[: self.geometry.actuated], qdd_a)
+        return _Projection(self, q_r).sensed_accelerations(qd[: self.geometry.actuated], qdd_a)
 
     def followed(self, q: Array, memory: Array) -> Array:
         """The memory at q (k,), near where it was: what `at_once` gives, without torques."""
@@ -332,7 +332,7 @@ class ClosedModel:
         scaled = array([*way, *ahead]) / self.column_scale
         length = np.dot(scaled, scaled)
         steps = STEPS_OF_READINGS if self.says_too_much(k) else STEPS
-        q_r, guard = self.closed(q, before[k:] + ahead, steps, BEND**2 * length + _ROUNDING)
+        q_r, guard = self.close(q, before[k:] + ahead, steps, BEND**2 * length + _ROUNDING)
         here = _Projection(self, q_r)
         flip = 2.0 * (1.0 - memory[-1] * here.orientation)
         return here, length / BOUND**2 + guard + here.nearness + flip
@@ -393,7 +393,7 @@ class _Projection:
         J_rate = self.model.jacobian_rate(self.q_r, rates)
         return array([*zeros(self.model.known), *self.tangent.lower_rate(J_rate, way)])
 
-    def following(self, qd_a: Array, qdd_a: Array) -> Array:
+    def sensed_accelerations(self, qd_a: Array, qdd_a: Array) -> Array:
         """q̈_s (n_s,) of q̈_r = T q̈_a + Ṫ q̇_a."""
         X = self.of_motors.lower
         rates = array([*qd_a, *(X @ qd_a)])

@@ -21,7 +21,7 @@ from .control_model import ClosedModel
 from .parameter_vector import ParameterVector
 from .subsystems import Subsystems
 
-_QUICK = ("at_once", "judged", "driven")
+_QUICK = ("at_once", "disagreement", "consistent_torques")
 """Those that go on from a memory"""
 
 
@@ -77,9 +77,9 @@ class ModelKernels:
             "at_once": (("q", "qd", "qdd", "memory"), (memory,)),
             "closing": (("q", "u"), (n + 3,)),
             "motors_closing": (("q_a", "u_a"), (n + 3,)),
-            "judged": (("q", "memory"), (memory + k + n,)),
-            "driven": (("q", "qd", "qdd_a", "memory"), (t + 1,)),
-            "following": (("q_r", "qd", "qdd_a"), (m.geometry.sensed,)),
+            "disagreement": (("q", "memory"), (memory + k + n,)),
+            "consistent_torques": (("q", "qd", "qdd_a", "memory"), (t + 1,)),
+            "sensed_accelerations": (("q_r", "qd", "qdd_a"), (m.geometry.sensed,)),
             "motion": (("q_r", "qd", "qdd"), (2, n)),
             "on_motors": (("q_r",), (t, n)),
             "torques": (("q_r", "qd", "qdd"), (t,)),

@@ -7,12 +7,14 @@
 | kinematics.py      | frames of the cut-open tree, Jacobians and their rates                   |
 | constraints.py     | each loop's constraints: residual, Jacobian, its rate                    |
 | mobility.py        | degrees of freedom, redundant rows, home                                 |
-| closing.py         | loops closed from a rough pose                                           |
+| home_search.py     | loops closed from a rough pose                                           |
 | loose.py           | motions that the motors neither hold nor feel                            |
 | mend.py            | what is wrong with a description and can only mean one thing             |
 | prepared.py        | a mechanism with that mended, and its solver                             |
-| position.py        | Newton's method along a path                                             |
-| solver.py          | forward and inverse position                                             |
+| path_following.py  | predictor and corrector along a path, each step certified or checked     |
+| closer.py          | `Closer`: forward and inverse position                                   |
+| tangent.py         | T, T_q and their rates, over any scalar                                  |
+| rotation.py        | rotation vectors                                                         |
 | kinematic_state.py | J_R, J_C, T, T_q and their rates by name                                 |
 | linear.py          | linear equations, straight-line                                          |
 """

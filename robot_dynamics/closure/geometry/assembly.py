@@ -11,11 +11,11 @@ import numpy as np
 from ...mechanism import Attachment, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
-from .closing import SAME, Closing, Place
+from .closer import Closer
+from .home_search import SAME, HomeSearch, Place
 from .kinematics import TreeMotion
 from .near import LinkPlaces, Near
 from .prepared import mended
-from .solver import ClosureSolver
 
 TINY = 1e-300
 AS_NEAR = 1.5
@@ -64,7 +64,7 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
         rest |= mend.home
     geometry, n = solver.geometry, len(solver.geometry.names)
     home = solver.mobility.home
-    closing = Closing.of(geometry, solver.mobility.row_scale, solver.mobility.column_scale)
+    closing = HomeSearch.of(geometry, solver.mobility.row_scale, solver.mobility.column_scale)
     place, links = _place(solver), LinkPlaces(geometry, mechanism.index())
     meant = Near(geometry, solver.scale, solver.size)
     passive = [
@@ -103,7 +103,7 @@ def with_whole_home(mechanism: Mechanism) -> Mechanism:
     return replace(mechanism, home=dict.fromkeys(mechanism.joint_names, 0.0) | dict(mechanism.home))
 
 
-def _place(solver: ClosureSolver) -> Place:
+def _place(solver: Closer) -> Place:
     """All that can be told apart: joints, centres of mass, inertias and the ends of loops in space.
 
     A rod that is turned about itself by half a turn, with both its ends where they were, is not.

@@ -11,8 +11,8 @@ import numpy as np
 from ...errors import ClosureError, DescriptionError, listed
 from ...mechanism import Mechanism
 from ...scalar import Floats, Mask
-from .closing import WELDED, Closing
 from .constraints import Row
+from .home_search import WELDED, HomeSearch
 from .linear import pivots
 from .loop_geometry import LoopGeometry
 from .loose import Spin, loose_motions, loose_spins, spins, told
@@ -105,7 +105,7 @@ def explore(
     motors = np.arange(len(start)) < geometry.actuated
     far = _far(geometry, start, rows, miss, error(start))
     if far is not None:
-        closing = Closing.of(geometry, row_scale, column_scale)
+        closing = HomeSearch.of(geometry, row_scale, column_scale)
         meant = Near(geometry, column_scale, size_of(rows, row_scale))
         return _searched(geometry, closing, start, motors, far, meant)
     # the motors stay where home puts them; where that can't close, all joints give way
@@ -257,7 +257,7 @@ def _far(
 
 def _searched(
     geometry: LoopGeometry,
-    closing: Closing,
+    closing: HomeSearch,
     start: Floats,
     motors: Mask,
     far: DescriptionError,
@@ -293,7 +293,7 @@ def _searched(
     )
 
 
-def _open(far: DescriptionError, closing: Closing, start: Floats) -> DescriptionError:
+def _open(far: DescriptionError, closing: HomeSearch, start: Floats) -> DescriptionError:
     """What can't be closed: which loops, how near they come, and whether they say too much."""
     part, row, miss = closing.stuck(start, np.ones(len(start), dtype=bool))
     loops = listed(dict.fromkeys(each.loop for each in part.rows), 5)

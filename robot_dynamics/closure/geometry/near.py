@@ -13,7 +13,7 @@ from ...mechanism.transform import standard_form
 from ...scalar import Floats
 from .kinematics import FrameMotion, TreeMotion
 from .loop_geometry import LoopGeometry
-from .position import rotation_vector
+from .rotation import rotation_vector
 
 TURNS = 1e-6
 """Share of a motion below which a link does not turn in it"""

@@ -7,16 +7,16 @@ import warnings
 
 from ...errors import ClosureWarning, callers_level, said_of
 from ...mechanism import Mechanism
+from .closer import Closer
 from .loop_geometry import LoopGeometry
 from .mend import Mend
 from .near import Near
-from .solver import ClosureSolver
 
 ELSEWHERE = 0.5
 """rad, or shares of the size: how far home may be from what `near` says, unsaid"""
 
 
-def prepared(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver]:
+def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
     """The same mechanism with home closed and without loose spins, and its position problem.
 
     Raises:
@@ -40,13 +40,13 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver]:
     return mechanism, solver
 
 
-def mended(mechanism: Mechanism) -> tuple[Mechanism, ClosureSolver, list[Mend]]:
+def mended(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Mend]]:
     """The same, with what was mended instead of warnings."""
     mends: list[Mend] = []
     while True:
         with said_of(mechanism.label):
-            found = ClosureSolver.of(LoopGeometry.of(mechanism))
-        if isinstance(found, ClosureSolver):
+            found = Closer.of(LoopGeometry.of(mechanism))
+        if isinstance(found, Closer):
             return mechanism, found, mends
         mends.append(found)
         # what is left may still be wrong, and is then said

@@ -378,9 +378,9 @@ class Model:
             return self._torques(self._q, self._qd, self._qdd, base)
         qdd_a = self._qdd[self._actuated]
         if base is None and self.spec.settings.side == "joint":
-            torques: Floats = self._closed.driven(self._q, self._qd, qdd_a)[self._out]
+            torques: Floats = self._closed.consistent_torques(self._q, self._qd, qdd_a)[self._out]
             return torques
-        self._qdd[self._passive] = self._closed.following(self._q, self._qd, qdd_a)
+        self._qdd[self._passive] = self._closed.sensed_accelerations(self._q, self._qd, qdd_a)
         return self._torques(self._q, self._qd, self._qdd, base)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closing the loops from a rough pose: a search that need not begin near.
+"""HomeSearch the loops from a rough pose: a search that need not begin near.
 
 Levenberg and Marquardt's method on the closure's rows, of which those that say that two frames
 have one orientation are rotation vectors: their cosines vanish after half a turn, too. Loops that
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...scalar import Array, Floats, Mask, array
 from .constraints import LOCKED, Constraints, Row
 from .loop_geometry import LoopGeometry
-from .position import rotation_vector
+from .rotation import rotation_vector
 
 WELDED = ("fixed", "prismatic")
 """Loops whose frames have one orientation"""
@@ -108,7 +108,7 @@ class Part:
 
         return cls(closure.rows, row_scale, columns, error, jacobian, column_scale, turns)
 
-    def downhill(self, q: Floats, free: Mask) -> tuple[Floats, Floats]:
+    def descend(self, q: Floats, free: Mask) -> tuple[Floats, Floats]:
         """(q_r, its error): where the free joints of this part close it best, downhill from q."""
         q, damping = q.copy(), 1e-3
         mine = free[self.columns]
@@ -134,7 +134,7 @@ class Part:
 
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:
         """Where the free joints close this part, downhill from q (n_r,); None: nowhere."""
-        q, e = self.downhill(q, free)
+        q, e = self.descend(q, free)
         return q if np.max(abs(e), initial=0.0) <= LEFT_OPEN else None
 
     def from_anywhere(
@@ -186,7 +186,7 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Closing:
+class HomeSearch:
     """The closure of any configuration, however far."""
 
     parts: tuple[Part, ...]
@@ -195,7 +195,7 @@ class Closing:
     """(n,): which joints turn"""
 
     @classmethod
-    def of(cls, geometry: LoopGeometry, row_scale: Floats, column_scale: Floats) -> Closing:
+    def of(cls, geometry: LoopGeometry, row_scale: Floats, column_scale: Floats) -> HomeSearch:
         """With the scales of the closure's rows and columns."""
         closure = geometry.constraints
         joints = [closure.tree.joint(name) for name in geometry.names]
@@ -246,7 +246,7 @@ class Closing:
 
     def stuck(self, q: Floats, free: Mask) -> tuple[Part, Row, float]:
         """(the part that closes worst downhill from q, its worst row, by how much: m or rad)."""
-        ends = [(part, part.downhill(q, free)[1]) for part in self.parts]
+        ends = [(part, part.descend(q, free)[1]) for part in self.parts]
         part, e = max(ends, key=lambda end: float(np.max(abs(end[1]), initial=0.0)))
         worst = int(np.argmax(abs(e)))
         return part, part.rows[worst], float(abs(e / part.row_scale)[worst])

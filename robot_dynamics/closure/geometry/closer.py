@@ -18,8 +18,7 @@ from .kinematic_state import ClosureFunctions, KinematicState
 from .loop_geometry import LoopGeometry
 from .mend import Mend
 from .mobility import LEFT_OUT_TOLERANCE, Mobility, explore, size_of
-from .paths import MotorPath, PosePath, ReadingsPath
-from .position import MAX_STEPS, ROUNDING, follow
+from .path_following import MAX_STEPS, ROUNDING, MotorPath, PosePath, ReadingsPath, follow
 
 _Explored = tuple[Callable[[Floats], Floats], Mobility | Mend]
 """(the residual of all rows, what was found of home)"""
@@ -27,7 +26,7 @@ POSE_TOLERANCE = 1e-9
 """How exactly the inverse problem puts the platform, in shares of the mechanism's size or rad"""
 
 
-class ClosureSolver:
+class Closer:
     """Positions of a closed mechanism. It keeps no state: the start is an argument.
 
     Raises:
@@ -58,7 +57,7 @@ class ClosureSolver:
         self.home = self.state(self.mobility.home)
 
     @classmethod
-    def of(cls, geometry: LoopGeometry) -> ClosureSolver | Mend:
+    def of(cls, geometry: LoopGeometry) -> Closer | Mend:
         """The solver, or what has to be mended before there is one.
 
         Raises:
@@ -69,7 +68,7 @@ class ClosureSolver:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # generated code is not sent: it is generated again
-        return ClosureSolver, (self.geometry,)
+        return Closer, (self.geometry,)
 
     def state(self, q_r: Floats, qd_r: Floats | None = None) -> KinematicState:
         """A state at q_r (…, n_r), whether closed or not: its residual says."""
@@ -132,7 +131,7 @@ class ClosureSolver:
             self._check_left_out(q_r)
         return q_r
 
-    def settled(self, start: Floats) -> Floats:
+    def closed_at_motors(self, start: Floats) -> Floats:
         """q_r (n_r,), the loops closed where the motors are: readings may have left them open.
 
         Where they can't be closed it is the start.
