@@ -11,7 +11,7 @@ from closed_robots import ClosedChain
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
-from robot_dynamics.closure import SensorMonitor, fit
+from robot_dynamics.closure import Closer, SensorMonitor, fit
 from robot_dynamics.errors import ClosureError, InputError
 
 NOISE = 5e-4
@@ -249,3 +249,66 @@ def test_readings_are_closed_once_for_the_verdict_and_the_torques(name):
     readings[-1] += 0.05
     assert sensed.disagreement(readings, monitor.threshold) is None
     assert np.array_equal(sensed.last.q_r, before)
+
+
+def far_readings(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """(readings (20, n_a + n_s) with noise, without), tenths of a radian from home."""
+    truth = ClosedChain(rd.load(CONFIG / f"{name}.yaml"))
+    rng, a = np.random.default_rng(3), len(truth.joint_names)
+    way = truth.solver.scale[:a] * rng.uniform(-0.25, 0.25, (20, a))
+    true = truth.forward(truth.home.q_a + way).q_r
+    true = true[np.isfinite(true).all(axis=1)]
+    names = [*truth.joint_names, *truth.mechanism.sensed]
+    true = true[:, [truth.coordinate_names.index(each) for each in names]]
+    return true + rng.normal(0, NOISE, true.shape), true
+
+
+@pytest.mark.parametrize("name", ["rrr", "delta"])
+def test_far_readings_are_closed_in_strides(name, monkeypatch):
+    noisy, true = far_readings(name)
+    chain = ClosedChain(rd.load(CONFIG / f"{name}.yaml"), sensed=True)
+    k = len(chain.joint_names)
+
+    def certified(*_):
+        raise AssertionError("the certified path is for what strides cannot do")
+
+    monkeypatch.setattr(Closer, "forward", certified)
+    rows = chain.forward(noisy).q_r
+    assert np.isfinite(rows).all()
+    for reading, row in zip(noisy, rows, strict=True):
+        chain.reset()
+        assert relative(chain.forward(reading).q_r, row) < 1e-11
+    # what is read stays; the least squares leave no more than the noise
+    assert np.array_equal(rows[:, :k], noisy)
+    assert np.abs(chain.forward(true).q_r - rows).max() < 20 * NOISE
+    # a fit is where the rest of the closures has no slope
+    J, residual = chain.solver.functions.jacobian(rows), chain.solver.functions.residual(rows)
+    slope = np.swapaxes(J[..., k:], -1, -2) @ residual[..., None]
+    assert np.abs(slope).max() < 1e-11
+
+
+def test_motors_are_believed_on_their_own_mode():
+    """Closed from an open start, near or far, on the mode of home."""
+    noisy, _ = far_readings("delta")
+    chain, truth = (ClosedChain(rd.load(CONFIG / "delta.yaml"), sensed=s) for s in (True, False))
+    a, n = len(truth.joint_names), len(truth.coordinate_names)
+    start = chain.home.q_r
+    for reading in noisy:
+        found = chain.at_motors(reading[:a], start)
+        assert relative(found[:n], truth.forward(reading[:a]).q_r) < 1e-10
+        start = found + 1e-3
+
+
+def test_a_monitor_explores_a_geometry_once(monkeypatch):
+    from robot_dynamics.closure.geometry import closer
+
+    explored, explore = [], closer.explore
+    monkeypatch.setattr(
+        closer, "explore", lambda *given: explored.append(given[0]) or explore(*given)
+    )
+    mechanism = rd.load(CONFIG / "rrr.yaml")
+    monitor = SensorMonitor(mechanism, backend="python")
+    # the robot as described, and with its platform on no leg
+    assert len(explored) == 2
+    SensorMonitor(mechanism, backend="python", model=monitor.model)
+    assert len(explored) == 2

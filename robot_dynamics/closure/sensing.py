@@ -31,7 +31,7 @@ PATIENCE = 50
 RECOVERY = 0.5
 """Share of the threshold within which a reading counts as consistent again"""
 CLEAR = 3.0
-"""A suspect is named where any other explains the readings this many times worse"""
+"""A suspect is named only if every other one explains the readings this many times worse"""
 _MAX_ITERATIONS = 20
 _DONE = 1e-12
 _FLOAT = np.dtype(float)

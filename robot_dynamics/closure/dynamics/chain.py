@@ -45,10 +45,10 @@ class ClosedChain:
     in q gives NaN. So does a state of a batch that can't be closed or is too near a singularity,
     with a `ClosureWarning`; a single one is an error.
 
-    What an instance is made of does not change, but for gravity, friction and bodies (`update`):
-    a call sees the old ones or the new ones. Several threads may call it: each goes on from its
-    own last state, at first from home, or from where `reset` put it. Batches are closed from there,
-    too: they don't depend on what was called before. Instances can be copied and pickled.
+    An instance is immutable but for gravity, friction and bodies (`update`); a call sees either the
+    old ones or the new ones. It may be called from several threads: each continues from its own
+    last state, at first from home or from where `reset` put it. Batches start from there as well, so
+    they do not depend on earlier calls. Instances can be copied and pickled.
 
     Args:
         mechanism: with loops and `home`.
@@ -321,7 +321,7 @@ class ClosedChain:
             InputError: a wrong shape.
         """
         if wrench is None:
-            # one state, near the one before: what nearly every call is
+            # the common case: one state, near the one before
             tau = self._continuation.torques(q, qd, qdd)
             if tau is not None:
                 return tau

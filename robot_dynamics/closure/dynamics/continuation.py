@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a closed mechanism is, state after state: what one call leaves for the next."""
+"""Closing state after state: each call starts from the configuration that the last one found."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SHORT_STRIDE = 0.03
 SHORTEST_STRIDE = SHORT_STRIDE / 64
 """Where a stride is doubtful it is halved, down to this"""
 MOST_STRIDES = 1000
-"""That are tried in one call: a few ms, compiled"""
+"""Strides tried in one call: a few ms, compiled"""
 FARTHEST = 15.0
-"""rad, or shares of the size: what is farther away is refused before anything is computed"""
+"""rad, or shares of the size: states farther away are refused before anything is computed"""
 MOST_STEPS = 40
-"""Certified ones that are tried in a call of one state, some tens of ms"""
+"""Certified steps tried for a single state, some tens of ms"""
 MOST_STEPS_OF_READINGS = 100
-"""The same with sensors, whose readings no strides can follow"""
+"""The same with sensors"""
 MOST_STEPS_OF_A_ROW = 200
 """The same for each row of a batch"""
 _SAME = 1e-6
@@ -64,10 +64,10 @@ class _Here(threading.local):
 class Continuation:
     """Closes control coordinates q (…, k), each state from the one before.
 
-    Near the last state this is one call of a kernel. Else it is solved along a path from there,
-    or from the origin, where the assembly mode is known. Every thread goes on from its own last
-    state. What has another assembly mode than the origin is an error, and so is what can be gone to
-    neither straight nor by way of the origin, or not within a bounded time.
+    Near the last state this is one call of a kernel. Farther away a path is followed from there, or
+    from the origin, whose assembly mode is known. Every thread continues from its own last state. A
+    state on another assembly mode than the origin's is an error, and so is one that can be reached
+    neither directly nor via the origin, or not within a bounded time.
     """
 
     def __init__(self, solver: Closer, kernels: ModelKernels):

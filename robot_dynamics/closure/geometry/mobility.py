@@ -196,7 +196,7 @@ def _neighbours(
     scaled: Callable[[Floats], Floats],
     column_scale: Floats,
 ) -> list[Floats]:
-    """Closed configurations around home: what is redundant there too is so for good."""
+    """Closed configurations around home: a row that is redundant at all of them is redundant."""
     generator = np.random.default_rng(0)
     found = []
     everything = np.ones(len(home), dtype=bool)
@@ -209,7 +209,8 @@ def _neighbours(
 
 
 def _independent(jacobians: list[Floats], count: int) -> tuple[int, ...]:
-    """Rows that are independent at all places: each time the one that adds most at the worst.
+    """Rows that are independent at all configurations, chosen greedily: each maximises the smallest
+    gain over all of them.
 
     Among equals the first is taken, with some slack, so that rounding does not decide.
     """

@@ -41,7 +41,7 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
 
 
 def mended(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Mend]]:
-    """The same, with what was mended instead of warnings."""
+    """The same, returning what was mended instead of warning of it."""
     mends: list[Mend] = []
     while True:
         with said_of(mechanism.label):
