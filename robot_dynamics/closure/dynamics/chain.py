@@ -47,8 +47,8 @@ class ClosedChain:
 
     An instance is immutable but for gravity, friction and bodies (`update`); a call sees either the
     old ones or the new ones. It may be called from several threads: each continues from its own
-    last state, at first from home or from where `reset` put it. Batches start from there as well, so
-    they do not depend on earlier calls. Instances can be copied and pickled.
+    last state, at first from home or from where `reset` put it. Batches start from there as well,
+    so they do not depend on earlier calls. Instances can be copied and pickled.
 
     Args:
         mechanism: with loops and `home`.
