@@ -64,7 +64,7 @@ class LeastSquares(Solver):
 
     @abstractmethod
     def solve_normal(self, c: Array) -> Array:
-        """(AᵀA)⁻¹ c"""
+        """(AᵀA)⁻¹ c, of c (n,) or (n, j)."""
 
 
 class Dense(LeastSquares):
@@ -194,6 +194,8 @@ class Orthogonalised(_Columns, LeastSquares):
 
     def solve_normal(self, c: Array) -> Array:
         """(AᵀA)⁻¹ c (n,)."""
+        if c.ndim == 2:
+            return from_columns([self.solve_normal(each) for each in c.T], len(self.scale))
         z: list[Scalar] = []
         c = self.scale * c
         # Rᵀ z = c
