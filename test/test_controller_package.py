@@ -279,14 +279,17 @@ def test_readings_of_passive_joints_compute_the_same(robot, sets, tmp_path):
                     # a step that the readings have to follow in strides; for Python by hand
                     read, rates = readings(plain, q, 1e-3, rng)
                     dynamics.closed.reset(plain.forward(q))
-                    judged = dynamics.closed.judged(read, TOLERANCE)
+                    judged = dynamics.closed.disagreement(read, TOLERANCE)
                     assert judged is not None
                     how, left = c.read(read)
                     assert how == GOOD
                     assert abs(left).max() == pytest.approx(judged[1], rel=1e-6, abs=1e-12)
                     how, tau = c.read_torques(motors, rates, qdd, terms, smoothing)
                     assert how == GOOD
-                    assert relative(tau, dynamics.closed.driven(read, rates, qdd)) < ROUNDING
+                    assert (
+                        relative(tau, dynamics.closed.consistent_torques(read, rates, qdd))
+                        < ROUNDING
+                    )
 
 
 @needs_compiler

@@ -234,7 +234,7 @@ def _add_closed(found: _Collected, chain: ClosedChain, links: tuple[str, ...]) -
 
         def torques(of: ClosedModel, q_r: Array, qd: Array, qdd: Array) -> Array:
             # with sensors q̈_s follows q̈_a
-            whole = array([*qdd, *of.following(q_r, qd, qdd)]) if sensed else qdd
+            whole = array([*qdd, *of.sensed_accelerations(q_r, qd, qdd)]) if sensed else qdd
             return of.torques(q_r, qd, whole)
 
         def smoothed(q_r: Array, qd: Array, qdd: Array, s: Array, p: Array) -> Array:
@@ -258,7 +258,7 @@ def _add_closed(found: _Collected, chain: ClosedChain, links: tuple[str, ...]) -
                 prefix + "closing",
                 [("q", k), ("memory", model.memory_size)],
                 parameters,
-                lambda q, memory, p: at(p).judged(q, memory)[:kept],
+                lambda q, memory, p: at(p).disagreement(q, memory)[:kept],
             )
         if smooth:
             found.add(prefix + name, [*state, ("smoothing", 1)], parameters, smoothed)

@@ -122,8 +122,8 @@ def read_table(
         q, qd = state.q_r[:k] + off, state.qd_r[:k] + 10 * off
         assert model.closed is not None
         model.closed.reset(state)
-        model.closed.judged(q, math.inf)
-        tau = model.closed.driven(q, qd, row.qdd)
+        model.closed.disagreement(q, math.inf)
+        tau = model.closed.consistent_torques(q, qd, row.qdd)
         numbers = (tuple(map(float, x)) for x in (q, qd, row.qdd, tau))
         found.append(ReadRow(row.terms, *numbers))
     return found
