@@ -25,6 +25,7 @@ from typing import Any
 import rclpy
 from builtin_interfaces.msg import Duration, Time
 from controller_manager_msgs.srv import ConfigureController, LoadController, SwitchController
+from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
@@ -70,7 +71,12 @@ class Trial(Node):  # type: ignore[misc]
             topic = self._topic
             self._wait(lambda: topic.get_subscription_count() > 0, "the trajectory's subscriber")
         if self._plan["efforts"]:
-            self._wait(lambda: self.count_publishers(self._plan["efforts"]) > 0, "torques")
+            # while the node compiles the robot's equations, nothing is answered
+            node = self._plan["efforts"].rsplit("/", 1)[0]
+            client = self.create_client(GetParameters, f"{node}/get_parameters")
+            self._wait(client.service_is_ready, f"the node {node}")
+            future = client.call_async(GetParameters.Request(names=["joints"]))
+            self._wait(future.done, f"an answer of {node}")
         begin = self.get_clock().now().nanoseconds + round(self._plan["lead"] * 1e9)
         if self._plan["points"]:
             self._topic.publish(self._trajectory(begin))

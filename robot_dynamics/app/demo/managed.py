@@ -43,13 +43,13 @@ RATE = 1000
 TIMESTEP = 1e-4
 BANDWIDTH = 15.0
 """rad/s, of every way's gains"""
-LEAD = 1.5
+LEAD = 3.0
 """s from the trajectory's message to the motion"""
 PATIENCE = 200.0
 """s that a trial may take beside its motion"""
 SPACING = 0.01
 """s between the trajectory's points"""
-LATE = np.round(np.arange(-0.005, 0.0505, 0.0005), 4).tolist()
+LATE = np.round(np.arange(-0.005, 0.00505, 0.0005), 4).tolist()
 """s: what is tried"""
 HARDWARE = "mujoco_hardware"
 NEEDED = (
