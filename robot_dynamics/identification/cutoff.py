@@ -41,8 +41,10 @@ INSTANTS = 2400
 """Samples at which torques are compared: a hundred a block"""
 ENDS = 0.5
 """s at both ends of a stretch that are not looked at: transients of the slow filters"""
-TRUE = 0.1
-"""Of the sampling rate: up to here differences are true to 0.5 %, (0.2 pi)^4 / 30"""
+UPPER = 0.75
+"""Of the way (of logarithms) from the slowest to the fastest of the filters that are as good"""
+TRUE = 0.16
+"""Of the sampling rate: up to here differences are true to 3.4 %, (0.32 pi)^4 / 30"""
 NOTHING = 0.97
 """Of the torque's mean square: where more is missed, no filter is better than another"""
 CERTAIN = 3.0
@@ -81,8 +83,8 @@ def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0) -> Choice:
     relative = np.sqrt(means / np.where(known, means.min(axis=0), np.nan))
     cutoff = None
     if math.isfinite(candidates[low]):
-        # far from both ends, where errors begin
-        cutoff = math.sqrt(candidates[low] * min(candidates[high], top))
+        # within both ends, where errors begin, nearer to that which takes less motion away
+        cutoff = candidates[low] ** (1 - UPPER) * min(candidates[high], top) ** UPPER
         cutoff = min(cutoff, max(TRUE * raw.rate, candidates[low]))
     return Choice(cutoff, np.array(candidates), relative)
 
