@@ -146,12 +146,14 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
         H[scalar, scalar] += gamma * left**2
         for i in range(len(inverses)):
             s = slice(10 * i, 10 * i + 10)
-            Q = np.linalg.inv(pseudo_inertia(x[s]))
+            # P⁻¹ = L⁻ᵀ L⁻¹, which there is wherever the logarithm was taken
+            half = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(x[s])))
+            Q = half.T @ half
             slope[s] += gamma * (traces[s] - np.tensordot(BASIS, Q, 2))
             H[s, s] += gamma * hessian(Q)
         step = -solved(H, slope)
         decrement = -float(slope @ step)
-        if decrement < DONE * gamma:
+        if not decrement >= DONE * gamma:  # or no number: as near as these numbers let it come
             break
         before = logarithms(x)
         length = 1.0
