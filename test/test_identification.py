@@ -471,7 +471,7 @@ def test_a_hump_of_friction_is_not_made_of_noisy_rates(arm, smooth):
         truth = changed(arm, seed=seed, smooth=smooth)
         (stream,) = recording(truth, 20.0, 100.0, noise=0.02).streams
         rng = np.random.default_rng(seed)
-        position = stream.position + 1e-4 * rng.normal(size=stream.position.shape)
+        position = stream.position + 5e-5 * rng.normal(size=stream.position.shape)
         lossy = replace(stream, position=position, velocity=np.full_like(position, np.nan))
         kept = lossy.rows(rng.uniform(size=len(position)) > 0.2)
         result = identify(arm, Recording("noisy", (kept,)))

@@ -36,6 +36,8 @@ FINEST = 0.01
 """Of the RMS effort: no model is taken to be nearer than this, however little noise there is"""
 WEIGHT = 0.3
 """γ of the description: the least that a fit has"""
+BLIND = 0.9
+"""Of the RMS effort: a factor with which more is missed explains nothing"""
 FACTORS = np.logspace(-4, 4, 33)
 """Of either sign: what is tried"""
 TWICE = 2.0
@@ -141,6 +143,8 @@ class _Trial:
         before, drives = self._errors(1.0)
         after, brakes = self._errors(-1.0)
         if len(self.used) < 2 or not (drives < -FINEST).all() or not (brakes > FINEST).all():
+            return ()
+        if (after > BLIND).any():
             return ()
         return tuple(
             Doubt(self.joints[j], -1.0, OPPOSITE, float(a), float(b))
