@@ -18,10 +18,11 @@ from test_identification import ARM
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.description.urdf_text import replaced
-from robot_dynamics.errors import RecordingError, RobotDynamicsError
+from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
 from robot_dynamics.identification import Recording, Stream, read
 from robot_dynamics.identification.files import roll_pitch_yaw
 from robot_dynamics.identification.stamps import even_stretches
+from robot_dynamics.identification.unknowns import match
 from robot_dynamics.mechanism import Friction, Inertial
 from robot_dynamics.scalar import rotation_rpy
 
@@ -102,6 +103,20 @@ def test_a_broken_table_is_one_clear_line(tmp_path, text, words):
     with pytest.raises(RecordingError, match=words) as caught:
         read(tmp_path / "a.csv")
     assert "\n" not in str(caught.value)
+
+
+def test_a_table_of_very_many_columns_is_one_clear_line(tmp_path, truth):
+    names = [f"j{k}" for k in range(5_000)]
+    header = ",".join(["time", *(f"{name}/{x}" for name in names for x in ("position", "effort"))])
+    rows = "\n".join(",".join([f"{k}", *["0.1"] * (2 * len(names))]) for k in range(4))
+    path = tmp_path / "wide.csv"
+    path.write_text(f"{header}\n{rows}\n")
+    found = read(path)
+    with pytest.raises(InputError, match="another robot's recording: its joints are j0") as caught:
+        match(truth, found.names)
+    assert len(str(caught.value)) < 2000
+    assert "\n" not in str(caught.value)
+    assert found.names == tuple(names)
 
 
 def test_what_is_no_recording_is_one_clear_line(tmp_path):

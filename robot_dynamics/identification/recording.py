@@ -32,7 +32,8 @@ class Stream:
 
     def of(self, names: Iterable[str]) -> Stream:
         """These joints alone."""
-        columns = [self.names.index(name) for name in names]
+        place = {name: k for k, name in enumerate(self.names)}
+        columns = [place[name] for name in names]
         return Stream(
             tuple(self.names[k] for k in columns),
             self.time,

@@ -42,10 +42,11 @@ def read(path: Path) -> Recording:
         raise RecordingError(f"{path.name}: not readable as CSV: {error}", name=str(path)) from None
     stamps = values[:, time]
     joints = tuple(dict.fromkeys(joint for joint, _ in columns))
+    place = {joint: k for k, joint in enumerate(joints)}
     shape = (len(values), len(joints))
     fields = {field: np.full(shape, np.nan) for field in FIELDS}
     for (joint, field), column in columns.items():
-        fields[field][:, joints.index(joint)] = values[:, column]
+        fields[field][:, place[joint]] = values[:, column]
     whole = Stream(joints, stamps, *(fields[field] for field in FIELDS)).rows(np.isfinite(stamps))
     # PlotJuggler leaves cells empty where another publisher's message made the row
     given = np.isfinite(whole.position) | np.isfinite(whole.effort)
@@ -65,7 +66,8 @@ def _joined(whole: Stream, streams: list[Stream]) -> tuple[Stream, ...]:
     names = [name for stream in streams for name in stream.names]
     if len(set(names)) == len(names):
         return tuple(streams)
-    return (whole.of(sorted(set(names), key=whole.names.index)),)
+    found = set(names)
+    return (whole.of(name for name in whole.names if name in found),)
 
 
 def _columns(header: list[str], source: str) -> tuple[int, dict[tuple[str, str], int]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dynamics import InverseDynamics
-from ..errors import InputError, choices, wrong
+from ..errors import InputError, choices, listed, wrong
 from ..formulations.terms import RIGID
 from ..mechanism import Friction, Inertial, Mechanism, Pose, Rotor
 from ..mechanism.dynamic_parameters import rotor_names
@@ -301,8 +301,8 @@ def match(mechanism: Mechanism, recorded: Iterable[str]) -> tuple[Mechanism, tup
     missing = tuple(name for name in mechanism.joint_names if name not in recorded)
     if len(missing) == len(mechanism.joint_names):
         raise InputError(
-            f"another robot's recording: its joints are {', '.join(sorted(recorded))}, the "
-            f"description's are {', '.join(mechanism.joint_names)}; --rename OLD:NEW helps where "
+            f"another robot's recording: its joints are {listed(sorted(recorded))}, the "
+            f"description's are {listed(mechanism.joint_names)}; --rename OLD:NEW helps where "
             "they are called otherwise",
             name="recording",
         )
