@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from robots import CONFIG
 
+import robot_dynamics as rd
+from robot_dynamics.closure import ClosedChain
 from robot_dynamics.closure.geometry.linear import Dense, Eliminated, Orthogonalised, pivots
 from robot_dynamics.closure.geometry.tangent import Tangent
 
@@ -58,3 +61,18 @@ def test_the_rate_of_T_is_its_slope_where_the_closures_say_too_much(kind):
     T = at(0.0).matrix
     assert np.array_equal(T[:2], np.eye(2))
     np.testing.assert_allclose(J[:, 2:].T @ (J @ T), 0.0, atol=SAME)
+
+
+def test_newtons_steps_are_measured_by_each_joints_scale():
+    chain = ClosedChain(rd.load(CONFIG / "delta.yaml"), terms=(), sensed=True, backend="python")
+    model, k = chain.model, chain.model.known
+    scale = np.asarray(model.column_scale, dtype=float)[k:]
+    assert scale.min() != scale.max()  # the free platform slides
+    q_r = np.array(chain.home.q_r)
+    q_r[k:] += 1e-3 * scale * np.random.default_rng(4).uniform(-1, 1, len(scale))
+    off = np.asarray(model.residual(q_r), dtype=float)
+    A = np.asarray(model.jacobian(q_r), dtype=float)[:, k:] * scale
+    step = np.linalg.lstsq(A, -off, rcond=None)[0]
+    newton = model.corrected(q_r, k, 1)
+    np.testing.assert_allclose(newton.q_r[k:], q_r[k:] + scale * step, rtol=SAME, atol=1e-13)
+    assert newton.squares[0] == pytest.approx(step @ step, rel=1e-9)
