@@ -34,7 +34,8 @@ class Derivative:
     - The time of arrival says that only on average: after a stall, messages that have waited
       arrive within microseconds. A step of less than three quarters of a period has no slope of
       its own, any other counts for one period at least, and as long as too few steps are known to
-      tell the period, there is no derivative.
+      tell the period, there is no derivative. The period is then the mean or the median, whichever
+      is longer: after a long pause nothing is derived until RECENT samples have come.
     """
 
     x: Floats
@@ -82,11 +83,16 @@ class Derivative:
         if since == 0:
             return self
         if not 0 < since <= GAP:
-            return Derivative.begun(x, time, self.steps)
+            paused = (GAP,) if since > GAP else ()
+            return Derivative.begun(x, time, (*self.steps, *paused)[-RECENT:])
         steps = (*self.steps[1 - RECENT :], since)
         if not stamped and len(steps) < RECENT:
             return Derivative.begun(x, time, steps)
         step, period = time - self.time, self.period
+        if not stamped:
+            # where the node is held up again and again, most steps are those of bursts, and the
+            # pauses before are a part of their time
+            period = max(period, sum(steps) // len(steps))
         # what is beyond all numbers is no slope
         with np.errstate(over="ignore", invalid="ignore"):
             change = x - self.x
