@@ -131,7 +131,7 @@ def test_other_angles_stay_what_they_are(tmp_path, alpha):
         ({"m1": 2.0}, "m1.real", "expression"),
         ({"m1": 2.0}, "m1**999999999", "exponent"),
         ({"m1": 2.0}, "m1/0", "zero"),
-        ({"m 1": 2.0}, 1.0, "letters and digits"),
+        ({"m 1": 2.0}, 1.0, "letters, digits and _"),
         ({"m1": "x"}, 1.0, "finite number"),
         ({}, "m1", "finite number"),
     ],

@@ -43,8 +43,8 @@ ENDS = 0.5
 """s at both ends of a stretch that are not looked at: transients of the slow filters"""
 UPPER = 0.75
 """Of the way (of logarithms) from the slowest to the fastest of the filters that are as good"""
-TRUE = 0.16
-"""Of the sampling rate: up to here differences are true to 3.4 %, (0.32 pi)^4 / 30"""
+TRUE = 0.1
+"""Of the sampling rate: up to here differences are true to 0.5 %, (0.2 pi)^4 / 30"""
 NOTHING = 0.97
 """Of the torque's mean square: where more is missed, no filter is better than another"""
 CERTAIN = 3.0
