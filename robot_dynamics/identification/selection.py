@@ -20,7 +20,7 @@ from .unknowns import Unknowns
 PENALTY = 10.0
 """By which the squared error in standard deviations must fall for each number more: one that is not
 three of its own standard deviations from nothing is left out"""
-HUMP = 0.2
+HUMP = 0.1
 """Of what a joint misses, squared, that Stribeck's hump must explain: in a noisy rate's change of
 sign there is always one that explains a little"""
 SWEEPS = 3
