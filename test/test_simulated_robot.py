@@ -198,11 +198,15 @@ def test_a_hundred_wrong_trajectories_make_a_few_lines():
         assert 1 <= talk.log.count("joint_trajectory dropped") <= 10
 
 
-@pytest.mark.parametrize(("rate", "unstable"), [(100.0, True), (1000.0, False)])
-def test_a_loop_that_is_sampled_too_slowly_is_said_at_the_start(rate, unstable):
+@pytest.mark.parametrize(
+    ("bandwidth", "rate", "unstable", "curable"),
+    [(10.0, 100.0, True, True), (10.0, 1000.0, False, False), (10_000.0, 100.0, True, False)],
+)
+def test_a_loop_that_is_sampled_too_slowly_is_said_at_the_start(bandwidth, rate, unstable, curable):
     robot = "package://robot_dynamics/config/three_axis.yaml"
-    with Simulated(description=robot, update_rate=rate, bandwidth=10.0) as talk:
+    with Simulated(description=robot, update_rate=rate, bandwidth=bandwidth) as talk:
         talk.until(lambda: talk.states, "joint states")
         assert ("the PD loop is unstable at update_rate = 100 Hz" in talk.log) == unstable, talk.log
-        assert ("raise update_rate" in talk.log) == unstable
+        assert ("raise update_rate" in talk.log) == curable, talk.log
+        assert ("lower bandwidth" in talk.log) == unstable
         assert talk.stop() == 0

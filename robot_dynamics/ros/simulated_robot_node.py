@@ -162,11 +162,12 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             return
         rate = 10.0
         while robot.growth(1 / rate) > STABLE and rate < HIGHEST_RATE:
-            rate += rate / 10
+            rate = min(1.1 * rate, HIGHEST_RATE)
+        faster = f"raise update_rate ({rate:.0f} Hz are enough at the start) or "
         self.get_logger().warning(
             f"the PD loop is unstable at update_rate = {self._values['update_rate']:g} Hz: errors "
-            f"grow by a factor of {growth:.3g} in each period, expected at most 1; raise "
-            f"update_rate ({rate:.0f} Hz are enough at the start) or lower bandwidth or the gains"
+            f"grow by a factor of {growth:.3g} in each period, expected at most 1; "
+            f"{faster * (robot.growth(1 / rate) <= STABLE)}lower bandwidth or the gains"
         )
 
     @staticmethod
