@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import warnings
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 
@@ -402,3 +403,26 @@ def test_whatever_is_called_the_loops_are_closed_and_joints_do_not_jump(robot, e
             assert abs(expected - ends)[known].max(initial=0.0) < SAME
 
     examples(check, 6 if name == "gough_stewart" else 12, calls=CALLS)
+
+
+def test_a_stride_onto_the_other_assembly_mode_is_none(monkeypatch):
+    """Whatever its other guards say: neither in a batch nor for a single state."""
+    chain = ClosedChain(rd.load(CONFIG / "five_bar.yaml"))
+    way = chain._continuation
+    other = replace(
+        way._origin,
+        memory=way._origin.memory * np.append(np.ones(way._origin.memory.size - 1), -1.0),
+    )
+    home = way._origin.q_r
+    q = home[:2] + np.array([[0.0, 0.0], [0.05, -0.05], [0.2, 0.1]])
+    for origin, goes in ((way._origin, True), (other, False)):
+        _, sound, _ = way._from_origin(q, np.ones(3, dtype=bool), origin)
+        assert (sound == goes).all()
+
+    def asked(*_):
+        raise ClosureError("certified steps instead")
+
+    monkeypatch.setattr(type(way._solver), "forward", asked)
+    way._at_motors(q[1], home, way._origin, 100)
+    with pytest.raises(ClosureError, match="certified steps"):
+        way._at_motors(q[1], home, other, 100)
