@@ -139,12 +139,13 @@ class _Trial:
         self.used.remove(self.joints.index(joint))
 
     def all_turned(self) -> tuple[Doubt, ...]:
-        """All joints, if friction would drive every one of them by efforts as they are."""
+        """All joints, if friction would drive every one of them by efforts as they are, and turning
+        these explains none of them worse."""
         before, drives = self._errors(1.0)
         after, brakes = self._errors(-1.0)
         if len(self.used) < 2 or not (drives < -FINEST).all() or not (brakes > FINEST).all():
             return ()
-        if (after > BLIND).any():
+        if (after > np.minimum(before, BLIND)).any():
             return ()
         return tuple(
             Doubt(self.joints[j], -1.0, OPPOSITE, float(a), float(b))
