@@ -21,7 +21,7 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 pytest.importorskip("pinocchio", reason="the oracle is not installed: extra `dev`")
 
-from geometry_msgs.msg import InertiaStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from node_process import Partner
 from node_world import DAMPING, NAMES, ROBOTS, TIP, G, pinocchio
 from robots import pin
@@ -31,6 +31,7 @@ from test_node_managed import take
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 ROBOT = ROBOTS[0]
+CONTINUOUS = np.array([kind == "continuous" for kind in ROBOT.types])
 SEEDS, MORE = 4, 6
 AGAIN = 30.0
 """s, on a machine that is busy, until torques are those of what was said last"""
@@ -38,23 +39,38 @@ CLOSE = 1e-9
 """Relative, of torques whose inputs are told exactly"""
 WIDE, NARROW = (1e9, 1e9), (4.0, 3.0)
 """N·m"""
+GAINS = (30.0, 20.0), (3.0, 2.0)
+"""N·m/rad and N·m·s/rad"""
+NONE = (0.0, 0.0)
 
 
 class Said(NamedTuple):
     """What torques depend on, besides the state."""
 
-    qdd: tuple[float, ...] | None = None
-    """rad/s²; None: the command is over, it holds itself up"""
+    want: tuple[tuple[float, ...], ...] | None = None
+    """(q, qd, qdd); None: the command is over, it holds itself up"""
     mass: float = 0.0
     limit: tuple[float, ...] = WIDE
+    gains: tuple[tuple[float, ...], ...] = (NONE, NONE)
+    wrench: tuple[float, ...] | None = None
+    """On the tip, N and N·m, on its axes"""
 
     def torques(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        rests = self.qdd is None
         found, data = pinocchio(ROBOT, self.mass)
         found.gravity.linear = np.array([0.0, 0.0, -G])
-        rates = np.zeros(2) if rests else qd
-        tau = pin.rnea(found, data, q, rates, np.zeros(2) if rests else np.array(self.qdd))
-        return np.clip(tau + DAMPING * rates, -np.array(self.limit), self.limit)
+        if self.want is None:
+            return self._limited(pin.rnea(found, data, q, np.zeros(2), np.zeros(2)))
+        (q_d, qd_d, qdd_d), (P, D) = np.array(self.want), np.array(self.gains)
+        tau = pin.rnea(found, data, q, qd, qdd_d) + DAMPING * qd
+        turns = 2 * np.pi * np.round((q_d - q) / (2 * np.pi))
+        tau += P * (q_d - q - turns * CONTINUOUS) + D * (qd_d - qd)
+        if self.wrench is not None:
+            J = pin.computeFrameJacobian(found, data, q, found.getFrameId(TIP), pin.LOCAL)
+            tau -= J.T @ np.array(self.wrench)
+        return self._limited(tau)
+
+    def _limited(self, tau: np.ndarray) -> np.ndarray:
+        return np.clip(tau, -np.array(self.limit), self.limit)
 
 
 def is_near(tau: np.ndarray, target: np.ndarray) -> bool:
@@ -104,7 +120,7 @@ class Machine(Partner):
 
     def is_at_rest(self, tau: np.ndarray) -> bool:
         """Are these the torques of the robot at rest, at a state that was sent?"""
-        return self.is_some(tau, [said._replace(qdd=None) for said in (self.now, *self.over)])
+        return self.is_some(tau, [said._replace(want=None) for said in (self.now, *self.over)])
 
     def is_some(self, tau: np.ndarray, which: Iterable[Said]) -> bool:
         """Are these the torques of a state that was sent, and of one of these?"""
@@ -231,10 +247,11 @@ class Machine(Partner):
             self.spin(0.0)
 
     def command(self) -> None:
-        qdd = tuple(self.rng.uniform(-5, 5, 2).tolist())
+        q, qd, qdd = want = tuple(map(tuple, self.rng.uniform(-2, 2, (3, 2)).tolist()))
         self.commanded = True
-        with self.change("command", qdd=qdd):
-            self.accelerate(dict(zip(NAMES, qdd, strict=True)))
+        point = JointTrajectoryPoint(positions=q, velocities=qd, accelerations=qdd)
+        with self.change("command", want=want):
+            self.command_out.publish(JointTrajectory(joint_names=list(NAMES), points=[point]))
 
     def carry(self) -> None:
         mass = 1.5 if self.now.mass == 0 else 0.0
@@ -250,6 +267,23 @@ class Machine(Partner):
         with self.change("limits", limit=limit):
             assert self.set_parameters(effort_limits=list(limit)).successful
 
+    def follow(self) -> None:
+        """Feedback, with gains that were none, or none any more."""
+        gains = GAINS if self.now.gains != GAINS else (NONE, NONE)
+        with self.change("gains", gains=gains):
+            p, d = map(list, gains)
+            assert self.set_parameters(p_gains=p, d_gains=d).successful
+
+    def push(self) -> None:
+        """A wrench on the tip, or none any more."""
+        value = None if self.now.wrench else tuple(self.rng.uniform(-9, 9, 6).tolist())
+        message = WrenchStamped()
+        message.header.frame_id = TIP
+        f, m = message.wrench.force, message.wrench.torque
+        f.x, f.y, f.z, m.x, m.y, m.z = value or (0.0,) * 6
+        with self.change("wrench", wrench=value):
+            self.wrench_out.publish(message)
+
     def refuse(self) -> None:
         """Values that no parameter has: none is set."""
         self.history.append("bad parameters")
@@ -260,7 +294,7 @@ class Machine(Partner):
 
     def time_out(self) -> None:
         """The command is over, and stays so when there is no timeout any more."""
-        with self.change("timeout", qdd=None):
+        with self.change("timeout", want=None):
             assert self.set_parameters(command_timeout=0.05).successful
         self.history.append("no timeout")
         assert self.set_parameters(command_timeout=0.0).successful
@@ -275,6 +309,7 @@ class Machine(Partner):
             assert take(self, "deactivate")
         self.over[self.now] = self.stamp + 1
         self.quiet("inactive")
+        self.push()  # what is measured goes on being so
         spoke = len(self.commands)
         self.history.append("activate")
         assert take(self, "activate")
@@ -298,8 +333,8 @@ class Machine(Partner):
         # how many states are sent while something is waited for is nothing that a seed decides
         self.rng, self.motion = np.random.default_rng(seed).spawn(2)
         self.history.append(f"seed {seed}")
-        events = ["command", "carry", "limit", "refuse", "time_out", "live", "noise"]
-        more = self.rng.choice(["command", "carry", "limit", "noise"], MORE).tolist()
+        events = ["command", "carry", "limit", "follow", "push", "refuse", "time_out", "live"]
+        more = self.rng.choice(["noise", *events[:5]], MORE).tolist()
         self.command()
         for name in self.rng.permutation([*events, *more]):
             getattr(self, str(name))()
