@@ -237,8 +237,6 @@ class SensorMonitor:
             verdict = self._at_once(readings, rates)
             if verdict is not None:
                 return verdict
-        # it may be closed to first order alone
-        self._last = self._solver.closed_at_motors(self._last)
         there = np.isfinite(readings)
         used = there & ~self._distrusted
         if int(used.sum()) < self._a:
@@ -330,6 +328,8 @@ class SensorMonitor:
             return None
 
     def _fit(self, readings: Floats, used: Mask) -> Fit:
+        # it may be closed to first order alone
+        self._last = self._solver.closed_at_motors(self._last)
         return fit(self._solver, readings, self._last, used, scale=self._scale)
 
     def _culprit(self, readings: Floats, used: Mask) -> tuple[int | None, Fit | None]:

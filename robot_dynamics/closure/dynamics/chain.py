@@ -248,7 +248,7 @@ class ClosedChain:
             state = state.moving((T @ arrays[1][..., None])[..., 0])
         if not np.all(valid):
             q_r = np.where(valid[..., None], q_r, np.nan)
-            state = KinematicState(state.functions, q_r, state.qd_r, state.residual)
+            state = KinematicState(state.functions, q_r, state.qd_r)
         return state
 
     def inverse(

@@ -161,7 +161,10 @@ class Continuation:
 
     def torques_at(self, q_r: Floats, qd: Floats, qdd: Floats) -> Floats:
         """τ (n_m,) at a closed configuration (n_r,), however near a singularity it is."""
-        memory = self._memory_at(q_r, self._origin)
+        memory = self._here.memory
+        # it nearly always is what was closed just now
+        if not np.array_equal(self._configuration(memory), q_r):
+            memory = self._memory_at(q_r, self._origin)
         return np.asarray(self.kernels.at_once(q_r[: self._k], qd, qdd, memory)[: self._motors])
 
     def close_regular(self, q: Floats) -> tuple[Floats, Mask]:
@@ -299,7 +302,15 @@ class Continuation:
         return np.concatenate([q, here[len(q) :]]), True
 
     def _memory_at(self, q_r: Floats, origin: Origin) -> Floats:
-        return self._remembered(self._solver.state(q_r), origin.mode)
+        """That of a closed q_r (n_r,)."""
+        model, k = self.kernels.model, self._k
+        # the way there is nothing, so that no T_q is needed to predict where it ends
+        unknown = model.memory(q_r, np.zeros((self._n - k, k)), origin.mode)
+        out = self.kernels.at_once(q_r[:k], self._rest, self._rest, unknown)
+        if out is None or not out[self._motors] <= 1.0:
+            return self._remembered(self._solver.state(q_r), origin.mode)
+        self._configuration(out)[:] = q_r
+        return out
 
     def _remembered(self, state: KinematicState, mode: float) -> Floats:
         model = self.kernels.model

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -17,11 +17,9 @@ from .curvature import Curvature
 from .kinematic_state import ClosureFunctions, KinematicState
 from .loop_geometry import LoopGeometry
 from .mend import Mend
-from .mobility import LEFT_OUT_TOLERANCE, Mobility, explore, size_of
+from .mobility import LEFT_OUT_TOLERANCE, AllRows, explore, size_of
 from .path_following import MAX_STEPS, ROUNDING, MotorPath, PosePath, ReadingsPath, follow
 
-_Explored = tuple[Callable[[Floats], Floats], Mobility | Mend]
-"""(the residual of all rows, what was found of home)"""
 POSE_TOLERANCE = 1e-9
 """How exactly the inverse problem puts the platform, in shares of the mechanism's size or rad"""
 
@@ -33,14 +31,12 @@ class Closer:
         DescriptionError, ClosureError: see `mobility.explore`; what it would mend is refused.
     """
 
-    def __init__(self, geometry: LoopGeometry, explored: _Explored | None = None):
-        self._residual, found = explored or _explored(geometry)
+    def __init__(self, geometry: LoopGeometry, functions: ClosureFunctions | None = None):
+        found = functions or _explored(geometry)
         if isinstance(found, Mend):
             raise found.refusal()
-        self.geometry, self.mobility = geometry, found
-        self._row_scale = self.mobility.row_scale
+        self.geometry, self.functions, self.mobility = geometry, found, found.mobility
         self.scale = self.mobility.column_scale
-        self.functions = ClosureFunctions.of(geometry, self.mobility)
         self._curvature = Curvature(geometry)
         joints = [geometry.mechanism.joint(name) for name in geometry.names]
         followed = {
@@ -63,8 +59,8 @@ class Closer:
         Raises:
             DescriptionError, ClosureError: see `mobility.explore`.
         """
-        residual, found = _explored(geometry)
-        return found if isinstance(found, Mend) else cls(geometry, (residual, found))
+        found = _explored(geometry)
+        return found if isinstance(found, Mend) else cls(geometry, found)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # generated code is not sent: it is generated again
@@ -72,10 +68,7 @@ class Closer:
 
     def state(self, q_r: Floats, qd_r: Floats | None = None) -> KinematicState:
         """A state at q_r (…, n_r), whether closed or not: its residual says."""
-        rows = abs(self._residual(q_r))
-        residual = np.max(rows, axis=-1, initial=0.0)
-        qd_r = np.zeros_like(q_r) if qd_r is None else qd_r
-        return KinematicState(self.functions, q_r, qd_r, residual)
+        return KinematicState(self.functions, q_r, np.zeros_like(q_r) if qd_r is None else qd_r)
 
     def forward(self, known: Floats, start: Floats, most: int = MAX_STEPS) -> Floats:
         """q_r (n_r,) whose first joints are `known` (k,), from a configuration near by on.
@@ -186,11 +179,11 @@ class Closer:
     @property
     def size(self) -> float:
         """The mechanism's, m: what lengths are measured by."""
-        return size_of(self.geometry.constraints.rows, self._row_scale)
+        return size_of(self.geometry.constraints.rows, self.mobility.row_scale)
 
     def _check_left_out(self, q_r: Floats) -> None:
         """The rows that were redundant at home have to be so here."""
-        rows = abs(self._row_scale * self._residual(q_r))
+        rows = abs(self.mobility.row_scale * self.functions.all_rows.residual(q_r))
         if max(rows, default=0.0) > LEFT_OUT_TOLERANCE:
             worst = int(np.argmax(rows))
             raise ClosureError(
@@ -218,12 +211,10 @@ class Closer:
         )
 
 
-def _explored(geometry: LoopGeometry) -> _Explored:
-    closure, n = geometry.constraints, len(geometry.names)
-    m = len(closure.rows)
-    residual = geometry.compiled("all_residuals", closure.residual, (m,))
-    jacobian = geometry.compiled("whole_jacobian", closure.jacobian, (m, n))
-    return residual, explore(geometry, residual, jacobian)
+def _explored(geometry: LoopGeometry) -> ClosureFunctions | Mend:
+    all_rows = AllRows(geometry)
+    found = explore(geometry, all_rows)
+    return found if isinstance(found, Mend) else ClosureFunctions(geometry, found, all_rows)
 
 
 def _pose(pose: Pose | ArrayLike) -> Pose:

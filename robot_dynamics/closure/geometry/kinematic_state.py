@@ -14,85 +14,57 @@ from ...errors import ClosureError
 from ...scalar import Floats
 from .linear import Dense
 from .loop_geometry import LoopGeometry
-from .mobility import Mobility
+from .mobility import AllRows, Mobility
 from .tangent import Tangent
 
 
-@dataclass(frozen=True, eq=False)
 class ClosureFunctions:
     """A mechanism's closure over floats, (…, n_r) in; rows kept and scaled (see `mobility`)."""
 
-    geometry: LoopGeometry
-    mobility: Mobility
-    residual: Callable[[Floats], Floats]
-    """q_r -> (…, rank)"""
-    jacobian: Callable[[Floats], Floats]
-    """q_r -> (…, rank, n_r)"""
-    jacobian_rate: Callable[[Floats, Floats], Floats]
-    J_C: Callable[[Floats], Floats] | None
-    """q_r -> (…, 6, n_r); None: no platform"""
-    J_C_rate: Callable[[Floats, Floats], Floats] | None
-    platform_pose: Callable[[Floats], Floats] | None
-
-    @classmethod
-    def of(cls, geometry: LoopGeometry, mobility: Mobility) -> ClosureFunctions:
-        """The closure's functions, compiled; rows scaled, redundant ones left out."""
-        closure, n, fast = geometry.constraints, len(geometry.names), geometry.compiled
-        kept = list(mobility.kept)
-        weights, r = mobility.row_scale[kept], len(kept)
-        rows = (mobility.kept, weights)
-        platform = geometry.pose_constraints is not None
-        return cls(
-            geometry,
-            mobility,
-            residual=fast("residual", lambda q: weights * closure.residual(q)[kept], (r,), rows),
-            jacobian=fast(
-                "jacobian", lambda q: weights[:, None] * closure.jacobian(q)[kept], (r, n), rows
-            ),
-            jacobian_rate=fast(
-                "jacobian_rate",
-                lambda q, qd: weights[:, None] * closure.jacobian_rate(q, qd)[kept],
-                (r, n),
-                rows,
-                rates=True,
-            ),
-            J_C=fast("J_C", geometry.constraint_jacobian, (6, n)) if platform else None,
-            J_C_rate=fast("J_C_rate", geometry.constraint_jacobian_rate, (6, n), rates=True)
-            if platform
-            else None,
-            platform_pose=fast("platform_pose", geometry.platform_pose, (4, 4))
-            if platform
-            else None,
-        )
-
-    def __reduce__(self) -> tuple[Callable[..., ClosureFunctions], tuple[Any, ...]]:
-        # generated code is not sent: it is generated again
-        return ClosureFunctions.of, (self.geometry, self.mobility)
-
-    @property
-    def actuated(self) -> int:
-        """n_a"""
-        return self.geometry.actuated
-
-    @property
-    def known(self) -> int:
-        """n_a + n_s"""
-        return self.geometry.actuated + self.geometry.sensed
-
-    @property
-    def kept(self) -> list[int]:
-        """The closure's rows that are kept."""
-        return list(self.mobility.kept)
-
-    @property
-    def kept_scale(self) -> Floats:
+    def __init__(self, geometry: LoopGeometry, mobility: Mobility, all_rows: AllRows | None = None):
+        """all_rows: of this geometry, where they are compiled already"""
+        self.geometry, self.mobility = geometry, mobility
+        self.all_rows = all_rows or AllRows(geometry)
+        self.kept = list(mobility.kept)
+        """The closure's rows that are kept"""
+        self.kept_scale: Floats = mobility.row_scale[self.kept]
         """(rank,)"""
-        return self.mobility.row_scale[self.kept]
-
-    @property
-    def column_scale(self) -> Floats:
+        self.column_scale = mobility.column_scale
         """(n_r,)"""
-        return self.mobility.column_scale
+        self.actuated = geometry.actuated
+        """n_a"""
+        self.known = geometry.actuated + geometry.sensed
+        """n_a + n_s"""
+        closure, n, fast = geometry.constraints, len(geometry.names), geometry.compiled
+        kept, weights = self.kept, self.kept_scale
+        self.jacobian_rate = fast(
+            "jacobian_rate",
+            lambda q, qd: weights[:, None] * closure.jacobian_rate(q, qd)[kept],
+            (len(kept), n),
+            (mobility.kept, weights),
+            rates=True,
+        )
+        """q_r, q̇_r -> (…, rank, n_r)"""
+        self.J_C: Callable[[Floats], Floats] | None = None
+        """q_r -> (…, 6, n_r); None: no platform"""
+        self.J_C_rate: Callable[[Floats, Floats], Floats] | None = None
+        self.platform_pose: Callable[[Floats], Floats] | None = None
+        if geometry.pose_constraints is not None:
+            self.J_C = fast("J_C", geometry.constraint_jacobian, (6, n))
+            self.J_C_rate = fast("J_C_rate", geometry.constraint_jacobian_rate, (6, n), rates=True)
+            self.platform_pose = fast("platform_pose", geometry.platform_pose, (4, 4))
+
+    def residual(self, q_r: Floats) -> Floats:
+        """(…, rank)"""
+        return np.asarray(self.kept_scale * self.all_rows.residual(q_r)[..., self.kept])
+
+    def jacobian(self, q_r: Floats) -> Floats:
+        """(…, rank, n_r)"""
+        return np.asarray(self.kept_scale[:, None] * self.all_rows.jacobian(q_r)[..., self.kept, :])
+
+    def __reduce__(self) -> tuple[type[ClosureFunctions], tuple[Any, ...]]:
+        # generated code is not sent: it is generated again
+        return ClosureFunctions, (self.geometry, self.mobility)
 
     @property
     def spread(self) -> Floats:
@@ -114,8 +86,6 @@ class KinematicState:
     """(n_r,), rad or m"""
     qd_r: Floats
     """(n_r,), rad/s or m/s"""
-    residual: Floats
-    """How far the loops are from closed: the worst row, m or the cosine of a right angle"""
 
     # --- position ---------------------------------------------------------------------------
 
@@ -123,6 +93,11 @@ class KinematicState:
     def q_a(self) -> Floats:
         """(n_a,): the actuated joints."""
         return self.q_r[..., : self.functions.actuated]
+
+    @cached_property
+    def residual(self) -> Floats:
+        """How far the loops are from closed: the worst row, m or the cosine of a right angle."""
+        return np.max(abs(self.functions.all_rows.residual(self.q_r)), axis=-1, initial=0.0)
 
     @cached_property
     def platform_pose(self) -> Floats:
@@ -212,7 +187,7 @@ class KinematicState:
 
     def moving(self, qd_r: Floats) -> KinematicState:
         """The same configuration at other rates (n_r,)."""
-        return KinematicState(self.functions, self.q_r, qd_r, self.residual)
+        return KinematicState(self.functions, self.q_r, qd_r)
 
     # --- helpers ----------------------------------------------------------------------------
 

@@ -76,11 +76,19 @@ def given_home(geometry: LoopGeometry) -> Floats:
     return np.array([float(home[name]) for name in geometry.names])
 
 
-def explore(
-    geometry: LoopGeometry,
-    residual: Callable[[Floats], Floats],
-    jacobian: Callable[[Floats], Floats],
-) -> Mobility | Mend:
+class AllRows:
+    """All rows of a geometry's closure over floats, (…, n_r) in: m, and cosines."""
+
+    def __init__(self, geometry: LoopGeometry):
+        closure, n = geometry.constraints, len(geometry.names)
+        m = len(closure.rows)
+        self.residual = geometry.compiled("all_residuals", closure.residual, (m,))
+        """q_r -> (…, m)"""
+        self.jacobian = geometry.compiled("whole_jacobian", closure.jacobian, (m, n))
+        """q_r -> (…, m, n_r)"""
+
+
+def explore(geometry: LoopGeometry, all_rows: AllRows) -> Mobility | Mend:
     """Find degrees of freedom and redundant rows; bring home onto the closure.
 
     A `Mend` where home is far from closed, but a closed one is found; where joints are loose that
@@ -91,6 +99,7 @@ def explore(
             few, too many, or don't hold the mechanism.
         ClosureError: home is a singular configuration.
     """
+    residual, jacobian = all_rows.residual, all_rows.jacobian
     start = given_home(geometry)
     rows = geometry.constraints.rows
     row_scale, column_scale = _scales(geometry, rows, jacobian(start))
