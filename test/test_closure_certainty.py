@@ -133,6 +133,80 @@ def test_a_way_as_long_as_the_bound_is_not_certain(robot):
     assert certain  # it is the bound that was met
 
 
+def test_readings_that_disagree_are_certain_where_their_least_squares_have_converged():
+    """Convergence is linear there: a short last step may leave more than it should."""
+    model, home = loaded("delta", True)
+    k, a, rng, refused = model.known, model.geometry.actuated, np.random.default_rng(0), []
+    for disagreement, way in ((0.1, 1e-5), (0.3, 1e-6), (0.3, 1e-5)):
+        q = home[:k] + np.append(np.zeros(a), disagreement * rng.uniform(-1, 1, k - a))
+        before = newton(model, np.append(q, home[k:]), 60)
+        q = q + way * rng.uniform(-1, 1, k)
+        guard, found, _, _ = called(model, q, before)
+        off = abs(found - newton(model, np.append(q, before[k:]), 60)) / model.column_scale
+        assert off.max() < control_model.REST or guard > 1
+        refused.append(bool(guard > 1))
+    assert refused == [False, True, True]
+
+
+def test_where_the_motors_are_believed_is_certain_after_steps_that_shrink():
+    """However far off the sensors are: a caller may allow for much."""
+    model, home = loaded("rrr", True)
+    k, a, rng = model.known, model.geometry.actuated, np.random.default_rng(0)
+    shares, refused = [], 0
+    for _ in range(30):
+        q = home[:k] + np.append(np.zeros(a), 1.5 * rng.uniform(-1, 1) * rng.uniform(-1, 1, k - a))
+        q_r = np.append(q, np.asarray(model.hinged.solved(q, home[k:]), dtype=float))
+        memory = model.memory(q_r, rates(model, q_r), mode(model, q_r))
+        out = np.asarray(model.disagreement(q, memory), dtype=float)
+        exact = q_r.copy()
+        for _ in range(40):
+            exact[a:] -= np.linalg.solve(model.jacobian(exact)[:, a:], model.residual(exact))
+        left, off = (abs(x - exact).max() for x in (out[model.memory_size + k :], q_r))
+        if out[model.motors] <= 1:
+            shares.append(left / off)
+        refused += out[model.motors] > 1 and left > off * CONTRACTION / 2
+    # steps d, d/4, d/16, … leave d/12 after two of them, of a way of 2d/3 at least
+    assert len(shares) > 5
+    assert max(shares) < CONTRACTION / 2
+    assert refused > 5
+
+
+def enlarged(mechanism: rd.Mechanism, by: float) -> rd.Mechanism:
+    """The same shape, larger."""
+
+    def pose(one: rd.mechanism.Pose) -> rd.mechanism.Pose:
+        return replace(one, translation=by * one.translation)
+
+    def end(one: rd.mechanism.Attachment) -> rd.mechanism.Attachment:
+        return replace(one, pose=pose(one.pose))
+
+    links = [
+        replace(link, joint=replace(joint, origin=pose(joint.origin), tail=pose(joint.tail)))
+        for link in mechanism.links
+        for joint in [link.joint]
+    ]
+    loops = [
+        replace(loop, predecessor=end(loop.predecessor), successor=end(loop.successor))
+        for loop in mechanism.loops
+    ]
+    sizes = {name: 1.0 if mechanism.joint(name).turns else by for name in mechanism.home}
+    home = {name: sizes[name] * value for name, value in mechanism.home.items()}
+    return replace(mechanism, links=tuple(links), loops=tuple(loops), home=home)
+
+
+def test_what_is_certain_does_not_depend_on_the_robots_size():
+    """Of a platform on no leg, whose places are unknowns in metres."""
+    mechanism, guards = rd.load(CONFIG / "rrr.yaml"), []
+    for by in (1.0, 50.0):
+        chain = ClosedChain(enlarged(mechanism, by), free_platform=True, backend="python")
+        model, home = chain.model, chain.home.q_r
+        scale = model.column_scale[model.known :]
+        assert set(map(bool, scale == 1.0)) == {True, False}
+        guess = home[model.known :] + 0.02 * scale
+        guards.append(float(model.closing(home[: model.known], guess)[0]))
+    np.testing.assert_allclose(guards[1], guards[0], rtol=1e-6)
+
+
 def test_a_prediction_that_is_off_by_more_than_a_share_of_the_way_is_not_certain(solved):
     model, home = solved
     k, scale, rng = model.known, model.column_scale, np.random.default_rng(1)

@@ -299,6 +299,26 @@ def test_motors_are_believed_on_their_own_mode():
         start = found + 1e-3
 
 
+def test_a_missing_reading_is_solved_where_no_straight_way_from_home_leads():
+    """The motors are followed from where all readings agreed last."""
+    scene = Scene("rrr")
+    model, q_r = scene.monitor.model, scene.truth.home.q_r
+    for corner in ([0.9, 4.28, -1.48], [0.65, 4.23, -2.05], [0.36, 3.67, -2.48]):
+        for share in np.linspace(0, 1, 40)[1:]:
+            q_a = q_r[: scene.a] + share * (corner - q_r[: scene.a])
+            here = scene.truth.forward(q_a).q_r
+            assert scene.monitor.update(here[: scene.k]).consistent
+        q_r = here
+    with pytest.raises(ClosureError):
+        model.at_motors(q_r[: scene.a], model.home.q_r)
+    readings = q_r[: scene.k].copy()
+    readings[-1] = np.nan
+    verdict = scene.monitor.update(readings)
+    assert verdict.consistent
+    assert verdict.suspect is None
+    assert relative(verdict.q, q_r[: scene.k]) < 1e-6
+
+
 def test_a_monitor_explores_a_geometry_once(monkeypatch):
     from robot_dynamics.closure.geometry import closer
 

@@ -97,7 +97,8 @@ class KinematicState:
     @cached_property
     def residual(self) -> Floats:
         """How far the loops are from closed: the worst row, m or the cosine of a right angle."""
-        return np.max(abs(self.functions.all_rows.residual(self.q_r)), axis=-1, initial=0.0)
+        rows = self.functions.all_rows.residual(self.q_r)
+        return np.asarray(np.max(abs(rows), axis=-1, initial=0.0))
 
     @cached_property
     def platform_pose(self) -> Floats:
