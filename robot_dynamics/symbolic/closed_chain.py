@@ -21,7 +21,7 @@ from ..closure import ClosedChain
 from ..closure.dynamics import platform
 from ..closure.dynamics.control_model import ClosedModel
 from ..closure.dynamics.subsystems import Subsystems
-from ..closure.geometry.kinematics import TreeMotion
+from ..closure.geometry.tree_motion import TreeMotion
 from ..errors import ClosureError
 from ..formulations.equations import TERMS, Equations
 from ..mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose

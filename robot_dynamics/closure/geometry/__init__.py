@@ -4,7 +4,7 @@
 | file               | what                                                                     |
 |--------------------|--------------------------------------------------------------------------|
 | loop_geometry.py   | the shape of a mechanism with loops, in q_r                              |
-| kinematics.py      | frames of the cut-open tree, Jacobians and their rates                   |
+| tree_motion.py     | frames of the cut-open tree, Jacobians and their rates                   |
 | constraints.py     | each loop's constraints: residual, Jacobian, its rate                    |
 | mobility.py        | degrees of freedom, redundant rows, home                                 |
 | home_search.py     | loops closed from a rough pose                                           |

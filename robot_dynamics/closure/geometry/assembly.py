@@ -13,7 +13,7 @@ from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
 from .closer import Closer
 from .home_search import SAME, HomeSearch, Place
-from .kinematics import TreeMotion
+from .tree_motion import TreeMotion
 from .near import LinkPlaces, Near
 from .prepared import mended
 

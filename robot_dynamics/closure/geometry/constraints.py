@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...mechanism import Loop, Mechanism
 from ...scalar import Array, array, cross, skew
-from .kinematics import FrameMotion, TreeMotion
+from .tree_motion import FrameMotion, TreeMotion
 
 X, Y, Z = 0, 1, 2
 
@@ -32,6 +33,11 @@ LOCKED: dict[str, tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = {
     "not spherical": ((), ((Y, Z), (Z, X), (X, Y))),
     "not prismatic": ((Z,), ()),
 }
+
+
+def locked_by(kind: str) -> int:
+    """How many rows a loop of this type has."""
+    return sum(map(len, LOCKED[kind]))
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,11 @@ class Constraints:
             rows += [Row(loop.name, "xyz"[axis], True) for axis in places]
             rows += [Row(loop.name, f"{'xyz'[a]} ⟂ {'xyz'[b]}", False) for a, b in normals]
         return tuple(rows)
+
+    @property
+    def owners(self) -> NDArray[np.intp]:
+        """(m,): the place of each row's loop in `loops`."""
+        return np.repeat(np.arange(len(self.loops)), [locked_by(loop.type) for loop in self.loops])
 
     def frames(self, q: Array, qd: Array | None = None) -> list[tuple[FrameMotion, FrameMotion]]:
         """(predecessor's, successor's) frame of each loop."""

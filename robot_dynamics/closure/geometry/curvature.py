@@ -17,8 +17,8 @@ import numpy as np
 
 from ...mechanism import Attachment, Mechanism
 from ...scalar import Array, Floats, Mask, array
-from .constraints import LOCKED, Constraints
-from .kinematics import TreeMotion
+from .constraints import Constraints
+from .tree_motion import TreeMotion, carriers
 from .loop_geometry import LoopGeometry
 
 
@@ -57,13 +57,8 @@ class Curvature:
         self._counts = np.array(
             [[chain.of_cosines for chain in chains], [chain.of_places for chain in chains]]
         ).reshape(2, len(chains), 1)
-        places, loops = [], []
-        for i, loop in enumerate(closure.loops):
-            rows = [True] * len(LOCKED[loop.type][0]) + [False] * len(LOCKED[loop.type][1])
-            places += rows
-            loops += [i] * len(rows)
-        self._is_place: Mask = np.array(places, dtype=bool)
-        self._loop = np.array(loops, dtype=np.intp)
+        self._is_place: Mask = np.array([row.is_length for row in closure.rows], dtype=bool)
+        self._loop = closure.owners
         self._shape = (2, len(closure.loops), beyond + 1)
         self._levers = geometry.compiled(
             "levers", lambda q: _squared_levers(geometry, chains, longest, q), self._paths.shape
@@ -137,16 +132,7 @@ def _chains(closure: Constraints, i: int) -> list[_Chain]:
 
 def _between(tree: Mechanism, start: int, end: int) -> list[int]:
     """The joints between two links, from the start outwards."""
-    index = tree.index()
-
-    def carriers(i: int) -> list[int]:
-        path = []
-        while i >= 0:
-            path.append(i)
-            i = index[tree.links[i].parent]
-        return path
-
-    down, up = carriers(start), carriers(end)
+    down, up = carriers(tree, start), carriers(tree, end)
     common = set(down) & set(up)
     return [i for i in down if i not in common] + [i for i in reversed(up) if i not in common]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HomeSearch the loops from a rough pose: a search that need not begin near.
+"""Closing the loops from a rough pose: a search that need not begin near.
 
 Levenberg and Marquardt's method on the closure's rows, of which those that say that two frames
 have one orientation are rotation vectors: their cosines vanish after half a turn, too. Loops that
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...scalar import Array, Floats, Mask, array
-from .constraints import LOCKED, Constraints, Row
+from .constraints import Constraints, Row
 from .loop_geometry import LoopGeometry
 from .rotation import rotation_vector
 
@@ -81,7 +81,8 @@ class Part:
         row_scale, column_scale = scales
         m = len(closure.rows)
         welds = [i for i, loop in enumerate(closure.loops) if loop.type in WELDED]
-        rows, w = _direction_rows(closure, welds), len(welds)
+        are_cosines = [not row.is_length for row in closure.rows]
+        rows, w = np.flatnonzero(np.isin(closure.owners, welds) & are_cosines), len(welds)
 
         def everywhere(q: Array) -> Array:
             return np.concatenate([closure.residual(q), np.ravel(_relative(closure, welds, q))])
@@ -200,11 +201,10 @@ class HomeSearch:
         closure = geometry.constraints
         joints = [closure.tree.joint(name) for name in geometry.names]
         turns = np.array([joint.turns for joint in joints], dtype=bool)
-        owner = [i for i, loop in enumerate(closure.loops) for _ in range(locked_by(loop.type))]
         parts = []
         for members, columns in apart(closure):
             loops = tuple(closure.loops[i] for i in members)
-            scale = row_scale[np.isin(owner, members)]
+            scale = row_scale[np.isin(closure.owners, members)]
             mine = replace(closure, loops=loops)
             parts.append(Part.of(geometry, mine, columns, (scale, column_scale), turns))
         return cls(tuple(parts), column_scale, turns)
@@ -267,11 +267,6 @@ def unwound(q: Floats, near: Floats, turns: Mask) -> Floats:
     return np.asarray(np.where(turns, near + (way + np.pi) % (2 * np.pi) - np.pi, q))
 
 
-def locked_by(kind: str) -> int:
-    """How many rows a loop of this type has."""
-    return sum(map(len, LOCKED[kind]))
-
-
 def apart(closure: Constraints) -> list[tuple[list[int], NDArray[np.intp]]]:
     """(loops, columns) of each set of loops that share joints, and none with others.
 
@@ -297,17 +292,6 @@ def _with(q: Floats, columns: NDArray[np.intp], other: Floats) -> Floats:
     q = q.copy()
     q[columns] = other[columns]
     return q
-
-
-def _direction_rows(closure: Constraints, welds: list[int]) -> list[int]:
-    rows: list[int] = []
-    at = 0
-    for i, loop in enumerate(closure.loops):
-        places, normals = LOCKED[loop.type]
-        if i in welds:
-            rows += range(at + len(places), at + len(places) + len(normals))
-        at += len(places) + len(normals)
-    return rows
 
 
 def _relative(closure: Constraints, welds: list[int], q: Array) -> Array:

@@ -44,6 +44,33 @@ def pivots(matrices: Sequence[Array]) -> tuple[tuple[int, int], ...]:
     return tuple(chosen)
 
 
+def chosen_rows(matrices: Sequence[Array], count: int, weights: Array | None = None) -> list[int]:
+    """Rows that are independent in all matrices, greedily: each maximises the smallest gain.
+
+    Among equals the first is taken, with some slack, so that rounding does not decide.
+
+    Args:
+        weights: of the rows' gains.
+    """
+    rest = [np.array(matrix) for matrix in matrices]
+    chosen: list[int] = []
+    for _ in range(count):
+        left = np.min([np.linalg.norm(A, axis=1) for A in rest], axis=0)
+        left = left if weights is None else weights * left
+        best = int(np.argmax(left > 0.999 * left.max()))
+        chosen.append(best)
+        for A in rest:
+            without_row(A, best)
+    return chosen
+
+
+def without_row(A: Floats, row: int) -> None:
+    """Take a row's direction out of all rows of A (m, n), in place."""
+    direction = A[row] / np.linalg.norm(A[row])
+    A -= np.outer(A @ direction, direction)
+    A[row] = 0.0
+
+
 def parity(order: Pivots) -> float:
     """The sign of the permutation that takes the pivots' rows to their columns."""
     columns = [j for _, j in sorted(order)]

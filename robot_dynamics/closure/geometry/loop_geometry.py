@@ -23,7 +23,7 @@ from ...scalar import Array, Floats
 from .constraints import Constraints
 from .free_platform import FreePlatform, free_platform
 from .hinged_platform import HingedPlatform
-from .kinematics import FrameMotion, TreeMotion
+from .tree_motion import FrameMotion, TreeMotion
 
 _POSE = "platform pose"
 

@@ -15,7 +15,8 @@ from ...errors import InputError, listed, wrong
 from ...mechanism import Attachment, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
-from .kinematics import TreeMotion
+from .tree_motion import TreeMotion
+from .linear import chosen_rows
 from .loop_geometry import LoopGeometry
 from .mend import Mend
 from .near import LinkPlaces
@@ -158,7 +159,9 @@ def spins(
         motions: (n_passive, k) of each place, the first of them home; scaled columns.
     """
     a, names = geometry.actuated, geometry.names[geometry.actuated :]
-    chosen = _largest(motions, geometry.sensed)
+    # the joints that take most part in them; one with a sensor only where there is no other
+    weights = np.where(np.arange(len(names)) < geometry.sensed, 1e-3, 1.0)
+    chosen = chosen_rows(motions, motions[0].shape[1], weights)
     # one motion a joint that may be held, the others of these at rest
     apart = motions[0] @ np.linalg.inv(motions[0][chosen])
     bodies = standard_form(replace(geometry.mechanism, loops=(), platform=None))
@@ -180,22 +183,6 @@ def spins(
         else:
             others.append(spin)
     return found, others
-
-
-def _largest(motions: list[Floats], sensed: int) -> list[int]:
-    """As many joints as there are loose motions: those that take most part in them everywhere."""
-    rest = [N.copy() for N in motions]
-    chosen: list[int] = []
-    for _ in range(rest[0].shape[1]):
-        part = np.min([np.linalg.norm(N, axis=1) for N in rest], axis=0)
-        # a sensor's joint only where there is no other
-        part[:sensed] *= 1e-3
-        best = int(np.argmax(part > 0.999 * part.max()))
-        chosen.append(best)
-        for N in rest:
-            direction = N[best] / np.linalg.norm(N[best])
-            N -= np.outer(N @ direction, direction)
-    return chosen
 
 
 def _at(bodies: Mechanism, motion: TreeMotion, way: Floats) -> tuple[tuple[str, ...], float, float]:

@@ -13,7 +13,7 @@ from ...mechanism import Mechanism
 from ...scalar import Floats, Mask
 from .constraints import Row
 from .home_search import WELDED, HomeSearch
-from .linear import pivots
+from .linear import chosen_rows, pivots, without_row
 from .loop_geometry import LoopGeometry
 from .loose import Spin, loose_motions, loose_spins, spins, told
 from .mend import Mend
@@ -150,7 +150,7 @@ def explore(geometry: LoopGeometry, all_rows: AllRows) -> Mobility | Mend:
     if geometry.mechanism.actuated and geometry.actuated > n - rank and not loose:
         return _shared(geometry, home, [scaled(q) for q in places], rank, column_scale)
     _check_actuation(geometry, n - rank, told(loose, size))
-    kept = _independent(passive, n - geometry.actuated)
+    kept = tuple(sorted(chosen_rows(passive, n - geometry.actuated)))
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
     order = pivots([J[list(kept)] for J in passive])
     return Mobility(home, miss, n - rank, kept, left_out, row_scale, column_scale, order)
@@ -215,25 +215,6 @@ def _neighbours(
         if q is not None:
             found.append(q)
     return found
-
-
-def _independent(jacobians: list[Floats], count: int) -> tuple[int, ...]:
-    """Rows that are independent at all configurations, chosen greedily: each maximises the smallest
-    gain over all of them.
-
-    Among equals the first is taken, with some slack, so that rounding does not decide.
-    """
-    rest = [J.copy() for J in jacobians]
-    kept: list[int] = []
-    for _ in range(count):
-        left = np.min([np.linalg.norm(J, axis=1) for J in rest], axis=0)
-        best = int(np.argmax(left > 0.999 * left.max()))
-        kept.append(best)
-        for J in rest:
-            direction = J[best] / np.linalg.norm(J[best])
-            J -= np.outer(J @ direction, direction)
-            J[best] = 0.0
-    return tuple(sorted(kept))
 
 
 def _far(
@@ -350,7 +331,7 @@ def _shared(
             value=held,
             expected="a configuration in which every motor can move",
         )
-    driving = tuple(motors[i] for i in _independent(parts, freedom))
+    driving = tuple(motors[i] for i in sorted(chosen_rows(parts, freedom)))
     shares, weights = _counting_alike(geometry.mechanism, motors, column_scale)
     return Mend(
         f"actuated: {len(motors)} motors on {_degrees(freedom)}: q is that of "
@@ -443,8 +424,6 @@ def _redundant_here_alone(jacobians: list[Floats], ranks: list[int]) -> tuple[in
         return ()
     beside = jacobians[ranks.index(most)].copy()
     # what the rows say that are independent at home is said beside it, too
-    for i in _independent(jacobians[:1], ranks[0]):
-        direction = beside[i] / np.linalg.norm(beside[i])
-        beside -= np.outer(beside @ direction, direction)
-        beside[i] = 0.0
-    return _independent([beside], most - ranks[0])
+    for i in sorted(chosen_rows(jacobians[:1], ranks[0])):
+        without_row(beside, i)
+    return tuple(sorted(chosen_rows([beside], most - ranks[0])))

@@ -11,7 +11,7 @@ import numpy as np
 from ...mechanism import Attachment, Loop, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Floats
-from .kinematics import FrameMotion, TreeMotion
+from .tree_motion import FrameMotion, TreeMotion
 from .loop_geometry import LoopGeometry
 from .rotation import rotation_vector
 

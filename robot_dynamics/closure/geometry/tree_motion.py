@@ -73,7 +73,7 @@ class FrameMotion:
         """Σ_j column_j S_j over the joints that carry the frame's link."""
         S = self._tree.S
         columns: dict[int, Array] = {}
-        for j in self._tree.path(self._i):
+        for j in carriers(self._tree.tree, self._i):
             column = turning if self._tree.tree.links[j].joint.turns else sliding
             if column is None:
                 continue
@@ -127,13 +127,14 @@ class TreeMotion:
         """The motion of a frame on a link."""
         return FrameMotion(self, self.index[attachment.link], attachment.pose)
 
-    def path(self, i: int) -> list[int]:
-        """The joints that carry link i."""
-        path = []
-        while i >= 0:
-            path.append(i)
-            i = self.index[self.tree.links[i].parent]
-        return path
+
+def carriers(tree: Mechanism, i: int) -> list[int]:
+    """The joints that carry link i, from its own to the base."""
+    index, path = tree.index(), []
+    while i >= 0:
+        path.append(i)
+        i = index[tree.links[i].parent]
+    return path
 
 
 _IDENTITY = array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
