@@ -287,7 +287,7 @@ def test_a_ball_joint_with_two_hinges_in_line_is_caught(tmp_path):
     """There its rank is lower than beside it: it looks closed, and can't move as it should."""
     robot = closed_robots.random_gough_stewart(1)
     solver = Closer(LoopGeometry.of(closed_robots.load(robot, tmp_path)))
-    closing = HomeSearch.of(solver.geometry, solver.mobility.row_scale, solver.scale)
+    closing = HomeSearch(solver.geometry, solver.mobility.row_scale, solver.scale)
     (part,) = closing.parts
     names = solver.geometry.names
     free = np.arange(len(names)) >= solver.geometry.actuated

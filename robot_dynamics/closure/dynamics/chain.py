@@ -16,10 +16,10 @@ from ...formulations.equations import TERMS
 from ...mechanism import Mechanism, Pose
 from ...scalar import Floats, Mask
 from ..geometry.closer import Closer
+from ..geometry.home_search import LEFT_OUT_TOLERANCE
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.linear import transposed
 from ..geometry.loose import check_spins
-from ..geometry.mobility import LEFT_OUT_TOLERANCE
 from ..geometry.prepared import prepared
 from .constraint_forces import ConstraintForces, LoopForces
 from .continuation import Continuation

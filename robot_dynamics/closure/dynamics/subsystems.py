@@ -25,8 +25,8 @@ from ...formulations.terms import motion_of, move
 from ...mechanism import Inertial, Mechanism
 from ...mechanism.base_parameters import Moments
 from ...scalar import Array, Scalar, array, zeros
-from ..geometry.tree_motion import FrameMotion
 from ..geometry.loop_geometry import LoopGeometry
+from ..geometry.tree_motion import FrameMotion
 from . import platform
 
 

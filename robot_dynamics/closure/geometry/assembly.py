@@ -13,9 +13,9 @@ from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
 from .closer import Closer
 from .home_search import SAME, HomeSearch, Place
-from .tree_motion import TreeMotion
 from .near import LinkPlaces, Near
 from .prepared import mended
+from .tree_motion import TreeMotion
 
 TINY = 1e-300
 AS_NEAR = 1.5
@@ -64,7 +64,7 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
         rest |= mend.home
     geometry, n = solver.geometry, len(solver.geometry.names)
     home = solver.mobility.home
-    closing = HomeSearch.of(geometry, solver.mobility.row_scale, solver.mobility.column_scale)
+    closing = HomeSearch(geometry, solver.mobility.row_scale, solver.mobility.column_scale)
     place, links = _place(solver), LinkPlaces(geometry, mechanism.index())
     meant = Near(geometry, solver.scale, solver.size)
     passive = [

@@ -14,10 +14,11 @@ from ...errors import ClosureError, InputError, said_of, wrong
 from ...mechanism import Pose
 from ...scalar import Floats
 from .curvature import Curvature
+from .home_search import LEFT_OUT_TOLERANCE
 from .kinematic_state import ClosureFunctions, KinematicState
-from .loop_geometry import LoopGeometry
+from .loop_geometry import AllRows, LoopGeometry
 from .mend import Mend
-from .mobility import LEFT_OUT_TOLERANCE, AllRows, explore, size_of
+from .mobility import explore, size_of
 from .path_following import MAX_STEPS, ROUNDING, MotorPath, PosePath, ReadingsPath, follow
 
 POSE_TOLERANCE = 1e-9

@@ -18,8 +18,8 @@ import numpy as np
 from ...mechanism import Attachment, Mechanism
 from ...scalar import Array, Floats, Mask, array
 from .constraints import Constraints
-from .tree_motion import TreeMotion, carriers
 from .loop_geometry import LoopGeometry
+from .tree_motion import TreeMotion, carriers
 
 
 @dataclass(frozen=True)

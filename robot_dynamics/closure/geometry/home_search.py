@@ -10,15 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...scalar import Array, Floats, Mask, array
 from .constraints import Constraints, Row
-from .loop_geometry import LoopGeometry
+from .loop_geometry import AllRows, LoopGeometry
 from .rotation import rotation_vector
 
+RANK_TOLERANCE = 1e-4
+"""Singular values below this share of the largest are no constraint. Generous, so that an angle
+written as 1.5708 does not make an independent row out of a redundant one."""
+LEFT_OUT_TOLERANCE = 1e-3
+"""How far a row that was left out as redundant may be violated, in shares of the mechanism's size
+or in rad"""
 WELDED = ("fixed", "prismatic")
 """Loops whose frames have one orientation"""
 LONGEST = 0.5
@@ -33,8 +40,6 @@ MOST_FOUND = 64
 """Closures that are put together of those of the parts: the nearest ones"""
 STIR = 0.3
 """rad, or shares of the size: how far a pose is stirred to see what rank the rows have beside it"""
-FULL = 1e-4
-"""Singular values below this share of the largest do not count"""
 SAME = 1e-5
 """m, cosines and shares of an inertia: what is no farther apart is in one place"""
 CLOSED = 1e-8
@@ -168,7 +173,7 @@ class Part:
     def rank(self, q: Floats, free: Mask) -> int:
         """Of the columns of its free joints."""
         values = np.linalg.svd(self.jacobian(q)[:, free[self.columns]], compute_uv=False)
-        return int(np.sum(values > FULL * max(values, default=0.0)))
+        return int(np.sum(values > RANK_TOLERANCE * max(values, default=0.0)))
 
     def is_caught(self, q: Floats, free: Mask) -> bool:
         """Is the rank lower at q than beside it? A ball joint of three hinges, two of them in one
@@ -186,28 +191,63 @@ class Part:
         return float(way @ way)
 
 
-@dataclass(frozen=True, eq=False)
 class HomeSearch:
-    """The closure of any configuration, however far."""
+    """The closure of any configuration, near or however far.
 
-    parts: tuple[Part, ...]
-    column_scale: Floats
-    turns: Mask
-    """(n,): which joints turn"""
+    Args:
+        row_scale: (m,), of the closure's rows.
+        column_scale: (n_r,), of the joints.
+        all_rows: of this geometry, where they are compiled already.
+    """
 
-    @classmethod
-    def of(cls, geometry: LoopGeometry, row_scale: Floats, column_scale: Floats) -> HomeSearch:
-        """With the scales of the closure's rows and columns."""
-        closure = geometry.constraints
-        joints = [closure.tree.joint(name) for name in geometry.names]
-        turns = np.array([joint.turns for joint in joints], dtype=bool)
-        parts = []
+    def __init__(
+        self,
+        geometry: LoopGeometry,
+        row_scale: Floats,
+        column_scale: Floats,
+        all_rows: AllRows | None = None,
+    ):
+        self.row_scale, self.column_scale = row_scale, column_scale
+        self._geometry, self._all_rows = geometry, all_rows or AllRows(geometry)
+        joints = [geometry.constraints.tree.joint(name) for name in geometry.names]
+        self.turns: Mask = np.array([joint.turns for joint in joints], dtype=bool)
+        """(n_r,): which joints turn"""
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The loops that share joints, set by set."""
+        closure, parts = self._geometry.constraints, []
         for members, columns in apart(closure):
             loops = tuple(closure.loops[i] for i in members)
-            scale = row_scale[np.isin(closure.owners, members)]
+            scales = self.row_scale[np.isin(closure.owners, members)], self.column_scale
             mine = replace(closure, loops=loops)
-            parts.append(Part.of(geometry, mine, columns, (scale, column_scale), turns))
-        return cls(tuple(parts), column_scale, turns)
+            parts.append(Part.of(self._geometry, mine, columns, scales, self.turns))
+        return tuple(parts)
+
+    def error(self, q: Floats) -> Floats:
+        """All rows at q (n_r,), scaled."""
+        return np.asarray(self.row_scale * self._all_rows.residual(q))
+
+    def jacobian(self, q: Floats) -> Floats:
+        """(m, n_r), rows and columns scaled."""
+        return np.asarray(self.row_scale[:, None] * self._all_rows.jacobian(q) * self.column_scale)
+
+    def from_near(self, q: Floats, free: Mask) -> Floats | None:
+        """q (n_r,) brought onto the closure by least Gauss–Newton steps of the free joints.
+
+        So what nothing holds stays where it is, and so does what only rounding holds. None: it is
+        not near.
+        """
+        q = q.copy()
+        for _ in range(50):
+            J = self.jacobian(q)[:, free]
+            step = -np.linalg.pinv(J, rcond=RANK_TOLERANCE) @ self.error(q)
+            if not np.all(np.isfinite(step)) or max(abs(step), default=0.0) > LONGEST:
+                return None
+            q[free] += self.column_scale[free] * step
+            if max(abs(step), default=0.0) < 1e-13:
+                break
+        return q if max(abs(self.error(q)), default=0.0) < LEFT_OUT_TOLERANCE else None
 
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:
         """Where the free joints close the loops, downhill from q (n_r,); None: nowhere.

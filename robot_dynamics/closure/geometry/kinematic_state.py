@@ -13,8 +13,8 @@ import numpy as np
 from ...errors import ClosureError
 from ...scalar import Floats
 from .linear import Dense
-from .loop_geometry import LoopGeometry
-from .mobility import AllRows, Mobility
+from .loop_geometry import AllRows, LoopGeometry
+from .mobility import Mobility
 from .tangent import Tangent
 
 

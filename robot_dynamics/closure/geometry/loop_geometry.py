@@ -153,3 +153,15 @@ class LoopGeometry:
         """J̇_C (6, n_r)."""
         frame = self.platform_frame(q, qd)
         return np.vstack([frame.V_rate, frame.W_rate])
+
+
+class AllRows:
+    """All rows of a geometry's closure over floats, (…, n_r) in: m, and cosines."""
+
+    def __init__(self, geometry: LoopGeometry):
+        closure, n = geometry.constraints, len(geometry.names)
+        m = len(closure.rows)
+        self.residual = geometry.compiled("all_residuals", closure.residual, (m,))
+        """q_r -> (…, m)"""
+        self.jacobian = geometry.compiled("whole_jacobian", closure.jacobian, (m, n))
+        """q_r -> (…, m, n_r)"""

@@ -15,11 +15,11 @@ from ...errors import InputError, listed, wrong
 from ...mechanism import Attachment, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
-from .tree_motion import TreeMotion
 from .linear import chosen_rows
 from .loop_geometry import LoopGeometry
 from .mend import Mend
 from .near import LinkPlaces
+from .tree_motion import TreeMotion
 
 OFF_AXIS = 1e-3
 """How far the centre of mass of what spins may lie off the axis, in shares of the size"""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,23 +11,18 @@ from ...errors import ClosureError, DescriptionError, listed
 from ...mechanism import Mechanism
 from ...scalar import Floats, Mask
 from .constraints import Row
-from .home_search import WELDED, HomeSearch
+from .home_search import RANK_TOLERANCE, WELDED, HomeSearch
 from .linear import chosen_rows, pivots, without_row
-from .loop_geometry import LoopGeometry
+from .loop_geometry import AllRows, LoopGeometry
 from .loose import Spin, loose_motions, loose_spins, spins, told
 from .mend import Mend
 from .near import Near
 
-RANK_TOLERANCE = 1e-4
-"""Singular values below this share of the largest are no constraint. Generous, so that an angle
-written as 1.5708 does not make an independent row out of a redundant one."""
 HOME_TOLERANCE = 0.05
 """How far `home` may miss closure, in shares of the mechanism's size or in rad: rounding and a
 rough reading from a drawing are corrected; beyond, it is searched for, and that is said."""
 NO_LEVER = 1e-3
 """Levers below this share of the longest do not count for the mechanism's size"""
-LEFT_OUT_TOLERANCE = 1e-3
-"""How far a row that was left out as redundant may be violated, in the same measure"""
 CANT_MOVE = 1e-6
 """Share of the mechanism's free motions below which a motor has none in them"""
 NEIGHBOURS = 6
@@ -76,18 +70,6 @@ def given_home(geometry: LoopGeometry) -> Floats:
     return np.array([float(home[name]) for name in geometry.names])
 
 
-class AllRows:
-    """All rows of a geometry's closure over floats, (…, n_r) in: m, and cosines."""
-
-    def __init__(self, geometry: LoopGeometry):
-        closure, n = geometry.constraints, len(geometry.names)
-        m = len(closure.rows)
-        self.residual = geometry.compiled("all_residuals", closure.residual, (m,))
-        """q_r -> (…, m)"""
-        self.jacobian = geometry.compiled("whole_jacobian", closure.jacobian, (m, n))
-        """q_r -> (…, m, n_r)"""
-
-
 def explore(geometry: LoopGeometry, all_rows: AllRows) -> Mobility | Mend:
     """Find degrees of freedom and redundant rows; bring home onto the closure.
 
@@ -99,30 +81,24 @@ def explore(geometry: LoopGeometry, all_rows: AllRows) -> Mobility | Mend:
             few, too many, or don't hold the mechanism.
         ClosureError: home is a singular configuration.
     """
-    residual, jacobian = all_rows.residual, all_rows.jacobian
     start = given_home(geometry)
-    rows = geometry.constraints.rows
-    row_scale, column_scale = _scales(geometry, rows, jacobian(start))
+    rows, miss = geometry.constraints.rows, all_rows.residual(start)
 
-    def scaled(q: Floats) -> Floats:
-        return row_scale[:, None] * jacobian(q) * column_scale
+    def searching(where: Floats) -> HomeSearch:
+        return HomeSearch(geometry, *_scales(geometry, rows, all_rows.jacobian(where)), all_rows)
 
-    def error(q: Floats) -> Floats:
-        return row_scale * residual(q)
-
-    miss = residual(start)
-    motors = np.arange(len(start)) < geometry.actuated
-    far = _far(geometry, start, rows, miss, error(start))
+    search = searching(start)
+    motors, everything = np.arange(len(start)) < geometry.actuated, np.ones(len(start), dtype=bool)
+    far = _far(geometry, start, rows, miss, search.error(start))
     if far is not None:
-        closing = HomeSearch.of(geometry, row_scale, column_scale)
-        meant = Near(geometry, column_scale, size_of(rows, row_scale))
-        return _searched(geometry, closing, start, motors, far, meant)
+        meant = Near(geometry, search.column_scale, size_of(rows, search.row_scale))
+        return _searched(geometry, search, start, motors, far, meant)
     # the motors stay where home puts them; where that can't close, all joints give way
-    home = _closed(start, error, scaled, column_scale, ~motors)
+    home = search.from_near(start, ~motors)
     if home is None:
-        home = _closed(start, error, scaled, column_scale, np.ones(len(start), dtype=bool))
+        home = search.from_near(start, everything)
     if home is None:
-        worst = int(np.argmax(abs(error(start))))
+        worst = int(np.argmax(abs(search.error(start))))
         raise DescriptionError(
             f"home: the loops can't be closed near it: {rows[worst]} misses by "
             f"{_amount(rows[worst], miss[worst])}",
@@ -132,14 +108,20 @@ def explore(geometry: LoopGeometry, all_rows: AllRows) -> Mobility | Mend:
         )
 
     # measured where it is closed: how home was rounded makes no difference
-    row_scale, column_scale = _scales(geometry, rows, jacobian(home))
-    places = [home, *_neighbours(home, error, scaled, column_scale)]
-    ranks = [_rank(scaled(q)) for q in places]
+    search = searching(home)
+    row_scale, column_scale = search.row_scale, search.column_scale
+    generator = np.random.default_rng(0)
+    strays = [generator.uniform(-STRAY, STRAY, len(home)) for _ in range(NEIGHBOURS)]
+    # a row that is redundant at all closed configurations around home is redundant
+    beside = [search.from_near(home + column_scale * stray, everything) for stray in strays]
+    places = [home, *(q for q in beside if q is not None)]
+    jacobians = [search.jacobian(q) for q in places]
+    ranks = [_rank(J) for J in jacobians]
     n, rank = len(home), max(ranks)
-    passive = [scaled(q)[:, geometry.actuated :] for q in places]
+    passive = [J[:, geometry.actuated :] for J in jacobians]
     size = size_of(rows, row_scale)
     passive_ranks = [_rank(J) for J in passive]
-    _check_regular(geometry, passive_ranks, [scaled(q) for q in places], ranks)
+    _check_regular(geometry, passive_ranks, jacobians, ranks)
     loose: list[Spin] = []
     if passive_ranks[0] < n - geometry.actuated:
         alike = [J for J, r in zip(passive, passive_ranks, strict=True) if r == passive_ranks[0]]
@@ -148,7 +130,7 @@ def explore(geometry: LoopGeometry, all_rows: AllRows) -> Mobility | Mend:
         if harmless:
             return loose_spins(geometry, harmless, home)
     if geometry.mechanism.actuated and geometry.actuated > n - rank and not loose:
-        return _shared(geometry, home, [scaled(q) for q in places], rank, column_scale)
+        return _shared(geometry, home, jacobians, rank, column_scale)
     _check_actuation(geometry, n - rank, told(loose, size))
     kept = tuple(sorted(chosen_rows(passive, n - geometry.actuated)))
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
@@ -177,44 +159,6 @@ def size_of(rows: tuple[Row, ...], row_scale: Floats) -> float:
 def _rank(J: Floats) -> int:
     values = np.linalg.svd(J, compute_uv=False)
     return int(np.sum(values > RANK_TOLERANCE * max(values, default=0.0)))
-
-
-def _closed(
-    q: Floats,
-    error: Callable[[Floats], Floats],
-    scaled: Callable[[Floats], Floats],
-    column_scale: Floats,
-    free: Mask,
-) -> Floats | None:
-    """q brought onto the closure by least Gauss–Newton steps of the free joints; None: can't."""
-    q = q.copy()
-    for _ in range(50):
-        e = error(q)
-        step = -np.linalg.pinv(scaled(q)[:, free], rcond=RANK_TOLERANCE) @ e
-        if not np.all(np.isfinite(step)) or max(abs(step), default=0.0) > 0.5:
-            return None
-        q[free] += column_scale[free] * step
-        if max(abs(step), default=0.0) < 1e-13:
-            break
-    return q if max(abs(error(q)), default=0.0) < LEFT_OUT_TOLERANCE else None
-
-
-def _neighbours(
-    home: Floats,
-    error: Callable[[Floats], Floats],
-    scaled: Callable[[Floats], Floats],
-    column_scale: Floats,
-) -> list[Floats]:
-    """Closed configurations around home: a row that is redundant at all of them is redundant."""
-    generator = np.random.default_rng(0)
-    found = []
-    everything = np.ones(len(home), dtype=bool)
-    for _ in range(NEIGHBOURS):
-        stray = column_scale * generator.uniform(-STRAY, STRAY, len(home))
-        q = _closed(home + stray, error, scaled, column_scale, everything)
-        if q is not None:
-            found.append(q)
-    return found
 
 
 def _far(
@@ -248,7 +192,7 @@ def _far(
 
 def _searched(
     geometry: LoopGeometry,
-    closing: HomeSearch,
+    search: HomeSearch,
     start: Floats,
     motors: Mask,
     far: DescriptionError,
@@ -261,18 +205,18 @@ def _searched(
     """
     whom = ""
     for free in (~motors, np.ones(len(start), dtype=bool)):
-        near = closing.from_pose(start, free)
-        found = [closing.unwound(near, start)] if near is not None else []
+        near = search.from_pose(start, free)
+        found = [search.unwound(near, start)] if near is not None else []
         if meant or not found:
-            found += closing.from_anywhere(start, free)
+            found += search.from_anywhere(start, free)
         if found:
             # of those that are as near the first
             found.sort(key=lambda q: round(meant.miss(q), 6))
             break
         whom = " (motors too)"
     else:
-        raise _open(far, closing, start)
-    way = abs(found[0] - start) / closing.column_scale
+        raise _open(far, search, start)
+    way = abs(found[0] - start) / search.column_scale
     moved = [i for i in np.argsort(-way, kind="stable")[:3] if way[i] > HOME_TOLERANCE]
     moves = ", ".join(
         f"{geometry.names[i]} from {start[i]:.4g} to {found[0][i]:.4g}" for i in moved
@@ -284,9 +228,9 @@ def _searched(
     )
 
 
-def _open(far: DescriptionError, closing: HomeSearch, start: Floats) -> DescriptionError:
+def _open(far: DescriptionError, search: HomeSearch, start: Floats) -> DescriptionError:
     """What can't be closed: which loops, how near they come, and whether they say too much."""
-    part, row, miss = closing.stuck(start, np.ones(len(start), dtype=bool))
+    part, row, miss = search.stuck(start, np.ones(len(start), dtype=bool))
     loops = listed(dict.fromkeys(each.loop for each in part.rows), 5)
     joints, m = len(part.columns), len(part.rows)
     by = f"{miss:.3g} m" if row.is_length else f"{miss:.3g} rad"

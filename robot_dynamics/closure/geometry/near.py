@@ -11,9 +11,9 @@ import numpy as np
 from ...mechanism import Attachment, Loop, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Floats
-from .tree_motion import FrameMotion, TreeMotion
 from .loop_geometry import LoopGeometry
 from .rotation import rotation_vector
+from .tree_motion import FrameMotion, TreeMotion
 
 TURNS = 1e-6
 """Share of a motion below which a link does not turn in it"""
