@@ -421,7 +421,9 @@ def test_what_runs_by_default_is_the_cut_tree_projected(backend, sensed):
     rng = np.random.default_rng(7)
     rows = []
     for _ in range(6):
-        q_r = active.solver.forward(active.home.q_a + rng.uniform(-0.12, 0.12, 3), active.home.q_r)
+        q_r = active.solver.forward_kinematics(
+            active.home.q_a + rng.uniform(-0.12, 0.12, 3), active.home.q_r
+        )
         qd, qdd = rng.uniform(-1, 1, (2, 3))
         T = oracle.T(q_r)
         qdd_r = oracle.accelerations(q_r, qd, qdd)

@@ -209,7 +209,7 @@ def test_what_a_call_refuses_names_the_robot_and_its_file_where_that_is_known(sa
         lambda: chain.mass_matrix(near),
         lambda: chain.inverse(np.eye(4)),
         lambda: chain.home.platform_pose,
-        lambda: chain.solver.forward(beyond, chain.home.q_r),
+        lambda: chain.solver.forward_kinematics(beyond, chain.home.q_r),
     ):
         chain.reset()
         with pytest.raises(ClosureError) as caught:
@@ -406,15 +406,15 @@ def test_rows_left_out_are_not_trusted_blindly(monkeypatch, tmp_path):
     chain = ClosedChain(closed_robots.load(robot, tmp_path))
     oracle = closed_robots.Oracle(robot, chain.coordinate_names, 2)
     target = chain.home.q_a + 0.05
-    q_r = chain.solver.forward(target, chain.home.q_r)
+    q_r = chain.solver.forward_kinematics(target, chain.home.q_r)
     lengths = abs(oracle.closure(q_r, 0 * q_r)[0][:3])
     worst = float(lengths.max()) / chain.solver.size
     assert 1e-8 < worst < 1e-4
     monkeypatch.setattr(closer, "LEFT_OUT_TOLERANCE", 10 * worst)
-    chain.solver.forward(target, chain.home.q_r)
+    chain.solver.forward_kinematics(target, chain.home.q_r)
     monkeypatch.setattr(closer, "LEFT_OUT_TOLERANCE", worst / 10)
     with pytest.raises(ClosureError, match="is redundant at home, but violated by"):
-        chain.solver.forward(target, chain.home.q_r)
+        chain.solver.forward_kinematics(target, chain.home.q_r)
 
 
 def test_a_joint_that_something_is_geared_to_has_no_whole_turns(tmp_path):

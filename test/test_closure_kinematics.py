@@ -43,7 +43,7 @@ def case(request, tmp_path_factory):
     a = len(chain.actuated_names)
     rng = np.random.default_rng(seed)
     q = chain.home.q_a + rng.uniform(-0.04, 0.04, a)
-    state = chain.forward(q, rng.uniform(-1, 1, a))
+    state = chain.forward_kinematics(q, rng.uniform(-1, 1, a))
     return chain, Oracle(robot, chain.coordinate_names, a), state, rng.uniform(-3, 3, a)
 
 
@@ -52,6 +52,16 @@ def test_a_solved_state_is_closed(case):
     miss, _, _ = oracle.closure(state.q_r, state.qd_r)
     assert np.abs(miss).max() < CLOSED
     assert state.residual < CLOSED
+
+
+def test_positions_answer_to_their_former_names(case):
+    chain, _, state, _ = case
+    a = len(chain.driving_names)
+    assert np.array_equal(chain.forward(state.q_a).q_r, chain.forward_kinematics(state.q_a).q_r)
+    q_r = chain.solver.forward(state.q_r[:a], state.q_r)
+    assert np.array_equal(q_r, chain.solver.forward_kinematics(state.q_r[:a], state.q_r))
+    assert chain.inverse.__func__ is type(chain).inverse_kinematics
+    assert chain.solver.inverse.__func__ is type(chain.solver).inverse_kinematics
 
 
 def test_passive_rates_close_the_loops(case):

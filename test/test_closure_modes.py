@@ -132,7 +132,7 @@ def test_certified_steps_alone_end_where_the_walk_does(robot, careful):
     for target, reference in islice(zip(*far_states(name), strict=True), 4):
         if np.isfinite(reference).all():
             start = chain.home.q_r if not careful else chain.forward(target).q_r
-            back = chain.solver.forward(target if not careful else chain.home.q_a, start)
+            back = chain.solver.forward_kinematics(target if not careful else chain.home.q_a, start)
             want = reference if not careful else chain.home.q_r
             assert abs(back - want).max() < SAME
 
@@ -422,7 +422,7 @@ def test_a_stride_onto_the_other_assembly_mode_is_none(monkeypatch):
     def asked(*_):
         raise ClosureError("certified steps instead")
 
-    monkeypatch.setattr(type(way._solver), "forward", asked)
+    monkeypatch.setattr(type(way._solver), "forward_kinematics", asked)
     way._at_motors(q[1], home, way._origin, 100)
     with pytest.raises(ClosureError, match="certified steps"):
         way._at_motors(q[1], home, other, 100)

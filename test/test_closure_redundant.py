@@ -504,9 +504,9 @@ def test_a_start_with_open_loops_is_closed_on_the_way(name):
             * solver.scale
             / 2
         )
-        found = solver.forward(q_a, off)
+        found = solver.forward_kinematics(q_a, off)
         assert solver.state(found).residual < 1e-11
-        assert found == pytest.approx(solver.forward(q_a, chain.home.q_r), abs=1e-9)
+        assert found == pytest.approx(solver.forward_kinematics(q_a, chain.home.q_r), abs=1e-9)
 
 
 def test_hinges_of_a_ball_joint_may_stand_anywhere_on_their_axes(tmp_path):

@@ -104,7 +104,7 @@ def fit(
         if size <= _DONE or size >= before:
             break
         before = size if size < 1e-3 else np.inf
-        q_r = solver.forward(q_r[:a] + step, q_r)
+        q_r = solver.forward_kinematics(q_r[:a] + step, q_r)
     state = solver.state(q_r)
     return Fit(state, (q - q_r[:k]) / scale, mask)
 

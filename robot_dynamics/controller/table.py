@@ -115,7 +115,7 @@ def read_table(
     for row in rows[:READ_ROWS]:
         terms = [term for j, term in enumerate(TERMS) if row.terms >> j & 1]
         model = InverseDynamics(mechanism, formulation, rotors=rotors, terms=terms, sensed=True)
-        state = plain.forward(row.q, row.qd)
+        state = plain.forward_kinematics(row.q, row.qd)
         k = len(model.joint_names)
         # rates are of another size, and no loop says that they belong together
         off = _MISFIT * plain.solver.scale[:k] * random.uniform(-1.0, 1.0, k)

@@ -83,7 +83,9 @@ class ClosedRobot(Chain):
 
     def at(self, q: ArrayLike, bearing: bool = False) -> ClosedPlace:
         """As `Chain.at`."""
-        return self._at(self.closed.configuration(q) if bearing else self.closed.forward(q).q_r)
+        return self._at(
+            self.closed.configuration(q) if bearing else self.closed.forward_kinematics(q).q_r
+        )
 
     def _at(self, q_r: Floats) -> ClosedPlace:
         return ClosedPlace(self.closed, self._tree.of(self), q_r)
@@ -123,7 +125,7 @@ class ClosedRobot(Chain):
             D = closed.mass_matrix(q)
             if len(closed.actuated_names) > len(closed.joint_names):
                 # Aᵀ τ = Q: motors that work against each other move nothing
-                A_T = np.swapaxes(closed.motor_rates(closed.forward(q)), -1, -2)
+                A_T = np.swapaxes(closed.motor_rates(closed.forward_kinematics(q)), -1, -2)
                 left, D = (A_T @ left[..., None])[..., 0], A_T @ D
         qdd: Floats = np.asarray(np.linalg.solve(D, left[..., None])[..., 0])
         return qdd if out is None else put(out, qdd)

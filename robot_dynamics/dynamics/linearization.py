@@ -81,7 +81,7 @@ def linearized(
     if m > n:
         # Aᵀ τ are the forces on q
         assert closed is not None
-        A_T = np.swapaxes(closed.motor_rates(closed.forward(q)), -1, -2)
+        A_T = np.swapaxes(closed.motor_rates(closed.forward_kinematics(q)), -1, -2)
         of_q, of_qd, D, B = A_T @ of_q, A_T @ of_qd, A_T @ D, A_T
     else:
         B = np.broadcast_to(np.eye(n), D.shape)

@@ -160,7 +160,7 @@ class ManagedRobot:
     def _everywhere(self) -> Floats:
         known = dict(zip(self.joints, self.start, strict=True))
         if (closed := self.dynamics.closed) is not None:
-            state = closed.forward(self.start)
+            state = closed.forward_kinematics(self.start)
             known |= dict(zip(closed.coordinate_names, state.q_r, strict=True))
         return np.array([known[name] for name in self.mechanism.joint_names])
 

@@ -73,7 +73,7 @@ class Subject:
             return np.asarray(q, dtype=float)
         order = [closed.coordinate_names.index(name) for name in self.mechanism.joint_names]
         closed.reset()
-        return np.asarray(closed.forward(q).q_r[..., order])
+        return np.asarray(closed.forward_kinematics(q).q_r[..., order])
 
     @cached_property
     def start(self) -> list[float]:

@@ -244,7 +244,7 @@ def _at(closed: ClosedChain, k: int, place: float, q_r: Floats) -> tuple[Floats,
 
 def _to(closed: ClosedChain, known: Floats, q_r: Floats) -> tuple[Floats, float] | None:
     try:
-        found = closed.solver.forward(known, q_r, 40)
+        found = closed.solver.forward_kinematics(known, q_r, 40)
     except ClosureError:
         return None
     state = closed.solver.state(found)

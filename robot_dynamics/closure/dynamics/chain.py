@@ -232,7 +232,7 @@ class ClosedChain:
 
     # --- position ---------------------------------------------------------------------------
 
-    def forward(self, q: ArrayLike, qd: ArrayLike | None = None) -> KinematicState:
+    def forward_kinematics(self, q: ArrayLike, qd: ArrayLike | None = None) -> KinematicState:
         """Passive joints and platform (…) from the control coordinates (…, k).
 
         Raises:
@@ -251,11 +251,14 @@ class ClosedChain:
             state = KinematicState(state.functions, q_r, state.qd_r)
         return state
 
-    def inverse(
+    def inverse_kinematics(
         self, pose: Pose | ArrayLike, start: KinematicState | None = None
     ) -> KinematicState:
-        """All joints from the platform's pose; see `Closer.inverse`."""
-        return self.solver.inverse(pose, start)
+        """All joints from the platform's pose; see `Closer.inverse_kinematics`."""
+        return self.solver.inverse_kinematics(pose, start)
+
+    forward, inverse = forward_kinematics, inverse_kinematics
+    """Their former names; elsewhere `forward` is forward dynamics"""
 
     def reset(self, start: KinematicState | None = None) -> None:
         """Solve the next state from start (home if None) on, in every thread.
@@ -272,7 +275,7 @@ class ClosedChain:
             raise wrong(InputError, "start", start.q_r.shape, "one closed state")
         if not start.residual <= LEFT_OUT_TOLERANCE:
             # as readings may leave it: the loops closed where the motors are
-            q_r = self.solver.forward(start.q_r[: len(self.driving_names)], start.q_r)
+            q_r = self.solver.forward_kinematics(start.q_r[: len(self.driving_names)], start.q_r)
             off = float(np.max(abs(q_r - start.q_r) / self.solver.scale))
             if off > NEAR:
                 raise ClosureError(

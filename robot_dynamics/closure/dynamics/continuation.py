@@ -393,7 +393,7 @@ class Continuation:
             memory = np.array(memory)
             self._configuration(memory)[:] = found
             return memory, 0.0
-        found = self._solver.forward(q, found, most)
+        found = self._solver.forward_kinematics(q, found, most)
         return self._memory_at(self._checked(found, origin), origin), np.inf
 
     def _read(self, q: Floats, start: Floats, origin: Origin, most: int) -> Floats:
@@ -403,7 +403,7 @@ class Continuation:
         row = self.kernels["closing"](q, start[self._k :])
         if row[0] <= 1.0 and np.isfinite(row).all():
             return np.asarray(row[3:])
-        return self._solver.forward(q, start, most)
+        return self._solver.forward_kinematics(q, start, most)
 
     def _at_motors(self, q_a: Floats, start: Floats, origin: Origin, most: int) -> Floats:
         """q_r (n_r,) closed where the motors are (n_a,), from a start that may be open."""
@@ -422,7 +422,7 @@ class Continuation:
             start, there = self._walked(q_a, closed, step)
             if there:
                 return start
-        return self._solver.forward(q_a, start, most)
+        return self._solver.forward_kinematics(q_a, start, most)
 
     def _checked(self, q_r: Floats, origin: Origin) -> Floats:
         """The same, on the origin's assembly mode: what readings say may be on another."""

@@ -71,7 +71,7 @@ class Closer:
         """A state at q_r (…, n_r), whether closed or not: its residual says."""
         return KinematicState(self.functions, q_r, np.zeros_like(q_r) if qd_r is None else qd_r)
 
-    def forward(self, known: Floats, start: Floats, most: int = MAX_STEPS) -> Floats:
+    def forward_kinematics(self, known: Floats, start: Floats, most: int = MAX_STEPS) -> Floats:
         """q_r (n_r,) whose first joints are `known` (k,), from a configuration near by on.
 
         With more than the actuated joints known the others are fitted by least squares. At most
@@ -82,9 +82,9 @@ class Closer:
                 so few steps.
         """
         with said_of(self.geometry.described.label):
-            return self._forward(known, start, most)
+            return self._forward_kinematics(known, start, most)
 
-    def _forward(self, known: Floats, start: Floats, most: int) -> Floats:
+    def _forward_kinematics(self, known: Floats, start: Floats, most: int) -> Floats:
         k, a = len(known), self.functions.actuated
         if k == len(start):
             found: Floats = known.copy()
@@ -92,7 +92,7 @@ class Closer:
         square = k == a
         if not square:
             # where the motors say it is, the sensors correct but little
-            start = self._forward(known[:a], start, most)
+            start = self._forward_kinematics(known[:a], start, most)
         way = self.way(start[:k], known)
         path = (
             MotorPath(self.functions, self._curvature, start, way)
@@ -132,10 +132,10 @@ class Closer:
         """
         if np.max(abs(self.functions.residual(start)), initial=0.0) > ROUNDING:
             with suppress(ClosureError):
-                return self._forward(start[: self.functions.actuated], start, MAX_STEPS)
+                return self._forward_kinematics(start[: self.functions.actuated], start, MAX_STEPS)
         return start
 
-    def inverse(
+    def inverse_kinematics(
         self, pose: Pose | ArrayLike, start: KinematicState | None = None
     ) -> KinematicState:
         """All joints from the platform's pose, on the working mode of start (home if None).
@@ -148,9 +148,11 @@ class Closer:
             InputError: not a pose.
         """
         with said_of(self.geometry.described.label):
-            return self._inverse(pose, start)
+            return self._inverse_kinematics(pose, start)
 
-    def _inverse(self, pose: Pose | ArrayLike, start: KinematicState | None) -> KinematicState:
+    def _inverse_kinematics(
+        self, pose: Pose | ArrayLike, start: KinematicState | None
+    ) -> KinematicState:
         target = _pose(pose)
         before = self.home if start is None else start
         size = self.size
@@ -169,6 +171,9 @@ class Closer:
                 expected="a pose that the mechanism reaches on its working mode",
             )
         return self.state(q_r)
+
+    forward, inverse = forward_kinematics, inverse_kinematics
+    """Their former names"""
 
     def way(self, start: Floats, known: Floats) -> Floats:
         """(…, k) from start to known; of joints that may turn forever the shorter one."""
