@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Redundant sensors on passive joints: a better estimate, and detection of a faulty one.
 
-n_a + n_s readings stand against n_a degrees of freedom. The estimate is the closed configuration
-that fits the readings best; what is left over says whether they belong together.
+There are n_a + n_s readings for n_a degrees of freedom. The estimate is the closed configuration
+that fits the readings best; the residuals tell whether they are consistent.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .geometry.closer import Closer
 from .geometry.kinematic_state import KinematicState
 
 THRESHOLD = 0.02
-"""rad, or shares of the mechanism's size: what encoders and a rough calibration may differ by"""
+"""rad, or fractions of the mechanism's size: what encoders and a rough calibration disagree by"""
 PATIENCE = 50
 """Consistent readings in a row before a sensor is trusted again"""
 RECOVERY = 0.5
-"""Share of the threshold within which a reading counts as consistent again"""
+"""Fraction of the threshold within which a reading counts as consistent again"""
 CLEAR = 3.0
-"""A suspect is named only if every other one explains the readings this many times worse"""
+"""A suspect is named only if leaving out any other sensor fits the rest this many times worse"""
 _MAX_ITERATIONS = 20
 _DONE = 1e-12
 _FLOAT = np.dtype(float)
@@ -39,18 +39,18 @@ _FLOAT = np.dtype(float)
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The closed configuration nearest to some readings."""
+    """The closed configuration that fits some readings best."""
 
     state: KinematicState
     """At rest"""
     left: Floats
-    """(k,): reading - fit, rad or shares of the mechanism's size; also of readings not used"""
+    """(k,): reading - fit, rad or fractions of the mechanism's size; of unused readings, too"""
     used: Mask
     """(k,)"""
 
     @property
     def residual(self) -> float:
-        """The largest of what is left, of the readings that were used."""
+        """The largest residual of the readings that were used."""
         return float(max(abs(self.left[self.used]), default=0.0))
 
 
@@ -62,18 +62,18 @@ def fit(
     *,
     scale: Floats | None = None,
 ) -> Fit:
-    """The closed configuration with the least squares of reading - fit.
+    """The closed configuration that minimises the sum of squares of reading - fit.
 
     Args:
         readings: (n_a + n_s,), rad or m, actuated joints and then sensed ones.
-        start: (n_r,), a closed configuration near by.
-        used: (n_a + n_s,), which of the readings count; all of them if None.
-        scale: (n_a + n_s,), what differences are measured by: rad, or the mechanism's size in m;
+        start: (n_r,), a closed configuration nearby.
+        used: (n_a + n_s,), which of the readings to use; all of them if None.
+        scale: (n_a + n_s,), the unit of each difference: 1 rad, or the mechanism's size in m;
             None: the solver's.
 
     Raises:
-        ClosureError: the readings are too few, or belong to no configuration near start.
-        InputError: wrong shapes, no real numbers, a reading that counts and is none.
+        ClosureError: there are too few readings, or no closed configuration near start fits them.
+        InputError: a wrong shape, no real numbers, a reading to use that is not finite.
     """
     a, k = solver.functions.actuated, solver.functions.known
     names = solver.geometry.names
@@ -111,34 +111,34 @@ def fit(
 
 @dataclass(eq=False)
 class Verdict:
-    """The judgement of one set of readings."""
+    """What one set of readings says about the sensors."""
 
     q: Floats
-    """(n_a + n_s,), rad or m: the readings, with solved values where they are not trusted"""
+    """(n_a + n_s,), rad or m: the readings, with solved values in place of untrusted ones"""
     qd: Floats
-    """(n_a + n_s,), the same of the rates; zeros where none were given"""
+    """(n_a + n_s,), the same for the rates; zeros if none were given"""
     trusted: tuple[str, ...]
     """The sensed joints whose readings are used"""
     suspect: str | None
-    """The joint whose sensor was found faulty just now; None: none, or undecidable"""
+    """The joint whose sensor was found faulty by this call; None: none, or it cannot be decided"""
     residual: float
-    """The largest disagreement among the readings that are trusted by now, rad or shares"""
+    """The largest disagreement among the trusted readings, rad or fractions of the size"""
     consistent: bool
-    """Did the readings agree as they came?"""
+    """Did the readings agree as they were given?"""
     _solver: Closer
     _raw: Floats
-    """(n_a + n_s,): the readings as they came"""
+    """(n_a + n_s,): the readings as they were given"""
     _q_r: Floats
     """(n_r,), closed to first order or more"""
 
     @cached_property
     def state(self) -> KinematicState:
-        """The closed configuration of the readings that are trusted, at rest."""
+        """The closed configuration that fits the trusted readings, at rest."""
         return self._solver.state(self._solver.closed_at_motors(self._q_r))
 
     @cached_property
     def closure_residual(self) -> float:
-        """By how much the loops miss closing at the readings as they came, m or a cosine."""
+        """How far the loops are from closed at the readings as given, m or a cosine."""
         raw, q_r = self._raw, self.state.q_r
         there = np.where(np.isfinite(raw), raw, q_r[: len(raw)])
         return float(self._solver.state(np.concatenate([there, q_r[len(raw) :]])).residual)
@@ -152,19 +152,19 @@ class Verdict:
 class SensorMonitor:
     """Monitors the readings of a mechanism's encoders, and leaves out a faulty one.
 
-    Readings that fit no closed configuration within the threshold are left out one at a time;
-    where one of them explains it all, and clearly better than any other, it is named. Otherwise
-    the actuated joints are believed and all sensed ones left out. A sensor that was left out is
-    taken back once it has agreed for a while. With one redundant reading a fault is detected, with
-    two it is isolated.
+    If the readings fit no closed configuration within the threshold, each is left out in turn. If
+    the rest agree without one of them, and clearly better than without any other, that one is
+    named. Otherwise the actuated joints are believed, and all sensed ones are left out. A sensor
+    that was left out is trusted again once it has agreed for a while. One redundant reading
+    detects a fault; two isolate it.
 
     Args:
         mechanism: with loops and sensed joints.
-        threshold: rad, or shares of the mechanism's size.
+        threshold: rad, or fractions of the mechanism's size.
         patience: consistent readings in a row before a sensor is trusted again.
         backend: see `InverseDynamics`.
-        model: the one with sensors that torques are asked of; it goes on from where readings that
-            agree were closed, so that it need not close them again. None: one of its own.
+        model: the sensed model that computes the torques; it continues from the configuration that
+            the monitor found, so that nothing is closed twice. None: one of the monitor's own.
     """
 
     def __init__(
@@ -181,10 +181,10 @@ class SensorMonitor:
         if not (_is_real(patience) and patience == int(patience) >= 1):
             raise wrong(InputError, "patience", patience, "a whole number above 0")
         if model is None:
-            # without terms: where it closes is all that is wanted
+            # without terms: only positions are needed
             model = ClosedChain(mechanism, terms=(), sensed=True, backend=backend)
         self.model = model
-        """The one with sensors. May be assigned: another of the same mechanism"""
+        """The sensed model. May be replaced by another of the same mechanism"""
         self._solver = model.described_solver
         functions = self._solver.functions
         self._a, self._k = functions.actuated, functions.known
@@ -192,12 +192,12 @@ class SensorMonitor:
         self.joint_names: tuple[str, ...] = model.joint_names
         """The order of the readings: actuated, then sensed"""
         self._sensed = self.joint_names[self._a :]
-        # the size of the robot with its platform on no leg, whichever it hangs on
+        # of the robot with its platform detached, so that it does not matter which leg carries it
         self._scale = model.solver.scale[: self._k]
         self._start()
 
     def reset(self) -> None:
-        """Trust all of them again, near home."""
+        """Trust all sensors again, and start from home."""
         self.model.reset()
         self._start()
 
@@ -211,7 +211,7 @@ class SensorMonitor:
 
     @property
     def distrusted(self) -> tuple[str, ...]:
-        """The joints whose readings are left out, until they have been consistent for a while."""
+        """The joints whose readings are left out until they have been consistent for a while."""
         if self._all_trusted:
             return ()
         return tuple(
@@ -227,8 +227,8 @@ class SensorMonitor:
             qd: (n_a + n_s,), the rates; None: not given.
 
         Raises:
-            ClosureError: what is left of the readings does not fix the mechanism, or belongs to
-                no configuration near the last.
+            ClosureError: the readings that are left don't determine the configuration, or fit none
+                near the last.
             InputError: a wrong shape.
         """
         readings = self._vector("q", q)
@@ -253,7 +253,7 @@ class SensorMonitor:
         if not consistent:
             culprit, best = self._culprit(readings, used)
             if culprit is None:
-                # it can't be told which: believe the motors
+                # which one cannot be decided: believe the motors
                 self._distrusted[self._a :], self._all_trusted = True, False
                 used = there & (np.arange(self._k) < self._a)
                 best = self._fit(readings, used)
@@ -268,7 +268,7 @@ class SensorMonitor:
         sound = there & ~self._distrusted
         trusted = [name for name, ok in zip(self.joint_names, sound, strict=True) if ok]
         if self._all_trusted:
-            # from now on at once again
+            # the quick check serves again from now on
             with suppress(ClosureError):
                 self.model.go_to(best.state)
         return Verdict(
@@ -289,7 +289,7 @@ class SensorMonitor:
         return _vector(name, values, self.joint_names)
 
     def _at_once(self, readings: Floats, rates: Floats | None) -> Verdict | None:
-        """What nearly every verdict is: all readings are there, and agree. None: look closer."""
+        """The usual verdict: all readings are there and agree. None: look closer."""
         if rates is None:
             rates = np.zeros(self._k)
         elif not math.isfinite(sum(rates.tolist())):
@@ -313,11 +313,11 @@ class SensorMonitor:
         )
 
     def _fitted(self, readings: Floats, used: Mask) -> Fit | None:
-        """The fit, to first order where that is enough; None where there is none near by."""
+        """The fit, to first order where that is enough; None if there is none nearby."""
         motors = readings[: self._a]
         try:
             if used[: self._a].all():
-                # from where the motors say it is, the sensors correct but little
+                # the motors give the configuration, and the sensors correct it only slightly
                 self._here = self.model.at_motors(motors, self._here)
                 start = self._solver.state(self._here[: len(self._last)])
                 quick = _first_order(readings, start, used, self._scale)
@@ -328,12 +328,12 @@ class SensorMonitor:
             return None
 
     def _fit(self, readings: Floats, used: Mask) -> Fit:
-        # it may be closed to first order alone
+        # it may be closed only to first order
         self._last = self._solver.closed_at_motors(self._last)
         return fit(self._solver, readings, self._last, used, scale=self._scale)
 
     def _culprit(self, readings: Floats, used: Mask) -> tuple[int | None, Fit | None]:
-        """(the reading without which the others agree, their fit); None: undecidable."""
+        """(the reading without which the others agree, their fit); None: it cannot be decided."""
         if int(used.sum()) < self._a + 2:
             return None, None
         found: list[tuple[float, int, Fit]] = []
@@ -365,7 +365,7 @@ class SensorMonitor:
         if sound.all():
             return rates
         T = state.T[: self._k]
-        # the others as the sound ones have it: the least |q̇ - T q̇_a|
+        # the others follow from the sound ones: the least |q̇ - T q̇_a|
         own = np.linalg.lstsq(T[sound], rates[sound], rcond=None)[0]
         return np.asarray(np.where(sound, rates, T @ own))
 
@@ -393,7 +393,7 @@ def _is_real(value: object) -> bool:
 
 
 def _first_order(readings: Floats, start: KinematicState, used: Mask, scale: Floats) -> Fit:
-    """One step of `fit` from a closed state; the state stays where it is."""
+    """One step of `fit` from a closed state, which itself is not moved."""
     k = len(readings)
     left = (readings - start.q_r[:k]) / scale
     T = start.T[:k] / scale[:, None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closing state after state: each call starts from the configuration that the last one found."""
+"""Closing the loops state by state: each call starts from the configuration found last."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ..geometry.path_following import beyond, march
 from .kernels import ModelKernels
 
 STRIDE = 0.1
-"""rad, or shares of the size: how far batches go at a time, from the origin to where they are"""
+"""rad, or fractions of the size: the stride of batches on their way from the origin"""
 SHORT_STRIDE = 0.03
-"""The same of a single state, from the last one"""
+"""The same for a single state, from the last one"""
 SHORTEST_STRIDE = SHORT_STRIDE / 64
-"""Where a stride is doubtful it is halved, down to this"""
+"""A doubtful stride is halved, down to this"""
 MOST_STRIDES = 1000
 """Strides tried in one call: a few ms, compiled"""
 FARTHEST = 15.0
-"""rad, or shares of the size: states farther away are refused before anything is computed"""
+"""rad, or fractions of the size: states farther away are refused at once"""
 MOST_STEPS = 40
 """Certified steps tried for a single state, some tens of ms"""
 MOST_STEPS_OF_READINGS = 100
@@ -35,13 +35,13 @@ MOST_STEPS_OF_READINGS = 100
 MOST_STEPS_OF_A_ROW = 200
 """The same for each row of a batch"""
 _SAME = 1e-6
-"""rad, or shares of the size: other solutions are far away"""
+"""rad, or fractions of the size: other solutions are far away"""
 _VALID = np.asarray(True)
 
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """A closed configuration to start from; its assembly mode is that of all that follows."""
+    """A closed configuration to start from; all that follows stays on its assembly mode."""
 
     q_r: Floats
     """(n_r,)"""
@@ -55,7 +55,7 @@ class Origin:
 
 
 class _Here(threading.local):
-    """What this thread closed last, and the origin that it came from."""
+    """What this thread closed last, and the origin it came from."""
 
     origin: Origin | None = None
     memory: Floats = np.zeros(0)
@@ -64,10 +64,10 @@ class _Here(threading.local):
 class Continuation:
     """Closes control coordinates q (…, k), each state from the one before.
 
-    Near the last state this is one call of a kernel. Farther away a path is followed from there, or
-    from the origin, whose assembly mode is known. Every thread continues from its own last state. A
-    state on another assembly mode than the origin's is an error, and so is one that can be reached
-    neither directly nor via the origin, or not within a bounded time.
+    Near the last state this is one kernel call. Farther away, a path is followed from there, or
+    from the origin, whose assembly mode is known. Each thread continues from its own last state.
+    It is an error if a state is on another assembly mode than the origin's, or can be reached
+    neither directly nor via the origin within a bounded time.
     """
 
     def __init__(self, solver: Closer, kernels: ModelKernels):
@@ -80,7 +80,7 @@ class Continuation:
         self._motors = model.motors
         self._size = model.memory_size
         self._limit = model.condition_limit
-        # nothing is left to solve for: readings say it all, or there are none but the motors'
+        # the closing kernel takes the readings at once: it solves nothing, or from the motors alone
         self._reads_all = model.hinged is not None or self._k == self._a
         self._rest = np.zeros(self._k)
         self._here = _Here()
@@ -88,26 +88,26 @@ class Continuation:
 
     @property
     def origin(self) -> KinematicState:
-        """Where `restart` began."""
+        """The configuration given to `restart`."""
         return self._solver.state(self._origin.q_r)
 
     @property
     def last(self) -> Floats:
-        """q_r (n_r,) that was closed last, by whichever thread."""
+        """q_r (n_r,) that was closed last, by any thread."""
         return self._configuration(self._latest)
 
     def restart(self, start: KinematicState) -> None:
-        """Go on from a closed configuration, in every thread."""
+        """Continue from a closed configuration, in every thread."""
         memory = self._remembered(start, float(start.assembly_mode))
         self._origin, self._latest = Origin(np.array(start.q_r), memory), memory
 
     def go_on(self, origin: KinematicState, last: Floats) -> None:
-        """From an origin by way of what was closed last (n_r,)."""
+        """Continue from what was closed last (n_r,), with this origin."""
         self.restart(origin)
         self._keep(self._memory_at(last, self._origin), self._origin)
 
     def torques(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats | None:
-        """τ (n_m,) of one state near the last; None: it is not near, or not one state."""
+        """τ (n_m,) of one state near the last; None: it is not near, or not a single state."""
         out = self._next(q, qd, qdd, self._origin)
         return None if out is None else out[: self._motors]
 
@@ -120,15 +120,15 @@ class Continuation:
         """Readings (k,) of actuated and sensed joints beside a closed configuration.
 
         (q_r (n_r,), closed where the motors are, to first order and more; the largest of
-        |reading - fit|, rad or shares of the mechanism's size). None: they are not near the last,
-        or disagree by more than `most`, and the last state stays the last.
+        |reading - fit|, rad or fractions of the mechanism's size). None: they are not near the
+        last state, or disagree by more than `most`; the last state is then kept.
         """
         origin = self._origin
         out = self.kernels["disagreement"].call(q, self._memory(origin))
         if out is None or not out[self._motors] <= 1.0:
             return None
         size = self._size
-        # of so few numbers Python's own is the fastest
+        # for so few numbers Python's own max is fastest
         off = out[size : size + self._k].tolist()
         left = max(max(off), -min(off))
         if not left <= most:
@@ -137,7 +137,7 @@ class Continuation:
         return out[size + self._k :], left
 
     def consistent_torques(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats | None:
-        """τ (n_m,) where q was closed last, q̈_s as q̈_a has them; None: it was not, or singular."""
+        """τ (n_m,) at q, with the q̈_s of q̈_a; None: q was not closed last, or is singular."""
         memory = self._memory(self._origin)
         out: Floats | None = self.kernels["consistent_torques"].call(q, qd, qdd_a, memory)
         return None if out is None or not out[self._motors] <= 1.0 else out[: self._motors]
@@ -151,7 +151,7 @@ class Continuation:
         return self._at_motors(q_a, start, self._origin, MOST_STEPS_OF_READINGS)
 
     def go_to(self, q_r: Floats) -> None:
-        """Go on from here: a closed configuration that another model came to.
+        """Continue from a closed configuration that another model found.
 
         Raises:
             ClosureError: it is on another assembly mode.
@@ -162,13 +162,13 @@ class Continuation:
     def torques_at(self, q_r: Floats, qd: Floats, qdd: Floats) -> Floats:
         """τ (n_m,) at a closed configuration (n_r,), however near a singularity it is."""
         memory = self._here.memory
-        # it nearly always is what was closed just now
+        # nearly always that of what was closed just now
         if not np.array_equal(self._configuration(memory), q_r):
             memory = self._memory_at(q_r, self._origin)
         return np.asarray(self.kernels.at_once(q_r[: self._k], qd, qdd, memory)[: self._motors])
 
     def close_regular(self, q: Floats) -> tuple[Floats, Mask]:
-        """(q_r (…, n_r), which are numbers) of states that are not too near a singularity.
+        """(q_r (…, n_r), which rows are valid) of states that are not too near a singularity.
 
         Raises:
             ClosureError: a single state that can't be closed, or is too near.
@@ -196,7 +196,7 @@ class Continuation:
             expected=f"at most {self._limit:g}",
         )
         if q.ndim == 1:
-            # what is refused is no place to go on from
+            # do not continue from a state that is refused
             self._keep(before, origin)
             raise failure
         out = np.zeros_like(valid)
@@ -205,10 +205,10 @@ class Continuation:
         return q_r, valid & ~out
 
     def close(self, q: Floats) -> tuple[Floats, Mask, Floats]:
-        """(q_r (…, n_r), which are numbers, how near each (…,) is to a singularity).
+        """(q_r (…, n_r), which rows are valid, how near each (…,) is to a singularity).
 
-        The last of the states is where the next call goes on from. States of a batch are closed
-        from the origin, or from the row before; rows that can't be closed are no numbers.
+        The next call continues from the last of the states. States of a batch are closed from the
+        origin, or from the row before; rows that can't be closed are invalid.
 
         Raises:
             ClosureError: a single state that can't be closed on its assembly mode.
@@ -267,7 +267,7 @@ class Continuation:
             self._latest = memory
 
     def _next(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, origin: Origin) -> Floats | None:
-        """The memory of one state near the last, its torques in front; None: it is not near."""
+        """The memory of one state near the last, preceded by its torques; None: it is not near."""
         out: Floats | None = self.kernels.at_once(q, qd, qdd, self._memory(origin))
         if out is None or not out[self._motors] <= 1.0:
             return None
@@ -277,7 +277,7 @@ class Continuation:
     def _walked(
         self, q: Floats, start: Floats, step: Callable[[Floats, Floats], Floats | None]
     ) -> tuple[Floats, bool]:
-        """(q_r (n_r,), is it that of q), gone to in short strides, shorter where in doubt.
+        """(q_r (n_r,), is it that of q), reached in short strides, shorter where in doubt.
 
         Args:
             q: the first of the joints (n_a,) or (k,).
@@ -298,13 +298,13 @@ class Continuation:
         reached, _ = march(advance, longest, longest * SHORTEST_STRIDE / SHORT_STRIDE, MOST_STRIDES)
         if reached < 1.0:
             return here, False
-        # the same place, by the reading as it came
+        # the same place, with q as it was given
         return np.concatenate([q, here[len(q) :]]), True
 
     def _memory_at(self, q_r: Floats, origin: Origin) -> Floats:
-        """That of a closed q_r (n_r,)."""
+        """The memory of a closed q_r (n_r,)."""
         model, k = self.kernels.model, self._k
-        # the way there is nothing, so that no T_q is needed to predict where it ends
+        # nothing moves, so that any T_q predicts where it ends
         unknown = model.memory(q_r, np.zeros((self._n - k, k)), origin.mode)
         out = self.kernels.at_once(q_r[:k], self._rest, self._rest, unknown)
         if out is None or not out[self._motors] <= 1.0:
@@ -322,7 +322,7 @@ class Continuation:
         return memory[at : at + self._n]
 
     def _from_origin(self, q: Floats, valid: Mask, origin: Origin) -> tuple[Floats, Mask, Floats]:
-        """(q_r (m, n_r), which rows of q were closed in strides from the origin on, nearness)."""
+        """(q_r (m, n_r), which rows were closed in strides from the origin, nearness)."""
         k = self._k
         known = k if self._reads_all else self._a
         kernel = self.kernels["closing" if known == k else "motors_closing"]
@@ -354,10 +354,10 @@ class Continuation:
             if memory is origin.memory or not np.isfinite(q).all():
                 raise
             if self._k > self._a:
-                # readings say where it is, wherever it was before
+                # readings determine the configuration, whatever it was before
                 return self._followed(q, origin.memory, origin, most)
-            # by way of the origin, if that is where one comes back to: readings of the same sign of
-            # the determinant may belong to several assembly modes
+            # via the origin, if the way back leads there: several assembly modes may have the same
+            # sign of the determinant
             try:
                 home, _ = self._followed(back, memory, origin, most)
             except ClosureError:
@@ -371,7 +371,7 @@ class Continuation:
     def _followed(
         self, q: Floats, memory: Floats, origin: Origin, most: int
     ) -> tuple[Floats, float]:
-        """The same, straight there: in strides as far as they go, then in certified steps."""
+        """The same without a detour: in strides as far as they go, then in certified steps."""
         start, k = self._configuration(memory), self._k
         way = self._solver.way(start[:k], q)
         if not float(abs(way / self._solver.scale[:k]).max()) <= FARTHEST:
@@ -397,7 +397,7 @@ class Continuation:
         return self._memory_at(self._checked(found, origin), origin), np.inf
 
     def _read(self, q: Floats, start: Floats, origin: Origin, most: int) -> Floats:
-        """q_r (n_r,) of readings (k,), which need not agree: the motors' way is gone first."""
+        """q_r (n_r,) of readings (k,), which need not agree: the motors are followed first."""
         if not self._reads_all:
             start = self._at_motors(q[: self._a], start, origin, most)
         row = self.kernels["closing"](q, start[self._k :])
@@ -425,7 +425,7 @@ class Continuation:
         return self._solver.forward_kinematics(q_a, start, most)
 
     def _checked(self, q_r: Floats, origin: Origin) -> Floats:
-        """The same, on the origin's assembly mode: what readings say may be on another."""
+        """The same, if it is on the origin's assembly mode: readings may lead to another."""
         if float(self._solver.state(q_r).assembly_mode) != origin.mode:
             known = self._solver.named(q_r[: self._k])
             raise ClosureError(

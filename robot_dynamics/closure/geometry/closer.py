@@ -46,16 +46,16 @@ class Closer:
             if link.joint.coupling
             for master, _ in link.joint.coupling.ratios
         }
-        # a whole turn more is the same place, unless something is geared to the joint
+        # not where another joint is geared to it
         self.wraps = np.array(
             [j.type == "continuous" and j.name not in followed for j in joints], dtype=bool
         )
-        """(n_r,): the joints that may turn on for ever"""
+        """(n_r,): the joints for which a whole turn more makes no difference"""
         self.home = self.state(self.mobility.home)
 
     @classmethod
     def of(cls, geometry: LoopGeometry) -> Closer | Mend:
-        """The solver, or what has to be mended before there is one.
+        """The solver, or what must be mended in the description first.
 
         Raises:
             DescriptionError, ClosureError: see `mobility.explore`.
@@ -72,14 +72,14 @@ class Closer:
         return KinematicState(self.functions, q_r, np.zeros_like(q_r) if qd_r is None else qd_r)
 
     def forward_kinematics(self, known: Floats, start: Floats, most: int = MAX_STEPS) -> Floats:
-        """q_r (n_r,) whose first joints are `known` (k,), from a configuration near by on.
+        """q_r (n_r,) whose first joints are at `known` (k,), followed from a configuration nearby.
 
-        With more than the actuated joints known the others are fitted by least squares. At most
-        `most` steps are tried, so that the time is bounded.
+        If more than the actuated joints are known, the others are fitted by least squares. At most
+        `most` steps are tried, so the time is bounded.
 
         Raises:
-            ClosureError: the loops can't be closed there on the assembly mode of start, or not in
-                so few steps.
+            ClosureError: the loops can't be closed there on the assembly mode of start, or not
+                within that many steps.
         """
         with said_of(self.geometry.described.label):
             return self._forward_kinematics(known, start, most)
@@ -91,7 +91,7 @@ class Closer:
             return found
         square = k == a
         if not square:
-            # where the motors say it is, the sensors correct but little
+            # the motors give the configuration, and the sensors correct it only slightly
             start = self._forward_kinematics(known[:a], start, most)
         way = self.way(start[:k], known)
         path = (
@@ -126,9 +126,9 @@ class Closer:
         return q_r
 
     def closed_at_motors(self, start: Floats) -> Floats:
-        """q_r (n_r,), the loops closed where the motors are: readings may have left them open.
+        """q_r (n_r,) with the loops closed at the motors' positions: readings may leave them open.
 
-        Where they can't be closed it is the start.
+        If they can't be closed there, start is returned.
         """
         if np.max(abs(self.functions.residual(start)), initial=0.0) > ROUNDING:
             with suppress(ClosureError):
@@ -176,7 +176,7 @@ class Closer:
     """Their former names"""
 
     def way(self, start: Floats, known: Floats) -> Floats:
-        """(…, k) from start to known; of joints that may turn forever the shorter one."""
+        """Displacement (…, k) from start to known, the shorter way round for continuous joints."""
         way = np.asarray(known - start)
         turns = self.wraps[: known.shape[-1]]
         way[..., turns] = (way[..., turns] + np.pi) % (2 * np.pi) - np.pi
@@ -184,11 +184,11 @@ class Closer:
 
     @property
     def size(self) -> float:
-        """The mechanism's, m: what lengths are measured by."""
+        """The mechanism's characteristic length, m."""
         return size_of(self.geometry.constraints.rows, self.mobility.row_scale)
 
     def _check_left_out(self, q_r: Floats) -> None:
-        """The rows that were redundant at home have to be so here."""
+        """Check that the rows that were redundant at home are so here, too."""
         rows = abs(self.mobility.row_scale * self.functions.all_rows.residual(q_r))
         if max(rows, default=0.0) > LEFT_OUT_TOLERANCE:
             worst = int(np.argmax(rows))
@@ -201,7 +201,7 @@ class Closer:
             )
 
     def too_far(self, known: Floats) -> ClosureError:
-        """Of a state that would take too long to go to."""
+        """The error for a state that is too far away for one call."""
         return ClosureError(
             f"closure: {self.named(known)} is too far away for one call; go there by states in "
             "between",

@@ -32,33 +32,33 @@ LONGEST = 0.5
 """rad, or shares of the mechanism's size: of one step"""
 MOST_STEPS = 200
 TRIES = 40
-"""Other poses of the passive joints to begin at, where the given one does not lead to a closure"""
+"""Other poses of the passive joints to start from, if the given one leads to no closure"""
 FEW_TRIES = 8
 MANY_JOINTS = 30
-"""Joints of a part above which a try takes long, and few are made"""
+"""Joints of a part above which a try takes long, so that few are made"""
 MOST_FOUND = 64
-"""Closures that are put together of those of the parts: the nearest ones"""
+"""How many combinations of the parts' closures are kept: the nearest ones"""
 STIR = 0.3
-"""rad, or shares of the size: how far a pose is stirred to see what rank the rows have beside it"""
+"""rad, or fractions of the size: how far a pose is perturbed to find the rank beside it"""
 SAME = 1e-5
-"""m, cosines and shares of an inertia: what is no farther apart is in one place"""
+"""m, cosines and fractions of an inertia: poses that differ by less are the same"""
 CLOSED = 1e-8
-"""rad, or shares of the size: where the method has arrived; it goes on down to rounding"""
+"""rad, or fractions of the size: closed; the method still goes on down to rounding"""
 LEFT_OPEN = 1e-4
 """The same of what may stay open where nothing closes it better: rows that are redundant but for
 how angles were written, as 1.5708"""
 ROUNDING = 1e-15
 STUCK = 1e8
-"""Damping from which on nothing goes downhill any more"""
+"""Damping beyond which no step reduces the error any more"""
 
 
 Place = Callable[[Floats], Floats]
-"""Of q_r (n,): numbers, cosines or m, that say where the mechanism is"""
+"""From q_r (n,): numbers, cosines or m, that tell poses apart"""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Loops that share joints, and none with others. Rows and columns scaled."""
+    """Loops that share joints with each other and with no others. Rows and columns scaled."""
 
     rows: tuple[Row, ...]
     row_scale: Floats
@@ -115,7 +115,7 @@ class Part:
         return cls(closure.rows, row_scale, columns, error, jacobian, column_scale, turns)
 
     def descend(self, q: Floats, free: Mask) -> tuple[Floats, Floats]:
-        """(q_r, its error): where the free joints of this part close it best, downhill from q."""
+        """(q_r, its error): the local minimum of the error over this part's free joints, from q."""
         q, damping = q.copy(), 1e-3
         mine = free[self.columns]
         moved = self.columns[mine]
@@ -139,7 +139,7 @@ class Part:
         return q, e
 
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:
-        """Where the free joints close this part, downhill from q (n_r,); None: nowhere."""
+        """A closure by this part's free joints, by descent from q (n_r,); None: there is none."""
         q, e = self.descend(q, free)
         return q if np.max(abs(e), initial=0.0) <= LEFT_OPEN else None
 
@@ -192,7 +192,7 @@ class Part:
 
 
 class HomeSearch:
-    """The closure of any configuration, near or however far.
+    """Closed configurations, near a given one or however far away.
 
     Args:
         row_scale: (m,), of the closure's rows.
@@ -235,8 +235,7 @@ class HomeSearch:
     def from_near(self, q: Floats, free: Mask) -> Floats | None:
         """q (n_r,) brought onto the closure by least Gauss–Newton steps of the free joints.
 
-        So what nothing holds stays where it is, and so does what only rounding holds. None: it is
-        not near.
+        Motions that no row resists, or only by rounding, are left alone. None: none is near.
         """
         q = q.copy()
         for _ in range(50):
@@ -250,9 +249,9 @@ class HomeSearch:
         return q if max(abs(self.error(q)), default=0.0) < LEFT_OUT_TOLERANCE else None
 
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:
-        """Where the free joints close the loops, downhill from q (n_r,); None: nowhere.
+        """A closure by the free joints, by descent from q (n_r,); None: there is none.
 
-        Where that is caught (see `Part.is_caught`), the nearest closure that is less so.
+        If that one is caught (see `Part.is_caught`), the nearest closure that is less so.
         """
         for part in self.parts:
             found = part.from_pose(q, free)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Following a path of motors, readings or a platform's pose, in steps that can't leave the assembly
-mode: a predictor and a corrector.
+"""Predictor–corrector continuation along a path of motors, readings or a platform's pose, in steps
+that cannot leave the assembly mode.
 
-A step is taken where it is certain, or at least very likely, that between its ends the Jacobian
-stays regular and that there is one solution near by:
+A step is accepted only if it is certain, or at least very likely, that the Jacobian stays regular
+between its ends and that one solution lies nearby:
 
-- `Path.stride` bounds the step, and says how far from its guess the solution may be;
+- `Path.stride` bounds the step and the distance of the solution from its guess;
 - Newton's increments shrink by four or more from one to the next, as they do within a quarter of
   the radius of the affine-invariant theorem of Newton and Kantorovich (Deuflhard, "Newton Methods
   for Nonlinear Problems", 2004, ch. 2 and 5);
@@ -32,31 +32,31 @@ CONTRACTION = 0.25
 BOUND = 0.1
 """rad, or shares of the mechanism's size: the longest step without a certificate"""
 CHANGE = 0.5
-"""By which share of itself a Jacobian may change in one step, at most"""
+"""The largest relative change of a Jacobian in one step"""
 ACCURACY = 1e-13
-"""rad, or shares of the mechanism's size: what is left of the last increment"""
+"""rad, or fractions of the mechanism's size: the error left after the last increment"""
 MAX_ITERATIONS = 30
 SMALLEST_STEP = 2.0**-13
-"""Share of the way to the target below which the path is given up"""
+"""Fraction of the way: if shorter steps are needed, the path is given up"""
 MAX_STEPS = 2000
-"""Tried steps of which the path is given up, unless the caller says fewer"""
+"""Steps after which the path is given up, unless the caller allows fewer"""
 ROUNDING = 1e-11
-"""Increments this small need not shrink any more"""
+"""Increments this small need not shrink any further"""
 CONTRACTING = 0.5
-"""By how much Newton's simplified map shrinks distances within a certified step, at least"""
+"""The largest contraction factor of the simplified Newton map within a certified step"""
 SHRINKING = (0.3, 0.8)
-"""By how much a refused step is shorter when it is tried again: at most and at least"""
+"""The least and the largest factor by which a refused step is shortened before it is retried"""
 LONGEST = 0.3
-"""rad, or shares of the mechanism's size: no longer step is tried"""
+"""rad, or fractions of the mechanism's size: no longer step is tried"""
 ROOM = 2.5
-"""The ball's radius in shares of the error of the guess: above 1 / (1 - κ)"""
+"""The ball's radius over the error of the guess: above 1 / (1 - κ)"""
 SMALLEST_RADIUS = 1e-9
 """rad, or shares of the size: where rounding is far below"""
 
 
 @dataclass(frozen=True)
 class Stride:
-    """A step that may be tried: where Newton's method begins, and how far off it may end."""
+    """A step to try: where Newton's method starts, and how far from there it may end."""
 
     step: float
     """Share of the way"""
@@ -67,7 +67,7 @@ class Stride:
 
 
 class Path(ABC):
-    """Unknowns u (n,) that close something at every share of a way."""
+    """A path, along which unknowns u (n,) solve equations at each fraction (share) of the way."""
 
     def __init__(self, scale: Floats):
         self.scale = scale
@@ -75,31 +75,31 @@ class Path(ABC):
 
     @abstractmethod
     def error(self, u: Floats, share: float) -> Floats:
-        """(m,): zero, or least, where u closes it"""
+        """(m,): zero, or least in norm, at the solution u"""
 
     @abstractmethod
     def jacobian(self, u: Floats, share: float) -> Floats:
         """(m, n): ∂error/∂u·scale"""
 
     def increment(self, u: Floats, share: float) -> Floats:
-        """Newton's, or Gauss and Newton's where there are more rows than unknowns."""
+        """Newton's, or Gauss–Newton's if there are more rows than unknowns."""
         return -np.asarray(
             np.linalg.lstsq(self.jacobian(u, share), self.error(u, share), rcond=None)[0]
         )
 
     def stride(self, u: Floats, share: float, step: float) -> Stride:  # noqa: ARG002
-        """The longest step from here, `step` at most."""
+        """The longest step to try from here, at most `step`."""
         return Stride(step, u, BOUND)
 
     def is_sound(self, before: tuple[Floats, float], after: tuple[Floats, float]) -> bool:
-        """Is it likely that no singularity lies between two ends of a step?"""
+        """Is it likely that no singularity lies between the ends of a step?"""
         first = self.jacobian(*before)
         change = np.linalg.pinv(first) @ (self.jacobian(*after) - first)
         return bool(np.linalg.norm(change) <= CHANGE)
 
 
 def newton(path: Path, stride: Stride, share: float) -> Floats | None:
-    """The unknowns that close it at this share of the way; None: no sound convergence."""
+    """The solution at this share of the way; None: convergence is too slow to be trusted."""
     u, before, ratio = stride.guess, np.inf, 1.0
     for _ in range(MAX_ITERATIONS):
         try:
@@ -126,15 +126,15 @@ def march(
     least: float = SMALLEST_STEP,
     most: int = MAX_STEPS,
 ) -> tuple[float, bool]:
-    """Go along a way in steps that are halved where they are refused, and then grow again.
+    """Advance along a path in steps that are halved when refused, and then grow again.
 
     Args:
-        advance: from the share that was reached and a step: (was it taken, how long it was).
-        longest, least: shares of the way; a step below `least` gives up.
-        most: tried steps.
+        advance: given the share reached and a step: (was it accepted, its length).
+        longest, least: fractions of the way; below `least` the path is given up.
+        most: how many steps to try.
 
     Returns:
-        (the share that was reached: 1 at the end of the way; were steps left).
+        (the share reached: 1 at the end of the way; were any steps left).
     """
     reached, step = 0.0, longest
     for _ in range(most):
@@ -157,7 +157,7 @@ def beyond(reached: float, step: float) -> float:
 
 
 def follow(path: Path, u: Floats, most: int = MAX_STEPS) -> tuple[Floats, float, bool]:
-    """(unknowns, share of the way that was reached, were steps left): 1 where the target was."""
+    """(unknowns, share of the way reached: 1 at the target, were any steps left)."""
 
     def advance(reached: float, step: float) -> tuple[bool, float]:
         nonlocal u
@@ -174,7 +174,7 @@ def follow(path: Path, u: Floats, most: int = MAX_STEPS) -> tuple[Floats, float,
 
 
 class ReadingsPath(Path):
-    """The other joints from all the known ones, actuated and sensed, by least squares."""
+    """The other joints, by least squares, from all known ones: actuated and sensed."""
 
     def __init__(self, functions: ClosureFunctions, start: Floats, way: Floats):
         k = len(way)
