@@ -37,11 +37,18 @@ class ClosureFunctions:
         """n_a + n_s"""
         closure, n, fast = geometry.constraints, len(geometry.names), geometry.compiled
         kept, weights = self.kept, self.kept_scale
+        r, rows = len(kept), (mobility.kept, weights)
+        self.residual = fast("residual", lambda q: weights * closure.residual(q)[kept], (r,), rows)
+        """q_r -> (…, rank)"""
+        self.jacobian = fast(
+            "jacobian", lambda q: weights[:, None] * closure.jacobian(q)[kept], (r, n), rows
+        )
+        """q_r -> (…, rank, n_r)"""
         self.jacobian_rate = fast(
             "jacobian_rate",
             lambda q, qd: weights[:, None] * closure.jacobian_rate(q, qd)[kept],
-            (len(kept), n),
-            (mobility.kept, weights),
+            (r, n),
+            rows,
             rates=True,
         )
         """q_r, q̇_r -> (…, rank, n_r)"""
@@ -53,14 +60,6 @@ class ClosureFunctions:
             self.J_C = fast("J_C", geometry.constraint_jacobian, (6, n))
             self.J_C_rate = fast("J_C_rate", geometry.constraint_jacobian_rate, (6, n), rates=True)
             self.platform_pose = fast("platform_pose", geometry.platform_pose, (4, 4))
-
-    def residual(self, q_r: Floats) -> Floats:
-        """(…, rank)"""
-        return np.asarray(self.kept_scale * self.all_rows.residual(q_r)[..., self.kept])
-
-    def jacobian(self, q_r: Floats) -> Floats:
-        """(…, rank, n_r)"""
-        return np.asarray(self.kept_scale[:, None] * self.all_rows.jacobian(q_r)[..., self.kept, :])
 
     def __reduce__(self) -> tuple[type[ClosureFunctions], tuple[Any, ...]]:
         # generated code is not sent: it is generated again
