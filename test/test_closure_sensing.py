@@ -275,6 +275,7 @@ def test_far_readings_are_closed_in_strides(name, monkeypatch):
     monkeypatch.setattr(Closer, "forward_kinematics", certified)
     rows = chain.forward(noisy).q_r
     assert np.isfinite(rows).all()
+    assert np.array_equal(chain.last.q_r, rows[-1])
     for reading, row in zip(noisy, rows, strict=True):
         chain.reset()
         assert relative(chain.forward(reading).q_r, row) < 1e-11
@@ -299,24 +300,23 @@ def test_motors_are_believed_on_their_own_mode():
         start = found + 1e-3
 
 
-def test_a_missing_reading_is_solved_where_no_straight_way_from_home_leads():
-    """The motors are followed from where all readings agreed last."""
+def test_the_motors_are_followed_from_where_all_readings_agreed_last(monkeypatch):
+    """Not from where it was looked closer last: the straight way from there may lead nowhere."""
     scene = Scene("rrr")
-    model, q_r = scene.monitor.model, scene.truth.home.q_r
-    for corner in ([0.9, 4.28, -1.48], [0.65, 4.23, -2.05], [0.36, 3.67, -2.48]):
-        for share in np.linspace(0, 1, 40)[1:]:
-            q_a = q_r[: scene.a] + share * (corner - q_r[: scene.a])
-            here = scene.truth.forward(q_a).q_r
-            assert scene.monitor.update(here[: scene.k]).consistent
-        q_r = here
-    with pytest.raises(ClosureError):
-        model.at_motors(q_r[: scene.a], model.home.q_r)
-    readings = q_r[: scene.k].copy()
-    readings[-1] = np.nan
-    verdict = scene.monitor.update(readings)
+    monitor, a = scene.monitor, scene.a
+    for share in np.linspace(0, 1, 20):
+        readings = scene.truth.forward(scene.truth.home.q_a + 0.1 * share).q_r[: scene.k]
+        assert monitor.update(readings).consistent
+    starts, follow = [], monitor.model.at_motors
+    monkeypatch.setattr(
+        monitor.model, "at_motors", lambda q, start: starts.append(start) or follow(q, start)
+    )
+    missing = readings.copy()
+    missing[-1] = np.nan
+    verdict = monitor.update(missing)
+    assert relative(starts[0][:a], readings[:a]) < 1e-12
     assert verdict.consistent
-    assert verdict.suspect is None
-    assert relative(verdict.q, q_r[: scene.k]) < 1e-6
+    assert relative(verdict.q, readings) < 1e-9
 
 
 def test_a_monitor_explores_a_geometry_once(monkeypatch):

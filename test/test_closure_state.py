@@ -234,6 +234,7 @@ def test_what_cannot_be_closed_is_nan_and_nothing_else_is_lost():
     chain = ClosedChain(rd.load(CONFIG / "five_bar.yaml"), backend="python")
     zero = np.zeros(2)
     q = states(chain, 0, 6)
+    assert np.isnan(chain([np.nan, 0.0], zero, zero)).all()
     expected = chain(q, zero, zero)
     bad = q.copy()
     bad[2], bad[4, 1] = [np.pi, 0.0], np.nan

@@ -80,7 +80,7 @@ class Continuation:
         self._motors = model.motors
         self._size = model.memory_size
         self._limit = model.condition_limit
-        # the closing kernel takes the readings at once: it solves nothing, or from the motors alone
+        # the readings give all other joints in closed form, or are the motors' alone
         self._reads_all = model.hinged is not None or self._k == self._a
         self._rest = np.zeros(self._k)
         self._here = _Here()
