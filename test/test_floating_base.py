@@ -390,6 +390,48 @@ def test_the_inertia_of_a_root_link_counts_on_a_floating_base_alone(tmp_path):
     assert relative(rd.FloatingBase(lighter, backend="python")(q, v, a)[:3], expected[:3]) > 0.01
 
 
+BARGE = """
+symbols: {m: 12.0}
+base_inertial: {mass: 2*m, center_of_mass: [0.1, -0.2, 0.05],
+  inertia: {ixx: 1.5, iyy: 1.0, izz: 2.0, ixy: 0.1, ixz: -0.2, iyz: 0.3}}
+links:
+  - {name: boom, origin: {xyz: [0.3, 0, 0.4], rpy: [0.2, 0.1, -0.3]}, a: 0.5, alpha: pi/3,
+     joint: {name: swing, type: revolute, limits: {lower: -2, upper: 2}},
+     mass: 3, center_of_mass: [-0.2, 0, 0.1], inertia: {ixx: 0.1, iyy: 0.2, izz: 0.25}}
+  - {name: hook, joint: {name: reach, type: prismatic}, mass: m/8, center_of_mass: [0, 0, 0.3],
+     inertia: {ixx: 0.02, iyy: 0.02, izz: 0.01}}
+"""
+BESIDE = (
+    "urdf: barge.urdf\ninertials: {base: {mass: 24, center_of_mass: [0.1, -0.2, 0.05], inertia: "
+)
+BESIDE += "{ixx: 1.5, iyy: 1.0, izz: 2.0, ixy: 0.1, ixz: -0.2, iyz: 0.3}}}\n"
+
+
+def test_a_yaml_says_what_its_base_weighs(tmp_path):
+    """In numbers of its own, beside a URDF, and from there and back."""
+    path = tmp_path / "barge.yaml"
+    path.write_text(BARGE)
+    mechanism = rd.load(path)
+    bare = urdf(replace(mechanism, base_inertial=rd.Inertial()))
+    model = pin.buildModelFromXML(bare, pin.JointModelFreeFlyer())
+    tensor = np.array([[1.5, 0.1, -0.2], [0.1, 1.0, 0.3], [-0.2, 0.3, 2.0]])
+    body = pin.Inertia(24.0, np.array([0.1, -0.2, 0.05]), tensor)
+    model.appendBodyToJoint(1, body, pin.SE3.Identity())
+    rng = np.random.default_rng(4)
+    q, (v, a) = pin.randomConfiguration(model, -np.ones(9), np.ones(9)), rng.normal(size=(2, 8))
+    expected = pin.rnea(model, model.createData(), q, v, a)
+    (tmp_path / "barge.urdf").write_text(bare)
+    beside = tmp_path / "beside.yaml"
+    beside.write_text(BESIDE)
+    for source in (path, beside, urdf(mechanism)):
+        robot = rd.FloatingBase(rd.load(source), backend="python")
+        assert relative(robot(q, v, a), expected) < ROUNDING
+    # where something else moves the base, another link is it
+    path.write_text(BARGE.replace("links:", "base_motion: swing\nlinks:"))
+    with pytest.raises(rd.DescriptionError, match=r"base_inertial.*base_motion"):
+        rd.load(path)
+
+
 def test_a_base_that_was_moved_from_outside_floats_too(tmp_path):
     (tmp_path / "flying.urdf").write_text(FLYING)
     path = tmp_path / "flying.yaml"
