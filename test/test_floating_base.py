@@ -391,7 +391,9 @@ def test_the_inertia_of_a_root_link_counts_on_a_floating_base_alone(tmp_path):
     assert relative(rd.FloatingBase(lighter, backend="python")(q, v, a)[:3], expected[:3]) > 0.01
 
 
-def test_the_linearization_is_pinocchios(pair):
+@pytest.mark.parametrize("name", ["flying", "go2.urdf"])
+def test_the_linearization_is_pinocchios(name):
+    pair = Pair(name)
     model, data, q, v, tau = pair.model, pair.data, pair.q, pair.v, pair.tau
     n = model.nv
     found = pair.robot.linearize(q, v, tau)
