@@ -469,7 +469,7 @@ def test_the_motors_side_is_that_of_a_tree_with_the_rotor_in_it(tmp_path):
 
 def numbers(found) -> list[np.ndarray]:
     many = found if isinstance(found, (tuple, list)) else [found]
-    return [np.squeeze(np.asarray(each)) for each in many]
+    return [np.squeeze(x.full() if hasattr(x, "full") else np.asarray(x)) for x in many]
 
 
 @pytest.mark.parametrize(("library", "name"), [("casadi", "go2.urdf"), ("casadi", "flying"),
