@@ -44,6 +44,7 @@ links:
   - {name: flange, joint: {type: fixed}}
 rotors:
   both: {mount: base, origin: {}, gear_ratio: {q1: 50, wrist_rx: -5}, mass: 0.3}
+base_inertial: {mass: m1, center_of_mass: [0, 0.1, 0], inertia: {ixx: 0.1, iyy: 0.1, izz: 0.1}}
 locked: {wrist_rz: 0.1}
 loops:
 actuated: []
@@ -92,6 +93,7 @@ def test_what_is_read_is_valid(tmp_path):
 
 
 WRONG = [
+    ("base_inertial: {mass: m1", "base_inertial: {mas: m1", "mas"),
     ("robot: whole", "robto: whole", "robto"),
     ("dh_convention: modified", "dh_convention: modifed", "dh_convention"),
     ("[0, 0, -g]", "[0, 0]", "gravity"),
@@ -121,6 +123,8 @@ def test_mistakes_are_seen_by_the_schema_and_by_the_reader(right, wrong, at, tmp
 
 
 LINES = [
+    ("base_inertial: {mass: m1", "base_inertial: {mass: -1.5", "base_inertial"),
+    ("base_inertial: {mass: m1", "base_inertial: {mass: m3", "base_inertial"),
     ("a: 0.4", "a: far", "a: far"),
     ("type: revolute", "type: revolut", "type: revolut"),
     ("mass: 2*m1", "mass: -2.0", "mass: -2.0"),

@@ -63,3 +63,41 @@ def test_the_gradient_through_rollouts_is_that_of_finite_differences():
 def test_the_network_explains_what_the_model_does_not():
     before, after = example("torch_residual", "torch").train(samples=400, epochs=60)
     assert after < 0.8 * before
+
+
+def test_the_model_for_acados_is_zero_along_the_robots_motion():
+    module = example("acados_reach", "casadi")
+    import casadi
+
+    mechanism = rd.load("package://robot_dynamics/urdf/six_axis.urdf")
+    found = module.expressions(mechanism)
+    state = [found[name] for name in ("x", "xdot", "u")]
+    implicit = casadi.Function("implicit", state, [found["implicit"]])
+    explicit = casadi.Function("explicit", [state[0], state[2]], [found["explicit"]])
+    dynamics = rd.InverseDynamics(mechanism, friction_smoothing=0.05)
+    q, qd, qdd = np.random.default_rng(0).uniform(-1, 1, (3, 6))
+    tau = dynamics(q, qd, qdd)
+    x, xdot = np.concatenate([q, qd]), np.concatenate([qd, qdd])
+    size = abs(tau).max()
+    np.testing.assert_allclose(implicit(x, xdot, tau).full().ravel(), 0.0, atol=1e-12 * size)
+    np.testing.assert_allclose(implicit(x, xdot + 1, 0 * tau).full().ravel()[:6], -1.0, atol=1e-15)
+    np.testing.assert_allclose(explicit(x, tau).full().ravel(), xdot, rtol=1e-9, atol=1e-9)
+
+
+def test_acados_solves_with_the_model(tmp_path):
+    pytest.importorskip("acados_template", reason="acados is not installed")
+    from scipy.integrate import solve_ivp
+
+    module = example("acados_reach", "casadi")
+    x, tau = module.solve(tmp_path)
+    mechanism = rd.load("package://robot_dynamics/urdf/six_axis.urdf")
+    dynamics = rd.InverseDynamics(mechanism, friction_smoothing=0.05)
+    limits = [link.joint.limits.effort for link in mechanism.moving]
+    assert (abs(tau) <= np.array(limits) * (1 + 1e-6)).all()
+    np.testing.assert_allclose(x[-1, :6], module.END, atol=1e-2)
+    # its stages are the robot's motion under these torques
+    for k in range(module.STAGES):
+        slope = lambda t, y, u=tau[k]: [*y[6:], *dynamics.forward(y[:6], y[6:], u)]  # noqa: E731
+        step = module.HORIZON / module.STAGES
+        end = solve_ivp(slope, (0, step), x[k], rtol=1e-9, atol=1e-9).y[:, -1]
+        np.testing.assert_allclose(x[k + 1], end, atol=2e-3)

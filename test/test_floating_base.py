@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.linalg
 from robots import CONFIG, example_robots, pin, random_urdf, relative
 from scipy.spatial.transform import Rotation
 
@@ -390,6 +391,195 @@ def test_the_inertia_of_a_root_link_counts_on_a_floating_base_alone(tmp_path):
     assert relative(rd.FloatingBase(lighter, backend="python")(q, v, a)[:3], expected[:3]) > 0.01
 
 
+@pytest.mark.parametrize("name", ["flying", "go2.urdf"])
+def test_the_linearization_is_pinocchios(name):
+    pair = Pair(name)
+    model, data, q, v, tau = pair.model, pair.data, pair.q, pair.v, pair.tau
+    n = model.nv
+    found = pair.robot.linearize(q, v, tau)
+    pin.computeABADerivatives(model, data, q, v, tau)
+    for part, expected in (
+        (found.A[n:, :n], data.ddq_dq),
+        (found.A[n:, n:], data.ddq_dv),
+        (found.B[n:], symmetric(data.Minv)),
+    ):
+        assert relative(part, expected) < 1e-10
+    assert (found.A[:n, n:] == np.eye(n)).all()
+    assert not found.B[:n].any()
+    # over a time the places near q go with ∂(q ⊕ v dt)/∂q = exp(A dt)
+    dt = 0.1
+    flow = scipy.linalg.logm(pin.dIntegrate(model, q, v * dt)[0]) / dt
+    assert abs(found.A[:n, :n] - flow).max() < 1e-12
+    assert found.state_names[: n + 1] == (*pair.robot.joint_names, f"d/dt {found.state_names[0]}")
+    assert found.state_units[:7] == ("m", "m", "m", "rad", "rad", "rad", "rad")
+    assert found.input_units[:7] == ("N", "N", "N", "N·m", "N·m", "N·m", "N·m")
+    assert relative(found.qdd, pair.robot.forward(q, v, tau)) < ROUNDING
+    # held at its rates, and many at once
+    held = pair.robot.linearize(np.stack([q, q]), np.stack([v, 0 * v]))
+    assert held.q.shape == (2, n + 1)
+    for k, rates in enumerate((v, 0 * v)):
+        torques = pin.rnea(model, data, q, rates, 0 * v)
+        assert relative(held.tau[k], torques) < ROUNDING
+        pin.computeABADerivatives(model, data, q, rates, torques)
+        assert relative(held.A[k, n:, :n], data.ddq_dq) < 1e-10
+    assert not held.A[1, :n, :n].any()
+
+
+def test_the_motors_side_is_that_of_a_tree_with_the_rotor_in_it(tmp_path):
+    """Pinocchio carries the rotor on a joint of its own, at gear ratio times the knee's rate."""
+    ratio, own = -50.0, "0.01 -0.02 0.03"
+    place = 'xyz="0.3 -0.1 0.2" rpy="0.4 1.2 -0.7"'
+    joint = (
+        f'<joint name="spin" type="revolute"><parent link="body"/><child link="rotor"/><origin '
+        f'{place}/><axis xyz="0 0 1"/><limit effort="1" velocity="1" lower="-9" upper="9"/></joint>'
+        f'<link name="rotor"><inertial><origin xyz="{own}"/><mass value="0.6"/><inertia '
+        'ixx="0.002" iyy="0.003" izz="0.004" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
+    )
+    whole = pin.buildModelFromXML(FLYING.replace("</robot>", joint))
+    (tmp_path / "flying.urdf").write_text(FLYING)
+    path = tmp_path / "flying.yaml"
+    path.write_text(
+        "urdf: flying.urdf\nrotors:\n  knee: {mount: body, origin: {xyz: [0.3, -0.1, 0.2], "
+        f"rpy: [0.4, 1.2, -0.7]}}, gear_ratio: {ratio}, mass: 0.6, center_of_mass: {own}, "
+        "inertia: {ixx: 0.002, iyy: 0.003, izz: 0.004}}\n"
+    )
+    robot = rd.FloatingBase(rd.load(path), terms=RIGID)
+    rng = np.random.default_rng(8)
+    q, (v, a) = rng.normal(size=(2, 8)), rng.uniform(-2, 2, (2, 7))
+    found = robot.motor_torques(q, v, a)
+    assert robot.motor_names == ("knee",)
+    assert found.drive.shape == found.gear.shape == (2, 1)
+    knee, spin = (whole.getJointId(name) + 5 - 1 for name in ("knee", "spin"))
+    for k in range(2):
+        full_q, full_v, full_a = np.zeros(9), np.zeros(8), np.zeros(8)
+        full_q[:7] = q[k, :7]
+        full_q[3:7] /= np.linalg.norm(full_q[3:7])
+        full_v[:6], full_a[:6] = v[:6], a[:6]
+        for full, mine, first in ((full_q, q[k], 1), (full_v, v, 0), (full_a, a, 0)):
+            full[knee + first], full[spin + first] = mine[-1], ratio * mine[-1]
+        tau = pin.rnea(whole, whole.createData(), full_q, full_v, full_a)
+        assert found.gear[k, 0] == pytest.approx(tau[knee] / ratio, rel=1e-11)
+        assert found.drive[k, 0] == pytest.approx(tau[knee] / ratio + tau[spin], rel=1e-11)
+        assert robot(q[k], v, a)[:6] == pytest.approx(tau[:6], rel=1e-11)
+    still = robot.motor_torques(q[0], 0 * v, 0 * a)
+    robot.gravity_vector = [0, 0, 0]
+    assert abs(still.gear).min() > 0.01
+    assert robot.motor_torques(q[0], 0 * v, 0 * a).drive == pytest.approx(0.0, abs=1e-15)
+
+
+def numbers(found) -> list[np.ndarray]:
+    many = found if isinstance(found, (tuple, list)) else [found]
+    return [np.squeeze(x.full() if hasattr(x, "full") else np.asarray(x)) for x in many]
+
+
+@pytest.mark.parametrize(("library", "name"), [("casadi", "go2.urdf"), ("casadi", "flying"),
+                                               ("jax", "flying")])  # fmt: skip
+def test_functions_of_other_libraries_float(library, name):
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    pair = Pair(name)
+    model, data, (q, v, a), tau = pair.model, pair.data, pair.state, pair.tau
+    if library == "jax":
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+    f = rd.functions(
+        pair.mechanism, library, terms=RIGID, floating_base=True, joints=list(model.names)[2:]
+    )
+    assert f.joint_names == f.actuated_names == pair.robot.joint_names
+    assert relative(numbers(f.torques(q, v, a))[0], pair.rnea(q, v, a)) < ROUNDING
+    if library == "jax":
+        many = f.torques(np.stack([q, q]), v, np.stack([a, 0 * a]))
+        assert relative(numbers(many)[0][1], pair.rnea(q, v, 0 * a)) < ROUNDING
+        return
+    expected = pin.aba(model, data, q, v, tau)
+    assert relative(numbers(f.forward(q, v, tau))[0], expected) < 1e-10
+    C = pin.computeCoriolisMatrix(model, data, q, v)
+    assert relative(numbers(f.coriolis_matrix(q, v))[0], C) < ROUNDING
+    assert relative(numbers(f.mass_matrix(q))[0], symmetric(pin.crba(model, data, q))) < ROUNDING
+    g = pin.computeGeneralizedGravity(model, data, q)
+    assert relative(numbers(f.gravity(q))[0], g) < ROUNDING
+    pin.computeRNEADerivatives(model, data, q, v, a)
+    expected = data.dtau_dq, data.dtau_dv, symmetric(data.M)
+    for found, each in zip(numbers(f.derivatives(q, v, a)), expected, strict=True):
+        assert relative(found, each) < ROUNDING
+    kinetic, potential = numbers(f.energies(q, v))
+    assert kinetic == pytest.approx(pin.computeKineticEnergy(model, data, q, v), rel=1e-12)
+    assert potential == pytest.approx(pin.computePotentialEnergy(model, data, q), rel=1e-12)
+    pin.framesForwardKinematics(model, data, q)
+    link = pair.mechanism.links[-1].name
+    frame = model.getFrameId(link)
+    assert numbers(f.pose(link)(q))[0] == pytest.approx(data.oMf[frame].homogeneous, abs=1e-12)
+    J = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
+    assert numbers(f.jacobian(link)(q))[0] == pytest.approx(J, abs=1e-12)
+    Y = numbers(f.regressor(q, v, a))[0]
+    assert relative(Y @ f.parameters, pair.rnea(q, v, a)) < ROUNDING
+    if name != "flying":
+        return
+    # with π and gravity as arguments
+    f = rd.functions(
+        pair.mechanism, library, terms=RIGID, floating_base=True,
+        arguments=["parameters", "gravity"],
+    )  # fmt: skip
+    more = f.parameters, [1.0, -2.0, -3.0]
+    model.gravity.linear = np.array(more[1])
+    assert relative(numbers(f.torques(q, v, a, *more))[0], pair.rnea(q, v, a)) < ROUNDING
+    assert relative(numbers(f.coriolis_matrix(q, v, *more))[0], C) < ROUNDING
+    expected = pin.aba(model, data, q, v, tau)
+    assert relative(numbers(f.forward(q, v, tau, *more))[0], expected) < 1e-10
+    g = pin.computeGeneralizedGravity(model, data, q)
+    assert relative(numbers(f.gravity(q, *more))[0], g) < ROUNDING
+
+
+def test_functions_refuse_what_cannot_float():
+    pytest.importorskip("casadi", reason="casadi is not installed")
+    with pytest.raises(InputError, match=r"floating base: found 'loops \(five_bar\)'"):
+        rd.functions(rd.load(CONFIG / "five_bar.yaml"), "casadi", floating_base=True)
+    with pytest.raises(InputError, match=r"joints.*floating_base=True"):
+        rd.functions(rd.load(FLYING), "casadi", joints=["knee"])
+
+
+BARGE = """
+symbols: {m: 12.0}
+base_inertial: {mass: 2*m, center_of_mass: [0.1, -0.2, 0.05],
+  inertia: {ixx: 1.5, iyy: 1.0, izz: 2.0, ixy: 0.1, ixz: -0.2, iyz: 0.3}}
+links:
+  - {name: boom, origin: {xyz: [0.3, 0, 0.4], rpy: [0.2, 0.1, -0.3]}, a: 0.5, alpha: pi/3,
+     joint: {name: swing, type: revolute, limits: {lower: -2, upper: 2}},
+     mass: 3, center_of_mass: [-0.2, 0, 0.1], inertia: {ixx: 0.1, iyy: 0.2, izz: 0.25}}
+  - {name: hook, joint: {name: reach, type: prismatic}, mass: m/8, center_of_mass: [0, 0, 0.3],
+     inertia: {ixx: 0.02, iyy: 0.02, izz: 0.01}}
+"""
+BESIDE = (
+    "urdf: barge.urdf\ninertials: {base: {mass: 24, center_of_mass: [0.1, -0.2, 0.05], inertia: "
+)
+BESIDE += "{ixx: 1.5, iyy: 1.0, izz: 2.0, ixy: 0.1, ixz: -0.2, iyz: 0.3}}}\n"
+
+
+def test_a_yaml_says_what_its_base_weighs(tmp_path):
+    """In numbers of its own, beside a URDF, and from there and back."""
+    path = tmp_path / "barge.yaml"
+    path.write_text(BARGE)
+    mechanism = rd.load(path)
+    bare = urdf(replace(mechanism, base_inertial=rd.Inertial()))
+    model = pin.buildModelFromXML(bare, pin.JointModelFreeFlyer())
+    tensor = np.array([[1.5, 0.1, -0.2], [0.1, 1.0, 0.3], [-0.2, 0.3, 2.0]])
+    body = pin.Inertia(24.0, np.array([0.1, -0.2, 0.05]), tensor)
+    model.appendBodyToJoint(1, body, pin.SE3.Identity())
+    rng = np.random.default_rng(4)
+    q, (v, a) = pin.randomConfiguration(model, -np.ones(9), np.ones(9)), rng.normal(size=(2, 8))
+    expected = pin.rnea(model, model.createData(), q, v, a)
+    (tmp_path / "barge.urdf").write_text(bare)
+    beside = tmp_path / "beside.yaml"
+    beside.write_text(BESIDE)
+    for source in (path, beside, urdf(mechanism)):
+        robot = rd.FloatingBase(rd.load(source), backend="python")
+        assert relative(robot(q, v, a), expected) < ROUNDING
+    # where something else moves the base, another link is it
+    path.write_text(BARGE.replace("links:", "base_motion: swing\nlinks:"))
+    with pytest.raises(rd.DescriptionError, match=r"base_inertial.*base_motion"):
+        rd.load(path)
+
+
 def test_a_base_that_was_moved_from_outside_floats_too(tmp_path):
     (tmp_path / "flying.urdf").write_text(FLYING)
     path = tmp_path / "flying.yaml"
@@ -435,12 +625,16 @@ def test_what_cannot_float_is_refused(tmp_path):
     assert robot.joint_names == robot.actuated_names == (*parts, "knee")
     with pytest.raises(InputError, match=r"q: found shape \(7,\), expected \(8,\)"):
         robot(np.zeros(7), *state[1:])
-    with pytest.raises(InputError, match="base_motion"):
-        robot(*state, base_motion=rd.BaseMotion())
-    with pytest.raises(InputError, match="motor_torques"):
-        robot.motor_torques(*state)
-    with pytest.raises(InputError, match="linearize"):
-        robot.linearize(state[0])
+    for name, count in (
+        ("__call__", 3), ("forward", 3), ("derivatives", 3), ("regressor", 3), ("gravity", 1),
+        ("motor_torques", 3),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=r"base_motion: found 'a floating base'"):
+            getattr(robot, name)(*state[:count], base_motion=rd.BaseMotion())
+    with pytest.raises(InputError, match=r"shape \(7,\), expected \(8,\)"):
+        robot.linearize(np.zeros(7))
+    with pytest.raises(TypeError, match="formulations"):
+        rd.FloatingBase(mechanism, formulations="murphy")
     for bad in ((np.zeros(7), state[1]), (state[0], np.zeros(6))):
         with pytest.raises(InputError, match="shape"):
             robot.integrate(*bad)

@@ -52,6 +52,24 @@ def test_what_a_robot_is_made_of_never_changes(name, way):
     assert part == part
 
 
+def test_what_was_given_by_position_stays_in_its_place():
+    """A new field goes behind the others, or is given by its name alone."""
+    gravity = np.array([1.0, 2.0, 3.0])
+    given = rd.Mechanism(
+        "arm", PARTS["Mechanism"].links, "base", gravity, PARTS["Mechanism"].rotors
+    )
+    assert (given.gravity == gravity).all()
+    assert given.rotors == PARTS["Mechanism"].rotors
+    places = [each.name for each in dataclasses.fields(rd.Mechanism) if not each.kw_only]
+    assert places == [
+        "name", "links", "base", "gravity", "rotors", "armatures", "loops", "actuated", "driving",
+        "shares", "sensed", "platform", "home", "near", "spins", "base_motion", "source", "symbols",
+        "notation",
+    ]  # fmt: skip
+    with pytest.raises(TypeError):
+        rd.Mechanism(*range(len(places) + 1))
+
+
 def test_the_parts_are_all_there():
     assert {"Mechanism", "Link", "Joint", "Pose", "Inertial", "Rotor", "Loop", "Attachment"} <= set(
         PARTS

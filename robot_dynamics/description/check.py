@@ -24,6 +24,7 @@ Origins = Mapping[tuple[str, str], str]
 
 def things(mechanism: Mechanism) -> Iterator[tuple[str, str]]:
     """The keys of `Origins`."""
+    yield "link", mechanism.base
     for link in mechanism.links:
         yield "link", link.name
         yield "joint", link.joint.name
@@ -43,16 +44,19 @@ def check(mechanism: Mechanism, where: str, origins: Origins) -> Iterator[Descri
     def at(kind: str, name: str) -> str:
         return f"{origins.get((kind, name), where)}: {kind} {name!r}"
 
-    for link in mechanism.links:
-        for complaint in mass(link.inertial, at("link", link.name)):
+    bodies = {mechanism.base: mechanism.base_inertial}
+    bodies |= {link.name: link.inertial for link in mechanism.links}
+    for name, each in bodies.items():
+        for complaint in mass(each, at("link", name)):
             raise complaint
+    for link in mechanism.links:
         for what, value, expected in link.joint.friction.faults():
             raise _bad(f"{at('joint', link.joint.name)}: {what}", value, expected)
     for rotor in mechanism.rotors:
         for complaint in mass(rotor.inertial, at("rotor", rotor.name)):
             raise complaint
-    for link in mechanism.links:
-        yield from body(link.inertial, at("link", link.name))
+    for name, each in bodies.items():
+        yield from body(each, at("link", name))
     for rotor in mechanism.rotors:
         if not _is_axial(rotor.inertial):
             yield from inertia(rotor.inertial, at("rotor", rotor.name))

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from ..errors import DescriptionError, RobotDynamicsError
+from ..mechanism import BASE
 from .files import find, read_text
 from .xml_text import parsed
 from .yaml_text import PARSER, plain
@@ -102,7 +103,8 @@ def _step(root: Any, node: Any, token: Token) -> tuple[Any, int] | None:
         items = node.value if isinstance(node, yaml.SequenceNode) else []
         return _at(items[int(name)]) if int(name) < len(items) else None
     if kind == "link":
-        return _named(root, "links", name, "name") or _entry(_inner(root, "inertials"), name)
+        found = _named(root, "links", name, "name") or _entry(_inner(root, "inertials"), name)
+        return found or (_entry(root, "base_inertial") if name == BASE else None)
     if kind == "loop":
         return _named(root, "loops", name, "name")
     own = _entry(_inner(root, "rotors" if kind == "rotor" else "friction"), name)

@@ -80,6 +80,8 @@ def _places(entries: Mapping[str, Any]) -> Iterator[Place]:
     gravity = entries.get("gravity")
     if isinstance(gravity, list):
         yield from ((gravity, k, "gravity") for k in range(len(gravity)))
+    if isinstance(entries.get("base_inertial"), dict):
+        yield from _body(entries["base_inertial"], "base_inertial", ("mass",))
     links = entries.get("links")
     for link in links if isinstance(links, Sequence) else ():
         if not isinstance(link, dict):

@@ -194,6 +194,7 @@ def inertial(entries: Mapping[str, Any], where: str) -> Inertial:
     )
 
 
+_WHOLE_BODY = BODY.kind(lambda value, where: inertial(mapping(value, BODY.keys, where), where))
 _HUMP = Record({"torque": NUMBER.said("N·m or N"), "rate": NUMBER.said("rad/s or m/s")})
 FRICTION = Record(
     {
@@ -402,6 +403,9 @@ COMMON = Record(
 TREE = Record(
     {
         **COMMON.keys,
+        "base_inertial": _WHOLE_BODY.said(
+            "of the base's own body, in the base frame; it counts on a floating base alone"
+        ),
         "dh_convention": one_of(("standard", "modified")).said(
             "standard: Rz(theta) Tz(d) Tx(a) Rx(alpha); modified: Rx(alpha) Tx(a) Rz(theta) Tz(d)"
         ),
@@ -420,7 +424,7 @@ BESIDE = Record(
         ),
         "friction": by_name(FRICTION.kind(friction), "by joint: in place of <dynamics>"),
         "inertials": by_name(
-            BODY.kind(lambda value, where: inertial(mapping(value, BODY.keys, where), where)),
+            _WHOLE_BODY,
             "by link: in place of the URDF's <inertial>",
         ),
     }

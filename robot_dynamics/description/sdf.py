@@ -30,7 +30,6 @@ from ..mechanism import (
     Pose,
 )
 from ..scalar import Array, array, rotation_quaternion, rotation_to
-from . import check as checks
 from .compound import split
 from .fields import inertia_matrix, number, numbers
 from .fields import text as name_of
@@ -130,8 +129,6 @@ class _Reader:
             )
         base = WORLD if fixed else roots[0]
         own = Inertial() if fixed else bodies[base]
-        for complaint in checks.mass(own, f"{where}: link {base!r}"):
-            raise complaint
         links_here = {link.name: link for link in made}
         no_name_twice((link.joint.name for link in made), f"{where}: joint")
         stands = self._in_model(MODEL) if fixed else self._in_model(base)

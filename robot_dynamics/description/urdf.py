@@ -28,7 +28,6 @@ from ..mechanism import (
     Rotor,
 )
 from ..scalar import array, rotation_to
-from . import check as checks
 from .compound import PARTS, left_out, split
 from .fields import inertia_matrix, number, numbers, tolerate
 from .fields import text as text_of
@@ -67,8 +66,8 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         DescriptionError: naming `where`, the link or joint, and what was expected.
 
     Warns:
-        DescriptionWarning: a joint that mimics one that is not there moves by itself, or a base
-            that no body can be (errors if strict).
+        DescriptionWarning: a joint that mimics one that is not there moves by itself (an error if
+            strict).
     """
     root = parsed(text, where)
     bounds = _limits(root, where)
@@ -86,7 +85,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         for joint in robot.joints
         for link in _links(joint, bounds.get(joint.name), inertials[joint.child], where, strict)
     ]
-    base = _base(inertials, robot.joints, where, strict)
+    base = _base(inertials, robot.joints, where)
     joints = _mimicking({link.joint.name: link.joint for link in links}, where, strict)
     links = [Link(link.name, link.parent, joints[link.joint.name], link.inertial) for link in links]
     return Mechanism(
@@ -137,18 +136,13 @@ def _links(
     return split(joint.child, joint.parent, made, body, parts, frame=frame)
 
 
-def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: str, strict: bool) -> str:
+def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: str) -> str:
     """The link that no joint carries. It is no link of the mechanism, unless that floats."""
     roots = set(inertials) - {joint.child for joint in joints}
     if len(roots) != 1:
         found = ", ".join(repr(name) for name in sorted(roots)) or "none"
         raise wrong(DescriptionError, f"{where}: root link", found, "one link without a parent")
-    base = roots.pop()
-    for complaint in checks.mass(inertials[base], f"{where}: link {base!r}"):
-        raise complaint
-    for complaint in checks.body(inertials[base], f"{where}: link {base!r}"):
-        tolerate(complaint, strict)
-    return base
+    return roots.pop()
 
 
 def _mimicking(joints: dict[str, Joint], where: str, strict: bool) -> dict[str, Joint]:

@@ -119,7 +119,8 @@ def _measured(
     where: str,
 ) -> Mechanism:
     """Bodies and friction of a URDF's links and joints, replaced by those beside it."""
-    names = [link.name for link in mechanism.links]
+    base = mechanism.base
+    names = [base, *(link.name for link in mechanism.links)]
     for name in inertials:
         if name not in names:
             raise unknown(f"{where}: inertials: link", name, names)
@@ -132,7 +133,9 @@ def _measured(
         body = inertials.get(link.name, link.inertial)
         return replace(link, joint=replace(link.joint, friction=law), inertial=body)
 
-    return replace(mechanism, links=tuple(replaced(link) for link in mechanism.links))
+    links = tuple(replaced(link) for link in mechanism.links)
+    body = inertials.get(base, mechanism.base_inertial)
+    return replace(mechanism, links=links, base_inertial=body)
 
 
 def _tree(said: Mapping[str, Any], where: str, fallback: str) -> Mechanism:
@@ -157,7 +160,13 @@ def _tree(said: Mapping[str, Any], where: str, fallback: str) -> Mechanism:
             rotors.append(_rotor(entries["rotor"], joint.name, parent, f"{at}: rotor"))
         before = name
     name = text(said.get("robot", fallback), f"{where}: robot")
-    return Mechanism(name, parents_first(links, BASE, where), rotors=tuple(rotors))
+    body = said.get("base_inertial", Inertial())
+    if not body.is_nothing and "base_motion" in said:
+        expected = "none: with base_motion the base is a link, which has its own"
+        raise wrong(DescriptionError, f"{where}: base_inertial", "a body", expected)
+    return Mechanism(
+        name, parents_first(links, BASE, where), rotors=tuple(rotors), base_inertial=body
+    )
 
 
 def _split(

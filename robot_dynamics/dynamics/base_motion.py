@@ -27,7 +27,8 @@ from numpy.typing import ArrayLike
 from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
 from ..formulations.terms import MOTION, OF_LINKS
-from ..mechanism import Joint, Link, Mechanism
+from ..mechanism import Mechanism
+from ..mechanism.six_joints import on_six_joints
 from ..scalar import Floats
 from .companion import Companion
 from .inputs import Options
@@ -36,9 +37,6 @@ from .open_chain import OpenChain
 from .placed import Placed
 from .regressor import RegressorKernel
 from .tree import Tree
-
-SLIDES, TURNS = "xyz", "zyx"
-"""The six joints in turn; turned so, ω = (q̇_x, q̇_y, q̇_z) at zero"""
 
 ZERO = (0.0, 0.0, 0.0)
 NONE, STILL = np.zeros(3), np.zeros(6)
@@ -262,40 +260,6 @@ class MovingBase:
             _beside("qd", motion.rates, qd, n),
             _beside("qdd", _joined(felt, motion.turns), qdd, n),
         )
-
-
-def on_six_joints(mechanism: Mechanism) -> Mechanism:
-    """The same tree, its base carried by three joints that slide and three that turn."""
-    taken = {mechanism.base, *(link.name for link in mechanism.links)}
-    taken |= {link.joint.name for link in mechanism.links}
-
-    def free(name: str) -> str:
-        while name in taken:
-            name += "'"
-        taken.add(name)
-        return name
-
-    ground, links = free("ground"), []
-    parts = [(f"base_{axis}", axis, "prismatic") for axis in SLIDES]
-    parts += [(f"base_r{axis}", axis, "revolute") for axis in TURNS]
-    parent = ground
-    for name, axis, kind in parts:
-        joint = Joint(free(name), kind, axis=np.eye(3)["xyz".index(axis)])
-        last = name == parts[-1][0]
-        links.append(Link(mechanism.base if last else joint.name, parent, joint))
-        parent = joint.name
-    return replace(
-        mechanism,
-        links=(*links, *mechanism.links),
-        base=ground,
-        gravity=np.zeros(3),
-        loops=(),
-        actuated=(),
-        driving=(),
-        sensed=(),
-        platform=None,
-        home={},
-    )
 
 
 def _beside(name: str, base: Floats, state: ArrayLike, n: int) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..closure import ClosedChain, ConstraintForces
 from ..errors import InputError, wrong
-from ..formulations.regressor import Regressor
+from ..formulations.form import Form
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .base_motion import BaseMotion, MovingBase
@@ -34,7 +34,6 @@ class Chain(ABC):
     """
 
     trees: ClassVar[type[Tree]] = Tree
-    regressors: ClassVar[type[Regressor]] = Regressor
     closed: ClosedChain | None
     """Of a robot with loops its positions, Jacobians and state"""
     mechanism: Mechanism
@@ -53,7 +52,7 @@ class Chain(ABC):
             lambda robot: self.trees(robot.tree, options), lambda tree, robot: tree.over(robot.tree)
         )
         self._regressor: Companion[Chain, RegressorKernel] = Companion(
-            lambda robot: RegressorKernel(robot.tree, robot.mechanism, options, self.regressors),
+            lambda robot: RegressorKernel(robot.tree, robot.mechanism, options, self._form),
             lambda kernel, robot: kernel.over(robot.tree),
         )
         self._moving: Companion[Chain, MovingBase] = Companion(
@@ -61,8 +60,17 @@ class Chain(ABC):
             lambda moving, robot: moving.over(robot.tree, robot.mechanism),
         )
         self._motors: Companion[Chain, MotorSide] = Companion(
-            lambda robot: MotorSide(robot.mechanism, options), lambda side, _: side
+            lambda robot: MotorSide(robot.mechanism, options, self._form), lambda side, _: side
         )
+
+    @property
+    def _moved(self) -> MovingBase:
+        """With its base moved from outside."""
+        return self._moving.of(self)
+
+    @property
+    def _form(self) -> Form:
+        return self.trees.chains.form
 
     def _bind(self, before: Chain, mechanism: Mechanism) -> None:
         """Become what `before` is with gravity, friction and bodies of this mechanism."""
@@ -182,21 +190,21 @@ class Chain(ABC):
     ) -> Floats:
         """Torques with the base moved from outside."""
         with self.lock:
-            moving = self._moving.of(self)
+            moving = self._moved
             tau = moving.torques(self.at(q, bearing=True), qd, qdd, motion)
             return tau + self.torques(q, qd, qdd) if moving.adds else tau
 
     def gravity_on_moving_base(self, q: ArrayLike, motion: BaseMotion) -> Floats:
         """g (…, n_m) with the base tilted from outside."""
         with self.lock:
-            return self._moving.of(self).gravity(self.at(q, bearing=True), motion)
+            return self._moved.gravity(self.at(q, bearing=True), motion)
 
     def derivatives_on_moving_base(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
     ) -> Floats:
         """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n, n) with the base moved from outside."""
         self._refuse_loops("derivatives")
-        moving = self._moving.of(self)
+        moving = self._moved
         found = moving.derivatives(q, qd, qdd, motion)
         return found + self.derivatives(q, qd, qdd) if moving.adds else found
 
@@ -205,7 +213,7 @@ class Chain(ABC):
     ) -> Floats:
         """Y (…, n, p) with the base moved from outside; names (p,)."""
         self._refuse_loops("regressor")
-        moving = self._moving.of(self)
+        moving = self._moved
         known, Y = moving.regressor(q, qd, qdd, motion)
         if not moving.adds:
             return np.ascontiguousarray(Y[..., [known.index(name) for name in names]])
@@ -226,7 +234,7 @@ class Chain(ABC):
         """(drive, gear) (…, m), the base standing or moved from outside."""
         with self.lock:
             if motion is not None:
-                moving = self._moving.of(self)
+                moving = self._moved
                 at = self.at(q, bearing=True)
                 found = moving.motor_torques(at, qd, qdd, motion, self.actuated_names)
                 if not moving.adds:

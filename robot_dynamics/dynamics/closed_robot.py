@@ -36,17 +36,7 @@ class ClosedRobot(Chain):
         self, mechanism: Mechanism, options: Options, lock: AbstractContextManager[object]
     ):
         self.lock = lock
-        self.closed = ClosedChain(
-            mechanism,
-            options.formulation,
-            rotors=options.rotors,
-            terms=options.terms,
-            friction_smoothing=options.friction_smoothing,
-            sensed=options.sensed,
-            condition_limit=options.condition_limit,
-            backend=options.backend,
-            threads=options.threads,
-        )
+        self.closed = ClosedChain(mechanism, **options.named)
         # home closed, joints held that do no work
         super().__init__(self.closed.mechanism, options)
         self._freed: list[Tree] = []

@@ -9,26 +9,23 @@ are told. `formulations.floating` has the equations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..closure import CONDITION_LIMIT
 from ..codegen.kernel import as_floats
 from ..errors import InputError, choices, wrong
-from ..formulations.equations import TERMS
-from ..formulations.floating import BASE, TURNED, FloatingRegressor
-from ..mechanism import Inertial, Mechanism, Pose
-from ..scalar import Floats, is_zero
+from ..formulations.floating import adjoint
+from ..mechanism import Mechanism
+from ..mechanism.six_joints import BASE, floating, names_on_axes
+from ..scalar import Floats
 from . import inputs
-from .base_motion import SLIDES, TURNS, BaseMotion, on_six_joints
+from .base_motion import MovingBase
 from .chain import Chain
 from .inverse_dynamics import InverseDynamics
 from .linearization import Linearization
-from .motors import MotorTorques
 from .open_chain import FloatingChain, OpenChain
 from .open_robot import OpenRobot
 from .tree import FloatingTree
@@ -42,34 +39,14 @@ class FloatingRobot(OpenRobot):
 
     chains = FloatingChain
     trees = FloatingTree
-    regressors = FloatingRegressor
 
     def _adopt(self, chain: OpenChain) -> None:
         super()._adopt(chain)
-        names = chain.joint_names
-        self.joint_names = (*(names[k] for k in TURNED), *names[BASE:])
-        self.actuated_names = self.joint_names
+        self.joint_names = self.actuated_names = names_on_axes(chain.mechanism)
 
-    def on_moving_base(
-        self,
-        q: ArrayLike,  # noqa: ARG002
-        qd: ArrayLike,  # noqa: ARG002
-        qdd: ArrayLike,  # noqa: ARG002
-        motion: BaseMotion,  # noqa: ARG002
-    ) -> Floats:
-        """There is none: the base's motion is in q, v and a."""
+    @property
+    def _moved(self) -> MovingBase:
         raise wrong(InputError, "base_motion", "a floating base", "none: it is in q, v and a")
-
-    def motor_torques(
-        self,
-        q: ArrayLike,  # noqa: ARG002
-        qd: ArrayLike,  # noqa: ARG002
-        qdd: ArrayLike,  # noqa: ARG002
-        motion: BaseMotion | None,  # noqa: ARG002
-    ) -> MotorTorques:
-        """Not of a floating base."""
-        expected = "InverseDynamics with base_motion, which has the motors' side"
-        raise wrong(InputError, "motor_torques", "a floating base", expected)
 
 
 class FloatingBase(InverseDynamics):
@@ -91,7 +68,8 @@ class FloatingBase(InverseDynamics):
             else the base link is, with its own inertia where the description has one.
         joints: the joints in the order that q, v and tau are wanted in, parents first (Pinocchio's
             is `model.names[2:]`); None: that of the description.
-        formulation, rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
+        formulation, **options: as in `InverseDynamics`: rotors, terms, friction_smoothing, backend,
+            threads.
 
     Attributes:
         joint_names: the order of v, a and tau: x, y, z, rx, ry, rz of the base, then the joints.
@@ -107,27 +85,9 @@ class FloatingBase(InverseDynamics):
         formulation: str = "newton_euler",
         *,
         joints: Sequence[str] | None = None,
-        rotors: str = "full",
-        terms: Iterable[str] = TERMS,
-        friction_smoothing: float = 0.0,
-        sensed: bool = False,
-        condition_limit: float = CONDITION_LIMIT,
-        backend: str = "auto",
-        threads: int | None = None,
+        **options: Any,
     ):
-        if not isinstance(mechanism, Mechanism):
-            mechanism = inputs.robot(mechanism)
-        super().__init__(
-            floating(mechanism, joints),
-            formulation,
-            rotors=rotors,
-            terms=terms,
-            friction_smoothing=friction_smoothing,
-            sensed=sensed,
-            condition_limit=condition_limit,
-            backend=backend,
-            threads=threads,
-        )
+        super().__init__(floating(inputs.robot(mechanism), joints), formulation, **options)
 
     def _chain_of(self, mechanism: Mechanism) -> Chain:
         return FloatingRobot(mechanism, self._options)
@@ -179,17 +139,24 @@ class FloatingBase(InverseDynamics):
         return out
 
     def linearize(
-        self,
-        q: ArrayLike,  # noqa: ARG002
-        qd: ArrayLike | None = None,  # noqa: ARG002
-        tau: ArrayLike | None = None,  # noqa: ARG002
+        self, q: ArrayLike, qd: ArrayLike | None = None, tau: ArrayLike | None = None
     ) -> Linearization:
-        """Not of a floating base: q is no vector there.
+        """δẋ = A δx + B δu with x = [δq; v], u = tau, about q (…, n + 1), v, tau (…, n), where δq
+        (…, n) is the twist on the base's axes, and the joints' change, from q to a place near it.
+
+        As `InverseDynamics.linearize`, but that axes which turn turn δq: with ad_v of the base's
+        twist the first rows are δq̇ = δv - ad_v δq.
+
+        Args:
+            qd: v; None: at rest.
+            tau: None: the torques, and the base's wrench, that hold these rates, a = 0.
 
         Raises:
-            InputError: always.
+            InputError: a wrong shape.
         """
-        raise wrong(InputError, "linearize", "a floating base", "derivatives, and D solved")
+        found = super().linearize(q, qd, tau)
+        found.A[..., :BASE, :BASE] = -np.apply_along_axis(adjoint, -1, found.qd)
+        return found
 
     def set_friction(self, joint: str, *args: Any, **more: Any) -> None:
         """As `InverseDynamics.set_friction`; nothing rubs on the base.
@@ -200,73 +167,3 @@ class FloatingBase(InverseDynamics):
         if joint in self.joint_names[:BASE]:
             raise wrong(InputError, "friction: joint", joint, choices(self.joint_names[BASE:]))
         super().set_friction(joint, *args, **more)
-
-
-def floating(mechanism: Mechanism, order: Sequence[str] | None = None) -> Mechanism:
-    """The same robot on six joints that carry its base, the first six of the tree.
-
-    Args:
-        order: of the other joints; None: as they are.
-
-    Raises:
-        InputError: see `FloatingBase`.
-    """
-    if mechanism.loops:
-        expected = "a mechanism without loops"
-        raise wrong(InputError, "floating base", f"loops ({mechanism.name})", expected)
-    if not is_floating(mechanism):
-        gravity, body = mechanism.gravity, mechanism.base_inertial
-        base = mechanism.base
-        mechanism = replace(on_six_joints(mechanism), gravity=gravity, base_inertial=Inertial())
-        links = tuple(
-            replace(link, inertial=body) if link.name == base else link for link in mechanism.links
-        )
-        mechanism = replace(mechanism, links=links)
-    carrier = mechanism.moving[BASE - 1].name
-    for link in mechanism.moving[:BASE]:
-        rubbing = [name for name, x in link.joint.friction.numbers.items() if not is_zero(x)]
-        if rubbing:
-            at = f"floating base: friction of {link.joint.name}"
-            raise wrong(InputError, at, rubbing[0], "none: a floating base has no friction")
-    for link in mechanism.moving[BASE:]:
-        if carrier not in mechanism.path(link.name):
-            expected = f"every joint that moves on {carrier!r}"
-            raise wrong(InputError, "floating base: joint beside it", link.joint.name, expected)
-    return mechanism if order is None else _ordered(mechanism, order)
-
-
-def is_floating(mechanism: Mechanism) -> bool:
-    """Are the first joints those of one floating joint?"""
-    first = mechanism.moving[:BASE]
-    kinds = [("prismatic", axis) for axis in SLIDES] + [("revolute", axis) for axis in TURNS]
-    return len(first) == BASE and all(
-        link.joint.type == kind
-        and link.joint.coupling is None
-        and np.array_equal(link.joint.axis, np.eye(3)["xyz".index(axis)])
-        and (k == 0 or (link.parent == first[k - 1].name and _is_identity(link.joint.origin)))
-        and (k == BASE - 1 or (link.inertial.is_nothing and _is_identity(link.joint.tail)))
-        for k, (link, (kind, axis)) in enumerate(zip(first, kinds, strict=True))
-    )
-
-
-def _is_identity(pose: Pose) -> bool:
-    return np.array_equal(pose.rotation, np.eye(3)) and not np.any(pose.translation)
-
-
-def _ordered(mechanism: Mechanism, order: Sequence[str]) -> Mechanism:
-    """The same tree, its joints in this order behind the base's."""
-    names, wanted = mechanism.joint_names, [*order]
-    if sorted(wanted) != sorted(names[BASE:]):
-        off = set(map(str, wanted)) ^ set(names[BASE:])
-        found = sorted(off)[0] if off else "one twice"
-        raise wrong(InputError, "joints", found, f"each of {', '.join(names[BASE:])} once")
-    by_joint: Mapping[str, Any] = {link.joint.name: link for link in mechanism.links}
-    links: dict[str, Any] = {}
-    for name in [*names[:BASE], *wanted, *by_joint]:
-        for each in reversed(mechanism.path(by_joint[name].name)[:-1]):
-            links.setdefault(each, mechanism.link(each))
-    made = replace(mechanism, links=tuple(links.values()))
-    for found, expected in zip(made.joint_names[BASE:], wanted, strict=True):
-        if found != expected:
-            raise wrong(InputError, "joints", expected, f"behind {found!r}, which carries it")
-    return made

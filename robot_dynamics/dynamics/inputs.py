@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,11 @@ class Options:
             backend,
             checked_threads(threads),
         )
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """As keywords."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def rotors_felt(self) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 from weakref import WeakSet
@@ -635,7 +635,7 @@ def _made(
     where: Floats | None,
 ) -> InverseDynamics:
     """What was pickled; a closed chain goes on from where (n_r,) it was."""
-    dynamics = kind(bare, **{each.name: getattr(options, each.name) for each in fields(options)})
+    dynamics = kind(bare, **options.named)
     if payloads:
         with dynamics._changing:
             dynamics._adopt(bare, payloads)

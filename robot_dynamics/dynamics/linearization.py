@@ -64,7 +64,7 @@ def linearized(
         )
     if tau is None:
         # held at its rates
-        qdd = np.zeros(np.broadcast_shapes(q.shape, qd.shape))
+        qdd = np.zeros((*np.broadcast_shapes(q.shape[:-1], qd.shape[:-1]), n))
         tau = dynamics(q, qd, qdd)
     else:
         tau = as_floats("tau", tau)
@@ -101,7 +101,7 @@ def linearized(
     efforts = tuple(
         "N" if joint.slides else "N·m" for joint in map(dynamics.mechanism.joint, motors)
     )
-    q, qd, qdd = (np.broadcast_to(x, (*shape, n)) for x in (q, qd, qdd))
+    q, qd, qdd = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, qd, qdd))
     return Linearization(
         A,
         inputs,

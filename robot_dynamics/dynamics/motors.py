@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from ..closure import ClosedChain
 from ..codegen import Function, Kernel
 from ..formulations import newton_euler
+from ..formulations.form import STANDING, Form
 from ..mechanism import Friction, Inertial, Mechanism, Rotor
 from ..mechanism.transform import rotors_as_links
 from ..scalar import Array, Floats, array
@@ -44,9 +45,10 @@ class MotorSide:
         mechanism: with rotors.
         options: the joint torques': a rotor takes what their terms have of its motion and its
             weight.
+        form: `FLOATING` of a mechanism on six joints, whose q is (…, n + 1).
     """
 
-    def __init__(self, mechanism: Mechanism, options: Options):
+    def __init__(self, mechanism: Mechanism, options: Options, form: Form = STANDING):
         model, terms = options.rotors_felt, options.terms
         self.gears = gear_matrix(mechanism)
         n = len(mechanism.joint_names)
@@ -63,12 +65,14 @@ class MotorSide:
         moves, weighs, still = "rotors" in terms, "gravity" in terms, np.zeros(n)
 
         def taken(q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
-            pulled = replace(geometry, gravity=gravity if weighs else np.zeros(3))
-            return spin_torques(pulled, model, q, *((qd, qdd) if moves else (still, still)))
+            v, a = (qd, qdd) if moves else (still, still)
+            pulled = gravity if weighs else np.zeros(3)
+            state = form.on_joints(geometry, q, v, a, pulled)
+            return spin_torques(replace(geometry, gravity=state[3]), model, *state[:3])
 
-        content = (geometry.links, geometry.rotors, geometry.base, model, moves, weighs)
+        content = (geometry.links, geometry.rotors, geometry.base, model, moves, weighs, form.extra)
         function = Function(
-            "spin_torques", ("q", "qd", "qdd"), (n, n, n), (len(geometry.rotors),), 3,
+            "spin_torques", ("q", "qd", "qdd"), (n + form.extra, n, n), (len(geometry.rotors),), 3,
             taken, content, mechanism.name,
         )  # fmt: skip
         self._taken = Kernel(function, mechanism.gravity, options.backend, options.threads)

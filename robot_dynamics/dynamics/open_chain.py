@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -15,11 +15,11 @@ from ..codegen import Function, Kernel
 from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
 from ..formulations import floating
-from ..formulations.derivatives import derivatives
 from ..formulations.equations import Equations
-from ..formulations.forward import forward
+from ..formulations.form import FLOATING, STANDING, Form
 from ..formulations.layout import Layout, shaped
 from ..mechanism import Mechanism
+from ..mechanism.six_joints import BASE
 from ..scalar import Array, Floats, array, zeros
 from .inputs import Options
 
@@ -36,12 +36,7 @@ class OpenChain:
     compiled in.
     """
 
-    form: ClassVar[type[Equations]] = Equations
-    beyond: ClassVar[Mapping[str, Callable[..., Array]]] = {
-        "derivatives": derivatives,
-        "forward": forward,
-    }
-    """What is written for newton_euler's form of a mechanism"""
+    form: ClassVar[Form] = STANDING
 
     def __init__(
         self,
@@ -57,7 +52,7 @@ class OpenChain:
         self._choices = choices
         self.mechanism = mechanism
         """As it was when the chain was made"""
-        equations = shaped(self.form.of(mechanism, *choices))
+        equations = shaped(self.form.equations.of(mechanism, *choices))
         self.joint_names = mechanism.joint_names
         self.actuated_names = mechanism.actuated_names
         self._backend, self._threads = backend, threads
@@ -93,7 +88,7 @@ class OpenChain:
     def over(self, mechanism: Mechanism) -> OpenChain:
         """The same with gravity, friction and inertias of a mechanism of the same geometry."""
         other = copy(self)
-        other._bind(shaped(self.form.of(mechanism, *self._choices)))
+        other._bind(shaped(self.form.equations.of(mechanism, *self._choices)))
         return other
 
     @property
@@ -128,7 +123,7 @@ class OpenChain:
     @property
     def positions(self) -> int:
         """The length of q."""
-        return self._equations.positions
+        return len(self.joint_names) + self.form.extra
 
     def _size(self, argument: str) -> int:
         return self.positions if argument == "q" else len(self.joint_names)
@@ -172,13 +167,15 @@ class OpenChain:
                 tau = bound.motion(states[0], zeros(n), states[1])
                 # K = ½ q̇·(D q̇)
                 return tau if name == "inertia" else [array(states[1]) @ tau / 2]
-            if name in self.beyond:
-                return np.ravel(self.beyond[name](bound, *states))
+            if name in ("derivatives", "forward"):
+                # written for newton_euler's form of a mechanism
+                return np.ravel(getattr(self.form, name)(bound, *states))
             found: Iterable[Any] = pick(getattr(bound, name)(*states))
             return found
 
         content = (
-            layout.content, e.method.name, e.terms, e.friction_smoothing, e.rotors, self.form,
+            layout.content, e.method.name, e.terms, e.friction_smoothing, e.rotors,
+            self.form.equations,
         )  # fmt: skip
         return Function(
             name,
@@ -208,17 +205,16 @@ _ARGUMENTS = {
 class FloatingChain(OpenChain):
     """The functions of `Floating`, of a tree on six joints: q is (…, n + 1)."""
 
-    form = floating.Floating
-    beyond: ClassVar = {"derivatives": floating.derivatives, "forward": floating.forward}
+    form = FLOATING
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """C (…, n, n), as `Floating.coriolis_matrix`."""
         C = super().coriolis_matrix(q, qd)
         if not self._is_short:
             # C w = ¼ [b(v + w) - b(v - w)] + ½ D ad_v w
-            D = self.mass_matrix(q)[..., : floating.BASE]
+            D = self.mass_matrix(q)[..., :BASE]
             turned = np.apply_along_axis(floating.adjoint, -1, as_floats("qd", qd))
-            C[..., : floating.BASE] += D @ turned / 2
+            C[..., :BASE] += D @ turned / 2
         return C
 
 

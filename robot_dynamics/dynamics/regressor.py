@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from ..closure import ClosedChain
 from ..codegen import Function, Kernel
 from ..errors import InputError, wrong
+from ..formulations.form import STANDING, Form
 from ..formulations.layout import Recompile
-from ..formulations.regressor import Regressor
 from ..formulations.terms import MOTION, OF_LINKS, motion_of, move, moves_as_one
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import friction_terms, standard_parameters
@@ -32,7 +32,7 @@ class RegressorKernel:
         described: the mechanism whose parameters are wanted, where the tree has more (see
             `ClosedChain.tree`).
         options: of `InverseDynamics`.
-        kind: `FloatingRegressor` of a tree on six joints, whose q is (…, n + 1).
+        form: `FLOATING` of a tree on six joints, whose q is (…, n + 1).
 
     Raises:
         InputError: reflected rotors' masses, and terms that treat links and rotors differently.
@@ -43,7 +43,7 @@ class RegressorKernel:
         mechanism: Mechanism,
         described: Mechanism,
         options: Options,
-        kind: type[Regressor] = Regressor,
+        form: Form = STANDING,
     ):
         rotors, terms = options.rotors_felt, frozenset(options.terms)
         heavy = any(rotor.inertial.mass for rotor in mechanism.rotors)
@@ -57,7 +57,7 @@ class RegressorKernel:
         if mechanism.loops and terms & set(OF_LINKS) & set(MOTION):
             # a closed chain's accelerations have parts of both: it is told what is left of them
             terms = terms | {"inertia"}
-        model = kind.of(mechanism, rotors, terms, options.friction_smoothing)
+        model = form.regressor.of(mechanism, rotors, terms, options.friction_smoothing)
         self.laws, self._rotor_columns = model.laws, model.rotor_columns
         self._names = mechanism.joint_names
         n = len(self._names)
@@ -71,9 +71,9 @@ class RegressorKernel:
         def equations(q: Array, qd: Array, qdd: Array, p: Array) -> Iterable[Any]:
             return np.ravel(model.matrix(q, qd, qdd, p[:3], p[3:]))
 
-        content = (model.content, terms, options.friction_smoothing, kind)
+        content = (model.content, terms, options.friction_smoothing, form.regressor)
         function = Function(
-            "regressor", ("q", "qd", "qdd"), (model.positions, n, n), (n, p), 3 + model.rates,
+            "regressor", ("q", "qd", "qdd"), (n + form.extra, n, n), (n, p), 3 + model.rates,
             equations, content, mechanism.name,
         )  # fmt: skip
         self._kernel = Kernel(function, _numbers(mechanism), options.backend, options.threads)

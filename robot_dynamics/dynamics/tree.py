@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from ..codegen import Function, Kernel
 from ..errors import InputError, choices, wrong
-from ..formulations import floating, kinematics
 from ..mechanism import Friction, Inertial, Mechanism
 from ..mechanism.transform import lumped, rotors_as_links, with_rotor_model
 from ..scalar import Array, Floats, array
@@ -31,8 +30,6 @@ class Tree:
     """
 
     chains: ClassVar[type[OpenChain]] = OpenChain
-    places: ClassVar[Any] = kinematics
-    """What has pose, jacobian and potential_energy"""
 
     def __init__(self, mechanism: Mechanism, options: Options):
         self.chain = self.chains.by(replace(options, formulation="newton_euler"), mechanism)
@@ -86,7 +83,7 @@ class Tree:
                 for link, (m, *h) in zip(bodies.links, p[3:].reshape(-1, 4), strict=True)
             )
             bound = replace(bodies, links=links, gravity=p[:3])
-            return [self.places.potential_energy(bound, q)]
+            return [self.chains.form.places.potential_energy(bound, q)]
 
         values = [*tree.gravity, *numbers]
         if "potential_energy" not in self._built:
@@ -101,12 +98,12 @@ class Tree:
 
     def pose(self, q: ArrayLike, link: str) -> Floats:
         """(…, 4, 4)"""
-        return self._of_link("pose", self.places.pose, (4, 4), link).call(q)
+        return self._of_link("pose", self.chains.form.places.pose, (4, 4), link).call(q)
 
     def jacobian(self, q: ArrayLike, link: str) -> Floats:
         """(…, 6, n)"""
         n = len(self.chain.joint_names)
-        return self._of_link("jacobian", self.places.jacobian, (6, n), link).call(q)
+        return self._of_link("jacobian", self.chains.form.places.jacobian, (6, n), link).call(q)
 
     def wrench_torques(self, q: ArrayLike, link: str, wrench: ArrayLike) -> Floats:
         """Jᵀ w (…, n) of a wrench w (…, 6) on a link."""
@@ -114,7 +111,7 @@ class Tree:
         n = len(self.chain.joint_names)
 
         def pushed(mechanism: Mechanism, link: str, q: Array, wrench: Array) -> Array:
-            return array(self.places.jacobian(mechanism, link, q).T @ wrench)
+            return array(self.chains.form.places.jacobian(mechanism, link, q).T @ wrench)
 
         sizes = (self.chain.positions, 6)
         kernel = self._of_link("wrench", pushed, (n,), link, ("q", "wrench"), sizes)
@@ -149,7 +146,6 @@ class FloatingTree(Tree):
     """The same of a tree on six joints: q is (…, n + 1), axes are the world's."""
 
     chains = FloatingChain
-    places: ClassVar[Any] = floating
 
 
 class _Mass:

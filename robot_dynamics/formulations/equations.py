@@ -64,22 +64,17 @@ class Equations:
         alone = replace(alone, gravity=zeros(3))
         return cls(links, method, chosen, friction_smoothing, alone)
 
-    @property
-    def positions(self) -> int:
-        """The length of q."""
-        return len(self.mechanism.joint_names)
-
     def torques(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
         """tau (n,): the chosen terms. `note` looks on, at links and rotors where they are one."""
         terms, g = self.terms, gravity_of(self.terms, self.mechanism.gravity)
-        tau = self._rigid(self.mechanism, q, *motion_of("links", terms, qd, qdd), g, note)
+        tau = self._rigid(self.mechanism, q, *motion_of("links", terms, qd, qdd), g, note=note)
         if self.rotors is not None:
             tau = tau + self._rigid(self.rotors, q, *motion_of("rotors", terms, qd, qdd), g)
         return tau + self.friction(qd) if "friction" in terms else tau
 
     def of_links(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
         """D qdd + C qd (n,) of the links, and of the rotors where they are not apart."""
-        return self._rigid(self.mechanism, q, qd, qdd, zeros(3), note)
+        return self._rigid(self.mechanism, q, qd, qdd, zeros(3), note=note)
 
     def of_rotors(self, q: Array, qd: Array, qdd: Array) -> Array:
         """D qdd + C qd (n,) of the rotors that are apart, where `terms` has them."""
@@ -140,6 +135,7 @@ class Equations:
         qd: Array,
         qdd: Array,
         gravity: Array,
+        *,
         note: Note = unnoticed,
     ) -> Array:
         """Inertia, Coriolis and gravity of a tree and its rotors, on the independent joints."""

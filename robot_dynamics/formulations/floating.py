@@ -21,6 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..mechanism import Mechanism, Pose
+from ..mechanism.six_joints import BASE, TURNED
 from ..scalar import Array, Note, Scalar, array, cross, exact, is_zero, skew, unnoticed, zeros
 from . import forward as open_forward
 from . import kinematics
@@ -29,19 +30,9 @@ from .derivatives import of_bodies
 from .equations import Equations
 from .regressor import Regressor
 
-BASE = 6
-"""The joints that carry the base"""
-TURNED = [0, 1, 2, 5, 4, 3]
-"""ω comes as x, y, z, the joints that turn are z, y, x. It is its own inverse"""
-
 
 class Floating(Equations):
     """`Equations` of a tree whose first six joints carry its base."""
-
-    @property
-    def positions(self) -> int:
-        """The length of q."""
-        return len(self.mechanism.joint_names) + 1
 
     def coriolis_matrix(self, q: Array, qd: Array) -> Array:
         """C (n, n), with C v the bias and dD/dt - 2C skew.
@@ -49,33 +40,15 @@ class Floating(Equations):
         Polarisation gives what C has in common with its transpose in v and w. The rest is what
         the base's axes turn: ∇_v w - ∇_w v = ad_v w.
         """
-        # C w = ¼ [b(v + w) - b(v - w)] + ½ D ad_v w
-        D, half = self.mass_matrix(q)[:, :BASE], adjoint(qd) / 2
-        C = super().coriolis_matrix(q, qd)
-        columns = [*(C[:, :BASE] + D @ half).T, *C[:, BASE:].T]
-        return np.column_stack(columns)
+        return on_turning_axes(super().coriolis_matrix(q, qd), self.mass_matrix(q), qd)
 
-    def _rigid(
-        self,
-        tree: Mechanism,
-        q: Array,
-        qd: Array,
-        qdd: Array,
-        gravity: Array,
-        note: Note = unnoticed,
-    ) -> Array:
-        state = at_zero(tree, q, qd, qdd, gravity)
-        tau: Array = super()._rigid(tree, *state, note)
-        return array(tau[_order(len(qd))])
+    def _rigid(self, tree: Mechanism, *state: Array, note: Note = unnoticed) -> Array:
+        tau: Array = super()._rigid(tree, *at_zero(tree, *state), note=note)
+        return array(tau[_order(len(tau))])
 
 
 class FloatingRegressor(Regressor):
     """`Regressor` of a tree whose first six joints carry its base."""
-
-    @property
-    def positions(self) -> int:
-        """The length of q."""
-        return len(self.tree.joint_names) + 1
 
     def _bodies(self, q: Array, qd: Array, qdd: Array, gravity: Array) -> list[Array]:
         order = _order(len(qd))
@@ -154,6 +127,13 @@ def rotation(quaternion: Array) -> Array:
             [a * z - b * w, b * z + a * w, 1.0 - (a * x + b * y)],
         ]
     )
+
+
+def on_turning_axes(C: Array, D: Array, v: Array) -> Array:
+    """C (n, n) from what polarisation gives of it, and D (n, n)."""
+    # C w = ¼ [b(v + w) - b(v - w)] + ½ D ad_v w
+    columns = [*(C[:, :BASE] + D[:, :BASE] @ (adjoint(v) / 2)).T, *C[:, BASE:].T]
+    return np.column_stack(columns)
 
 
 def adjoint(v: Array) -> Array:

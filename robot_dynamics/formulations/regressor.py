@@ -94,11 +94,6 @@ class Regressor:
         )
 
     @property
-    def positions(self) -> int:
-        """The length of q."""
-        return len(self.tree.joint_names)
-
-    @property
     def content(self) -> Any:
         """What is compiled in."""
         joints = [

@@ -13,11 +13,10 @@ from ..codegen.differentiate import pushforward
 from ..codegen.recorder import record
 from ..errors import InputError, wrong
 from ..formulations import kinematics
-from ..formulations.derivatives import derivatives
 from ..formulations.equations import Equations
-from ..formulations.forward import forward, solved
+from ..formulations.form import STANDING, Form
+from ..formulations.forward import solved
 from ..formulations.layout import shaped
-from ..formulations.regressor import Regressor
 from ..formulations.terms import MOTION, OF_LINKS
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import friction_terms, standard_parameters
@@ -33,13 +32,13 @@ class Choices:
     rotors: str
     terms: frozenset[str]
     friction_smoothing: float
+    form: Form = STANDING
 
     def equations(self, mechanism: Mechanism, formulation: str | None = None) -> Equations:
         """In the form that is recorded."""
         name = formulation or self.formulation
-        return shaped(
-            Equations.of(mechanism, name, self.rotors, self.terms, self.friction_smoothing)
-        )
+        form = self.form.equations
+        return shaped(form.of(mechanism, name, self.rotors, self.terms, self.friction_smoothing))
 
     def parameters(self, mechanism: Mechanism) -> dict[str, float]:
         """The standard parameters π by name."""
@@ -57,7 +56,7 @@ class Choices:
         chosen = self.terms if terms is None else self.terms & frozenset(terms)
         laws = [link.joint.friction for link in mechanism.moving]
         rates = [law.stribeck_rate for law in laws if "stribeck" in friction_terms(law)]
-        model = Regressor.of(mechanism, self.rotors, chosen, self.friction_smoothing)
+        model = self.form.regressor.of(mechanism, self.rotors, chosen, self.friction_smoothing)
         names = tuple(standard_parameters(mechanism, self.rotors, "friction" in chosen))
         return names, model.matrix(q, qd, qdd, mechanism.gravity, array(rates))
 
@@ -75,18 +74,22 @@ class Described:
 
     def forward(self, q: Array, qd: Array, tau: Array) -> Array:
         """qdd (n,)"""
-        return forward(self._choices.equations(self.mechanism, "newton_euler"), q, qd, tau)
+        return self._choices.form.forward(self._plain, q, qd, tau)
 
     def derivatives(self, q: Array, qd: Array, qdd: Array) -> Array:
         """(3, n, n)"""
-        return derivatives(self._choices.equations(self.mechanism, "newton_euler"), q, qd, qdd)
+        return self._choices.form.derivatives(self._plain, q, qd, qdd)
+
+    @property
+    def _plain(self) -> Equations:
+        return self._choices.equations(self.mechanism, "newton_euler")
 
     def energies(self, q: Array, qd: Array) -> list[Scalar]:
         """[K, P]"""
         # K = ½ q̇·(D q̇)
         kinetic = array(qd) @ self._equations.motion(q, zeros(len(qd)), qd) / 2
         tree = rotors_as_links(with_rotor_model(self.mechanism, self._choices.rotors))
-        return [kinetic, kinematics.potential_energy(tree, q)]
+        return [kinetic, self._choices.form.places.potential_energy(tree, q)]
 
 
 class Linear:
@@ -95,6 +98,7 @@ class Linear:
 
     def __init__(self, mechanism: Mechanism, choices: Choices, parameters: Array):
         self._mechanism, self._choices = mechanism, choices
+        self._n = len(mechanism.joint_names)
         self._pi = dict(zip(choices.parameters(mechanism), parameters, strict=True))
 
     def torques(self, q: Array, qd: Array, qdd: Array) -> Array:
@@ -103,31 +107,32 @@ class Linear:
 
     def gravity(self, q: Array) -> Array:
         """g (n,)"""
-        still = zeros(len(q))
+        still = zeros(self._n)
         return self._of({"gravity"}, q, still, still)
 
     def mass_matrix(self, q: Array) -> Array:
         """D (n, n)"""
-        n = len(q)
+        n = self._n
         # D e_j: the torques of unit accelerations alone
         columns = [self._of(MOTION, q, zeros(n), unit) for unit in np.eye(n)]
         return from_columns(columns, n)
 
     def coriolis_matrix(self, q: Array, qd: Array) -> Array:
         """C (n, n)"""
-        n, qd = len(q), array(qd)
+        n, qd = self._n, array(qd)
         # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)]  (see `Equations.coriolis_matrix`)
         columns = [
             (self._of(MOTION, q, qd + unit, zeros(n)) - self._of(MOTION, q, qd - unit, zeros(n)))
             / 4
             for unit in np.eye(n)
         ]
-        return from_columns(columns, n)
+        C = from_columns(columns, n)
+        return self._choices.form.turned(C, self.mass_matrix(q), qd)
 
     def forward(self, q: Array, qd: Array, tau: Array) -> Array:
         """qdd (n,)"""
         # D q̈ = τ - C q̇ - g - friction
-        return solved(self.mass_matrix(q), array(tau) - self.torques(q, qd, zeros(len(q))))
+        return solved(self.mass_matrix(q), array(tau) - self.torques(q, qd, zeros(self._n)))
 
     def _of(self, terms: Iterable[str], q: Array, qd: Array, qdd: Array) -> Array:
         names, Y = self._choices.regressor(self._mechanism, q, qd, qdd, terms)

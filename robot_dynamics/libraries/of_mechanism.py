@@ -7,7 +7,7 @@ for our own kernels, and the programs run over the library's scalars: there is n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -18,9 +18,10 @@ import numpy as np
 from ..closure import ClosedChain
 from ..codegen.recorder import record
 from ..errors import BackendError, InputError, choices, wrong
-from ..formulations import kinematics
 from ..formulations.equations import TERMS
+from ..formulations.form import FLOATING, STANDING
 from ..mechanism import Mechanism
+from ..mechanism.six_joints import floating, names_on_axes
 from ..scalar import Array, Floats
 from .library import Closure, Definition, Library
 from .models import Choices, Closed, Described, Linear
@@ -42,6 +43,8 @@ def functions(
     friction_smoothing: float = 0.0,
     arguments: Iterable[str] = (),
     strides: int = 64,
+    floating_base: bool = False,
+    joints: Sequence[str] | None = None,
 ) -> Functions:
     """The dynamics over another library's arrays.
 
@@ -60,9 +63,13 @@ def functions(
         strides: with loops, in how many strides q is gone to from home. More of them cost time, and
             reach farther and nearer to singularities: none may be longer than 0.1 rad (or share of
             the robot's size), and the longest is 2 / strides of the way.
+        floating_base: the whole robot, as `FloatingBase`: q has a quaternion in it and one entry
+            more than qd, qdd and tau, which begin with the base's. Not with loops.
+        joints: with it, their order, as in `FloatingBase`.
 
     Raises:
-        InputError: an unknown library, option or argument, or arguments with loops.
+        InputError: an unknown library, option or argument, or arguments with loops; with a floating
+            base what `FloatingBase` refuses.
         DescriptionError, ClosureError: as `InverseDynamics`, with loops.
         BackendError: the library is not installed.
     """
@@ -82,7 +89,12 @@ def functions(
             f"library {library!r}: {error}; install it: pip install {LIBRARIES[library]}"
         ) from error
     chosen = frozenset([terms] if isinstance(terms, str) else terms)
-    options = Choices(formulation, rotors, chosen, friction_smoothing)
+    if floating_base:
+        mechanism = floating(mechanism, joints)
+    elif joints is not None:
+        raise wrong(InputError, "joints", joints, "floating_base=True beside them")
+    form = FLOATING if floating_base else STANDING
+    options = Choices(formulation, rotors, chosen, friction_smoothing, form)
     if mechanism.loops:
         if taken:
             raise wrong(InputError, "arguments", ", ".join(sorted(taken)), "none, with loops")
@@ -117,14 +129,23 @@ class Functions:
     """What comes behind the state"""
 
     @property
+    def _named(self) -> Any:
+        """What has the names."""
+        return self.mechanism
+
+    @property
     def joint_names(self) -> tuple[str, ...]:
-        """The order of q, qd, qdd."""
-        return self.mechanism.joint_names
+        """The order of qd, qdd, and of q but that of a floating base."""
+        if self.choices.form is FLOATING:
+            return names_on_axes(self.mechanism)
+        return tuple(self._named.joint_names)
 
     @property
     def actuated_names(self) -> tuple[str, ...]:
         """The order of the torques."""
-        return self.mechanism.actuated_names
+        if self.choices.form is FLOATING:
+            return self.joint_names
+        return tuple(self._named.actuated_names)
 
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
@@ -210,7 +231,7 @@ class Functions:
         Raises:
             InputError: an unknown link.
         """
-        return self._of_link("pose", kinematics.pose, (4, 4), link)
+        return self._of_link("pose", self.choices.form.places.pose, (4, 4), link)
 
     def jacobian(self, link: str) -> Callable[..., Any]:
         """(q) → (6, n), [ṗ; ω] = J q̇ of the origin of the link's frame, on base axes.
@@ -218,13 +239,17 @@ class Functions:
         Raises:
             InputError: an unknown link.
         """
-        return self._of_link("jacobian", kinematics.jacobian, (6, self._n), link)
+        return self._of_link("jacobian", self.choices.form.places.jacobian, (6, self._n), link)
 
     # How they are made
 
     @property
     def _n(self) -> int:
         return len(self.joint_names)
+
+    @property
+    def _positions(self) -> int:
+        return self._n + self.choices.form.extra
 
     @property
     def _torques(self) -> int:
@@ -256,13 +281,13 @@ class Functions:
     ) -> Callable[..., Any]:
         """A function of the state and of those arguments that it depends on."""
         more = [each for each in self.arguments if each in depends_on]
-        sizes = {"parameters": len(self.parameter_names), "gravity": 3}
+        sizes = {"q": self._positions, "parameters": len(self.parameter_names), "gravity": 3}
 
         def recorded(*vectors: Array) -> Array:
             given = dict(zip(more, vectors[len(state) :], strict=True))
             return np.ravel(equations(self._model(**given), *vectors[: len(state)]))
 
-        program = record(recorded, [self._n] * len(state) + [sizes[each] for each in more])
+        program = record(recorded, [sizes.get(each, self._n) for each in (*state, *more)])
         definition = Definition(name, (*state, *more), tuple(results.items()), program)
         return self.library.function(definition)
 
@@ -281,7 +306,7 @@ class Functions:
     ) -> Callable[..., Any]:
         if link not in self.mechanism.index():
             raise wrong(InputError, "link", link, choices(self.mechanism.index()))
-        program = record(lambda q: np.ravel(function(self.mechanism, link, q)), [self._n])
+        program = record(lambda q: np.ravel(function(self.mechanism, link, q)), [self._positions])
         return self.library.function(Definition(name, ("q",), ((name, shape),), program))
 
 
@@ -293,14 +318,8 @@ class ClosedFunctions(Functions):
     strides: int
 
     @property
-    def joint_names(self) -> tuple[str, ...]:
-        """The order of q, qd, qdd."""
-        return self.chain.joint_names
-
-    @property
-    def actuated_names(self) -> tuple[str, ...]:
-        """The order of the torques."""
-        return self.chain.actuated_names
+    def _named(self) -> ClosedChain:
+        return self.chain
 
     @property
     def _torques(self) -> int:

@@ -361,8 +361,6 @@ class Mechanism(_Kept):
     name: str
     links: tuple[Link, ...]
     base: str = BASE
-    base_inertial: Inertial = field(default_factory=Inertial)
-    """Of the base's own body, where it is known: it counts on a floating base alone"""
     gravity: Array = field(default_factory=lambda: array([0.0, 0.0, -9.81]))
     """(3,), m/s², in the base frame"""
     rotors: tuple[Rotor, ...] = ()
@@ -391,6 +389,8 @@ class Mechanism(_Kept):
     """Names that the description gives to numbers of its own; no torque depends on them"""
     notation: Mapping[str, str] = field(default_factory=dict)
     """Where the description has them (`link1.mass`) to its expressions in `symbols`"""
+    base_inertial: Inertial = field(default_factory=Inertial, kw_only=True)
+    """Of the base's own body, where it is known: it counts on a floating base alone"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", _frozen(self.gravity))

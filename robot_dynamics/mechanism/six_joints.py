@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot whose base six joints carry: three that slide, then three that turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, wrong
+from ..scalar import is_zero
+from .mechanism import Inertial, Joint, Link, Mechanism, Pose
+
+BASE = 6
+"""The joints that carry the base"""
+SLIDES, TURNS = "xyz", "zyx"
+"""The six joints in turn; turned so, ω = (q̇_x, q̇_y, q̇_z) at zero"""
+TURNED = [0, 1, 2, 5, 4, 3]
+"""ω comes as x, y, z, the joints that turn are z, y, x. It is its own inverse"""
+
+
+def on_six_joints(mechanism: Mechanism) -> Mechanism:
+    """The same tree, its base carried by three joints that slide and three that turn."""
+    taken = {mechanism.base, *(link.name for link in mechanism.links)}
+    taken |= {link.joint.name for link in mechanism.links}
+
+    def free(name: str) -> str:
+        while name in taken:
+            name += "'"
+        taken.add(name)
+        return name
+
+    ground, links = free("ground"), []
+    parts = [(f"base_{axis}", axis, "prismatic") for axis in SLIDES]
+    parts += [(f"base_r{axis}", axis, "revolute") for axis in TURNS]
+    parent = ground
+    for name, axis, kind in parts:
+        joint = Joint(free(name), kind, axis=np.eye(3)["xyz".index(axis)])
+        last = name == parts[-1][0]
+        links.append(Link(mechanism.base if last else joint.name, parent, joint))
+        parent = joint.name
+    return replace(
+        mechanism,
+        links=(*links, *mechanism.links),
+        base=ground,
+        gravity=np.zeros(3),
+        loops=(),
+        actuated=(),
+        driving=(),
+        sensed=(),
+        platform=None,
+        home={},
+    )
+
+
+def floating(mechanism: Mechanism, order: Sequence[str] | None = None) -> Mechanism:
+    """The same robot on six joints that carry its base, the first six of the tree.
+
+    Args:
+        order: of the other joints; None: as they are.
+
+    Raises:
+        InputError: see `FloatingBase`.
+    """
+    if mechanism.loops:
+        expected = "a mechanism without loops"
+        raise wrong(InputError, "floating base", f"loops ({mechanism.name})", expected)
+    if not is_floating(mechanism):
+        gravity, body = mechanism.gravity, mechanism.base_inertial
+        base = mechanism.base
+        mechanism = replace(on_six_joints(mechanism), gravity=gravity, base_inertial=Inertial())
+        links = tuple(
+            replace(link, inertial=body) if link.name == base else link for link in mechanism.links
+        )
+        mechanism = replace(mechanism, links=links)
+    carrier = mechanism.moving[BASE - 1].name
+    for link in mechanism.moving[:BASE]:
+        rubbing = [name for name, x in link.joint.friction.numbers.items() if not is_zero(x)]
+        if rubbing:
+            at = f"floating base: friction of {link.joint.name}"
+            raise wrong(InputError, at, rubbing[0], "none: a floating base has no friction")
+    for link in mechanism.moving[BASE:]:
+        if carrier not in mechanism.path(link.name):
+            expected = f"every joint that moves on {carrier!r}"
+            raise wrong(InputError, "floating base: joint beside it", link.joint.name, expected)
+    return mechanism if order is None else _ordered(mechanism, order)
+
+
+def names_on_axes(mechanism: Mechanism) -> tuple[str, ...]:
+    """The joints as a floating base's twist has them: x, y, z, rx, ry, rz, then the others."""
+    names = mechanism.joint_names
+    return (*(names[k] for k in TURNED), *names[BASE:])
+
+
+def is_floating(mechanism: Mechanism) -> bool:
+    """Are the first joints those of one floating joint?"""
+    first = mechanism.moving[:BASE]
+    kinds = [("prismatic", axis) for axis in SLIDES] + [("revolute", axis) for axis in TURNS]
+    return len(first) == BASE and all(
+        link.joint.type == kind
+        and link.joint.coupling is None
+        and np.array_equal(link.joint.axis, np.eye(3)["xyz".index(axis)])
+        and (k == 0 or (link.parent == first[k - 1].name and _is_identity(link.joint.origin)))
+        and (k == BASE - 1 or (link.inertial.is_nothing and _is_identity(link.joint.tail)))
+        for k, (link, (kind, axis)) in enumerate(zip(first, kinds, strict=True))
+    )
+
+
+def _is_identity(pose: Pose) -> bool:
+    return np.array_equal(pose.rotation, np.eye(3)) and not np.any(pose.translation)
+
+
+def _ordered(mechanism: Mechanism, order: Sequence[str]) -> Mechanism:
+    """The same tree, its joints in this order behind the base's."""
+    names, wanted = mechanism.joint_names, [*order]
+    if sorted(wanted) != sorted(names[BASE:]):
+        off = set(map(str, wanted)) ^ set(names[BASE:])
+        found = sorted(off)[0] if off else "one twice"
+        raise wrong(InputError, "joints", found, f"each of {', '.join(names[BASE:])} once")
+    by_joint: Mapping[str, Any] = {link.joint.name: link for link in mechanism.links}
+    links: dict[str, Any] = {}
+    for name in [*names[:BASE], *wanted, *by_joint]:
+        for each in reversed(mechanism.path(by_joint[name].name)[:-1]):
+            links.setdefault(each, mechanism.link(each))
+    made = replace(mechanism, links=tuple(links.values()))
+    for found, expected in zip(made.joint_names[BASE:], wanted, strict=True):
+        if found != expected:
+            raise wrong(InputError, "joints", expected, f"behind {found!r}, which carries it")
+    return made
