@@ -315,7 +315,7 @@ def test_near_a_singularity_the_page_says_so_and_still_computes(browser, tmp_pat
     )
     shown(browser, tmp_path, mechanism)
     banner = "return [...document.querySelectorAll('#state span')].map(e => e.textContent)"
-    for wanted, is_near in ((40.0, False), (90.0, False), (112.0, True), (250.0, True)):
+    for wanted, is_near in ((40.0, False), (96.0, False), (106.0, True), (250.0, True)):
         k = int(np.argmin(abs(conditions - wanted)))
         assert (conditions[k] > 0.1 * closed.condition_limit) == is_near
         place = q[k]

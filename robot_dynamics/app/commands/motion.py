@@ -70,12 +70,12 @@ def command(
     MOTION is a JointTrajectory as YAML, a CSV with a time and JOINT/position (and JOINT/velocity),
     or a bag. With --out a page shows them over time and in the torque-speed plane, beside one on
     which the robot plays the motion. Of a robot with loops also how far each motor goes, where
-    singularities lie on the way, and, of two motors, a map of where both can be.
+    singularities lie on the way, and maps of how far two motors go together.
     """
     from ...description import load
     from ...dynamics import InverseDynamics
     from ..drives.drives import drives
-    from ..drives.ranges import ranges, reach_map
+    from ..drives.ranges import ranges, reach_maps
     from ..drives.report import Reach, text, write
     from ..drives.states import states
 
@@ -96,8 +96,8 @@ def command(
     reach = Reach()
     if dynamics.closed is not None:
         progress("how far the motors go")
-        both = None if out is None else reach_map(dynamics.closed)
-        reach = Reach(ranges(dynamics.closed), both)
+        maps = [] if out is None else reach_maps(dynamics.closed)
+        reach = Reach(ranges(dynamics.closed), maps)
     written: dict[str, Path] = {}
     if out is not None:
         progress("drawing")
