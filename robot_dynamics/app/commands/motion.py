@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from ...formulations.equations import TERMS
-from ..command import Command, Result, Several
-from ..options import description, frequency, pairs, rotors_option, terms_option
+from ..command import Command, Result
+from ..options import description, frequency, motions, pairs, rotors_option, terms_option
 from ..progress import Progress
 
 
@@ -31,27 +31,7 @@ from ..progress import Progress
     metavar="DIR",
     help="Write a page, a CSV and pictures into this folder.",
 )
-@click.option(
-    "--step",
-    type=float,
-    metavar="S",
-    help="Time between the samples of a trajectory (default: 0.01).",
-)
-@click.option(
-    "--topic", help="Topic of a bag, of type sensor_msgs/JointState (default: /joint_states)."
-)
-@click.option(
-    "--rename",
-    cls=Several,
-    metavar="OLD:NEW...",
-    help="Rename a joint of the motion (OLD) to its name in FILE (NEW).",
-)
-@click.option(
-    "--cutoff",
-    type=float,
-    metavar="HZ",
-    help="Cutoff frequency of the filter that a recording goes through.",
-)
+@motions
 @rotors_option
 @terms_option
 def command(
