@@ -67,7 +67,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         DescriptionError: naming `where`, the link or joint, and what was expected.
 
     Warns:
-        DescriptionWarning: a joint that mimics one that is not there moves by itself, or a base
+        DescriptionWarning: a joint that mimics one that is not there moves on its own, or a base
             that no body can be (errors if strict).
     """
     root = parsed(text, where)

@@ -119,7 +119,7 @@ def _checks(found: dict[str, Any]) -> str:
     if found["warnings"]:
         said = "".join(f'<p class="warning">{escape(each)}</p>' for each in found["warnings"])
     else:
-        said = '<p class="warning fine">No complaint: bodies, limits, units and loops.</p>'
+        said = '<p class="warning fine">No problems found in bodies, limits, units and loops.</p>'
     said += "".join(f'<p class="faint">{escape(each)}</p>' for each in found["notes"])
     return _section("Checks", said, "checks")
 
