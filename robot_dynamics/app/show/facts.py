@@ -310,7 +310,7 @@ def _derivation(source: str, mechanism: Mechanism, *, most: int) -> str:
     elif joints <= min(most, LISTED) and mechanism.loops and not is_planar(mechanism):
         inner = _listed(mechanism, whole)
     else:
-        inner = f"<p>The equations of {joints} joints are too long for this page.</p>{whole}"
+        inner = f"<p>The equations of {joints} joints are left out of this page.</p>{whole}"
     return _section("The equations, derived", inner, "derivation", is_open=False) if inner else ""
 
 
