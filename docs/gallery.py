@@ -22,7 +22,7 @@ import numpy as np
 import robot_dynamics as rd
 from robot_dynamics.app.report import survey
 from robot_dynamics.app.show import meshes
-from robot_dynamics.app.show.facts import gathered
+from robot_dynamics.app.show.facts import DERIVED_CLOSED, gathered
 from robot_dynamics.app.show.page import asset, embedded, page
 from robot_dynamics.app.show.scene import scene
 from robot_dynamics.app.svg import COLOURS
@@ -104,7 +104,8 @@ def card(source: str, out: Path) -> tuple[str, dict[str, Any]]:
         runs, seconds = timeit.Timer(lambda: dynamics(q, still, still)).autorange()
         drawn, _ = meshes.found(source)
         own = out / f"{Path(source).stem}.html"
-        own.write_text(page(mechanism, gathered(source, mechanism), meshes=drawn), encoding="utf-8")
+        facts = gathered(source, mechanism, derived=DERIVED_CLOSED)
+        own.write_text(page(mechanism, facts, meshes=drawn), encoding="utf-8")
     most = int(np.argmax(np.abs(tau))) if len(tau) else 0
     held = "nothing to hold at home"
     if len(tau) and abs(tau[most]) > 1e-9:

@@ -10,6 +10,7 @@ from closed_robots import ClosedChain
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
+from robot_dynamics.symbolic import straight_line
 from robot_dynamics.symbolic.closed_chain import derive
 
 SAME = 1e-9
@@ -210,3 +211,32 @@ def test_what_is_no_short_decimal_is_said_to_be_rounded():
     numbers = {n for _, value in model.intermediates for n in value.atoms(sympy.Number)}
     assert all(n.q < 10**12 for n in numbers if n.is_Rational)
     assert "rounded to double precision" in model.text()
+
+
+def test_differences_of_short_decimals_are_short():
+    model = derive(rd.load(CONFIG / "five_bar.yaml"), "newton_euler", parameters="numbers")
+    numbers = {n for _, value in model.intermediates for n in value.atoms(sympy.Number)}
+    assert not any(n.is_Float for n in numbers)
+    assert max(n.q for n in numbers) <= 10**6
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.0222 - 0.02215, sympy.Rational(5, 10**5)),
+        (0.1 + 0.2, sympy.Rational(3, 10)),
+        (3**0.5 / 2, None),
+        (0.123456789012345, None),
+        (0.5 * (1 + 1e-12), None),
+        (1e-300, None),
+        (0.0, 0),
+        (0.123456789, sympy.Rational(123456789, 10**9)),
+    ],
+)
+def test_a_constant_is_exact_only_where_rounding_alone_is_in_between(value, expected):
+    found = straight_line._number(value)
+    if expected is None:
+        assert found.is_Float
+        assert float(found) == value
+    else:
+        assert found == expected

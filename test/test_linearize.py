@@ -159,3 +159,25 @@ def test_the_command_linearizes_about_a_motion(tmp_path, capsys):
         assert found["B"].shape == (21, 4, 2)
         assert list(found["states"]) == ["theta1", "d2", "d/dt theta1", "d/dt d2"]
         assert np.allclose(found["q"], rows[:, 1:3])
+
+
+def test_a_motion_is_read_as_the_options_say(tmp_path, capsys):
+    """A trajectory is sampled at --step, and without a motion the option is refused."""
+    plan, out = tmp_path / "plan.yaml", tmp_path / "ab.npz"
+    plan.write_text(
+        "joint_names: [a, d2]\npoints:\n"
+        "  - {positions: [0, 0.5], velocities: [0, 0], time_from_start: {sec: 0, nanosec: 0}}\n"
+        "  - {positions: [1, 0.6], velocities: [0, 0], time_from_start: {sec: 1, nanosec: 0}}\n"
+    )
+    polar = str(CONFIG / "polar.yaml")
+    arguments = ["linearize", polar, "--motion", str(plan), "--out", str(out)]
+    assert main([*arguments, "--rename", "a:theta1"]) == 1
+    assert "not in it: theta1" in capsys.readouterr().err
+    plan.write_text(plan.read_text().replace("[a, d2]", "[theta1, d2]"))
+    assert main([*arguments, "--step", "0.25"]) == 0
+    with np.load(out) as found:
+        assert found["time"] == pytest.approx([0, 0.25, 0.5, 0.75, 1])
+    capsys.readouterr()
+    assert main(["linearize", polar, "--step", "0.25", "--topic", "x"]) == 1
+    assert "--step, --topic: expected only with --motion" in capsys.readouterr().err
+    assert main(["linearize", polar, "--rename", "a:b"]) == 1

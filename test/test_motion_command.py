@@ -15,7 +15,7 @@ from robots import CONFIG
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.app.drives.drives import drives
-from robot_dynamics.app.drives.ranges import ranges, reach_map
+from robot_dynamics.app.drives.ranges import ranges, reach_maps
 from robot_dynamics.app.drives.reach import MARKS, drawn_map, strip
 from robot_dynamics.app.drives.states import States, states
 from robot_dynamics.description.motion_file import write_motion
@@ -230,33 +230,76 @@ def test_a_stretch_too_near_a_singularity_is_found_between_two_strides(tmp_path)
     assert 0.99 < found.share <= 1.0
 
 
-def test_the_map_of_two_motors_has_what_geometry_allows(tmp_path):
-    """Two presses side by side: each crank lifts its pin by no more than its rod is long."""
-    links, loop = CRANK.split("links:\n")[1].split("loops:\n")
-    loop, _ = loop.split("actuated:")
-    head = "robot: two\ngravity: [0, -9.81, 0]\nlinks:\n"
-    for word in ("crank", "rod", "ram", "turn", "bend", "pin"):
-        links, loop = (text.replace(word, f"{word}_a") for text in (links, loop))
-    other = [text.replace("_a", "_b").replace("a: 0.2", "parent: base\n    a: 0.2")
-             for text in (links, loop)]  # fmt: skip
-    file = tmp_path / "two.yaml"
-    # the other rod is longer
-    other[0] = other[0].replace("a: 0.1\n", "a: 0.15\n")
-    home = "{turn_a: 0.2, bend_a: -0.6, ram_a: 0.27, turn_b: 0.2, bend_b: -0.47, ram_b: 0.34}"
+def presses(tmp_path, rods):
+    """Presses side by side; rods: (length, bend, ram) of each at a crank's angle of 0.2."""
+    links, loops, motors, home = [], [], [], []
+    parts = CRANK.split("links:\n")[1].split("actuated:")[0].split("loops:\n")
+    for k, (length, bend, ram) in enumerate(rods):
+        link, loop = parts
+        for word in ("crank", "rod", "ram", "turn", "bend", "pin"):
+            link, loop = (text.replace(word, f"{word}_{k}") for text in (link, loop))
+        link = link.replace("a: 0.2", "parent: base\n    a: 0.2")
+        links.append(link.replace("a: 0.1\n", f"a: {length}\n"))
+        loops.append(loop)
+        motors.append(f"turn_{k}")
+        home.append(f"turn_{k}: 0.2, bend_{k}: {bend}, ram_{k}: {ram}")
+    file = tmp_path / "presses.yaml"
     file.write_text(
-        f"{head}{links}{other[0]}loops:\n{loop}{other[1]}actuated: [turn_a, turn_b]\nhome: {home}\n"
+        f"robot: presses\ngravity: [0, -9.81, 0]\nlinks:\n{''.join(links)}loops:\n"
+        f"{''.join(loops)}actuated: [{', '.join(motors)}]\nhome: {{{', '.join(home)}}}\n"
     )
+    return file
+
+
+RODS = ((0.1, -0.6, 0.27), (0.15, -0.47, 0.34), (0.1, -0.6, 0.27))
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_maps_of_two_motors_have_what_geometry_allows(tmp_path, count):
+    """Presses side by side: each crank lifts its pin by no more than its rod is long."""
+    file = presses(tmp_path, RODS[:count])
     closed = rd.InverseDynamics(rd.load(file), backend="python").closed
-    found = reach_map(closed)
-    assert found.names == ("turn_a", "turn_b")
-    x, y = np.meshgrid(found.x, found.y)
-    expected = (np.abs(x) < np.pi / 6) & (np.abs(y) < np.arcsin(0.75))
-    assert expected.sum() > 16
-    assert (np.isfinite(found.passive_conditions) == expected).all()
-    picture = drawn_map(found, np.array([[0.2, 0.2], [0.3, 0.1]]), standalone=True)
-    assert picture.count("crispEdges") == expected.sum()
-    assert 'class="ink"' in picture
-    assert reach_map(rd.InverseDynamics(rd.load(CONFIG / "rrr.yaml")).closed) is None
+    maps = reach_maps(closed)
+    names = [each.names for each in maps]
+    assert (
+        names
+        == {
+            2: [("turn_0", "turn_1")],
+            3: [("turn_0", "turn_1"), ("turn_1", "turn_2"), ("turn_2", "turn_0")],
+        }[count]
+    )
+    farthest = {f"turn_{k}": np.arcsin(rod[0] / 0.2) for k, rod in enumerate(RODS)}
+    for found in maps:
+        x, y = np.meshgrid(found.x, found.y)
+        first, second = (farthest[name] for name in found.names)
+        expected = (np.abs(x) < first) & (np.abs(y) < second)
+        assert expected.sum() > 8
+        assert (np.isfinite(found.passive_conditions) == expected).all()
+        picture = drawn_map(found, np.array([[0.2, 0.2], [0.3, 0.1]]), standalone=True)
+        assert picture.count("crispEdges") == expected.sum()
+        assert 'class="ink"' in picture
+
+
+def test_a_motion_of_three_motors_has_a_map_of_each_two_on_its_page(tmp_path, capsys):
+    file = presses(tmp_path, RODS)
+    plan = tmp_path / "plan.csv"
+    time = np.linspace(0, 1, 11)
+    turns = [0.2 + 0.1 * k * time for k in range(3)]
+    head = "time," + ",".join(f"turn_{k}/position" for k in range(3))
+    np.savetxt(plan, np.column_stack([time, *turns]), delimiter=",", header=head, comments="")
+    out = tmp_path / "out"
+    assert main(["motion", str(file), str(plan), "--out", str(out)]) == 0
+    assert "ranges_3_turn_2_turn_0.svg" in capsys.readouterr().out
+    page = (out / "motion.html").read_text()
+    assert page.count('class="chart map"') == 3
+    assert page.count('class="ink"') == 3
+    assert "the other motors at home" in page
+    assert len(list(out.glob("ranges_*.svg"))) == 3
+
+
+def test_a_robot_with_one_motor_has_no_map(tmp_path):
+    file = presses(tmp_path, RODS[:1])
+    assert reach_maps(rd.InverseDynamics(rd.load(file), backend="python").closed) == []
 
 
 def test_a_crank_that_turns_round_has_no_end(tmp_path):

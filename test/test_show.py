@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -11,7 +12,9 @@ import sys
 import warnings
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +23,7 @@ from robots import CONFIG, example_robots
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
+from robot_dynamics.app.drives.ranges import ranges
 from robot_dynamics.app.show import facts
 from robot_dynamics.app.show.facts import Facts, gathered
 from robot_dynamics.app.show.page import page
@@ -268,9 +272,154 @@ def test_equations_are_on_the_page_or_how_to_have_them_is(tmp_path, monkeypatch)
     closed = CONFIG / "rrr.yaml"
     assert "(39)" in gathered(str(closed), loaded(closed)).sections["derivation"]
     large = CONFIG / "gough_stewart.yaml"
-    text = gathered(str(large), loaded(large)).sections["derivation"]
-    assert "<math>" not in text
+    monkeypatch.setattr(facts, "LISTED", 20)
+    text = gathered(str(large), loaded(large), derived=21).sections["derivation"]
+    assert "of 21 joints are left out" in text
     assert f"derive {large} --format html" in text
+
+
+def test_the_equations_of_a_delta_are_a_list_as_plain_text(monkeypatch):
+    file = CONFIG / "delta.yaml"
+    text = gathered(str(file), loaded(file)).sections["derivation"]
+    assert "<math>" not in text
+    listed = rd.derive(loaded(file)).text()
+    assert html.escape(listed) in text
+    assert f"{len(listed.splitlines())} lines" in text
+    assert f"derive {file} --format html" in text
+    monkeypatch.setattr(facts, "LONGEST", 10_000)
+    monkeypatch.setattr(facts, "derive", lambda mechanism: SimpleNamespace(text=lambda: listed))
+    text = gathered(str(file), loaded(file)).sections["derivation"]
+    assert len(text) < 1000
+    assert "too many for this page" in text
+
+
+MOVE = (
+    "const [row, x, done] = arguments,"
+    " s = document.querySelectorAll('#sliders input[type=number]')[row];"
+    "s.value = x; s.dispatchEvent(new Event('input'));"
+    "requestAnimationFrame(() => requestAnimationFrame(done))"
+)
+
+
+def test_near_a_singularity_the_page_says_so_and_still_computes(browser, tmp_path):
+    mechanism = loaded(CONFIG / "rrr.yaml")
+    dynamics = rd.InverseDynamics(mechanism, backend="python")
+    closed = dynamics.closed
+    assert closed is not None
+    home, still = closed.home.q_a, np.zeros(3)
+    # towards the end of the first motor's range
+    ahead = ranges(closed)[0].upper - home[0] - np.geomspace(3e-5, 0.03, 60)
+    q = home + np.outer(ahead, [1, 0, 0])
+    conditions = np.array(
+        [float(closed.solver.state(closed.configuration(x)).condition) for x in q]
+    )
+    shown(browser, tmp_path, mechanism)
+    banner = "return [...document.querySelectorAll('#state span')].map(e => e.textContent)"
+    for wanted, is_near in ((40.0, False), (96.0, False), (106.0, True), (250.0, True)):
+        k = int(np.argmin(abs(conditions - wanted)))
+        assert (conditions[k] > 0.1 * closed.condition_limit) == is_near
+        place = q[k]
+        browser.execute_async_script(MOVE, 0, float(place[0]))
+        said = browser.execute_script(banner)
+        assert len(said) == is_near
+        if is_near:
+            found = re.fullmatch(
+                r"near a singularity: condition number ([\d.]+), refused beyond 1000", said[0]
+            )
+            assert float(found[1]) == pytest.approx(conditions[k], rel=1e-3)
+        lost = "return document.getElementById('stage').classList.contains('lost')"
+        assert not browser.execute_script(lost)
+        # rounding grows with the condition number
+        tau, expected = torques(browser, place, still, still), dynamics(place, still, still)
+        assert np.allclose(tau, expected, rtol=EXACT * conditions[k], atol=0)
+    assert complaints(browser) == []
+
+
+def strips(driver) -> list[list[tuple[float, float, str]]]:
+    """Of each slider, (from, to, what there is), once all are drawn for the sliders as they are."""
+    driver.execute_async_script(
+        "const [done] = arguments, look = () =>"
+        " document.getElementById('reach').getAttribute('aria-busy') === 'false'"
+        " ? done() : setTimeout(look, 20); look()"
+    )
+    found = []
+    for text in driver.execute_script(
+        "return [...document.querySelectorAll('.strip')].map(s => s.getAttribute('aria-label'))"
+    ):
+        runs = re.findall(r"(\S+) … (\S+) \S+: ([^;]+)", text.replace("−", "-"))
+        found.append([(float(a), float(b), what) for a, b, what in runs])
+    rects = "return [...document.querySelectorAll('.strip')].map(s => s.querySelectorAll('rect').length)"  # noqa: E501
+    assert driver.execute_script(rects) == [len(runs) for runs in found]
+    return found
+
+
+def test_strips_under_the_sliders_end_where_the_motors_ranges_end(browser, tmp_path):
+    mechanism = loaded(CONFIG / "rrr.yaml")
+    shown(browser, tmp_path, mechanism)
+    closed = rd.InverseDynamics(mechanism, backend="python").closed
+    assert closed is not None
+    moved = closed.home.q_a + np.array([0.3, 0.1, 0.0])
+    for row in (0, 1):
+        browser.execute_async_script(MOVE, row, float(moved[row]))
+    home = dict(zip(closed.coordinate_names, closed.configuration(moved), strict=True))
+    there = rd.InverseDynamics(replace(mechanism, home=home), backend="python").closed
+    for runs, motor in zip(strips(browser), ranges(there), strict=True):
+        assert [what for *_, what in runs] == [
+            "out of reach", "near a singularity", "torques", "near a singularity", "out of reach"
+        ]  # fmt: skip
+        assert runs[1][0] == pytest.approx(motor.lower, abs=2e-3)
+        assert runs[3][1] == pytest.approx(motor.upper, abs=2e-3)
+        far = motor.passive_conditions > 0.1 * closed.condition_limit
+        fine = motor.places[~far]
+        assert runs[2][0] <= fine[0] + 2e-3
+        assert runs[2][1] >= fine[-1] - 2e-3
+        assert all(b == a for (_, b, _), (a, *_) in pairwise(runs))
+    # what the strip says is what the slider does
+    low, high, _ = strips(browser)[1][2]
+    lost = "return document.getElementById('stage').classList.contains('lost')"
+    for x, is_lost in ((low + 0.01, False), (high - 0.01, False), (high + 0.05, True)):
+        browser.execute_async_script(MOVE, 1, x)
+        assert browser.execute_script(lost) == is_lost
+    assert complaints(browser) == []
+
+
+def test_strips_of_an_open_chain_say_where_a_torque_is_beyond_its_limit(browser, tmp_path):
+    file = tmp_path / "arm.yaml"
+    file.write_text(
+        """robot: arm
+gravity: [0, -10, 0]
+links:
+  - name: one
+    joint: {name: q1, type: revolute, limits: {lower: -3, upper: 3, effort: 15}}
+    a: 1.0
+    mass: 2.0
+  - name: two
+    joint: {name: q2, type: revolute, limits: {lower: -3, upper: 3}}
+    a: 1.0
+    mass: 0.001
+"""
+    )
+    shown(browser, tmp_path, loaded(file))
+    # 20 N·m · cos(q1): 15 at an angle of acos(0.75)
+    first, second = strips(browser)
+    fine, over = "torques", "a torque beyond its limit"
+    edge = np.arccos(0.75)
+    ends = [-3, edge - np.pi, -edge, edge, np.pi - edge, 3]
+    for run, (a, b), what in zip(first, pairwise(ends), [over, fine] * 2 + [over], strict=True):
+        assert run[:2] == pytest.approx((a, b), abs=2e-3)
+        assert run[2] == what
+    assert [what for *_, what in second] == ["a torque beyond its limit"]
+    legend = "return document.getElementById('reach').textContent"
+    assert browser.execute_script(legend) == "torquesa torque beyond its limit"
+    browser.execute_script("document.querySelector('[data-tab=qd]').click()")
+    assert browser.execute_script(legend) == ""
+    assert browser.execute_script("return document.querySelectorAll('.strip').length") == 0
+    browser.execute_script("document.querySelector('[data-tab=q]').click()")
+    browser.execute_async_script(MOVE, 0, 1.2)
+    assert [what for *_, what in strips(browser)[1]] == ["torques"]
+    # without limits there is nothing to mark
+    shown(browser, tmp_path, loaded(CONFIG / "polar.yaml"))
+    assert browser.execute_script("return document.querySelectorAll('.strip').length") == 0
 
 
 @pytest.mark.parametrize("name", ["five_bar", "rrr", "gough_stewart"])

@@ -81,7 +81,7 @@ def close(
     far = [name for name in moved if abs(moved[name]) > STILL]
     far = sorted(far, key=lambda name: -abs(moved[name]))[:5]
     said = ", ".join(f"{name} by {moved[name]:.4g}" for name in far)
-    lines.append(f"moved most: {said}" if far else "nothing moved: it was closed")
+    lines.append(f"moved most: {said}" if far else "nothing moved: the loops were closed already")
     files = {}
     if picture is not None:
         from .modes_picture import draw

@@ -93,6 +93,31 @@ recordings = together(
 )
 """How recordings are read"""
 
+motions = together(
+    click.option(
+        "--step",
+        type=float,
+        metavar="S",
+        help="Time between the samples of a trajectory (default: 0.01).",
+    ),
+    click.option(
+        "--topic", help="Topic of a bag, of type sensor_msgs/JointState (default: /joint_states)."
+    ),
+    click.option(
+        "--rename",
+        cls=Several,
+        metavar="OLD:NEW...",
+        help="Rename a joint of the motion (OLD) to its name in FILE (NEW).",
+    ),
+    click.option(
+        "--cutoff",
+        type=float,
+        metavar="HZ",
+        help="Cutoff frequency of the filter that a recorded motion goes through.",
+    ),
+)
+"""How a motion is read, see `drives.states`"""
+
 
 def vector(texts: Sequence[str], option: str, joints: Sequence[str]) -> list[float]:
     """One number for each of these joints, parted by blanks or commas; -pi/2 and 3*pi/4 too.

@@ -17,7 +17,7 @@ NAMES = {"urdf": "URDF", "mujoco": "MJCF", "sdf": "SDF"}
 
 
 def read(file: Path, *, strict: bool = False) -> Mechanism:
-    """The mechanism of a URDF, xacro, SDF or MJCF file, told apart by its first element.
+    """The mechanism of a URDF, xacro, SDF or MJCF file, recognised by its first element.
 
     Raises:
         DescriptionError: another ending, or what the format's reader refuses.

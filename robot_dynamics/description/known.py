@@ -36,10 +36,10 @@ PATHS = ("URDF_PATH", "XACRO_PATH", "MJCF_PATH")
 
 
 def known_robot(name: str) -> Path | None:
-    """The file of a robot; None: what is said is no name.
+    """The file of a robot; None: `name` cannot be a robot's name.
 
     Raises:
-        DescriptionError: nobody knows it, or it can't be fetched.
+        DescriptionError: it is not known, or can't be fetched.
     """
     if not NAME.fullmatch(name):
         return None
@@ -111,4 +111,4 @@ def _fetch(name: str, module: str) -> Path:
         path = getattr(found, each, None)
         if path is not None and Path(path).is_file():
             return Path(path)
-    raise DescriptionError(f"{name}: robot_descriptions has no file of it", name=name)
+    raise DescriptionError(f"{name}: robot_descriptions has no description file for it", name=name)

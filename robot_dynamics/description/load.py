@@ -47,7 +47,7 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
 
 
 def _loaded(source: str | Path, strict: bool, where: str = TEXT) -> Mechanism:
-    """Of a path or a text; errors name the line where it can be told."""
+    """Of a path or a text; errors name the line where it is known."""
     try:
         if isinstance(source, str):
             made = formats.of_text(source, where, strict=strict)

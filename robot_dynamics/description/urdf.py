@@ -66,7 +66,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         DescriptionError: naming `where`, the link or joint, and what was expected.
 
     Warns:
-        DescriptionWarning: a joint that mimics one that is not there moves by itself (an error if
+        DescriptionWarning: a joint that mimics one that is not there moves on its own (an error if
             strict).
     """
     root = parsed(text, where)

@@ -89,11 +89,11 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
 
     if mechanism.loops:
         names = listed(loop.name for loop in mechanism.loops)
-        yield left(f"loops {names}", "URDF has trees alone: the joints there stay open")
+        yield left(f"loops {names}", "URDF can only describe trees: these joints stay open")
     if mechanism.base_motion:
         yield left(
             f"the floating joint {mechanism.base_motion!r} under {mechanism.base!r}",
-            "something else moves the base: it stands still here",
+            "something else moves the base, which is fixed here",
         )
     turning = [rotor.name for rotor in mechanism.rotors if np.any(rotor.inertial.inertia)]
     if turning:
@@ -107,7 +107,9 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
         if not is_zero(link.inertial.mass) and not np.any(link.inertial.inertia)
     ]
     if points:
-        yield left(f"an inertia of links {listed(points)}", "they have none: simulators want some")
+        yield left(
+            f"an inertia of links {listed(points)}", "they have none, and simulators need one"
+        )
     rich = [link.joint.name for link in mechanism.links if _is_rich(link.joint.friction)]
     if rich:
         yield left(
@@ -117,7 +119,7 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
     size = float(np.linalg.norm(mechanism.gravity))
     if size and not np.allclose(mechanism.gravity, size * DOWN, atol=1e-9 * size):
         found = ", ".join(f"{x:g}" for x in mechanism.gravity)
-        yield left(f"gravity [{found}] m/s²", "where it points is the simulator's to say")
+        yield left(f"gravity [{found}] m/s²", "set its direction in the simulator")
 
 
 def _is_rich(law: Friction) -> bool:

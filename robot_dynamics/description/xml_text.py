@@ -32,7 +32,9 @@ def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
         start = _after_blanks(text, 0)
         data = _DECLARATION.sub("", text[start:], count=1).encode()
     except UnicodeEncodeError:
-        raise DescriptionError(f"{where}: it has half a character (a surrogate)") from None
+        raise DescriptionError(
+            f"{where}: it contains an unpaired surrogate (half a character)"
+        ) from None
     if len(data) > MOST_BYTES:
         raise wrong(DescriptionError, f"{where}: bytes", len(data), f"at most {MOST_BYTES}")
     for tag in ("<link", "<joint"):

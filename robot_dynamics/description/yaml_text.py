@@ -53,7 +53,9 @@ def plain(text: str, where: str) -> Any:
         complaint = f"{where}: not readable as YAML: {one_line(words or error, 300)}{line}"
         raise DescriptionError(complaint, name=where) from None
     except UnicodeError:
-        raise DescriptionError(f"{where}: half a character (a surrogate) in it") from None
+        raise DescriptionError(
+            f"{where}: it contains an unpaired surrogate (half a character)"
+        ) from None
     return builder.documents[0] if builder.documents else None
 
 
@@ -181,7 +183,7 @@ class _Mapping:
 
 def _scalar(event: Any, *, is_key: bool) -> Any:
     text = event.value
-    text.encode()  # half a character is none
+    text.encode()  # refuses unpaired surrogates
     if is_key or not event.implicit[0]:
         return text
     if text in _WORDS:

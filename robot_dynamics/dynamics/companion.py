@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot has beside its torques: built on first use, bound anew when the robot changes."""
+"""What a robot has beside its torques: built on first use, bound again when the robot changes."""
 
 from __future__ import annotations
 

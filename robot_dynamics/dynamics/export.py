@@ -261,9 +261,8 @@ def sources(
         InputError: it has loops, which need a solver, or an unknown function, precision or link.
     """
     if mechanism.loops:
-        raise wrong(
-            InputError, "export", f"{len(mechanism.loops)} loops", "an open chain, without loops"
-        )
+        loops = "a loop" if len(mechanism.loops) == 1 else f"{len(mechanism.loops)} loops"
+        raise wrong(InputError, "export", f"a robot with {loops}", "an open chain")
     if precision not in PRECISIONS:
         raise wrong(InputError, "precision", precision, choices(PRECISIONS))
     names = tuple(dict.fromkeys(functions))

@@ -47,7 +47,7 @@ class Options:
         """Names of formulations, rotor models, terms and backends are checked by what has them.
 
         Raises:
-            InputError: a number, a flag or a list of names that is none.
+            InputError: an option has the wrong type.
         """
         return cls(
             formulation,
@@ -122,7 +122,7 @@ def wrenches(given: Mapping[str, ArrayLike] | None) -> dict[str, Floats]:
     """Wrenches (…, 6) by link.
 
     Raises:
-        InputError: one that is none.
+        InputError: one is not six finite numbers.
     """
     return {link: wrench(link, value) for link, value in (given or {}).items()}
 

@@ -55,7 +55,7 @@ class RegressorKernel:
             )  # fmt: skip
         self._terms = terms
         if mechanism.loops and terms & set(OF_LINKS) & set(MOTION):
-            # a closed chain's accelerations have parts of both: it is told what is left of them
+            # a closed chain's accelerations have parts of both: it gets what is left of them
             terms = terms | {"inertia"}
         model = form.regressor.of(mechanism, rotors, terms, options.friction_smoothing)
         self.laws, self._rotor_columns = model.laws, model.rotor_columns

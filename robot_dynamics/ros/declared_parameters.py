@@ -26,7 +26,7 @@ def declare(
     Args:
         node: theirs.
         table: what is declared.
-        warn: is told of parameters that were set and are not in the table.
+        warn: called for parameters that were set and are not in the table.
         fixed: all of them are set at the start, whatever their rows say.
 
     Returns:

@@ -92,7 +92,7 @@ def run(
 
     Returns:
         the exit code: 0 after a signal; 1 after one line on stderr, where it could not start or
-        failed; 2 for arguments that are none of ROS's.
+        failed; 2 for arguments that ROS does not know.
     """
     if (code := answered(name, arguments)) is not None:
         return code

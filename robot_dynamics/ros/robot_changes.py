@@ -31,7 +31,7 @@ class RobotChanges:
     Args:
         node: whose parameters they set.
         requests: where those come from.
-        controller: gets accepted settings, and is told what is refused.
+        controller: gets accepted settings and a note of what is refused.
         adopt: takes over a finished model.
         say, warn: take lines for the log.
 

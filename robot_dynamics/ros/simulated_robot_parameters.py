@@ -59,7 +59,7 @@ class RobotSettings:
     brakes: bool = flag(True, "hold the robot until a trajectory leaves its first point")
     command_wait: float = number(
         0.0,
-        "lock step: how long to wait for the torques of a state, by the wall; 0: real time",
+        "lock step: how long to wait for the torques of a state, in wall time; 0: real time",
         unit="s",
         minimum=0.0,
         maximum=60.0,
@@ -67,7 +67,7 @@ class RobotSettings:
     real_time_factor: float = number(
         1.0, "simulated time / wall time; 0: as fast as possible", minimum=0.0, maximum=1000.0
     )
-    publish_clock: bool = flag(False, "publish /clock, which one robot alone may do")
+    publish_clock: bool = flag(False, "publish /clock, which only one robot may do")
     record: str = text("", "CSV file to write, with one line for each period; empty: none")
 
 

@@ -38,7 +38,7 @@ class TorqueTopics:
 
     Args:
         node: theirs.
-        tally: is told what is not published.
+        tally: counts what is not published.
         check: compare the names with the controller's?
         options: of the publishers.
     """

@@ -56,7 +56,7 @@ class SourceSettings:
     lead: float = number(
         0.2, "rest before the motion, from the newest state on", unit="s", minimum=0.0, maximum=60.0
     )
-    subscribers: int = whole(1, "subscribers that have to be there", minimum=0, maximum=1000)
+    subscribers: int = whole(1, "number of subscribers to wait for", minimum=0, maximum=1000)
 
 
 class TrajectorySource(Node):  # type: ignore[misc]
@@ -73,7 +73,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
         self._newest: int | None = None
         self._position: dict[str, float] = {}
         self._states = self.create_subscription(JointState, "joint_states", self._on_state, 10)
-        # by the wall: simulated time may wait for the motion
+        # wall time: simulated time may wait for the motion
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(PERIOD, self._on_timer, clock=steady)
         self._said = False

@@ -70,13 +70,13 @@ def derive(
     taken = plain_names(chain.coordinate_names, "q")
     taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
     known = Parameters.of(mechanism, parameters == "symbols", [*taken, "x", "y", "theta_z"])
-    if _is_planar(mechanism) and not mechanism.driving:
+    if is_planar(mechanism) and not mechanism.driving:
         return _paper_model(mechanism, chain, formulation, known, rotors, terms, simplify, progress)
     progress(f"{formulation}: {len(chain.coordinate_names)} joints as a list of intermediates")
     return _listed_model(mechanism, formulation, known, rotors, terms)
 
 
-def _is_planar(mechanism: Mechanism) -> bool:
+def is_planar(mechanism: Mechanism) -> bool:
     """Do all joints turn about the base's z, and does the platform hang on one of its own?"""
     if mechanism.platform is None:
         return False

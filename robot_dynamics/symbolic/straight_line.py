@@ -30,6 +30,8 @@ LONGEST = 12
 """Operations up to which a value that is used once is written where it is used"""
 DIGITS = 12
 """Decimals up to which a constant is taken for exact; a longer one is rounded"""
+SHORT, ROUNDING = 8, 1e-13
+"""A constant this near, in shares of it, to one of so many digits is that one"""
 
 
 class Recording:
@@ -169,7 +171,10 @@ def written(
 
 def _number(value: float) -> sympy.Expr:
     """Exact where the description's number is short; what was computed is a rounded decimal."""
-    exact = exact_number(value)
+    # a difference of short decimals: 0.0222 - 0.02215 leaves 5.000000000000143e-05
+    near = float(f"{value:.{SHORT}g}")
+    rounded = near if abs(near - value) <= ROUNDING * abs(value) else value
+    exact = exact_number(rounded)
     return exact if exact.q < 10**DIGITS else sympy.Float(repr(value), 17)
 
 

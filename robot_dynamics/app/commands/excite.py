@@ -162,7 +162,7 @@ def _text(found: Excitement, files: dict[str, Path]) -> str:
     lines = [
         f"{found.mechanism.name}: {motion.duration:g} s from rest to rest, "
         f"{motion.series.harmonics} harmonics",
-        "what it takes of the limits, between the waypoints too:",
+        "shares of the limits used, between the waypoints as well:",
         *table(rows),
         *(f"{name}: at least {room:.3f} m away" for name, room in margins.rooms.items()),
         "",

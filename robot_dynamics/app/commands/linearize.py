@@ -9,9 +9,9 @@ from typing import Any
 import click
 import numpy as np
 
-from ...errors import InputError
-from ..command import Command, Result, Several
-from ..options import frequency, home, model, one_a_joint, pairs, vector
+from ...errors import InputError, listed
+from ..command import Command, Result
+from ..options import frequency, home, model, motions, one_a_joint, pairs, vector
 from ..tables import table
 
 
@@ -34,18 +34,7 @@ from ..tables import table
     metavar="FILE",
     help="Linearise about every state of this motion instead.",
 )
-@click.option(
-    "--rename",
-    cls=Several,
-    metavar="OLD:NEW...",
-    help="Rename a joint of the motion (OLD) to its name in FILE (NEW).",
-)
-@click.option(
-    "--cutoff",
-    type=float,
-    metavar="HZ",
-    help="Cutoff frequency of the filter that a recorded motion goes through.",
-)
+@motions
 @click.option(
     "--friction-smoothing",
     type=float,
@@ -68,6 +57,8 @@ def command(
     qd: Sequence[str],
     tau: Sequence[str],
     motion: str | None,
+    step: float | None,
+    topic: str | None,
     rename: Sequence[str],
     cutoff: float | None,
     friction_smoothing: float,
@@ -89,8 +80,9 @@ def command(
     names, motors = dynamics.joint_names, dynamics.actuated_names
     more: dict[str, Any] = {}
     if motion is None:
-        if rename or cutoff is not None:
-            raise InputError("--rename and --cutoff: expected with --motion alone")
+        given = {"--step": step, "--topic": topic, "--rename": rename, "--cutoff": cutoff}
+        if lost := [name for name, value in given.items() if value not in (None, ())]:
+            raise InputError(f"{listed(lost)}: expected only with --motion")
         found = dynamics.linearize(
             vector(q, "--q", names) if q else home(mechanism, names),
             vector(qd, "--qd", names) if qd else None,
@@ -99,7 +91,14 @@ def command(
     else:
         if q or qd or tau:
             raise InputError("--motion: found --q, --qd or --tau beside it, expected none of them")
-        moving = states(motion, names, rename=pairs(rename, "--rename"), cutoff=frequency(cutoff))
+        moving = states(
+            motion,
+            names,
+            step=step,
+            topic=topic,
+            rename=pairs(rename, "--rename"),
+            cutoff=frequency(cutoff),
+        )
         torques = dynamics(moving.q, moving.qd, moving.qdd)
         found = dynamics.linearize(moving.q, moving.qd, torques)
         more = {"time": moving.time}

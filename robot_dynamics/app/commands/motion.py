@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from ...formulations.equations import TERMS
-from ..command import Command, Result, Several
-from ..options import description, frequency, pairs, rotors_option, terms_option
+from ..command import Command, Result
+from ..options import description, frequency, motions, pairs, rotors_option, terms_option
 from ..progress import Progress
 
 
@@ -31,27 +31,7 @@ from ..progress import Progress
     metavar="DIR",
     help="Write a page, a CSV and pictures into this folder.",
 )
-@click.option(
-    "--step",
-    type=float,
-    metavar="S",
-    help="Time between the samples of a trajectory (default: 0.01).",
-)
-@click.option(
-    "--topic", help="Topic of a bag, of type sensor_msgs/JointState (default: /joint_states)."
-)
-@click.option(
-    "--rename",
-    cls=Several,
-    metavar="OLD:NEW...",
-    help="Rename a joint of the motion (OLD) to its name in FILE (NEW).",
-)
-@click.option(
-    "--cutoff",
-    type=float,
-    metavar="HZ",
-    help="Cutoff frequency of the filter that a recording goes through.",
-)
+@motions
 @rotors_option
 @terms_option
 def command(
@@ -70,12 +50,12 @@ def command(
     MOTION is a JointTrajectory as YAML, a CSV with a time and JOINT/position (and JOINT/velocity),
     or a bag. With --out a page shows them over time and in the torque-speed plane, beside one on
     which the robot plays the motion. Of a robot with loops also how far each motor goes, where
-    singularities lie on the way, and, of two motors, a map of where both can be.
+    singularities lie on the way, and maps of how far two motors go together.
     """
     from ...description import load
     from ...dynamics import InverseDynamics
     from ..drives.drives import drives
-    from ..drives.ranges import ranges, reach_map
+    from ..drives.ranges import ranges, reach_maps
     from ..drives.report import Reach, text, write
     from ..drives.states import states
 
@@ -96,8 +76,8 @@ def command(
     reach = Reach()
     if dynamics.closed is not None:
         progress("how far the motors go")
-        both = None if out is None else reach_map(dynamics.closed)
-        reach = Reach(ranges(dynamics.closed), both)
+        maps = [] if out is None else reach_maps(dynamics.closed)
+        reach = Reach(ranges(dynamics.closed), maps)
     written: dict[str, Path] = {}
     if out is not None:
         progress("drawing")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far each motor of a robot with loops goes from home, the others where home has them, and of
-two motors how far both go together."""
+"""How far each motor of a robot with loops goes from home, the others where home has them, and how
+far two go together."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ STRIDES = 120
 """On each side of home"""
 FINER = 16
 """Times as many where the condition number has a peak"""
-CELLS = 32
-"""Of a map, along each motor"""
+CELLS, CELLS_OF_MANY = 32, 20
+"""Of a map, along each motor; of several maps, which take longer"""
 EXACT = 1e-4
 """rad, or shares of the size: where a range ends"""
 
@@ -92,7 +92,7 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """Of a robot with two motors: the condition number wherever both go from home."""
+    """The condition number wherever two motors go from home, the others where home has them."""
 
     names: tuple[str, str]
     units: tuple[str, str]
@@ -200,23 +200,30 @@ def _refine(closed: ClosedChain, k: int, side: _Side) -> None:
             side.configurations[j + 1 : j + 1] = [q_r for _, q_r, _ in new]
 
 
-def reach_map(closed: ClosedChain) -> Map | None:
-    """Of a robot with two motors; None: it has another number of them."""
-    if len(closed.driving_names) != 2:
-        return None
-    joints = [closed.mechanism.joint(name) for name in closed.driving_names]
+def reach_maps(closed: ClosedChain) -> list[Map]:
+    """Of every motor with the next one, round to the first."""
+    n = len(closed.driving_names)
+    if n < 3:
+        return [_map(closed, (0, 1), CELLS)] if n == 2 else []
+    return [_map(closed, (k, (k + 1) % n), CELLS_OF_MANY) for k in range(n)]
+
+
+def _map(closed: ClosedChain, pair: tuple[int, int], cells: int) -> Map:
+    q_a = closed.home.q_a
+    names = closed.driving_names[pair[0]], closed.driving_names[pair[1]]
+    joints = closed.mechanism.joint(names[0]), closed.mechanism.joint(names[1])
     axes = []
-    for k, joint in enumerate(joints):
-        start = float(closed.home.q_a[k])
+    for k, joint in zip(pair, joints, strict=True):
+        start = float(q_a[k])
         half = np.pi if joint.turns else 2.0 * float(closed.solver.scale[k])
         ends = joint.limits or Limits()
         low = start - half if ends.lower is None else max(ends.lower, start - half)
         high = start + half if ends.upper is None else min(ends.upper, start + half)
         # home is one of the cells' middles
-        step = (high - low) / CELLS
+        step = (high - low) / cells
         axes.append(np.unique(np.r_[np.arange(start, low, -step), np.arange(start, high, step)]))
     x, y = axes
-    home = int(np.argmin(abs(y - closed.home.q_a[1]))), int(np.argmin(abs(x - closed.home.q_a[0])))
+    home = int(np.argmin(abs(y - q_a[pair[1]]))), int(np.argmin(abs(x - q_a[pair[0]])))
     conditions = np.full((len(y), len(x)), np.nan)
     conditions[home] = float(closed.home.condition)
     # from cell to cell, each by the way that gets there first
@@ -227,13 +234,14 @@ def reach_map(closed: ClosedChain) -> Map | None:
             row, column = cell
             if cell in reached or not (0 <= row < len(y) and 0 <= column < len(x)):
                 continue
-            found = _to(closed, np.array([x[column], y[row]]), reached[i, j])
+            known = q_a.copy()
+            known[list(pair)] = x[column], y[row]
+            found = _to(closed, known, reached[i, j])
             if found is not None:
                 reached[cell], conditions[cell] = found
                 waiting.append(cell)
-    units = tuple(position(joint) for joint in joints)
-    names = closed.driving_names
-    return Map((names[0], names[1]), (units[0], units[1]), x, y, conditions, closed.condition_limit)
+    units = position(joints[0]), position(joints[1])
+    return Map(names, units, x, y, conditions, closed.condition_limit)
 
 
 def _at(closed: ClosedChain, k: int, place: float, q_r: Floats) -> tuple[Floats, float] | None:

@@ -81,8 +81,8 @@ class Reach:
     """Of a robot with loops, from home."""
 
     ranges: Sequence[Range] = ()
-    both: Map | None = None
-    """Of two motors"""
+    maps: Sequence[Map] = ()
+    """Of two motors each"""
 
 
 def lost_stretches(found: Drives, motion: States) -> list[str]:
@@ -151,17 +151,17 @@ def write(
                 path = folder / f"{kind}_{k + 1}_{_file_name(drive.name)}.svg"
                 path.write_text(_plane(drive).svg(standalone=True), encoding="utf-8")
                 written[f"picture of {kind} {drive.name}"] = path
-        for k, (drawn, each) in enumerate(
+        for k, (drawn, motor) in enumerate(
             zip(_reach(found, motion, reach), reach.ranges, strict=True)
         ):
-            path = folder / f"range_{k + 1}_{_file_name(each.name)}.svg"
+            path = folder / f"range_{k + 1}_{_file_name(motor.name)}.svg"
             path.write_text(drawn.svg(standalone=True), encoding="utf-8")
-            written[f"range of {each.name}"] = path
-        if reach.both is not None:
-            path = folder / "range_of_both.svg"
-            both = drawn_map(reach.both, _both(found, motion, reach.both), standalone=True)
+            written[f"range of {motor.name}"] = path
+        for k, each in enumerate(reach.maps):
+            path = folder / f"ranges_{k + 1}_{'_'.join(map(_file_name, each.names))}.svg"
+            both = drawn_map(each, _both(found, motion, each), standalone=True)
             path.write_text(both, encoding="utf-8")
-            written["range of both"] = path
+            written[f"range of {' and '.join(each.names)}"] = path
         written["table"] = folder / "motion.csv"
         _write_table(written["table"], found, motion)
         written["page"] = folder / "motion.html"
@@ -275,13 +275,17 @@ def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | N
             page_table(range_rows(reach.ranges)),
             f"<div class='pair'>{''.join(map(Chart.figure, _reach(found, motion, reach)))}</div>",
         ]
-    if reach.both is not None:
-        both = drawn_map(reach.both, _both(found, motion, reach.both))
+    if reach.maps:
+        others = ", the other motors at home" if len(reach.ranges) > 2 else ""
+        figures = "".join(
+            f"<figure>{drawn_map(each, _both(found, motion, each))}</figure>" for each in reach.maps
+        )
         body += [
-            "<h2>How far both motors go together</h2>",
-            '<p class="faint">Darker towards a singularity, orange too near one for torques, '
-            "shaded beyond reach from home. The line is this motion.</p>",
-            f"<figure>{both}</figure>",
+            "<h2>How far two motors go together</h2>",
+            f'<p class="faint">From home{others}. Darker towards a singularity, orange where it is '
+            "too near for torques, shaded out of reach. The line is this motion"
+            f"{', whatever the other motors do in it' if others else ''}.</p>",
+            f"<div class='pair'>{figures}</div>" if len(reach.maps) > 1 else figures,
         ]
     for title, some in (("joint", found.joints), ("motor", found.motors)):
         for drive in some:

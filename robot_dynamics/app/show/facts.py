@@ -19,6 +19,8 @@ from ...mechanism import Limits, Mechanism
 from ...mechanism.transform import ROTOR_MODELS
 from ...motion.swing import Motion
 from ...scalar import Floats, is_zero, roll_pitch_yaw
+from ...symbolic import derive
+from ...symbolic.closed_chain import is_planar
 from ...symbolic.document import Document
 from ...symbolic.symbolic_parameters import dh_row
 from ..report import survey
@@ -29,8 +31,10 @@ LETTERS = 3
 """Joints up to which a page shows how the equations come about, step by step"""
 DERIVED, DERIVED_CLOSED = 6, 9
 """Joints of a robot, of one with loops, up to which a page has its equations: more take minutes"""
+LISTED = 21
+"""Joints of a robot with loops in space up to which they are plain text, a list of intermediates"""
 LONGEST = 500_000
-"""Characters of MathML on a page"""
+"""Characters of equations on a page"""
 MOST_MODES = 12
 LARGE = 12
 """Joints of a robot with loops from which on no formulations are compared: that takes minutes"""
@@ -53,7 +57,7 @@ class Facts:
 
 
 def gathered(
-    source: str, mechanism: Mechanism, *, sensed: bool = False, derived: int = DERIVED_CLOSED
+    source: str, mechanism: Mechanism, *, sensed: bool = False, derived: int = LISTED
 ) -> Facts:
     """All of them, of a description and the mechanism that was loaded from it.
 
@@ -115,7 +119,7 @@ def _checks(found: dict[str, Any]) -> str:
     if found["warnings"]:
         said = "".join(f'<p class="warning">{escape(each)}</p>' for each in found["warnings"])
     else:
-        said = '<p class="warning fine">No complaint: bodies, limits, units and loops.</p>'
+        said = '<p class="warning fine">No problems found in bodies, limits, units and loops.</p>'
     said += "".join(f'<p class="faint">{escape(each)}</p>' for each in found["notes"])
     return _section("Checks", said, "checks")
 
@@ -300,26 +304,47 @@ def _derivation(source: str, mechanism: Mechanism, *, most: int) -> str:
     if not joints:
         return ""
     command = f"robot_dynamics derive {shlex.quote(source)} --format html --out equations.html"
-    whole = f"<p>All of them: <code>{escape(command)}</code></p>"
-    most = min(most, DERIVED_CLOSED if mechanism.loops else DERIVED)
-    if joints > most:
-        inner = f"<p>The equations of {joints} joints are too long for this page.</p>{whole}"
+    whole = f"<p>The whole derivation: <code>{escape(command)}</code></p>"
+    if joints <= min(most, DERIVED_CLOSED if mechanism.loops else DERIVED):
+        inner = _typeset(mechanism, whole)
+    elif joints <= min(most, LISTED) and mechanism.loops and not is_planar(mechanism):
+        inner = _listed(mechanism, whole)
     else:
-        from ...symbolic import derive
+        inner = f"<p>The equations of {joints} joints are left out of this page.</p>{whole}"
+    return _section("The equations, derived", inner, "derivation", is_open=False) if inner else ""
 
-        # of rotors gears are letters of their own, too: what the equations are about stays short
-        bare = replace(mechanism, rotors=()) if len(mechanism.rotors) > LETTERS else mechanism
-        try:
-            found = derive(bare).document(steps=mechanism.loops != () or joints <= LETTERS)
-        except RobotDynamicsError:
-            return ""
-        document, missing = _bounded(found)
-        inner = f'<div class="derivation">{document.html(whole=False)}</div>'
-        if bare is not mechanism:
-            inner = f"<p class='faint'>Without the rotors.</p>{inner}{whole}"
-        if missing:
-            inner = f"<p>{missing} equations are left out here for their length.</p>{whole}{inner}"
-    return _section("The equations, derived", inner, "derivation", is_open=False)
+
+def _typeset(mechanism: Mechanism, whole: str) -> str:
+    """As MathML; "" where there are none."""
+    joints = len(mechanism.joint_names)
+    # of rotors gears are letters of their own, too: what the equations are about stays short
+    bare = replace(mechanism, rotors=()) if len(mechanism.rotors) > LETTERS else mechanism
+    try:
+        found = derive(bare).document(steps=mechanism.loops != () or joints <= LETTERS)
+    except RobotDynamicsError:
+        return ""
+    document, missing = _bounded(found)
+    inner = f'<div class="derivation">{document.html(whole=False)}</div>'
+    if bare is not mechanism:
+        inner = f"<p class='faint'>Without the rotors.</p>{inner}{whole}"
+    if missing:
+        inner = f"<p>{missing} equations are left out here for their length.</p>{whole}{inner}"
+    return inner
+
+
+def _listed(mechanism: Mechanism, whole: str) -> str:
+    """As plain text, a tenth as long as MathML; "" where there are none."""
+    try:
+        text = derive(mechanism).text()
+    except RobotDynamicsError:
+        return ""
+    lines = text.count("\n") + 1
+    if len(text) > LONGEST:
+        return f"<p>The equations fill {lines} lines, too many for this page.</p>{whole}"
+    return (
+        f"<p class='faint'>{lines} lines, in the order in which they are computed.</p>{whole}"
+        f'<pre class="derivation listed" tabindex="0">{escape(text)}</pre>'
+    )
 
 
 def _bounded(document: Document) -> tuple[Document, int]:

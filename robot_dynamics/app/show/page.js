@@ -51,16 +51,19 @@
   const PER = { q: "", qd: "/s", qdd: "/s²" };
   let rows_ = [];
 
+  const CELLS = 72, limited = DATA.actuated_names.map(name => joints[name].effort ?? Infinity);
+  const hasStrips = robot.closed || limited.some(Number.isFinite);
   function slider(name, unit, range, value, dot, marked, set) {
     const low = Math.min(range[0], value), high = Math.max(range[1], value);
     const number = make("input", { type: "number", step: "any", value: +value.toPrecision(5) });
     const track = make("input", { type: "range", min: low, max: high, step: "any", value });
     number.setAttribute("aria-label", `${name}, ${unit}`); track.setAttribute("aria-label", name);
     const ends = make("div", { className: "ends" }, make("span", { text: marked[0] ? said(range[0]) + " limit" : said(low) }), make("span", { text: marked[1] ? said(range[1]) + " limit" : said(high) }));
+    const under = ui.tab === "q" && hasStrips && svg("svg", { class: "strip", viewBox: `0 0 ${CELLS} 1`, preserveAspectRatio: "none", role: "img" });
     const row = make("div", { className: "row" },
       make("span", { className: "name", text: name, title: name, style: `--dot: var(--${dot})` }),
       make("span", { className: "value" }, number, make("span", { className: "unit", text: unit })),
-      make("div", { className: "track" }, track, ends));
+      make("div", { className: "track" }, track, ...(under ? [under] : []), ends));
     const show = (x, from) => {
       if (from !== number) number.value = Math.abs(x) < 1e-9 ? 0 : +x.toPrecision(5);
       if (from !== track) { track.min = Math.min(range[0], x); track.max = Math.max(range[1], x); track.value = x; }
@@ -71,7 +74,7 @@
       if (Number.isFinite(x)) { stop(); set(x); show(x, e); update(); }
     });
     show(value);
-    return { row, show };
+    return { row, show, under, unit, span: () => [+track.min, +track.max] };
   }
 
   function build() {
@@ -85,6 +88,7 @@
         box.append(s.row);
       });
       const s = slider(`payload on ${DATA.load}`, "kg", [0, payloadRange()], robot.world[3], "d", [], x => { robot.world[3] = Math.max(0, x); });
+      stripsLater();
       box.append(s.row, make("p", { className: "faint", text: `a point at the origin of ${DATA.load}'s frame` }));
       return;
     }
@@ -95,8 +99,67 @@
       box.append(s.row);
       rows_.push(s);
     });
+    stripsLater();
   }
   const payloadRange = () => nice(Math.max(0.5, 0.5 * scene.bodies.reduce((sum, b) => sum + b.mass, 0)));
+
+  /* What there is along each slider, the other joints where they are: a strip under it. */
+  const BUSY = 8;   // ms of each frame
+  const STRIPS = { torques: ["c", "torques"], over: ["a", "a torque beyond its limit"], near: ["e", "near a singularity"], beyond: ["line", "out of reach"] };
+  let strips = null, soon = 0;
+  function stripsLater() {
+    clearTimeout(soon);
+    strips = null;
+    if (ui.tab !== "q") $("reach").replaceChildren();
+    else if (hasStrips) {
+      $("reach").setAttribute("aria-busy", "true");
+      soon = setTimeout(() => { strips = allStrips(); work(); }, 120);
+    }
+  }
+  function work() {
+    const until = performance.now() + BUSY, mine = strips;
+    while (strips && performance.now() < until) if (strips.next().done) { strips = null; $("reach").setAttribute("aria-busy", "false"); return; }
+    if (strips) requestAnimationFrame(() => { if (strips === mine) work(); });
+  }
+  function* allStrips() {
+    const seen = new Set(), from = ui.from, q = ui.q.slice();
+    for (const [k, s] of rows_.entries()) {
+      const [low, high] = s.span(), places = Array.from({ length: CELLS }, (_, i) => low + (i + 0.5) * (high - low) / CELLS);
+      const aim = x => q.map((y, j) => j === k ? x : y), kinds = [], configurations = [];
+      for (const [i, q_r] of robot.closed ? robot.along(k, q, places, from) : places.map((_, i) => [i, q])) {
+        configurations[i] = q_r;
+        kinds[i] = kindAt(aim(places[i]), q_r);
+        yield;
+      }
+      const runs = [[kinds[0], low]];   // [what, from where on], the edges by halving
+      for (let i = 0; i + 1 < CELLS; i++) {
+        const start = configurations[i] || configurations[i + 1];
+        yield* halved(places[i], kinds[i], places[i + 1], kinds[i + 1], 10, runs, x => kindAt(aim(x), robot.closed ? start && robot.reached(aim(x), start) : q));
+      }
+      const at = x => (x - low) / (high - low) * CELLS, end = i => i + 1 < runs.length ? runs[i + 1][1] : high;
+      const words = runs.map(([kind, x], i) => `${said(x)} … ${said(end(i))} ${s.unit}: ${STRIPS[kind][1]}`);
+      s.under.replaceChildren(svg("title", {}, words.join("\n")), ...runs.map(([kind, x], i) =>
+        svg("rect", { x: at(x), y: 0, width: at(end(i)) - at(x), height: 1, style: `fill: var(--${STRIPS[kind][0]})` })));
+      s.under.setAttribute("aria-label", words.join("; "));
+      runs.forEach(([kind]) => seen.add(kind));
+    }
+    $("reach").replaceChildren(...Object.entries(STRIPS).filter(([kind]) => seen.has(kind)).map(([, [colour, label]]) => make("span", {}, make("i", { style: `--dot: var(--${colour})` }), label)));
+  }
+  function* halved(a, before, b, after, left, runs, kind) {
+    if (before === after) return;
+    if (!left) { runs.push([after, (a + b) / 2]); return; }
+    yield;
+    const x = (a + b) / 2, between = kind(x);
+    yield* halved(a, before, x, between, left - 1, runs, kind);
+    yield* halved(x, between, b, after, left - 1, runs, kind);
+  }
+  function kindAt(q, q_r) {
+    if (!q_r) return "beyond";
+    try {
+      const at = stateAt(q, ui.qd, ui.qdd, q_r);
+      return isNear(at) ? "near" : at.torques().some((x, i) => Math.abs(x) > limited[i]) ? "over" : "torques";
+    } catch { return "near"; }
+  }
   const refresh = () => { if (ui.tab !== "world") rows_.forEach((s, k) => s.show(ui[ui.tab][k])); };
 
   /* --- the state ----------------------------------------------------------------------------- */
@@ -105,6 +168,7 @@
     if (!sensed) return robot.at(q, qd, qdd, from);
     return robot.at(...robot.agreeing(q, qd, qdd, from), from);
   }
+  const isNear = at => !!robot.closed && at.condition() > 0.1 * robot.closed.condition_limit;
   let waiting = false;
   const update = () => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; compute(); }); } };
 
@@ -114,9 +178,8 @@
     try {
       at = stateAt(ui.q, ui.qd, ui.qdd, ui.from);
       if (robot.closed) ui.from = at.configuration;
-      const condition = robot.closed ? at.condition() : 0, limit = robot.closed ? robot.closed.condition_limit : 1;
-      box.replaceChildren(...(condition > 0.1 * limit
-        ? [make("span", { className: "near", text: `near a singularity: condition number ${said(condition)}, refused beyond ${said(limit)}` })] : []));
+      box.replaceChildren(...(isNear(at) ? [make("span", { className: "near",
+        text: `near a singularity: condition number ${said(at.condition())}, refused beyond ${said(robot.closed.condition_limit)}` })] : []));
     } catch (failure) {
       box.replaceChildren(make("span", { className: "bad", text: failure.message }), make("span", { className: "bad", text: "what is drawn is the last state that it could have" }));
     }
@@ -127,6 +190,7 @@
     view.draw();
     showFigures(at);
     showTables(at);
+    if (at && !playing) stripsLater();
   }
 
   function showTorques(at) {
@@ -406,7 +470,7 @@
     playing = requestAnimationFrame(tick);
     playButton.textContent = "❚❚ pause";
   }
-  function stop() { if (playing) cancelAnimationFrame(playing); playing = null; playButton.textContent = "▶ play"; }
+  function stop() { if (playing) { cancelAnimationFrame(playing); stripsLater(); } playing = null; playButton.textContent = "▶ play"; }
   const playButton = make("button", { text: "▶ play", onclick: play });
 
   /* --- the page ----------------------------------------------------------------------------------- */

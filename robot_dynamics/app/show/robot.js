@@ -117,6 +117,30 @@ class Robot {
     return here;
   }
 
+  /* As walk, from the first of these that leads there; null: none does. */
+  reached(q, ...starts) {
+    for (const from of starts) {
+      try { return this.walk(q, from); } catch { /* not this way */ }
+    }
+    return null;
+  }
+
+  /* The configurations with places[i] for motor k, or null where the loops don't close, one a turn as
+     [i, q_r]: outwards from where the motor is, each place from its neighbour, else from home. */
+  *along(k, q, places, from) {
+    const turn = this.closed.wraps[k] ? 2 * Math.PI : Infinity;
+    const away = places.map(x => x - from[k] - (turn < Infinity ? turn * Math.round((x - from[k]) / turn) : 0));
+    const order = places.map((_, i) => i).sort((i, j) => Math.abs(away[i]) - Math.abs(away[j]));
+    for (const sign of [1, -1]) {
+      let here = from;
+      for (const i of order.filter(i => (away[i] < 0) === (sign < 0))) {
+        const aim = q.map((x, j) => j === k ? places[i] : x);
+        here = this.reached(aim, ...(here ? [here] : []), this.home);
+        yield [i, here];
+      }
+    }
+  }
+
   /* Readings need not agree: the motors' way is gone first, then the others are fitted. */
   read(q, from) {
     const here = this.walk(q.slice(0, this.closed.actuated), from);

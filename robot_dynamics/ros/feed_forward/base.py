@@ -62,7 +62,7 @@ class Base:
             now: the clock, ns.
 
         Raises:
-            RefusedError: it is none of this robot's base, of a wrong time, or impossible.
+            RefusedError: it does not fit this robot's base, has a wrong stamp, or is impossible.
         """
         time = self._time(IMU, message.header, model, settings, now)
         frame, has_gravity = message.header.frame_id, _has_gravity(model)
@@ -119,7 +119,8 @@ class Base:
             )
         if self.source not in ("", source) and self._age(now) <= settings.base_timeout:
             raise RefusedError(
-                "two sources", f"~/{self.source} tells how the base moves, expected one of them"
+                "two sources",
+                f"~/{self.source} reports the base's motion already, expected one source",
             )
         return self._stamps[source].checked(stamped(header), now, settings.max_age)
 
@@ -201,7 +202,9 @@ class Base:
         if problem := self.problem(settings, now):
             raise RefusedError("no base motion", problem)
         if self._has_gravity != _has_gravity(model):
-            raise RefusedError("no base motion", "the newest came while `terms` were others")
+            raise RefusedError(
+                "no base motion", "the newest message is older than the change of `terms`"
+            )
         model.base = self._motion
 
     def still(self, model: Model) -> BaseMotion:

@@ -19,7 +19,7 @@ from .torque_model import Model
 
 
 class Commands:
-    """The newest command, out of JointTrajectory messages, from when it comes to its end.
+    """The newest command, out of JointTrajectory messages, from its arrival to its end.
 
         pending ──next state──→ following ──→ finished, timeout, or interrupted
 
@@ -28,7 +28,7 @@ class Commands:
     nothing behind.
 
     Args:
-        tally: is told of beginnings and ends that need words.
+        tally: logs beginnings and ends that need a message.
 
     Attributes:
         pending: the motion that takes over with the next state; None: there is none.

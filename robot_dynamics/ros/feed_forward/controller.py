@@ -95,7 +95,7 @@ class FeedForward:
         self.wrenches.clear()
 
     def _forget(self) -> None:
-        """States and commands of the robot before are none of this one's."""
+        """States and commands of the previous robot do not apply to this one."""
         self._law.last_q = None
         self.commands.forget()
         self.base.clear()

@@ -121,7 +121,7 @@ class Diagnosis:
         values |= readings(controller, now)
         level, message = OK, f"{state}: no torques until it is activated"
         if state == "finalized":
-            level, message = WARN, "shut down: no torques any more; restart the node"
+            level, message = WARN, "shut down: no more torques; restart the node"
         if state == "active":
             level, message = self._verdict(controller, rates, new, now)
             if unheard and level == OK and rates[2] > 0:

@@ -32,7 +32,7 @@ def check(model: Model) -> None:
     if model.sensors is not None or side != "joint" or model.moved:
         what = "side: joint" if side != "joint" else "sensed: false"
         if model.moved:
-            what = "a base that stands still: how it will move nobody knows"
+            what = "a base that stands still, as its future motion is unknown"
         raise RefusedError("not for this node", f"trajectories with effort need {what}")
 
 

@@ -15,7 +15,7 @@ from ...scalar import Floats
 from .refusal import RefusedError
 
 Fill = Callable[[tuple[str, ...], Floats, Floats], Floats]
-"""(names, q, qd with NaN where nobody told) → qd"""
+"""(names, q, qd with NaN where there is none) → qd"""
 
 LARGEST = 1e9
 """rad, m, rad/s or m/s: no joint gets there, and an angle of that size has no digits left"""

@@ -22,7 +22,7 @@ MOST_SOURCES = 100
 class Merging:
     """The newest reading of each joint, with its own age.
 
-    A message is judged by itself: it is refused, or its readings are kept, whatever the other
+    Each message is judged on its own: it is refused, or its readings are kept, whatever the other
     joints' are. Whether they make a state together is asked afterwards.
 
     Args:
@@ -106,7 +106,7 @@ class Merging:
         there = set(names)
         told = [name for name in self.joints if name in there]
         if not told:
-            raise RefusedError("missing joint", "there is no name in it, expected some joints")
+            raise RefusedError("missing joint", "it names no joints, expected at least one")
         checked = [name for name in told if name in self._checked]
         return _Source(
             JointStateReader(checked, [name for name in checked if name in self._optional]),
@@ -126,7 +126,7 @@ class Merging:
             max_age: s that a reading may be old; 0: no check.
 
         Raises:
-            IncompleteError: a joint that is needed is unknown, or was told too long ago.
+            IncompleteError: a joint that is needed is unknown, or its reading is too old.
         """
         usable = self._known
         if not self._known[self._needed].all():
@@ -165,7 +165,7 @@ class Merging:
         return int(self._times[self._needed].min())
 
     def ages(self, time: int) -> dict[str, float]:
-        """s since each joint was told of."""
+        """s since the newest reading of each joint."""
         return {
             name: float(time - then) / SECOND
             for name, then, known in zip(self.joints, self._times, self._known, strict=True)

@@ -30,7 +30,7 @@ class Outlet:
     """Torques as they go out, and what the controllers downstream hold since.
 
     Args:
-        tally: is told what was cut.
+        tally: counts what was cut.
         steady: s, of a clock that never jumps.
 
     Attributes:

@@ -54,7 +54,7 @@ class Parameter:
         """The value as the settings keep it.
 
         Raises:
-            InputError: it has another type, is none of the choices, or is outside the range.
+            InputError: it has another type, is not one of the choices, or is outside the range.
         """
         if not self.type.endswith("array"):
             return self._checked_one(value)

@@ -28,11 +28,11 @@ class States:
         whole: the newest message that was used; of states in parts all that is known.
         at: when it came; of states in parts the time of the oldest one; None: there is none.
         count: how many were used.
-        foreign: how many told of other joints alone, and were ignored.
+        foreign: how many named other joints alone, and were ignored.
         missing: what the newest state lacks of the sensors that may be missing.
         stamped: has the newest message a stamp?
         merging: what was said last of each joint, where states come in parts.
-        rates: derived from positions, where they are not told.
+        rates: derived from positions, where they are missing.
     """
 
     def __init__(self) -> None:
@@ -70,10 +70,10 @@ class States:
         """Take q and qd from a JointState.
 
         Returns:
-            its time; None: it tells of other joints alone.
+            its time; None: it names other joints alone.
 
         Raises:
-            RefusedError: it is none of this robot, or comes at a wrong time.
+            RefusedError: it does not fit this robot, or comes at a wrong time.
             IncompleteError: it is kept, but it makes no state yet.
         """
         if message.name and self._known.isdisjoint(message.name):

@@ -79,7 +79,7 @@ class Model:
         slew: (m,) largest changes of the torques, N·m/s or N/s; None: no limit.
         feedback: the PD loop; None: there is none.
         moved: does something else move the base?
-        base: how it moves now, where that is so; None: nobody knows.
+        base: how it moves now, where it moves; None: unknown.
         limits: (m,) largest magnitudes of the torques: `effort_limits`, else the description's;
             infinity where nothing is known.
         unlimited: (m,) where nothing is known.

@@ -47,7 +47,7 @@ class Wrenches:
     """The newest wrench on each link.
 
     Args:
-        tally: is told what ends.
+        tally: logs what ends.
 
     Attributes:
         on: those that there are, by link.
