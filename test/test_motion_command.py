@@ -207,7 +207,7 @@ def test_the_condition_number_is_that_of_the_state_and_grows_towards_the_ends(tm
     for place, condition in zip(
         found.places[inside], found.passive_conditions[inside], strict=True
     ):
-        q_r = closed.solver.forward(np.array([place]), closed.home.q_r, 400)
+        q_r = closed.solver.forward_kinematics(np.array([place]), closed.home.q_r, 400)
         state = closed.solver.state(q_r)
         assert condition == pytest.approx(float(state.condition), rel=1e-6)
     # the rod's angle to the ram's way: cos β goes as the root of what is left
