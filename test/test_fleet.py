@@ -6,9 +6,11 @@ from __future__ import annotations
 import csv
 import math
 import os
+import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import tracemalloc
 from dataclasses import dataclass, replace
@@ -379,3 +381,27 @@ def test_a_fleet_over_tls_takes_those_alone_who_have_a_certificate(arm, logs, tm
 
 def _length(source):
     return len(rd.identification.read(source).streams[0].time)
+
+
+def touch(source: str) -> int:
+    """Page faults while arrays of a megabyte come and go."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(200):
+        np.ones(1 << 17)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc is told, which is Linux's")
+def test_a_worker_does_not_page_in_every_array_anew():
+    """Dask has its workers give memory back at once, by an environment variable."""
+    code = (
+        "import pickle, test_fleet; from robot_dynamics.identification.fleet import _run\n"
+        "print(_run(pickle.dumps(test_fleet.touch), ''), test_fleet.touch(''))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True,
+        cwd=Path(__file__).parent, env={**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"},
+    )  # fmt: skip
+    kept, given_back = map(int, told.stdout.split())
+    assert given_back > 200 * 200  # a page has 4 kB
+    assert kept < given_back / 20

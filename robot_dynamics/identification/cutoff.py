@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .normal_equations import BIWEIGHT, Rows, fitted, robust
+from .normal_equations import BIWEIGHT, Rows, Sums, fitted, robust
 from .preparation import WHOLE, Choice, Even, Samples, filtered, joined
 from .recording import Floats
 from .solve import Prior
@@ -127,6 +127,7 @@ class _Trial:
         self._folds = _parts(self.count, FOLDS)
         self._prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
         self._known: dict[float, _Candidate] = {}
+        self._torques: dict[tuple[float, float], Floats] = {}
         self._weights: Floats | None = None
 
     def errors(self, cutoffs: Sequence[float], target: float) -> Floats:
@@ -137,6 +138,7 @@ class _Trial:
         n = judge.tau.shape[1]
         out = np.full((len(cutoffs), BLOCKS, n), np.inf)
         each = [self._candidate(cutoffs[k]) for k in used]
+        foretold = [self._foretold(cutoffs[e], [cutoffs[k] for k in used]) for e in used]
         block = np.repeat(np.arange(BLOCKS), [b - a for a, b in _parts(self.count, BLOCKS)])
         for j in range(n):
             usable = judge.usable[:, j]
@@ -144,11 +146,9 @@ class _Trial:
                 continue
             missed = np.empty((len(used), len(used), self.count))
             for e, trial in enumerate(each):
-                A, places = trial.rows.matrices[j], trial.rows.places[j]
                 rest = judge.tau[:, j] - (trial.samples.tau[:, j] - trial.rows.tau[:, j])
-                for fold, (a, b) in enumerate(self._folds):
-                    X = np.array([other.found[fold][places] for other in each])
-                    missed[:, e, a:b] = rest[a:b] - X @ A[a:b].T
+                for k in range(len(used)):
+                    missed[k, e] = rest - foretold[e][k][j]
             missed = missed[:, :, usable]
             sigma = 1.4826 * float(np.median(np.abs(missed), axis=2).min())
             squares = np.minimum(missed**2, (BIWEIGHT * sigma) ** 2)
@@ -157,6 +157,19 @@ class _Trial:
             for k, place in enumerate(used):
                 out[place, :, j] = np.bincount(block[usable], squares[k, best[k]], BLOCKS) / count
         return out
+
+    def _foretold(self, trial: float, cutoffs: Sequence[float]) -> list[Floats]:
+        """By cut-off, (n, count): torques with the fit to the other parts, in the motion that went
+        through the filter `trial`."""
+        rows = self._candidate(trial).rows
+        new = [each for each in cutoffs if (trial, each) not in self._torques]
+        torques = np.empty((len(new), rows.tau.shape[1], self.count))
+        for fold, (a, b) in enumerate(self._folds):
+            X = np.array([self._candidate(each).found[fold] for each in new]).T
+            for j in range(torques.shape[1] if new else 0):
+                torques[:, j, a:b] = rows.model(j, X, slice(a, b)).T
+        self._torques |= {(trial, each): t for each, t in zip(new, torques, strict=True)}
+        return [self._torques[trial, each] for each in cutoffs]
 
     def in_vain(self, errors: Floats) -> bool:
         """Does no candidate predict any joint's torque better than nothing at all does?"""
@@ -184,12 +197,13 @@ class _Trial:
         _, _, weights, _ = robust(self._prior, [rows], samples.usable, self._weights)
         if self._weights is None:
             self._weights = weights
-        p = self.unknowns.size
-        gram, moment = np.zeros((FOLDS, p, p)), np.zeros((FOLDS, p))
-        for fold, (a, b) in enumerate(self._folds):
-            rows.add(weights, gram[fold], moment[fold], slice(a, b))
-        G, g = gram.sum(axis=0), moment.sum(axis=0)
-        found = [fitted(G - gram[k], g - moment[k], self._prior) for k in range(FOLDS)]
+        parts = []
+        for a, b in self._folds:
+            sums = Sums(self.unknowns)
+            sums.add(rows, weights, slice(a, b))
+            parts.append(sums.together())
+        G, g = (np.sum(each, axis=0) for each in zip(*parts, strict=True))
+        found = [fitted(G - gram, g - moment, self._prior) for gram, moment in parts]
         self._known[cutoff] = _Candidate(samples, rows, found)
         return self._known[cutoff]
 

@@ -201,7 +201,8 @@ def identify(
             normal = normal.without([joints.index(each.joint) for each in doubtful])
             if not normal.count.any():
                 raise RecordingError(_all_in_doubt(doubtful, work.effort_scale), name="recording")
-        found = fit(unknowns, normal)
+        with one_blas_thread():
+            found = fit(unknowns, normal)
         model = mechanism_of(found)
         described, missing = match(mechanism, joints)
         fitting, judging = {k: sources[k] for k in kept}, dict(enumerate(judges))
@@ -215,7 +216,8 @@ def identify(
         first, stays = judged[0], _KEPT[0]
         if _loses(first):
             progress("the description is better: keeping its bodies")
-            about = about_described_bodies(found)
+            with one_blas_thread():
+                about = about_described_bodies(found)
             if about is not None:
                 stays, model = _KEPT[1], mechanism_of(about)
                 judged = _judged(passes, work, fitting, judging, described, model)

@@ -16,16 +16,18 @@ from numpy.typing import NDArray
 
 from .preparation import Prepared, Samples
 from .recording import Floats
-from .solve import Prior
+from .solve import Prior, solved
 from .unknowns import Unknowns
 
 FOLDS = 6
 """Parts of each recording, for cross-validation"""
 CHUNK = 2048
 """Samples at a time"""
+BLOCK = 256
+"""Samples whose regressor stays in a core's cache"""
 PASSES = 5
 """Of reweighting"""
-ENOUGH = 4000
+ENOUGH = 2400
 """Samples from which weights are found"""
 BIWEIGHT = 4.685
 """Standard deviations at which a sample counts no more: 95 % efficient on normal noise"""
@@ -128,16 +130,13 @@ class _Weighting:
 
     sigma: Floats
     """(n,)"""
-    correlated: Floats
-    """(n,): samples over which a residual is one and the same"""
     x: Floats
     """(p,): the fit that they are the residuals of"""
 
     def weights(self, residual: Floats, usable: NDArray[np.bool_]) -> Floats:
-        """(k, n)"""
+        """(k, n), in units of 1/sigma²."""
         u = residual / (BIWEIGHT * self.sigma)
-        tukey = np.where(np.abs(u) < 1, (1 - u**2) ** 2, 0.0)
-        weights: Floats = np.where(usable, tukey, 0.0) / (self.sigma**2 * self.correlated)
+        weights: Floats = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / self.sigma**2
         return weights
 
 
@@ -146,90 +145,132 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
     weighting = _weighting(unknowns, prior, prepared)
     n, k = unknowns.places.shape
     gram, moment = np.zeros((FOLDS, n, k, k)), np.zeros((FOLDS, n, k))
-    square, count = np.zeros((FOLDS, n)), np.zeros(n)
+    square, count, missed = np.zeros((FOLDS, n)), np.zeros(n), []
+    sums = [Sums(unknowns) for _ in range(FOLDS)]
     for fold, samples in _folded(prepared):
         for chunk in _chunks(samples):
             rows = Rows(unknowns, chunk)
-            weights = weighting.weights(rows.residual(weighting.x), chunk.usable)
-            for j, G, g in rows.sums(weights):
-                felt = rows.felt[j]
-                gram[fold, j, felt[:, None], felt] += G
-                moment[fold, j, felt] += g
+            residual = rows.residual(weighting.x)
+            weights = weighting.weights(residual, chunk.usable)
+            missed.append(np.where(weights > 0, residual, 0.0))
+            sums[fold].add(rows, weights)
             square[fold] += (weights * rows.tau**2).sum(axis=0)
             count += (weights * weighting.sigma**2).sum(axis=0)
-    gram = (gram + np.swapaxes(gram, 2, 3)) / 2
-    return NormalEquations(gram, moment, square, count, count * weighting.sigma**2)
+    for fold, each in enumerate(sums):
+        for j, felt, G, g in each.by_joint():
+            gram[fold, j, felt[:, None], felt], moment[fold, j, felt] = G, g
+    # of samples over which a residual is one and the same, one counts
+    share = 1.0 / np.array([max(1.0, _correlation(each)) for each in np.concatenate(missed).T])
+    count *= share
+    return NormalEquations(
+        gram * share[:, None, None], moment * share[:, None], square * share, count,
+        count * weighting.sigma**2,
+    )  # fmt: skip
 
 
 class Rows:
     """The equations of some samples; a joint's friction stands in that joint's rows alone."""
 
     def __init__(self, unknowns: Unknowns, samples: Samples):
-        Y, known = unknowns.rigid(samples)
         self.unknowns = unknowns
-        self.tau: Floats = np.nan_to_num(samples.tau - known)
         self.felt = unknowns.felt
         self.places = [
             places[felt] for places, felt in zip(unknowns.places, self.felt, strict=True)
         ]
         """By joint, the columns that are not 0 in its rows"""
-        width = Y.shape[2]
-        self._equations = []
-        for j, felt in enumerate(self.felt):
-            bodies = felt[felt < width]
-            rows = np.empty((len(self.tau), len(felt) + 1))
-            rows[:, : len(bodies)] = Y[:, j, bodies]
-            rows[:, len(bodies) : -1] = unknowns.own(samples, j)
+        self.tau: Floats = samples.tau.copy()
+        # [Y_j own τ], where all columns that joint j feels are Y_j T_j
+        self._spread = [T for _, T in unknowns.independent]
+        self._equations = [
+            np.empty((len(samples), len(T) + unknowns.raw + 1)) for T in self._spread
+        ]
+        for k in range(0, len(samples), BLOCK):
+            block = slice(k, k + BLOCK)
+            Y, known = unknowns.rigid(samples.rows(block))
+            self.tau[block] -= known
+            for j, (bodies, _) in enumerate(unknowns.independent):
+                self._equations[j][block, : len(bodies)] = Y[:, j, bodies]
+        np.nan_to_num(self.tau, copy=False)
+        for j, rows in enumerate(self._equations):
+            rows[:, len(self._spread[j]) : -1] = unknowns.own(samples, j)
             rows[:, -1] = self.tau[:, j]
-            self._equations.append(rows)
 
     @property
     def matrices(self) -> list[Floats]:
         """(k, …) by joint: its rows, the columns in `places`."""
-        return [rows[:, :-1] for rows in self._equations]
+        return [
+            np.hstack([rows[:, : len(T)] @ T, rows[:, len(T) : -1]])
+            for rows, T in zip(self._equations, self._spread, strict=True)
+        ]
+
+    def model(self, j: int, x: Floats, part: slice = slice(None)) -> Floats:
+        """(k,) or (k, c): the torque of joint j by x (p,) or (p, c)."""
+        rows, T, own = self._equations[j], self._spread[j], x[self.places[j]]
+        width = T.shape[1]
+        torque: Floats = rows[part, :-1] @ np.concatenate([T @ own[:width], own[width:]])
+        return torque
 
     def residual(self, x: Floats) -> Floats:
         """(k, n): measured less modelled."""
-        model = [A @ x[places] for A, places in zip(self.matrices, self.places, strict=True)]
+        model = [self.model(j, x) for j in range(len(self.places))]
         residual: Floats = self.tau - np.column_stack(model)
         return residual
 
-    def sums(
-        self, weights: Floats, part: slice = slice(None)
-    ) -> Iterator[tuple[int, Floats, Floats]]:
-        """(j, Aᵀ W A, Aᵀ W τ): of each joint's rows in the columns of its `places`."""
+    def squares(self, j: int, weights: Floats, part: slice) -> Floats:
+        """One triangle of [Y own τ]ᵀ W [Y own τ] of joint j."""
         from scipy.linalg.blas import dsyrk
 
-        for j, rows in enumerate(self._equations):
-            w = weights[part, j]
-            if w.any():
-                # one triangle of [A τ]ᵀ W [A τ]
-                half = dsyrk(1.0, (rows[part] * np.sqrt(w)[:, None]).T)
-                whole = half + np.triu(half, 1).T
-                yield j, whole[:-1, :-1], whole[:-1, -1]
+        root = np.sqrt(weights[part, j])
+        return np.asarray(dsyrk(1.0, (self._equations[j][part] * root[:, None]).T))
 
-    def add(self, weights: Floats, gram: Floats, moment: Floats, part: slice = slice(None)) -> None:
-        """Adds the sums of all joints to a Gram matrix (p, p) and a moment (p,), in place."""
-        for j, G, g in self.sums(weights, part):
-            places = self.places[j]
-            gram[np.ix_(places, places)] += G
+
+class Sums:
+    """Aᵀ W A and Aᵀ W τ of some rows, joint by joint; in few columns until they are asked for."""
+
+    def __init__(self, unknowns: Unknowns):
+        self._unknowns = unknowns
+        self._halves: dict[int, Floats] = {}
+
+    def add(self, rows: Rows, weights: Floats, part: slice = slice(None)) -> None:
+        """Some rows more, weighted by (k, n)."""
+        for j in np.flatnonzero(weights[part].any(axis=0)).tolist():
+            half = rows.squares(j, weights, part)
+            if j in self._halves:
+                half += self._halves[j]
+            self._halves[j] = half
+
+    def by_joint(self) -> Iterator[tuple[int, NDArray[np.intp], Floats, Floats]]:
+        """(j, columns, Aᵀ W A, Aᵀ W τ): of each joint's rows in those of its `places` that it
+        feels."""
+        for j, half in self._halves.items():
+            whole = half + np.triu(half, 1).T
+            _, T = self._unknowns.independent[j]
+            m, width = T.shape
+            own = len(whole) - 1 - m
+            spread = np.zeros((m + own, width + own))
+            spread[:m, :width], spread[m:, width:] = T, np.eye(own)
+            G = spread.T @ whole[:-1, :-1] @ spread
+            yield j, self._unknowns.felt[j], (G + G.T) / 2, whole[-1, :-1] @ spread
+
+    def together(self) -> tuple[Floats, Floats]:
+        """((p, p), (p,)) of all joints."""
+        p = self._unknowns.size
+        gram, moment = np.zeros((p, p)), np.zeros(p)
+        for j, felt, G, g in self.by_joint():
+            places = self._unknowns.places[j][felt]
+            gram[places[:, None], places] += G
             moment[places] += g
+        return gram, moment
 
 
 def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighting:
     """Noise and outliers by refitting this recording alone, on few samples where it has many."""
-    total = sum(map(len, prepared.stretches))
-    step = max(1, total // ENOUGH)
+    step = max(1, -(-sum(map(len, prepared.stretches)) // ENOUGH))
     thin = [each.rows(slice(None, None, step)) for each in prepared.stretches]
     rows = [Rows(unknowns, chunk) for each in thin for chunk in _chunks(each)]
     usable = np.concatenate([chunk.usable for each in thin for chunk in _chunks(each)])
-    x, sigma, weights, residual = robust(prior, rows, usable)
-    n = len(sigma)
-    correlated = np.array(
-        [step * _correlation(np.where(weights[:, j] > 0, residual[:, j], 0.0)) for j in range(n)]
-    )
-    correlated = np.maximum(correlated, 1.0)
-    return _Weighting(sigma, correlated, x)
+    x, sigma, _, _ = robust(prior, rows, usable)
+    return _Weighting(sigma, x)
 
 
 def robust(
@@ -241,7 +282,7 @@ def robust(
         start: (k, n), weights to begin with, in units of 1/sigma²: one pass does; None: several.
     """
     tau = np.concatenate([each.tau for each in rows])
-    p, n = rows[0].unknowns.size, tau.shape[1]
+    n = tau.shape[1]
     level = np.array(
         [
             np.sqrt(np.mean(tau[usable[:, j], j] ** 2)) if usable[:, j].any() else 1.0
@@ -254,10 +295,10 @@ def robust(
         weights = start
     edges = np.cumsum([0, *(len(each.tau) for each in rows)])
     for _ in range(PASSES if start is None else 1):
-        gram, moment = np.zeros((p, p)), np.zeros(p)
+        sums = Sums(rows[0].unknowns)
         for a, b, each in zip(edges[:-1], edges[1:], rows, strict=True):
-            each.add(weights[a:b], gram, moment)
-        x = fitted(gram, moment, prior)
+            sums.add(each, weights[a:b])
+        x = fitted(*sums.together(), prior)
         residual = np.concatenate([each.residual(x) for each in rows])
         for j in range(n):
             if usable[:, j].any():
@@ -273,8 +314,14 @@ def fitted(gram: Floats, moment: Floats, prior: Prior) -> Floats:
     block = 10 * len(prior.bodies)
     tightness = RIDGE * np.diag(gram)[block:]
     tightness = np.maximum(tightness, RIDGE * max(float(tightness.max(initial=0.0)), 1e-12))
-    own = Prior(prior.bodies, np.zeros(len(gram) - block), tightness)
-    return own.gaussian(gram, moment)
+    # as a normal prior: any body may come out
+    H, right = gram.copy(), moment.copy()
+    bodies = prior.curvature(1.0)
+    H[:block, :block] += bodies
+    right[:block] += bodies @ prior.mean
+    own = np.arange(block, len(H))
+    H[own, own] += tightness
+    return solved(H, right)
 
 
 def _correlation(residual: Floats) -> float:

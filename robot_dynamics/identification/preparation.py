@@ -399,18 +399,21 @@ def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
     ones; differences of the positions elsewhere."""
     velocity = stream.velocity.copy()
     own = differences(stream.position, 1.0 / rate)
+    given = np.isfinite(velocity).all(axis=0) & (velocity.any(axis=0) | ~own.any(axis=0))
+    recorded = np.where(given, velocity, own)
+    wrong = _miss(recorded, own) > MATCH
+    worse = _noise(recorded) > NOISIER * _noise(own)
     missing, odd, noisy = [], [], []
     for j, name in enumerate(stream.names):
-        recorded, derived = velocity[:, j], own[:, j]
-        if not np.isfinite(recorded).all() or (not recorded.any() and derived.any()):
+        if not given[j]:
             missing.append(name)
-        elif _miss(recorded, derived) > MATCH:
+        elif wrong[j]:
             odd.append(name)
-        elif _noise(recorded) > NOISIER * _noise(derived):
+        elif worse[j]:
             noisy.append(name)
         else:
             continue
-        velocity[:, j] = derived
+        velocity[:, j] = own[:, j]
     if missing:
         notes.append(f"no rates of {', '.join(missing)}: differences of positions instead")
     if odd:
@@ -425,24 +428,29 @@ def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
     return replace(stream, velocity=velocity)
 
 
-def _miss(recorded: Floats, derived: Floats) -> float:
-    """Relative difference of two rates where motion is: below a tenth of the sampling rate."""
+def _miss(recorded: Floats, derived: Floats) -> Floats:
+    """(n,): relative difference of two rates (k, n) where motion is: below a tenth of the sampling
+    rate."""
     from scipy.signal import butter, filtfilt
 
-    if len(recorded) < 30 or not derived.any():
-        return 0.0
+    if len(recorded) < 30:
+        return np.zeros(recorded.shape[1])
     b, a = butter(2, 0.1)
-    x, y = filtfilt(b, a, recorded), filtfilt(b, a, derived)
-    return float(np.linalg.norm(x - y) / np.linalg.norm(y))
+    y = filtfilt(b, a, derived, axis=0)
+    off = np.linalg.norm(filtfilt(b, a, recorded, axis=0) - y, axis=0)
+    size = np.linalg.norm(y, axis=0)
+    return np.asarray(np.divide(off, size, out=np.zeros_like(off), where=size > 0))
 
 
-def _noise(values: Floats) -> float:
-    """RMS between a tenth and a quarter of the sampling rate, where differences are true."""
+def _noise(values: Floats) -> Floats:
+    """(n,): RMS of (k, n) between a tenth and a quarter of the sampling rate, where differences
+    are true."""
     from scipy.signal import butter, sosfiltfilt
 
     if len(values) < 30:
-        return 0.0
-    return float(np.std(sosfiltfilt(butter(2, (0.2, 0.5), "band", output="sos"), values)))
+        return np.zeros(values.shape[1])
+    sections = butter(2, (0.2, 0.5), "band", output="sos")
+    return np.asarray(np.std(sosfiltfilt(sections, values, axis=0), axis=0))
 
 
 def filtered(

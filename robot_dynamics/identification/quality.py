@@ -11,7 +11,7 @@ import numpy as np
 from .bodies import hessian
 from .errors import Errors
 from .fit import Fit
-from .normal_equations import Rows
+from .normal_equations import Rows, Sums
 from .preparation import Samples
 from .recording import Floats
 
@@ -78,9 +78,10 @@ def _possible(fit: Fit) -> Floats:
     zero = np.zeros((STATES, n))
     samples = Samples(np.arange(STATES), q, qd, qdd, zero, zero, np.ones((STATES, n), dtype=bool))
     rows = Rows(unknowns, samples)
-    gram, moment = np.zeros((unknowns.size, unknowns.size)), np.zeros(unknowns.size)
+    sums = Sums(unknowns)
     sigma = np.where(np.isfinite(fit.sigma), fit.sigma, np.inf)
-    rows.add(np.ones((STATES, n)) / sigma**2, gram, moment)
+    sums.add(rows, np.ones((STATES, n)) / sigma**2)
+    gram, _ = sums.together()
     E = fit.columns
     information: Floats = E.T @ gram @ E
     return information

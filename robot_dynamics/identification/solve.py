@@ -13,6 +13,7 @@ self-concordant, so that damped steps from any possible start reach the one mini
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -58,19 +59,22 @@ class Prior:
 
     def curvature(self, gamma: float) -> Floats:
         """(p, p): what it adds to the normal equations near x₀."""
-        p = 10 * len(self.bodies) + len(self.scalars)
+        block = 10 * len(self.bodies)
+        p = block + len(self.scalars)
         out = np.zeros((p, p))
-        for i, P in enumerate(self.bodies):
-            block = slice(10 * i, 10 * i + 10)
-            out[block, block] = gamma * hessian(np.linalg.inv(P))
-        k = np.arange(10 * len(self.bodies), p)
+        out[:block, :block] = gamma * self._hessians
+        k = np.arange(block, p)
         out[k, k] = self.tightness
         return out
 
-    def gaussian(self, G: Floats, g: Floats, gamma: float = 1.0) -> Floats:
-        """x of a prior that is normal instead: any body may come out."""
-        H = G + self.curvature(gamma)
-        return solved(H, g + self.curvature(gamma) @ self.mean)
+    @cached_property
+    def _hessians(self) -> Floats:
+        """(10 b, 10 b): of the bodies, for γ = 1."""
+        out = np.zeros((10 * len(self.bodies),) * 2)
+        for i, P in enumerate(self.bodies):
+            block = slice(10 * i, 10 * i + 10)
+            out[block, block] = hessian(np.linalg.inv(P))
+        return out
 
 
 def minimise(

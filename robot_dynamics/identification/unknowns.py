@@ -23,7 +23,10 @@ from .preparation import Samples, at_any_place
 from .recording import Floats
 
 STATES = 8
-"""Random states: what is 0 in all of them is always 0"""
+"""Random states for each column: what is 0 in all of them is always 0, and what is a sum of others
+is it always"""
+DEPENDENT = 1e-10
+"""Of a column: with less left beside the others it is a sum of them but for rounding"""
 GEAR_RATIO = 100.0
 """Of a motor about which nothing is known: its inertia is reflected by the square"""
 LOAD = 0.1
@@ -111,7 +114,7 @@ class Unknowns:
             start += size
         raise KeyError(joint)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """How many unknowns there are."""
         size: int = self.group(self.joints[-1]).stop
@@ -129,14 +132,41 @@ class Unknowns:
     def felt(self) -> list[NDArray[np.intp]]:
         """By joint, which of its `places` are not 0 in its rows, whatever the state: a joint does
         not feel the bodies before it."""
-        n = len(self.joints)
-        q, qd, qdd = np.random.default_rng(0).uniform(-3, 3, (3, STATES, n))
-        nothing = np.zeros((STATES, n))
-        Y, _ = self.rigid(
-            Samples(np.arange(STATES), q, qd, qdd, nothing, nothing, np.ones((STATES, n), bool))
-        )
         own = np.ones(self.raw, dtype=bool)
-        return [np.flatnonzero(np.r_[Y[:, j].any(axis=0), own]) for j in range(n)]
+        return [np.flatnonzero(np.r_[rows.any(axis=0), own]) for rows in self._random_rows]
+
+    @cached_property
+    def independent(self) -> list[tuple[NDArray[np.intp], Floats]]:
+        """By joint, (some of bodies' and rotors' columns, T): all that it feels, whatever the
+        state, are these times T."""
+        from scipy.linalg import qr
+
+        found = []
+        for rows, felt in zip(self._random_rows, self.felt, strict=True):
+            felt = felt[felt < rows.shape[1]]
+            scale = np.linalg.norm(rows[:, felt], axis=0)
+            # Y P = Q R
+            R, order = qr(rows[:, felt] / scale, mode="r", pivoting=True)
+            left = np.abs(np.diag(R))
+            rank = int((left > DEPENDENT * left[:1]).sum())
+            T = np.zeros((rank, len(felt)))
+            T[:, order] = np.linalg.solve(R[:rank, :rank], R[:rank])
+            T[:, order[:rank]] = np.eye(rank)
+            kept = order[:rank]
+            found.append((felt[kept], T * scale / scale[kept, None]))
+        return found
+
+    @cached_property
+    def _random_rows(self) -> list[Floats]:
+        """By joint, its rows of the regressor in random states."""
+        n, width = len(self.joints), 10 * len(self.bodies) + len(self.rotors)
+        count = STATES * width
+        q, qd, qdd = np.random.default_rng(0).uniform(-3, 3, (3, count, n))
+        nothing = np.zeros((count, n))
+        Y, _ = self.rigid(
+            Samples(np.arange(count), q, qd, qdd, nothing, nothing, np.ones((count, n), bool))
+        )
+        return [Y[:, j] for j in range(n)]
 
     @property
     def described(self) -> Floats:
@@ -181,7 +211,9 @@ class Unknowns:
         """
         columns, rest, values = self._columns
         Y = self._dynamics.regressor(samples.q, samples.qd, samples.qdd)
-        known: Floats = Y[..., rest] @ values + self._friction(samples)
+        known = self._friction(samples)
+        if len(rest):
+            known = known + Y[..., rest] @ values
         if self.payload is not None:
             _, T = self._carried(self.payload)
             body = Y[..., columns] @ T
@@ -189,7 +221,7 @@ class Unknowns:
         return Y[..., columns], known
 
     @cached_property
-    def _columns(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Floats]:
+    def _columns(self) -> tuple[NDArray[np.intp] | slice, NDArray[np.intp], Floats]:
         """(the regressor's columns that are looked for, those that are known, their numbers)."""
         names, values = self._dynamics.parameter_names, self._dynamics.parameters
         place = {name: k for k, name in enumerate(names)}
@@ -202,7 +234,10 @@ class Unknowns:
             known[sought] = 0.0
             sought += [place[f"{rotor}.inertia"] for rotor in self.rotors.values()]
         rest = np.flatnonzero(known)
-        return np.array(sought), rest, known[rest]
+        first, last = sought[0], sought[-1] + 1
+        # a slice copies nothing
+        every = slice(first, last) if sought == [*range(first, last)] else np.array(sought)
+        return every, rest, known[rest]
 
     def own(self, samples: Samples, j: int) -> Floats:
         """(k, RAW) of joint j: its raw columns of friction."""
