@@ -25,7 +25,8 @@ from typing import Any
 import rclpy
 from builtin_interfaces.msg import Duration, Time
 from controller_manager_msgs.srv import ConfigureController, LoadController, SwitchController
-from rcl_interfaces.srv import GetParameters
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.srv import GetState
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
@@ -71,12 +72,12 @@ class Trial(Node):  # type: ignore[misc]
             topic = self._topic
             self._wait(lambda: topic.get_subscription_count() > 0, "the trajectory's subscriber")
         if self._plan["efforts"]:
-            # while the node compiles the robot's equations, nothing is answered
+            # it compiles the robot's equations first
             node = self._plan["efforts"].rsplit("/", 1)[0]
-            client = self.create_client(GetParameters, f"{node}/get_parameters")
-            self._wait(client.service_is_ready, f"the node {node}")
-            future = client.call_async(GetParameters.Request(names=["joints"]))
-            self._wait(future.done, f"an answer of {node}")
+            self._states = self.create_client(GetState, f"{node}/get_state")
+            self._wait(self._states.service_is_ready, f"the node {node}")
+            self._asked = self._states.call_async(GetState.Request())
+            self._wait(self._is_active, f"active node {node}")
         begin = self.get_clock().now().nanoseconds + round(self._plan["lead"] * 1e9)
         if self._plan["points"]:
             self._topic.publish(self._trajectory(begin))
@@ -99,6 +100,15 @@ class Trial(Node):  # type: ignore[misc]
                 )
             )
         return message
+
+    def _is_active(self) -> bool:
+        """Does the node publish torques by now? Asked again where it did not."""
+        if not self._asked.done():
+            return False
+        if self._asked.result().current_state.id == State.PRIMARY_STATE_ACTIVE:
+            return True
+        self._asked = self._states.call_async(GetState.Request())
+        return False
 
     def _on_effort(self, message: JointState) -> None:
         stamp = message.header.stamp

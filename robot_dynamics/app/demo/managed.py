@@ -164,12 +164,13 @@ class ManagedRobot:
             known |= dict(zip(closed.coordinate_names, state.q_r, strict=True))
         return np.array([known[name] for name in self.mechanism.joint_names])
 
-    def description(self, log: Path, *, held: bool = False) -> str:
+    def description(self, log: Path, **hardware: float | str) -> str:
         """The URDF text for the manager: what the hardware is, and which joints it has.
 
-        held: the robot stands still whatever the torques are.
+        hardware: more of its parameters; held=1: the robot stands still whatever the torques are.
         """
-        rows = [f'<param name="qpos{i}">{float(x)!r}</param>' for i, x in enumerate(self._qpos)]
+        given = {f"qpos{i}": float(x) for i, x in enumerate(self._qpos)} | hardware
+        rows = [f'<param name="{name}">{value}</param>' for name, value in given.items()]
         sensed = [name for name in self.mechanism.sensed if self.dynamics.closed is not None]
         joints, links = [], ['<link name="base"/>']
         for i, name in enumerate([*self.joints, *sensed]):
@@ -191,7 +192,6 @@ class ManagedRobot:
             f"<hardware><plugin>{HARDWARE}/MujocoHardware</plugin>"
             f'<param name="model">{self._file}</param>'
             f'<param name="timestep">{TIMESTEP}</param><param name="log">{log}</param>'
-            f'<param name="held">{int(held)}</param>'
             f"{''.join(rows)}</hardware>{''.join(joints)}</ros2_control></robot>"
         )
 
@@ -288,7 +288,7 @@ class ManagedRobot:
         log = self.folder / "idle.csv"
         manager = {"update_rate": RATE, "enforce_command_limits": False, "law": {"type": plugin}}
         plan = {
-            "description": self.description(log, held=True),
+            "description": self.description(log, held=1),
             "controllers": ["law"],
             "points": None,
             "lead": LEAD,

@@ -3,8 +3,9 @@
 // Hardware parameters: model (an .mjb file), timestep (s, of the integrator), log (a CSV file: time,
 // then q, qd and effort of each joint, then the system's time of reading and how long it was from there
 // to writing, in s), held (1: the robot stands still, and is computed none the less), nan_at and error_at
-// (s of simulated time at which a position is no number for one period, and at which reading fails). Joint parameter: place, the
-// joint's in MuJoCo's vectors. A joint without command interface has a sensor and no motor.
+// (s of simulated time at which a position is no number for one period, and at which reading fails), off_at and off (s from which on
+// a position is told wrong, and by how much), fault_joint (whose position that is; the first joint's by default). Joint parameter:
+// place, the joint's in MuJoCo's vectors. A joint without command interface has a sensor and no motor.
 #include <mujoco/mujoco.h>
 
 #include <chrono>
@@ -38,9 +39,15 @@ public:
     }
     model_->opt.timestep = std::stod(given.at("timestep"));
     data_ = mj_makeData(model_);
-    nan_at_ = given.count("nan_at") ? std::stod(given.at("nan_at")) : HUGE_VAL;
-    is_held_ = given.count("held") && given.at("held") == "1";
-    error_at_ = given.count("error_at") ? std::stod(given.at("error_at")) : HUGE_VAL;
+    const auto number = [&given](const char * name, double otherwise) {
+      return given.count(name) ? std::stod(given.at(name)) : otherwise;
+    };
+    nan_at_ = number("nan_at", HUGE_VAL);
+    error_at_ = number("error_at", HUGE_VAL);
+    off_at_ = number("off_at", HUGE_VAL);
+    off_ = number("off", 0.0);
+    is_held_ = number("held", 0.0) == 1.0;
+    faulty_ = given.count("fault_joint") ? given.at("fault_joint") : info_.joints.at(0).name;
     if (given.count("log")) {
       log_ = std::fopen(given.at("log").c_str(), "w");
     }
@@ -73,12 +80,16 @@ public:
       return return_type::ERROR;
     }
     for (const auto & joint : joints_) {
-      set_state(joint.name + "/" + hardware_interface::HW_IF_POSITION, data_->qpos[joint.place]);
+      double q = data_->qpos[joint.place];
+      if (joint.name == faulty_) {
+        if (data_->time >= off_at_) q += off_;
+        if (data_->time >= nan_at_) {
+          nan_at_ = HUGE_VAL;
+          q = std::nan("");
+        }
+      }
+      set_state(joint.name + "/" + hardware_interface::HW_IF_POSITION, q);
       set_state(joint.name + "/" + hardware_interface::HW_IF_VELOCITY, data_->qvel[joint.place]);
-    }
-    if (data_->time >= nan_at_) {
-      nan_at_ = HUGE_VAL;
-      set_state(joints_[0].name + "/" + hardware_interface::HW_IF_POSITION, std::nan(""));
     }
     read_ = std::chrono::steady_clock::now();
     return return_type::OK;
@@ -122,7 +133,8 @@ private:
   std::vector<Joint> joints_;
   bool is_held_{false};
   std::chrono::steady_clock::time_point read_;
-  double until_{0.0}, read_at_{0.0}, nan_at_{HUGE_VAL}, error_at_{HUGE_VAL};
+  std::string faulty_;
+  double until_{0.0}, read_at_{0.0}, nan_at_{HUGE_VAL}, error_at_{HUGE_VAL}, off_at_{HUGE_VAL}, off_{0.0};
   std::FILE * log_{nullptr};
 };
 }  // namespace mujoco_hardware
