@@ -80,6 +80,7 @@ MESHES = [
     "trimesh>=4.0",  # a URDF's meshes, for pages: STL, OBJ, PLY
     "pycollada>=0.8",  # the same as DAE
 ]
+FMU = ["fmpy>=0.3.20"]  # the C headers of FMI 3.0; it also runs and checks FMUs
 FLEET = ["distributed>=2023.5"]  # recordings reduced by many machines, workers that may die
 
 setup(
@@ -129,6 +130,7 @@ setup(
         "meshes": MESHES,
         "fleet": [*IDENTIFY, *FLEET],
         "casadi": CASADI,
+        "fmu": FMU,
         "jax": JAX,
         "torch": ["torch>=2.1"],  # rd.functions(…, "torch")
         "cupy": ["cupy-cuda12x>=13"],  # rd.functions(…, "cupy"): kernels on a GPU
@@ -148,6 +150,7 @@ setup(
             *DOCS,
             *IDENTIFY,
             *FLEET,
+            *FMU,
             "selenium>=4.11",  # pages in a real browser
             "nox>=2024.3",  # the core's tests on other Pythons
             "ruff>=0.9",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's dynamics as a ros2_control controller: a package that needs nothing of this one."""
+"""A robot's dynamics as a ros2_control controller or an FMU, which need nothing of this package."""
 
+from .fmu import write_fmu
 from .package import write_package, write_source
 
-__all__ = ["write_package", "write_source"]
+__all__ = ["write_fmu", "write_package", "write_source"]

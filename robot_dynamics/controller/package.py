@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +62,16 @@ def write_package(
         RobotDynamicsError: the description, an option or the directory is invalid, a joint has a
             name that ros2_control can't have, or a file is there already.
     """
-    mechanism, robot = _checked_robot(file, prefix)
+    mechanism, robot = checked_robot(file, prefix)
     texts = rendered(
-        mechanism, robot, _about(mechanism, file, formulation, rotors), formulation, rotors
+        mechanism, robot, about_lines(mechanism, file, formulation, rotors), formulation, rotors
     )
     package = robot + SUFFIX
     files = write_files(Path(out) / package, texts, force=force)
     done = (
         f"wrote {Path(out) / package}: {len(files)} files; build it with colcon, see its README.md"
     )
-    return {"package": package, **_told(mechanism, robot, texts, files, [done])}
+    return {"package": package, **told(mechanism, robot, texts, files, [done])}
 
 
 def write_source(
@@ -91,23 +91,23 @@ def write_source(
     Args, Returns, Raises:
         see `write_package`; there is no "package" in what is returned.
     """
-    mechanism, robot = _checked_robot(file, prefix)
-    about = _about(mechanism, file, formulation, rotors)
+    mechanism, robot = checked_robot(file, prefix)
+    about = about_lines(mechanism, file, formulation, rotors)
     names = [SOURCE.format("__robot__", ending) for ending in "hc"]
     texts = rendered(mechanism, robot, about, formulation, rotors, names)
     # beside each other, not in a package
     flat = Texts({Path(name).name: text for name, text in texts.items()})
     flat.operations = texts.operations
     files = write_files(Path(out), flat, force=force)
-    return _told(mechanism, robot, flat, files, [f"wrote {path}" for path in files])
+    return told(mechanism, robot, flat, files, [f"wrote {path}" for path in files])
 
 
-def _told(
+def told(
     mechanism: Mechanism, robot: str, texts: Texts, files: Sequence[Path], lines: Sequence[str]
 ) -> dict[str, Any]:
     """What is returned and printed."""
-    source = next(path for path in files if path.name == f"{robot}_dynamics.c")
-    size = compiled_size(source, LEVELS)
+    source = next((path for path in files if path.name == f"{robot}_dynamics.c"), None)
+    size = None if source is None else compiled_size(source, LEVELS)
     lines = [*lines, *(f"{name}: {count} operations" for name, count in texts.operations.items())]
     return {
         "robot": mechanism.name,
@@ -120,7 +120,7 @@ def _told(
     }
 
 
-def _checked_robot(file: str, prefix: str | None) -> tuple[Mechanism, str]:
+def checked_robot(file: str, prefix: str | None) -> tuple[Mechanism, str]:
     """(the robot, its name in names)"""
     mechanism = load(file)
     robot = _package_name(mechanism.name) if prefix is None else prefix
@@ -152,17 +152,23 @@ def rendered(
     formulation: str,
     rotors: str,
     names: Sequence[str] = (),
+    more: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {},
 ) -> Texts:
-    """The files of the package; all of them, or those of these templates, which need no tables."""
+    """The files of the package; all of them, or those of these templates, which need no tables.
+
+    more: what templates besides the package's know, made of what all of them know.
+    """
     links = [link.name for link in mechanism.links if NAME.fullmatch(link.name)]
     found = programs(mechanism, formulation, rotors, links)
     context = _context(mechanism, robot, about, found, links)
     if not names:
         context["table"] = table(mechanism, formulation, rotors, found, links)
         context["read_table"] = read_table(mechanism, formulation, rotors, context["table"])
+    context |= more(context)
     environment = _environment()
     texts = Texts()
-    chosen = [f"{name}.j2" for name in names] or environment.list_templates(extensions=["j2"])
+    every = environment.list_templates(extensions=["j2"])
+    chosen = [f"{name}.j2" for name in names] or [x for x in every if not x.startswith("fmu/")]
     for template in sorted(chosen, reverse=bool(names)):
         target = template.removesuffix(".j2").replace("__robot__", robot)
         target = target.replace("__package__", robot + SUFFIX)
@@ -281,7 +287,8 @@ def _package_name(robot: str) -> str:
     return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")
 
 
-def _about(mechanism: Mechanism, file: str, formulation: str, rotors: str) -> list[str]:
+def about_lines(mechanism: Mechanism, file: str, formulation: str, rotors: str) -> list[str]:
+    """What the files begin with: the robot, who made them, of what, and how."""
     return [
         f"robot: {mechanism.name}",
         *origin(file),

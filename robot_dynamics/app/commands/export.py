@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics export`: the dynamics as C source, or as a ros2_control controller."""
+"""`robot_dynamics export`: the dynamics as C source, a ros2_control controller, or an FMU."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from ..options import model
         "export robot.urdf --out generated/ --functions torques linearize --precision single",
         "export config/rrr.yaml --out generated/",
         "export robot.urdf --as controller --out ~/ws/src",
+        "export robot.urdf --as fmu --out generated/",
     ],
 )
 @model()
 @click.option(
     "--as",
     "kind",
-    type=click.Choice(["header", "controller"]),
+    type=click.Choice(["header", "controller", "fmu"]),
     default="header",
     show_default=True,
-    help="A C header and source, or an ament_cmake package with a ros2_control controller.",
+    help="A C header and source, an ament_cmake package with a ros2_control controller, or an FMU "
+    "(FMI 3.0; needs FMPy, the extra fmu).",
 )
 @click.option("--lang", type=click.Choice(["c"]), default="c", show_default=True)
 @click.option("--out", required=True, type=click.Path(), metavar="DIR", help="Output folder.")
@@ -72,10 +74,10 @@ def command(
     link: str | None,
     force: bool,
 ) -> Result:
-    """Export the dynamics as C source, or as a ros2_control controller.
+    """Export the dynamics as C source, as a ros2_control controller, or as an FMU.
 
-    The C of a robot with loops is the controller's: its terms, gravity, payloads and friction's
-    smoothing are arguments.
+    The C of a robot with loops, and that in an FMU, is the controller's: its terms, gravity,
+    payloads and friction's smoothing are arguments.
     """
     from ...description import load
     from ...dynamics.export import USUAL, export
@@ -88,8 +90,10 @@ def command(
         "friction_smoothing": friction_smoothing != 0.0,
         "link": link is not None,
     }
-    if kind == "controller" or load(file).loops:
-        what = "the controller" if kind == "controller" else "C of a robot with loops"
+    if kind != "header" or load(file).loops:
+        what = {"controller": "the controller", "fmu": "the FMU"}.get(
+            kind, "C of a robot with loops"
+        )
         if set(terms) != set(TERMS):
             raise wrong(
                 InputError, "terms", list(terms), f"all: {what} has a parameter of this name"
@@ -97,9 +101,9 @@ def command(
         if given := [name for name, is_given in chosen.items() if is_given]:
             option = "--" + given[0].replace("_", "-")
             raise wrong(InputError, given[0], option, f"no such option: {what} has torques alone")
-        from ...controller import write_package, write_source
+        from ...controller import write_fmu, write_package, write_source
 
-        write = write_package if kind == "controller" else write_source
+        write = {"controller": write_package, "fmu": write_fmu, "header": write_source}[kind]
         return write(file, out, formulation=formulation, rotors=rotors, prefix=prefix, force=force)
     return export(
         file,

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dynamics as an FMU (Functional Mock-up Unit, FMI 3.0): q, qd, qdd in, tau out, in compiled C.
+
+The standard's C headers come with FMPy, which is needed to write an FMU, not to run it.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import tempfile
+import zipfile
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ..codegen import compiler
+from ..errors import BackendError, InputError, wrong
+from ..mechanism import Mechanism
+from .package import SOURCE, about_lines, checked_robot, rendered, told
+
+HEADERS = ("fmi3Functions.h", "fmi3FunctionTypes.h", "fmi3PlatformTypes.h")
+TEMPLATES = ("modelDescription.xml", "buildDescription.xml", "fmu.c")
+EPOCH = (1980, 1, 1, 0, 0, 0)
+"""When all files in the archive were made: the same description gives the same sources"""
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+SYSTEMS = {"win32": ("windows", "dll"), "darwin": ("darwin", "dylib")}
+
+UNITS = {
+    "rad": {"rad": 1},
+    "rad/s": {"rad": 1, "s": -1},
+    "rad/s2": {"rad": 1, "s": -2},
+    "m": {"m": 1},
+    "m/s": {"m": 1, "s": -1},
+    "m/s2": {"m": 1, "s": -2},
+    "N.m": {"kg": 1, "m": 2, "s": -2},
+    "N": {"kg": 1, "m": 1, "s": -2},
+    "kg": {"kg": 1},
+    "kg.m2": {"kg": 1, "m": 2},
+}
+PAYLOAD = {
+    "mass": "kg",
+    **{f"center_of_mass.{axis}": "m" for axis in "xyz"},
+    **{f"inertia.{axes}": "kg.m2" for axes in ("xx", "yy", "zz", "xy", "xz", "yz")},
+}
+
+_REFERENCE = "fmi3ValueReference"
+_OF = f"const {_REFERENCE} of[], size_t count"
+_DERIVATIVES = (
+    f"const {_REFERENCE} unknowns[], size_t rows, const {_REFERENCE} knowns[], size_t columns, "
+    "const fmi3Float64 seed[], size_t seeds, fmi3Float64 found[], size_t size"
+)
+ABSENT = {
+    "GetNumberOfVariableDependencies": f"{_REFERENCE} of, size_t *count",
+    "GetVariableDependencies": f"{_REFERENCE} of, size_t rows[], {_REFERENCE} independents[], "
+    "size_t columns[], fmi3DependencyKind kinds[], size_t count",
+    "SerializedFMUStateSize": "fmi3FMUState kept, size_t *size",
+    "SerializeFMUState": "fmi3FMUState kept, fmi3Byte bytes[], size_t size",
+    "DeserializeFMUState": "const fmi3Byte bytes[], size_t size, fmi3FMUState *kept",
+    "GetDirectionalDerivative": _DERIVATIVES,
+    "GetAdjointDerivative": _DERIVATIVES,
+    "GetOutputDerivatives": f"{_OF}, const fmi3Int32 orders[], fmi3Float64 values[], size_t size",
+    "GetIntervalDecimal": f"{_OF}, fmi3Float64 intervals[], fmi3IntervalQualifier qualifiers[]",
+    "GetIntervalFraction": f"{_OF}, fmi3UInt64 counters[], fmi3UInt64 resolutions[], "
+    "fmi3IntervalQualifier qualifiers[]",
+    "GetShiftDecimal": f"{_OF}, fmi3Float64 shifts[]",
+    "GetShiftFraction": f"{_OF}, fmi3UInt64 counters[], fmi3UInt64 resolutions[]",
+    "SetIntervalDecimal": f"{_OF}, const fmi3Float64 intervals[]",
+    "SetIntervalFraction": f"{_OF}, const fmi3UInt64 counters[], const fmi3UInt64 resolutions[]",
+    "SetShiftDecimal": f"{_OF}, const fmi3Float64 shifts[]",
+    "SetShiftFraction": f"{_OF}, const fmi3UInt64 counters[], const fmi3UInt64 resolutions[]",
+    "ActivateModelPartition": f"{_REFERENCE} clock, fmi3Float64 time",
+}
+"""The standard's functions that this model does not have: their arguments after the instance"""
+
+
+def write_fmu(
+    file: str,
+    out: str | Path,
+    *,
+    formulation: str = "newton_euler",
+    rotors: str = "full",
+    prefix: str | None = None,
+    force: bool = False,
+) -> dict[str, Any]:
+    """Write `<prefix>.fmu` into the directory `out`: FMI 3.0, model exchange and co-simulation.
+
+    Inputs q, qd, qdd, outputs tau, by the joints' names (rad or m, and their rates; N·m or N);
+    gravity, payload, friction_smoothing and terms are tunable parameters. The library in it is of
+    this machine; its sources are there too.
+
+    Args, Returns:
+        see `write_package`; there is no "package" in what is returned.
+
+    Raises:
+        RobotDynamicsError: as of `write_package`; FMPy, or a C compiler, is missing.
+    """
+    headers = _headers()
+    mechanism, robot = checked_robot(file, prefix)
+    path = Path(out) / f"{robot}.fmu"
+    if path.exists() and not force:
+        raise wrong(InputError, "out", str(path), "no such file yet, or --force to overwrite")
+    says = about_lines(mechanism, file, formulation, rotors)
+    sources = [SOURCE.format("__robot__", ending) for ending in "hc"]
+    token = sha256("\n".join(says).encode()).hexdigest()
+    texts = rendered(
+        mechanism,
+        robot,
+        says,
+        formulation,
+        rotors,
+        [*sources, *(f"fmu/{name}" for name in TEMPLATES)],
+        lambda context: {"token": token, **_variables(mechanism, context)},
+    )
+    plain = {Path(name).name: text for name, text in texts.items()}
+    place, ending = _platform()
+    library = _compiled(robot, plain, headers)
+    files: dict[str, str | bytes] = {
+        "modelDescription.xml": plain.pop("modelDescription.xml"),
+        f"binaries/{place}/{robot}.{ending}": library,
+        **{f"sources/{name}": text for name, text in sorted(plain.items())},
+        **{f"sources/{name}": (headers / name).read_bytes() for name in HEADERS},
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in files.items():
+                archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}", name="out", value=str(path)) from None
+    done = f"wrote {path}: FMI 3.0, model exchange and co-simulation, for {place}"
+    return told(mechanism, robot, texts, [path], [done])
+
+
+def _headers() -> Path:
+    """The folder with the standard's headers."""
+    found = find_spec("fmpy")
+    for place in (found.submodule_search_locations or ()) if found else ():
+        folder = Path(place) / "c-code"
+        if all((folder / name).is_file() for name in HEADERS):
+            return folder
+    raise BackendError(
+        "no FMPy, which has the headers of FMI 3.0: pip install 'robot_dynamics[fmu]'",
+        name="fmpy",
+        expected="an installed FMPy",
+    )
+
+
+def _platform() -> tuple[str, str]:
+    """(the standard's name of this platform, what a library's name ends with)"""
+    machine = platform.machine().lower()
+    system, ending = SYSTEMS.get(sys.platform, ("linux", "so"))
+    return f"{MACHINES.get(machine, machine)}-{system}", ending
+
+
+def _compiled(robot: str, texts: dict[str, str], headers: Path) -> bytes:
+    name = f"{robot}_dynamics"
+    with tempfile.TemporaryDirectory() as scratch:
+        for ending in "hc":
+            Path(scratch, f"{name}.{ending}").write_text(texts[f"{name}.{ending}"], "utf-8")
+        return compiler.find().shared_library(
+            texts["fmu.c"],
+            ["-O2", f"-I{headers}", f"-I{scratch}"],
+            [str(Path(scratch, f"{name}.c")), "-lm"],  # a source may stand among the libraries
+            native=False,
+        )
+
+
+def _variables(mechanism: Mechanism, context: dict[str, Any]) -> dict[str, Any]:
+    """The model's variables, in the order of their value references, from 1 on."""
+    joints, motors = context["joints"], context["motors"]
+    reals: list[dict[str, Any]] = []
+
+    def add(
+        name: str, unit: str, start: float | None, description: str, causality: str = "parameter"
+    ) -> None:
+        kind = "tunable" if causality == "parameter" else "continuous"
+        reals.append(
+            {
+                "name": name,
+                "unit": unit,
+                "start": start,
+                "description": description,
+                "causality": causality,
+                "variability": kind,
+                "reference": len(reals) + 1,
+            }
+        )
+
+    for letters, per, meaning in (
+        ("q", "", "position"),
+        ("qd", "/s", "rate"),
+        ("qdd", "/s2", "acceleration"),
+    ):
+        for name in joints:
+            unit = ("m" if mechanism.joint(name).slides else "rad") + per
+            start = float(mechanism.home.get(name, 0.0)) if letters == "q" else 0.0
+            add(f"{letters}.{name}", unit, start, meaning, "input")
+    for axis, value in zip("xyz", context["gravity"], strict=True):
+        add(f"gravity.{axis}", "m/s2", value, "in the base frame")
+    add("friction_smoothing", "", 0.0, "rate below which Coulomb friction fades, rad/s or m/s")
+    for name, unit in PAYLOAD.items():
+        add(f"payload.{name}", unit, 0.0, "in the frame of the link; inertia: about its centre")
+    starts = [0.0, *(each["start"] for each in reals)]
+    for name in motors:
+        unit = "N" if mechanism.joint(name).slides else "N.m"
+        add(f"tau.{name}", unit, None, "torque or force of the motor", "output")
+    return {"reals": reals, "fmu_start": starts, "units": UNITS, "absent": list(ABSENT.items())}
