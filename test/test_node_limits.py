@@ -20,6 +20,7 @@ import robot_dynamics as rd
 from robot_dynamics.ros.feed_forward import motion
 from robot_dynamics.ros.feed_forward.limits import unlimited
 from robot_dynamics.ros.feed_forward.refusal import RefusedError
+from robot_dynamics.ros.feed_forward.torque_model import ENDLESS
 
 POLAR = str(Path(__file__).resolve().parents[1] / "config" / "polar.yaml")
 NAMES = ("theta1", "d2")
@@ -419,3 +420,17 @@ def test_what_is_wrong_in_a_long_message_is_named_by_its_place(spoil, words):
     spoil(message.points[place])
     with pytest.raises(RefusedError, match=words.format(place)):
         read(message)
+
+
+@pytest.mark.parametrize("limits", [[1.0, 2.0], [0.0, 2.0], [0.0, float("inf")]])
+def test_a_norm_of_torques_takes_none_beyond_its_limit_and_no_number_through(limits):
+    model = polar().controller.model
+    model.limits = np.array(limits)
+    model._shares = 1.0 / np.clip(model.limits, 1.0 / ENDLESS, ENDLESS)
+    edge = np.maximum(np.nextafter(model.limits, np.inf), 1e-100)
+    for torques in ([np.nan, 0.0], [0.0, np.inf], [edge[0], 0.0], [0.0, edge[1]], [-edge[0], 0.0]):
+        if np.all(np.abs(torques) <= model.limits):
+            continue
+        assert not model.is_allowed(np.array(torques))
+    assert model.is_allowed(np.zeros(2))
+    assert model.is_allowed(np.array([0.6 * limits[0], 0.0]))

@@ -66,6 +66,8 @@ class FeedForwardNode(Managed):
         self._requests = ParameterRequests()
         super().__init__("feed_forward")
         self._clock = self.get_clock()
+        # the clock's own reading: `now` makes two objects more of it, for every message
+        self._read_clock = self._clock.handle.get_now
         warnings.showwarning = lambda message, *_: self._warn(message)
         self._settings = settings = Settings.of(declare(self, PARAMETERS, self._warn))
         self.controller = FeedForward(settings, self._warn)
@@ -268,7 +270,7 @@ class FeedForwardNode(Managed):
     def _on_state(self, message: JointState) -> None:
         if not self.is_active:
             return
-        torques = self.controller.state(message, self._clock.now().nanoseconds)
+        torques = self.controller.state(message, self._now())
         if torques is not None:
             self._torques.publish(torques)
         if self._residual_out is not None:
@@ -359,4 +361,4 @@ class FeedForwardNode(Managed):
         self.get_logger().warning(one_line(text, LINE))
 
     def _now(self) -> int:
-        return int(self._clock.now().nanoseconds)
+        return int(self._read_clock().nanoseconds)

@@ -97,9 +97,11 @@ class TorqueTopics:
         if subscribers.now:
             self._to_controller.publish(self._commands)
         self._at = time.monotonic()
-        stamp = self._effort.header.stamp
-        stamp.sec, stamp.nanosec = divmod(torques.time, SECOND)
-        self._named.publish(self._effort)
+        # nothing is kept for who comes later: its durability cannot be overridden
+        if self._named.get_subscription_count():
+            stamp = self._effort.header.stamp
+            stamp.sec, stamp.nanosec = divmod(torques.time, SECOND)
+            self._named.publish(self._effort)
 
     def publish_beside(self, values: Floats) -> None:
         """Torques (m,) for the controller, from another thread than the others."""

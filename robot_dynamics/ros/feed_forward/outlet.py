@@ -74,6 +74,28 @@ class Outlet:
         Raises:
             RefusedError: one of them is not finite.
         """
+        if not model.is_allowed(torques):
+            torques = self._cut(torques, model)
+        if last:
+            self._onset.interrupted(torques)
+        else:
+            # without a ramp and limits too: either may be set while torques go out
+            shaped = self._onset.shaped(torques, now, settings.ramp_time, model.slew)
+            if shaped is not torques:
+                at_rest = at_rest and bool((shaped == torques).all())
+                torques = shaped
+        self.count += 1
+        self._last = torques
+        self.at, self.at_rest = now, at_rest
+        self._on_the_wall = self._steady()
+        return Torques(torques, time)
+
+    def _cut(self, torques: Floats, model: Model) -> Floats:
+        """Torques (m,) within the limits.
+
+        Raises:
+            RefusedError: one of them is not finite.
+        """
         if not all_finite(torques):
             by_joint = dict(zip(model.outputs, torques.tolist(), strict=True))
             raise RefusedError(
@@ -91,19 +113,7 @@ class Outlet:
                 f"±{limits[k]:.6g} (effort_limits)",
             )
             torques = np.clip(torques, -limits, limits)
-        if last:
-            self._onset.interrupted(torques)
-        else:
-            # without a ramp and limits too: either may be set while torques go out
-            shaped = self._onset.shaped(torques, now, settings.ramp_time, model.slew)
-            if shaped is not torques:
-                at_rest = at_rest and bool((shaped == torques).all())
-                torques = shaped
-        self.count += 1
-        self._last = torques
-        self.at, self.at_rest = now, at_rest
-        self._on_the_wall = self._steady()
-        return Torques(torques, time)
+        return torques
 
     @property
     def is_zero(self) -> bool:

@@ -21,6 +21,12 @@ from .parameters import Settings
 from .refusal import RefusedError
 from .sensors import Sensors
 
+ENDLESS = 1e150
+"""N·m or N: no torque gets there"""
+
+WITHIN = 1.0 - 1e-9
+"""Of a norm of shares: rounding takes none beyond a limit"""
+
 
 @dataclass(frozen=True)
 class ModelSpec:
@@ -114,9 +120,11 @@ class Model:
         besides = (name for name in names if name not in self.joints and name not in locked)
         self.read = (*self.joints, *besides)
         self.unlimited = np.isinf(self.limits)
+        # neither zero nor infinite: of a limit of zero any torque is too much, and none is not
+        self._shares = 1.0 / np.clip(self.limits, 1.0 / ENDLESS, ENDLESS)
         self._rates = self._rate_limits(settings)
         self.rates = np.where(np.isnan(self._rates), math.inf, self._rates)
-        self._fastest = (0.0, self.rates)
+        self._fastest = (0.0, self.rates, 0.0)
         self.periodic = np.array(
             [mechanism.joint(name).type == "continuous" for name in self.joints], dtype=bool
         )
@@ -466,13 +474,23 @@ class Model:
         """Torques (m,) that carry the robot where it is: of the chosen terms, gravity alone."""
         return self(q, np.zeros_like(q), np.zeros(len(self.joints)))
 
+    def is_allowed(self, torques: Floats) -> bool:
+        """Are torques (m,) finite and within the limits, as the norm of their shares of these tells
+        in one pass? False: each has to be looked at."""
+        return math.hypot(*(torques * self._shares).tolist()) <= WITHIN
+
     def fastest(self, times: float, acceleration: float) -> Floats:
         """(k,) rates of `read` that are believed: so many times their limits, or √acceleration."""
         if self._fastest[0] != acceleration:
             unknown = np.isnan(self._rates)
             rates = np.where(unknown, math.sqrt(acceleration), times * self._rates)
-            self._fastest = (acceleration, rates)
+            self._fastest = (acceleration, rates, float(rates.min(initial=math.inf)))
         return self._fastest[1]
+
+    def is_slow(self, qd: Floats, times: float, acceleration: float) -> bool:
+        """Are rates qd (k,) within `fastest`, as their norm tells at a fraction of the cost?"""
+        self.fastest(times, acceleration)
+        return math.hypot(*qd.tolist()) <= self._fastest[2]
 
     def reach(self, q: Floats, acceleration: float) -> Floats:
         """Torques (m,) that robot and payload take at most at q (k,), at rest and at accelerations
