@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from recorded import SIX_AXIS, changed, motion, recording
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
-from robot_dynamics.errors import RecordingError
+from robot_dynamics.errors import DescriptionError, RecordingError
 from robot_dynamics.identification import identify
-from robot_dynamics.mechanism import Mechanism
+from robot_dynamics.identification.files import save
+from robot_dynamics.mechanism import Friction, Mechanism
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +95,40 @@ def test_efforts_that_are_all_wrong_are_refused_with_the_factors(described, log)
     with pytest.raises(RecordingError, match="no joint's efforts are torques") as caught:
         identify(described, log.scaled(names), cutoff=10.0)
     assert all(f"{name}:-1" in str(caught.value) for name in names)
+
+
+@pytest.fixture(scope="module")
+def driven(described, truth):
+    """Of a robot whose efforts have the other sign as far as rubbing goes, at two joints."""
+    names = described.joint_names[4:6]
+    laws = {name: Friction(-3.0, -2.0) for name in names}
+    links = tuple(
+        replace(link, joint=replace(link.joint, friction=laws[link.joint.name]))
+        if link.joint.name in laws
+        else link
+        for link in truth.links
+    )
+    log = recording(replace(truth, links=links), 20.0, 100.0, noise=0.02)
+    return names, identify(SIX_AXIS, log, cutoff=10.0)
+
+
+def test_friction_that_drives_is_fitted_and_said(driven):
+    names, result = driven
+    assert {each.joint for each in result.doubts} == set(names)
+    assert not any(each.sure for each in result.doubts)
+    assert result.errors.relative.max() < 0.1
+    for name in result.joints:
+        said = [each for each in result.warnings if each.startswith(f"{name}: its friction drives")]
+        assert len(said) == (name in names)
+        law = result.mechanism.joint(name).friction
+        assert (law.viscous < 0) == (name in names)
+        assert (next(law.faults(), None) is not None) == (name in names)
+
+
+def test_friction_that_drives_is_not_loaded_again(driven, tmp_path):
+    files = save(driven[1], tmp_path)
+    with pytest.raises(DescriptionError, match="viscous friction"):
+        rd.load(files["identified"])
 
 
 def test_the_command_says_it_in_json_and_in_the_report(described, log, tmp_path, capsys):

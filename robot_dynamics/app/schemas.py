@@ -196,6 +196,7 @@ _IDENTIFY = thing(
                     "why": TEXT,
                     "error": told(NUMBER, "of the best possible robot, over the efforts"),
                     "error_with_factor": NUMBER,
+                    "sure": told(SWITCH, "nothing was fitted to its efforts"),
                 }
             )
         ),

@@ -8,7 +8,13 @@ must be, up to what it alone feels. Each joint's efforts, taken for e = k τ, ar
 
 where x₀ and H are those of the fit to the other joints' efforts, and joint j's own friction takes
 power away, its rotor's inertia is not negative. Where another factor than 1 explains by far more,
-it is named, and nothing is fitted to these efforts.
+it is named.
+
+A description of another robot, or one that is mounted otherwise, makes good efforts look wrong as
+well. The doubt is sure where the factor leaves a fifth of the error, or where no robot at all
+explains the efforts as they are: bodies need not be possible, friction may drive, and yet on every
+part of the time, kept aside, the joints together are missed by more than with the factor.
+Nothing is fitted to efforts that are in doubt for sure; others are fitted as they are.
 """
 
 from __future__ import annotations
@@ -16,19 +22,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .friction_laws import law
+from .friction_laws import PLAIN, law
 from .normal_equations import NormalEquations
 from .recording import Floats
 from .selection import Drive, embedding
 from .solve import Prior, minimise, solved
 from .unknowns import Unknowns
 
-PLAIN = ("viscous", "coulomb", "offset")
-"""The law of friction by which factors are told"""
 OPPOSITE = "have the opposite sign"
 FREE = PLAIN.index("offset")
 """Which of its numbers may have any sign"""
@@ -48,6 +52,10 @@ NEAR = 2.0
 """Factors nearer to 1 than this are a torque constant's own error"""
 ROUNDING = 1e-6
 """Of the squared efforts"""
+CLEAR = 5.0
+"""Times the RMS error that the factor leaves: with so large a one as they are, efforts are wrong"""
+SURE = 1.5
+"""Times the errors of all joints, multiplied, on a part kept aside: the geometric mean of these"""
 ALIKE = 1.3
 """Times the least error: a factor that is known by name is taken where it leaves no more"""
 
@@ -65,10 +73,20 @@ class Doubt:
     """RMS of what the best possible robot misses of the efforts as they are, over theirs"""
     after: float
     """The same with the factor"""
+    sure: bool = True
+    """Is there no robot that explains the efforts as they are? Else they are fitted as they are"""
 
     def words(self, given: float = 1.0) -> str:
         """One line; `given` is the factor that the efforts have already."""
         scale = self.factor * given
+        if not self.sure:
+            return (
+                f"{self.joint}: its efforts may {self.why.replace('are', 'be', 1)}: with the other "
+                f"joints' bodies the best model misses {100 * self.before:.3g} % of them, times "
+                f"{self.factor:.4g} {100 * self.after:.2g} %; other bodies explain them as they "
+                f"are, so they were fitted as they are (--effort-scale {self.joint}:{scale:.4g} "
+                f"takes them otherwise); check sign, unit, and how the base is mounted"
+            )
         sure = "" if math.isclose(scale, 1.0) else f", {self.joint}:1 as they are"
         return (
             f"{self.joint}: its efforts {self.why}: times {self.factor:.4g} the best model misses "
@@ -98,8 +116,12 @@ def doubts(
         next_one = trial.clearest(believed)
         if next_one is None:
             return tuple(found)
+        if trial.explained(next_one):
+            next_one = replace(next_one, sure=False)
+            believed.add(next_one.joint)
+        else:
+            trial.leave_out(next_one.joint)
         found.append(next_one)
-        trial.leave_out(next_one.joint)
 
 
 @dataclass(frozen=True)
@@ -120,15 +142,17 @@ class _Trial:
         drives = {joint: _plain(unknowns, joint) for joint in self.joints}
         E = embedding(unknowns, drives)
         self._bodies = 10 * len(unknowns.bodies)
-        self.gram = np.empty((len(self.joints), E.shape[1], E.shape[1]))
-        self.moment = np.empty((len(self.joints), E.shape[1]))
+        parts, n, p = len(normal.square), len(self.joints), E.shape[1]
+        self._grams, self._moments = np.empty((parts, n, p, p)), np.empty((parts, n, p))
         square = normal.square.sum(axis=0)
         weights = np.minimum(1.0, normal.count / (FINEST**2 * np.maximum(square, 1e-300)))
-        self.square = weights * square
+        self._squares = weights * normal.square
         for j, places in enumerate(unknowns.places):
             own = E[places]
-            self.gram[j] = weights[j] * (own.T @ normal.gram[:, j].sum(axis=0) @ own)
-            self.moment[j] = weights[j] * (normal.moment[:, j].sum(axis=0) @ own)
+            self._grams[:, j] = weights[j] * (own.T @ normal.gram[:, j] @ own)
+            self._moments[:, j] = weights[j] * (normal.moment[:, j] @ own)
+        self.gram, self.moment = self._grams.sum(axis=0), self._moments.sum(axis=0)
+        self.square = self._squares.sum(axis=0)
         self.used = [j for j in range(len(self.joints)) if normal.count[j] > 0]
         self._limits = np.array([r for joint in self.joints for r in drives[joint].limits])
         edges = np.cumsum([self._bodies, *(drives[joint].size for joint in self.joints)])
@@ -163,6 +187,32 @@ class _Trial:
             size = np.sqrt(np.diag(self.gram[j]) / self.square[j])
             braking.append(sum(x[k] * size[k] for k in self.own[j][:FREE]))
         return np.sqrt(np.maximum(missed, ROUNDING)), np.array(braking)
+
+    def explained(self, doubt: Doubt) -> bool:
+        """Does some robot, possible or not, explain all efforts as they are nearly as well?"""
+        if doubt.before > CLEAR * doubt.after:
+            return False
+        j = self.joints.index(doubt.joint)
+        missed = np.array([self._aside(j, factor) for factor in (1.0, doubt.factor)])
+        # Σ log of the RMS errors: of all joints multiplied
+        as_is, with_factor = np.log(np.maximum(missed, ROUNDING)).sum(axis=2) / 2
+        worse = as_is - with_factor
+        return not (len(worse) > 1 and (worse > 0).all() and worse.mean() > math.log(SURE))
+
+    def _aside(self, j: int, factor: float) -> Floats:
+        """(parts, joints): squared errors over squared efforts on each part that was kept aside,
+        where joint j's efforts are multiplied."""
+        used = self.used
+        factors = np.where(np.arange(len(self.joints)) == j, factor, 1.0)
+        grams, moments = self._grams[:, used], self._moments[:, used] * factors[used, None]
+        squares = self._squares[:, used] * factors[used] ** 2
+        prior, out = self._prior(np.diag(self.gram[used].sum(axis=0))), []
+        for part in np.flatnonzero((squares > 0).all(axis=1)):
+            G, g = grams.sum(axis=0) - grams[part], moments.sum(axis=0) - moments[part]
+            x = prior.gaussian(G.sum(axis=0), g.sum(axis=0), WEIGHT)
+            left = squares[part] + grams[part] @ x @ x - 2 * moments[part] @ x
+            out.append(left / squares[part])
+        return np.array(out).reshape(-1, len(used))
 
     def clearest(self, sure: Collection[str]) -> Doubt | None:
         """Of the joints in doubt that without which all the others agree best."""
@@ -222,10 +272,12 @@ class _Trial:
 
     def _fit(self, G: Floats, g: Floats) -> tuple[Floats, Floats]:
         """Over possible bodies and rotors; nothing runs away."""
-        own = np.diag(G)[self._bodies :]
+        return minimise(G, g, self._prior(np.diag(G)), WEIGHT)
+
+    def _prior(self, information: Floats) -> Prior:
+        own = information[self._bodies :]
         tightness = np.where(own > 0, 1e-9 * own, 1.0)
-        prior = Prior(self.unknowns.references(), np.zeros(len(own)), tightness, self._limits)
-        return minimise(G, g, prior, WEIGHT)
+        return Prior(self.unknowns.references(), np.zeros(len(own)), tightness, self._limits)
 
 
 class _Left:

@@ -225,6 +225,7 @@ def summary(result: Identification) -> dict[str, Any]:
                 "why": each.why,
                 "error": each.before,
                 "error_with_factor": each.after,
+                "sure": each.sure,
             }
             for each in result.doubts
         ],

@@ -25,6 +25,8 @@ SLIDING = 0.1
 VISCOUS, FORWARDS, BACKWARDS, OFFSET = range(4)
 RAW = 4 + len(RATES)
 """Columns of a joint"""
+PLAIN = ("viscous", "coulomb", "offset")
+"""The numbers of the law that most joints have"""
 
 
 def raw_columns(qd: Floats, turns: bool) -> Floats:

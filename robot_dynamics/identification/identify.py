@@ -34,7 +34,7 @@ from .per_recording import (
 )
 from .preparation import Choice
 from .prepared_cache import PreparedCache
-from .quality import Excitation, excitation, warnings
+from .quality import Excitation, driving, excitation, warnings
 from .recording import Floats, Recording
 from .unknowns import match
 
@@ -82,8 +82,8 @@ class Identification:
     kept: Kept = "nothing"
     """What stays as described, for on motion kept from the fit the description is better"""
     doubts: tuple[Doubt, ...] = ()
-    """Joints whose efforts are torques but for a factor: nothing is fitted to them, and all errors
-    of theirs are those with the factor"""
+    """Joints whose efforts look like torques but for a factor; to those that are so for sure
+    nothing is fitted, and all errors of theirs are those with the factor"""
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -197,10 +197,11 @@ def identify(
         unknowns = work.unknowns(joints)
         with one_blas_thread():
             doubtful = doubts(unknowns, normal, work.effort_scale)
-        if doubtful:
-            normal = normal.without([joints.index(each.joint) for each in doubtful])
+        sure = [each for each in doubtful if each.sure]
+        if sure:
+            normal = normal.without([joints.index(each.joint) for each in sure])
             if not normal.count.any():
-                raise RecordingError(_all_in_doubt(doubtful, work.effort_scale), name="recording")
+                raise RecordingError(_all_in_doubt(sure, work.effort_scale), name="recording")
         with one_blas_thread():
             found = fit(unknowns, normal)
         model = mechanism_of(found)
@@ -208,8 +209,8 @@ def identify(
         fitting, judging = {k: sources[k] for k in kept}, dict(enumerate(judges))
         scales = dict(work.effort_scale)
         warned = [each.words(scales.get(each.joint, 1.0)) for each in doubtful]
-        if doubtful:
-            scales |= {each.joint: each.factor * scales.get(each.joint, 1.0) for each in doubtful}
+        if sure:
+            scales |= {each.joint: each.factor * scales.get(each.joint, 1.0) for each in sure}
             work = replace(work, effort_scale=scales, cache=None)
         judged = _judged(passes, work, fitting, judging, described, model)
         _refuse_nonsense(judged[0])
@@ -244,6 +245,7 @@ def identify(
                 dict.fromkeys(
                     [
                         *warned,
+                        *(driving(found) if stays != _KEPT[2] else ()),
                         *_stays(stays, first),
                         *passes.left_out,
                         *warnings(told, first, moved, [each.joint for each in doubtful]),

@@ -87,6 +87,22 @@ def _possible(fit: Fit) -> Floats:
     return information
 
 
+def driving(fit: Fit) -> Iterator[str]:
+    """A warning of each joint whose friction came out as what drives it, a line each."""
+    for joint in fit.unknowns.joints:
+        law, values = fit.drives[joint].law, fit.drive(joint)
+        if law.fault(values[: len(law.names)]) is not None:
+            numbers = ", ".join(
+                f"{name} {value:.3g}" for name, value in zip(law.names, values, strict=False)
+            )
+            yield (
+                f"{joint}: its friction drives it ({numbers}): as far as rubbing goes, its efforts "
+                "have the opposite sign of its motion; no other friction explains them half as "
+                "well. Check the signs of its efforts (--effort-scale) and positions; a file with "
+                "such friction describes the recording and is refused when it is loaded"
+            )
+
+
 def warnings(
     told: Excitation, unseen: Errors, moved: Floats, doubtful: Sequence[str] = ()
 ) -> Iterator[str]:

@@ -7,11 +7,11 @@ joints' laws are eliminated (a Schur complement), so that a law costs a solution
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .friction_laws import FrictionLaw, law, laws
+from .friction_laws import PLAIN, FrictionLaw, law, laws
 from .normal_equations import Equations
 from .recording import Floats
 from .solve import Prior, solved
@@ -23,6 +23,9 @@ three of its own standard deviations from nothing is left out"""
 HUMP = 0.1
 """Of what a joint misses, squared, that Stribeck's hump must explain: in a noisy rate's change of
 sign there is always one that explains a little"""
+DRIVES = 3.0
+"""Times a joint's noise, squared, that friction of the other sign must explain on motion kept
+aside, and something on every part of it: half the error"""
 SWEEPS = 3
 """Over the joints: what one chooses bears on the others"""
 
@@ -36,6 +39,8 @@ class Drive:
     """Is the rotor's inertia among the unknowns, as the difference from the description's?"""
     described: float = 0.0
     """kg m²: the rotor's inertia as described"""
+    driving: bool = False
+    """May its friction drive the joint? Efforts are so that do not have the sign of the motion"""
 
     @property
     def size(self) -> int:
@@ -61,12 +66,12 @@ class Drive:
     def sound(self, values: Floats) -> Drive:
         """This one, or with these values the nearest that does not drive its joint by itself."""
         own = len(self.law.names)
-        fault = self.law.fault(values[:own])
+        fault = None if self.driving else self.law.fault(values[:own])
         law = self.law if fault is None else self.law.without(fault)
         # a described rotor is kept possible by the fit itself
         rotor = self.rotor and (self.described > 0 or bool((values[own:] >= 0).all()))
         same = (law, rotor) == (self.law, self.rotor)
-        return self if same else Drive(law, rotor, self.described)
+        return self if same else replace(self, law=law, rotor=rotor)
 
 
 def nothing() -> Drive:
@@ -94,7 +99,7 @@ def choose(unknowns: Unknowns, prior: Prior, normal: Equations) -> dict[str, Dri
     if unknowns.payload is not None:
         return drives
     for joint in unknowns.joints:  # something to begin with
-        drives[joint] = Drive(law(("viscous", "coulomb", "offset")), False)
+        drives[joint] = Drive(law(PLAIN), False)
     for _ in range(SWEEPS):
         before = dict(drives)
         for joint, counted in zip(unknowns.joints, normal.count, strict=True):
@@ -152,21 +157,45 @@ def _best(
         C = drive.columns(width)
         if (np.diag(C.T @ whole @ C) > 0).all():  # something is known of each column
             drives_of.setdefault(drive.size, []).append((drive, C))
-    best, score = nothing(), np.inf
-    hump = HUMP * float(normal.count[unknowns.joints.index(joint)])
+    count = float(normal.count[unknowns.joints.index(joint)])
+    nobody = _Scored(nothing(), np.full(len(errors), np.inf), np.inf)
+    best, driving = nobody, nobody
     for size, some in sorted(drives_of.items()):
         found, error = _tried(np.array([C for _, C in some]), schur, right, errors)
-        for (drive, _), values, each in zip(some, found, error + PENALTY * size, strict=True):
-            price = hump * (drive.law.rate is not None)
-            if each + price < score and drive.sound(values) is drive:
-                best, score = drive, each + price
-    return best
+        for (drive, _), values, each in zip(some, found, error, strict=True):
+            price = PENALTY * size + HUMP * count * (drive.law.rate is not None)
+            scored = _Scored(drive, each, float(each.sum() + price))
+            turned = replace(drive, driving=True)
+            if drive.law is law(PLAIN) and turned.sound(values) is turned:
+                driving = min(driving, replace(scored, drive=turned), key=_Scored.total)
+            if drive.sound(values) is drive:
+                best = min(best, scored, key=_Scored.total)
+    return driving.drive if driving.explains(best, DRIVES * count) else best.drive
+
+
+@dataclass(frozen=True, eq=False)
+class _Scored:
+    """A drive, and what it misses of parts that were kept aside."""
+
+    drive: Drive
+    missed: Floats
+    """(parts,)"""
+    score: float
+    """All of it, and the price of its numbers"""
+
+    def total(self) -> float:
+        """The score"""
+        return self.score
+
+    def explains(self, other: _Scored, more: float) -> bool:
+        """More than the other by so much, and on every part something?"""
+        return self.score + more < other.score and bool((self.missed < other.missed).all())
 
 
 def _tried(
     C: Floats, schur: list[Floats], right: list[Floats], errors: list[tuple[Floats, Floats, float]]
 ) -> tuple[Floats, Floats]:
-    """(numbers (k, size) of all the data, squared errors (k,) of cross-validation) of drives.
+    """(numbers (k, size) of all the data, squared errors (k, parts) on each part) of drives.
 
     Args:
         C: (k, width, size), each drive's columns.
@@ -175,11 +204,11 @@ def _tried(
     """
     Ct = np.swapaxes(C, 1, 2)
     found = [solved(Ct @ S @ C, Ct @ s) for S, s in zip(schur, right, strict=True)]
-    total = np.zeros(len(C))
-    for x, (Q, r, c) in zip(found[1:], errors, strict=True):
+    missed = np.zeros((len(C), len(errors)))
+    for part, (x, (Q, r, c)) in enumerate(zip(found[1:], errors, strict=True)):
         own = (C @ x[..., None])[..., 0]
-        total += ((own @ Q) * own).sum(axis=1) + 2 * own @ r + c
-    return found[0], total
+        missed[:, part] = ((own @ Q) * own).sum(axis=1) + 2 * own @ r + c
+    return found[0], missed
 
 
 def bodies_only(prior: Prior) -> Prior:
