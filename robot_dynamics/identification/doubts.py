@@ -207,9 +207,11 @@ class _Trial:
         grams, moments = self._grams[:, used], self._moments[:, used] * factors[used, None]
         squares = self._squares[:, used] * factors[used] ** 2
         prior, out = self._prior(np.diag(self.gram[used].sum(axis=0))), []
+        H = prior.curvature(WEIGHT)
         for part in np.flatnonzero((squares > 0).all(axis=1)):
             G, g = grams.sum(axis=0) - grams[part], moments.sum(axis=0) - moments[part]
-            x = prior.gaussian(G.sum(axis=0), g.sum(axis=0), WEIGHT)
+            # of a prior that is normal: any body may come out
+            x = solved(G.sum(axis=0) + H, g.sum(axis=0) + H @ prior.mean)
             left = squares[part] + grams[part] @ x @ x - 2 * moments[part] @ x
             out.append(left / squares[part])
         return np.array(out).reshape(-1, len(used))
