@@ -25,9 +25,11 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # else it has the cache of who star
     os.environ["ROBOT_DYNAMICS_CACHE"] = KERNELS.name
 
 
+# a run in the background (`&`, nohup): what the tests start has to answer these all the same
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    # a run in the background: what the tests start has to answer Ctrl-C all the same
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

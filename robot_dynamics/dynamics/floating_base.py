@@ -68,7 +68,7 @@ class FloatingBase(InverseDynamics):
             else the base link is, with its own inertia where the description has one.
         joints: the joints in the order that q, v and tau are wanted in, parents first (Pinocchio's
             is `model.names[2:]`); None: that of the description.
-        formulation, **options: as in `InverseDynamics`: rotors, terms, friction_smoothing, backend,
+        formulation, options: as in `InverseDynamics`: rotors, terms, friction_smoothing, backend,
             threads.
 
     Attributes:
