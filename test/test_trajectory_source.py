@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
+from builtin_interfaces.msg import Time
 from node_process import Conversation, refusal
 from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
@@ -40,9 +41,9 @@ class Source(Conversation):
         self.states = self.node.create_publisher(JointState, "joint_states", 10)
         self.stamps: list[tuple[int, int]] = []
 
-    def state(self, **position: float) -> None:
+    def state(self, *, time: Time | None = None, **position: float) -> None:
         message = JointState(name=list(position), position=list(position.values()))
-        message.header.stamp = self.node.get_clock().now().to_msg()
+        message.header.stamp = time or self.node.get_clock().now().to_msg()
         self.stamps.append((message.header.stamp.sec, message.header.stamp.nanosec))
         self.states.publish(message)
 
@@ -91,6 +92,28 @@ def test_a_robot_that_is_there_rests_for_the_lead_and_begins(file):
         times, states = source.motion(a=0.5, b=-1.0)
         np.testing.assert_allclose(times, [0.0, *(LEAD + TIMES)], atol=1e-8)
         np.testing.assert_allclose(states[:, 0], [Q[0], *Q], atol=1e-12)
+
+
+def test_the_first_moment_of_simulated_time_stamps_no_motion(file):
+    """A stamp of zero would be another time for each who hears it."""
+    with Source(file) as source:
+        source.until(source.states.get_subscription_count, "the source")
+        source.state(time=Time(), a=0.5, b=-1.0)
+        source.spin(1.0)
+        assert not source.found
+        source.state(time=Time(nanosec=1_000_000), a=0.5, b=-1.0)
+        message = source.until(lambda: source.found, "a motion")[0]
+        assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 1_000_000)
+
+
+def test_states_without_stamps_get_a_motion_without_one(file):
+    with Source(file) as source:
+        message = source.until(
+            lambda: source.found,
+            "a motion",
+            meanwhile=lambda: source.state(time=Time(), a=0.5, b=-1.0),
+        )[0]
+        assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)
 
 
 def test_a_file_and_a_swing_are_one_motion_too_many(file):

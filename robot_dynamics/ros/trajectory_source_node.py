@@ -71,6 +71,8 @@ class TrajectorySource(Node):  # type: ignore[misc]
         self._lead = round(settings.lead * SECOND)
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
         self._newest: int | None = None
+        self._before: int | None = None
+        """The stamp of the state before, ns; None: none has come"""
         self._position: dict[str, float] = {}
         self._states = self.create_subscription(JointState, "joint_states", self._on_state, 10)
         # wall time: simulated time may wait for the motion
@@ -99,7 +101,12 @@ class TrajectorySource(Node):  # type: ignore[misc]
 
     def _on_state(self, state: JointState) -> None:
         with suppress(RefusedError):
-            self._newest = stamped(state.header)
+            stamp = stamped(state.header)
+            # a stamp of zero says "now", and each listener has its own: the first state of
+            # simulated time is waited out, states without stamps are not
+            if stamp or self._before == 0:
+                self._newest = stamp
+            self._before = stamp
             self._position |= dict(zip(state.name, state.position, strict=False))
 
     def _on_timer(self) -> None:
