@@ -98,12 +98,12 @@ class Tree:
 
     def pose(self, q: ArrayLike, link: str) -> Floats:
         """(…, 4, 4)"""
-        return self._of_link("pose", self.chains.form.places.pose, (4, 4), link).call(q)
+        return self._of_link("pose", None, (4, 4), link).call(q)
 
     def jacobian(self, q: ArrayLike, link: str) -> Floats:
         """(…, 6, n)"""
         n = len(self.chain.joint_names)
-        return self._of_link("jacobian", self.chains.form.places.jacobian, (6, n), link).call(q)
+        return self._of_link("jacobian", None, (6, n), link).call(q)
 
     def wrench_torques(self, q: ArrayLike, link: str, wrench: ArrayLike) -> Floats:
         """Jᵀ w (…, n) of a wrench w (…, 6) on a link."""
@@ -120,18 +120,20 @@ class Tree:
     def _of_link(
         self,
         name: str,
-        function: Callable[..., Array],
+        function: Callable[..., Array] | None,
         shape: tuple[int, ...],
         link: str,
         arguments: tuple[str, ...] = ("q",),
         sizes: tuple[int, ...] | None = None,
     ) -> Kernel:
+        """Of one link; function None: the form's own of this name."""
         kernel = self._built.get((name, link))
         if kernel is not None:
             return kernel
         mechanism = self._mechanism
         if link not in mechanism.index():
             raise wrong(InputError, "link", link, choices(mechanism.index()))
+        function = function or getattr(self.chains.form.places, name)
         made = Function(
             name, arguments, sizes or (self.chain.positions,), shape, 0,
             lambda *vectors: np.ravel(function(mechanism, link, *vectors[:-1])),
