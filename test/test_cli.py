@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -388,10 +389,20 @@ def test_a_file_is_written_whole_or_left_as_it_is(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
+    exports = tmp_path / "exports"
+    kinds = [kind for kind in ("header", "fmu") if kind != "fmu" or find_spec("fmpy")]
+    export = ["export", "config/polar.yaml", "--out", str(exports), "--force", "--as"]
+    for kind in kinds:
+        assert main([*export, kind]) == 0
+    before = {path: path.read_bytes() for path in exports.iterdir()}
     monkeypatch.setattr(files.os, "replace", full)
+    for kind in kinds:
+        assert main([*export, kind]) == 1
+    assert {path: path.read_bytes() for path in exports.iterdir()} == before
     assert main(["urdf", "config/polar.yaml", "--out", str(link)]) == 1
     assert place.read_text(encoding="utf-8") == "new ü"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.urdf", "robot.urdf"]
+    names = ["exports", "link.urdf", "robot.urdf"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_the_help_of_completion_has_a_line_for_each_shell(capsys):

@@ -6,6 +6,7 @@ The standard's C headers come with FMPy, which is needed to write an FMU, not to
 
 from __future__ import annotations
 
+import io
 import platform
 import sys
 import tempfile
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ..codegen import compiler
-from ..errors import BackendError, InputError, wrong
+from ..dynamics.export import write_files
+from ..errors import BackendError
 from ..mechanism import Mechanism
 from .package import SOURCE, about_lines, checked_robot, rendered, told
 
@@ -98,9 +100,6 @@ def write_fmu(
     """
     headers = _headers()
     mechanism, robot = checked_robot(file, prefix)
-    path = Path(out) / f"{robot}.fmu"
-    if path.exists() and not force:
-        raise wrong(InputError, "out", str(path), "no such file yet, or --force to overwrite")
     says = about_lines(mechanism, file, formulation, rotors)
     sources = [SOURCE.format("__robot__", ending) for ending in "hc"]
     token = sha256("\n".join(says).encode()).hexdigest()
@@ -122,13 +121,11 @@ def write_fmu(
         **{f"sources/{name}": text for name, text in sorted(plain.items())},
         **{f"sources/{name}": (headers / name).read_bytes() for name in HEADERS},
     }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in files.items():
-                archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}", name="out", value=str(path)) from None
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
+    (path,) = write_files(Path(out), {f"{robot}.fmu": whole.getvalue()}, force=force)
     done = f"wrote {path}: FMI 3.0, model exchange and co-simulation, for {place}"
     return told(mechanism, robot, texts, [path], [done])
 

@@ -111,6 +111,11 @@ def _share(package: str, reference: str) -> Path:
 
 
 def write_text(path: str | Path, text: str) -> None:
+    """Write a whole file; see `write_bytes`."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a whole file, or leave the old one as it is: a full disk empties nothing.
 
     Raises:
@@ -118,16 +123,16 @@ def write_text(path: str | Path, text: str) -> None:
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():  # a terminal, a pipe
-        target.write_text(text, encoding="utf-8")
+        target.write_bytes(content)
         return
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except PermissionError:  # the folder is closed, the file may be open
-        target.write_text(text, encoding="utf-8")
+        target.write_bytes(content)
         return
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(beside, target.stat().st_mode if target.exists() else 0o666 & ~mask)

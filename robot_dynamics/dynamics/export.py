@@ -24,7 +24,7 @@ from ..codegen.c_code import C99, C99_SINGLE, CCode, Dialect
 from ..codegen.guard import guarded
 from ..codegen.recorder import Program, record
 from ..description import load
-from ..description.files import find
+from ..description.files import find, write_bytes
 from ..errors import InputError, choices, listed, wrong
 from ..formulations.equations import TERMS
 from ..formulations.forward import solved
@@ -157,19 +157,21 @@ def export(
     }
 
 
-def write_files(folder: Path, texts: Mapping[str, str], *, force: bool) -> list[Path]:
-    """Write texts by their paths in a folder; all of them, or none where one is there already.
+def write_files(
+    folder: Path, contents: Mapping[str, str] | Mapping[str, bytes], *, force: bool
+) -> list[Path]:
+    """Write files by their paths in a folder; all of them, or none where one is there already.
 
     Raises:
         InputError: a file is there and may not be overwritten, or can't be written.
     """
-    files = {folder / name: text for name, text in texts.items()}
+    files = {folder / name: content for name, content in contents.items()}
     if there := [str(path) for path in files if path.exists() and not force]:
         raise wrong(InputError, "out", listed(there), "no such file yet, or --force to overwrite")
     try:
-        for path, text in files.items():
+        for path, content in files.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            write_bytes(path, content if isinstance(content, bytes) else content.encode())
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror}", name="out", value=str(folder)) from None
     return list(files)
