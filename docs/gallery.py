@@ -27,7 +27,6 @@ from robot_dynamics.app.show.page import asset, embedded, page
 from robot_dynamics.app.show.scene import scene
 from robot_dynamics.app.svg import COLOURS
 from robot_dynamics.app.tables import digits
-from robot_dynamics.app.units import effort
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = (
@@ -111,7 +110,7 @@ def card(source: str, out: Path) -> tuple[str, dict[str, Any]]:
     if len(tau) and abs(tau[most]) > 1e-9:
         joint = mechanism.joint(dynamics.actuated_names[most])
         held = (
-            f"home is held by up to {digits(abs(float(tau[most])), 1.0)} {effort(joint)} "
+            f"home is held by up to {digits(abs(float(tau[most])), 1.0)} {joint.effort_unit} "
             f"({joint.name})"
         )
     complaints = len(found["warnings"])

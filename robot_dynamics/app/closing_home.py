@@ -157,7 +157,4 @@ def _write(source: str, out: str, home: dict[str, float]) -> None:
     if target.parent.resolve() != file.parent.resolve():
         # what it refers to stands beside it
         raise wrong(InputError, "--out", out, f"a file in {file.parent}")
-    try:
-        write_text(target, with_home(read_text(file), home, file.name))
-    except OSError as error:
-        raise InputError(f"--out {out}: {error.strerror}", name="--out", value=out) from None
+    write_text(target, with_home(read_text(file), home, file.name))

@@ -11,7 +11,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -122,7 +122,7 @@ class Command(click.Command):
 
     def as_json(self, result: Result) -> str:
         """As `robot_dynamics schema COMMAND` says."""
-        return json.dumps(_finite(result), allow_nan=False)
+        return json.dumps(finite(result), allow_nan=False)
 
     def _print_error(self, message: str, as_json: bool) -> None:
         if as_json:
@@ -136,10 +136,12 @@ def _print_nothing_more() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _finite(value: Any) -> Any:
-    """The same with null for numbers that JSON has not: nan, inf."""
-    if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
+def finite(value: Any) -> Any:
+    """Plain values for JSON: lists for arrays, null for the numbers that JSON lacks (nan, inf)."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
+    if hasattr(value, "tolist"):  # an array, or a number of one
+        return finite(value.tolist())
     return None if isinstance(value, float) and not math.isfinite(value) else value

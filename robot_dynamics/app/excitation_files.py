@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import InputError
+from ..description.files import writable, write_table
 
 if TYPE_CHECKING:
     from ..identification.excitation import Excitement
@@ -35,25 +34,24 @@ def save(found: Excitement, out: Path) -> dict[str, Path]:
     motion = found.motion
     count = math.ceil(max(motion.duration / SPACING, 25 * motion.series.harmonics)) + 1
     time = np.linspace(0.0, motion.duration, count)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write_motion(out, found.joints, time, *motion(time))
-        rows = out.with_suffix(".csv")
-        _write_table(found, rows)
-        drawn = excitation(out.with_suffix(".png"), found)
-    except OSError as error:
-        raise InputError(f"{out}: it can't be written ({error.strerror})", name=str(out)) from None
+    writable(out.parent)
+    write_motion(out, found.joints, time, *motion(time))
+    rows = out.with_suffix(".csv")
+    _write_rows(found, rows)
+    drawn = excitation(out.with_suffix(".png"), found)
     return {"motion": out, "table": rows, "picture": drawn}
 
 
-def _write_table(found: Excitement, path: Path) -> None:
+def _write_rows(found: Excitement, path: Path) -> None:
     """As recordings are written: by joint position, rate and the described robot's effort."""
     time = np.linspace(0.0, found.motion.duration, round(ROWS * found.motion.duration) + 1)
     q, qd, qdd = found.motion(time)
     fields = {
         "position": q, "velocity": qd, "acceleration": qdd, "effort": found.efforts(time),
     }  # fmt: skip
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["time", *(f"{joint}/{kind}" for kind in fields for joint in found.joints)])
-        writer.writerows(np.column_stack([time, *fields.values()]).tolist())
+    columns = [
+        (f"{joint}/{kind}", values[:, j])
+        for kind, values in fields.items()
+        for j, joint in enumerate(found.joints)
+    ]
+    write_table(path, [("time", time), *columns])

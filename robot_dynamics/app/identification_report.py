@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..description.files import writable, write_table, write_text
 from ..dynamics import InverseDynamics
-from ..errors import InputError
 from ..identification import Identification
 from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
@@ -77,22 +76,15 @@ def write(result: Identification, folder: Path) -> dict[str, Path]:
     """
     joints = [_Joint(result, j) for j in range(len(result.joints))]
     written = {}
-    try:
-        names = _file_names([joint.name for joint in joints])
-        for joint, name in zip(joints, names, strict=True):
-            path = folder / f"{name}.svg"
-            path.write_text(joint.torques().svg(standalone=True), encoding="utf-8")
-            written[f"picture {joint.name}"] = path
-        written["page"] = folder / "report.html"
-        written["page"].write_text(_page(result, joints), encoding="utf-8")
-        kept = [each for each in result.traces if not each.seen] or list(result.traces)
-        seen = [trace.samples for trace in kept]
-        name = f"{kept[0].source}, by the identified model"
-        written["robot"] = recorded(
-            result.mechanism, result.joints, seen, name, folder / "robot.html"
-        )
-    except OSError as error:
-        raise _unwritable(folder, error) from None
+    for joint, name in zip(joints, file_names(result.joints), strict=True):
+        written[f"picture {joint.name}"] = path = folder / f"{name}.svg"
+        write_text(path, joint.torques().svg(standalone=True))
+    written["page"] = folder / "report.html"
+    write_text(written["page"], _page(result, joints))
+    kept = [each for each in result.traces if not each.seen] or list(result.traces)
+    seen = [trace.samples for trace in kept]
+    name = f"{kept[0].source}, by the identified model"
+    written["robot"] = recorded(result.mechanism, result.joints, seen, name, folder / "robot.html")
     return written
 
 
@@ -106,36 +98,27 @@ def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Pa
         InputError: the folder cannot be made or written to.
     """
     written = {}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        sections = []
-        files = _file_names(replay.joints)
-        for j, name in enumerate(replay.joints):
-            torques, terms = _replay_charts(replay, j)
-            path = folder / f"replay_{files[j]}.svg"
-            path.write_text(torques.svg(standalone=True), encoding="utf-8")
-            written[f"picture {name}"] = path
-            sections.append(
-                f"<h2>{escape(name)}</h2>{torques.figure()}{terms.figure(replay.labels[-1])}"
-            )
-        written["page"] = folder / "replay.html"
-        body = [f"<h1>{escape(replay.source)}</h1>", LINK, _replay_table(replay), *sections]
-        written["robot"] = recorded(
-            robot, replay.joints, replay.stretches, replay.source, folder / "robot.html"
+    writable(folder)
+    sections = []
+    for j, (name, file) in enumerate(zip(replay.joints, file_names(replay.joints), strict=True)):
+        torques, terms = _replay_charts(replay, j)
+        written[f"picture {name}"] = path = folder / f"replay_{file}.svg"
+        write_text(path, torques.svg(standalone=True))
+        sections.append(
+            f"<h2>{escape(name)}</h2>{torques.figure()}{terms.figure(replay.labels[-1])}"
         )
-        written["page"].write_text(_whole(replay.source, body), encoding="utf-8")
-        written["table"] = folder / "replay.csv"
-        _write_table(replay, written["table"])
-    except OSError as error:
-        raise _unwritable(folder, error) from None
+    written["page"] = folder / "replay.html"
+    body = [f"<h1>{escape(replay.source)}</h1>", LINK, _replay_table(replay), *sections]
+    written["robot"] = recorded(
+        robot, replay.joints, replay.stretches, replay.source, folder / "robot.html"
+    )
+    write_text(written["page"], _whole(replay.source, body))
+    written["table"] = folder / "replay.csv"
+    _write_rows(replay, written["table"])
     return written
 
 
-def _unwritable(folder: Path, error: OSError) -> InputError:
-    return InputError(f"{folder}: it can't be written to ({error.strerror})", name=str(folder))
-
-
-def _file_names(joints: Sequence[str]) -> list[str]:
+def file_names(joints: Iterable[str]) -> list[str]:
     """A name for each; one from outside never reaches a path as it is."""
     found: list[str] = []
     for joint in joints:
@@ -159,7 +142,7 @@ class _Joint:
     def __init__(self, result: Identification, j: int):
         self.result, self.j, self.name = result, j, result.joints[j]
         kind = result.mechanism.joint(self.name)
-        self.unit, self.rate = ("N·m", "rad/s") if kind.turns else ("N", "m/s")
+        self.unit, self.rate = kind.effort_unit, f"{kind.unit}/s"
 
     def torques(self) -> Chart:
         return Chart(
@@ -456,23 +439,16 @@ def _text(name: str) -> str:
     return f"'{name}" if name[:1] in ("=", "+", "-", "@", "\t", "\r") else name
 
 
-def _write_table(replay: Replay, path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        terms = [term for term, _ in TERMS]
-        writer.writerow(
-            ["time"]
-            + [_text(f"{joint}/measured") for joint in replay.joints]
-            + [_text(f"{joint}/{label}") for label in replay.labels for joint in replay.joints]
-            + [
-                _text(f"{joint}/{replay.labels[-1]}/{term}")
-                for term in terms
-                for joint in replay.joints
-            ]
-        )
-        for s, each in enumerate(replay.stretches):
-            columns = [
-                each.time[:, None], each.tau, *(parts[s] for parts in replay.torques),
-                *(replay.terms[s][term] for term in terms),
-            ]  # fmt: skip
-            writer.writerows(np.hstack(columns).tolist())
+def _write_rows(replay: Replay, path: Path) -> None:
+    blocks = [
+        ("measured", [each.tau for each in replay.stretches]),
+        *zip(replay.labels, replay.torques, strict=True),
+        *((f"{replay.labels[-1]}/{term}", [x[term] for x in replay.terms]) for term, _ in TERMS),
+    ]
+    columns = [
+        (_text(f"{joint}/{name}"), np.concatenate([part[:, j] for part in parts]))
+        for name, parts in blocks
+        for j, joint in enumerate(replay.joints)
+    ]
+    time = np.concatenate([each.time for each in replay.stretches])
+    write_table(path, [("time", time), *columns])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..errors import listed
-from ..mechanism import Limits, Link, Mechanism
+from ..mechanism import Link, Mechanism
 from ..mechanism.transform import lumped
 
 LONGEST = 50.0
@@ -56,7 +56,7 @@ def size(mechanism: Mechanism) -> float:
         joint = link.joint
         step = sum(float(np.linalg.norm(x.translation)) for x in (joint.origin, joint.tail))
         if joint.slides:
-            ends = joint.limits or Limits()
+            ends = joint.ends
             step += max(abs(ends.lower or 0.0), abs(ends.upper or 0.0))
         found[link.name] = found[link.parent] + step
     return max(found.values())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,6 +47,20 @@ terms_option = click.option(
 )
 
 
+def gathered(argument: str, *options: Decorator, **parsers: Callable[[Any], Any]) -> Decorator:
+    """Options whose values reach the command as one dictionary, `argument`, each by its parser."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def called(**given: Any) -> Any:
+            values = {name: parse(given.pop(name)) for name, parse in parsers.items()}
+            return function(**given, **{argument: values})
+
+        return together(*options)(called)
+
+    return decorate
+
+
 def one_a_joint(name: str, help: str) -> Decorator:
     """An option that takes a number for each joint, see `vector`."""
     return click.option(f"--{name}", cls=Several, metavar="X...", help=help)
@@ -66,67 +81,21 @@ def model(default: str = "newton_euler") -> Decorator:
     )
 
 
-recordings = together(
-    click.option(
-        "--topic", help="The topic, of type sensor_msgs/JointState (default: /joint_states)."
-    ),
-    click.option(
-        "--rename",
-        cls=Several,
-        metavar="OLD:NEW...",
-        help="Rename a joint, or a prefix that several share, of the recording (OLD) to its "
-        "name in the description (NEW).",
-    ),
-    click.option(
-        "--effort-scale",
-        cls=Several,
-        metavar="JOINT:FACTOR...",
-        help="Multiply the efforts of a joint by this, so that they are in N·m or N: a sign, "
-        "a torque constant.",
-    ),
-    click.option(
-        "--cutoff",
-        type=float,
-        metavar="HZ",
-        help="Cutoff frequency of the filter (default: the one whose fit predicts torques best).",
-    ),
-)
-"""How recordings are read"""
+def vector(
+    texts: Sequence[str], option: str, joints: Sequence[str], default: float | list[float] = 0.0
+) -> list[float]:
+    """One number for each of these joints, separated by blanks or commas; -pi/2 and 3*pi/4 too.
 
-motions = together(
-    click.option(
-        "--step",
-        type=float,
-        metavar="S",
-        help="Time between the samples of a trajectory (default: 0.01).",
-    ),
-    click.option(
-        "--topic", help="Topic of a bag, of type sensor_msgs/JointState (default: /joint_states)."
-    ),
-    click.option(
-        "--rename",
-        cls=Several,
-        metavar="OLD:NEW...",
-        help="Rename a joint of the motion (OLD) to its name in FILE (NEW).",
-    ),
-    click.option(
-        "--cutoff",
-        type=float,
-        metavar="HZ",
-        help="Cutoff frequency of the filter that a recorded motion goes through.",
-    ),
-)
-"""How a motion is read, see `drives.states`"""
-
-
-def vector(texts: Sequence[str], option: str, joints: Sequence[str]) -> list[float]:
-    """One number for each of these joints, parted by blanks or commas; -pi/2 and 3*pi/4 too.
+    Args:
+        default: where the option is not given, of each joint or of all of them.
 
     Raises:
         InputError: they are not finite numbers, or not as many as joints.
     """
     from ..description.fields import number
 
+    if not texts:
+        return default if isinstance(default, list) else [default] * len(joints)
     entries = [part for text in texts for part in text.replace(",", " ").split()]
     if len(entries) != len(joints):
         raise InputError(
@@ -151,7 +120,7 @@ def home(mechanism: Mechanism, joints: Sequence[str]) -> list[float]:
     return [float(mechanism.home.get(name, 0.0)) for name in joints]
 
 
-def pairs(entries: Sequence[str], option: str) -> dict[str, str]:
+def pairs(entries: Sequence[str], option: str = "--rename") -> dict[str, str]:
     """OLD:NEW, each old name once.
 
     Raises:
@@ -192,3 +161,70 @@ def frequency(value: float | None) -> float | None:
     if value is not None and not (math.isfinite(value) and value > 0):
         raise wrong(InputError, "--cutoff", value, "a frequency in Hz")
     return value
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+recordings = gathered(
+    "reading",
+    click.option(
+        "--topic", help="The topic, of type sensor_msgs/JointState (default: /joint_states)."
+    ),
+    click.option(
+        "--rename",
+        cls=Several,
+        metavar="OLD:NEW...",
+        help="Rename a joint, or a prefix that several share, of the recording (OLD) to its "
+        "name in the description (NEW).",
+    ),
+    click.option(
+        "--effort-scale",
+        cls=Several,
+        metavar="JOINT:FACTOR...",
+        help="Multiply the efforts of a joint by this, so that they are in N·m or N: a sign, "
+        "a torque constant.",
+    ),
+    click.option(
+        "--cutoff",
+        type=float,
+        metavar="HZ",
+        help="Cutoff frequency of the filter (default: the one whose fit predicts torques best).",
+    ),
+    topic=_same,
+    rename=pairs,
+    effort_scale=factors,
+    cutoff=frequency,
+)
+"""`reading`: how recordings are read, as `identify` and `replay` take it"""
+
+motions = gathered(
+    "reading",
+    click.option(
+        "--step",
+        type=float,
+        metavar="S",
+        help="Time between the samples of a trajectory (default: 0.01).",
+    ),
+    click.option(
+        "--topic", help="Topic of a bag, of type sensor_msgs/JointState (default: /joint_states)."
+    ),
+    click.option(
+        "--rename",
+        cls=Several,
+        metavar="OLD:NEW...",
+        help="Rename a joint of the motion (OLD) to its name in FILE (NEW).",
+    ),
+    click.option(
+        "--cutoff",
+        type=float,
+        metavar="HZ",
+        help="Cutoff frequency of the filter that a recorded motion goes through.",
+    ),
+    step=_same,
+    topic=_same,
+    rename=pairs,
+    cutoff=frequency,
+)
+"""`reading`: how a motion is read, as `drives.states` takes it"""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..description.files import writable
 from ..errors import BackendError, InputError, wrong
 from ..scalar import Floats
 
@@ -89,20 +89,6 @@ def check(path: Path) -> None:
     if path.suffix.lstrip(".").lower() not in kinds:
         raise wrong(InputError, "picture", str(path), f"a name that ends in .{', .'.join(kinds)}")
     writable(path.parent)
-
-
-def writable(folder: Path) -> None:
-    """Make a folder, where it is missing.
-
-    Raises:
-        InputError: it can't be made or written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise wrong(InputError, "output", str(folder), f"a folder ({error.strerror})") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise wrong(InputError, "output", str(folder), "a folder that may be written")
 
 
 def save(drawing: Any, path: Path) -> Path:

@@ -16,7 +16,7 @@ from ..description.lines import of_path as line_of
 from ..description.schema import mistakes
 from ..description.yaml_text import plain
 from ..errors import DescriptionError, listed
-from ..mechanism import Inertial, Limits, Link, Mechanism
+from ..mechanism import Inertial, Link, Mechanism
 from .agreement import agreement
 from .closing_home import listing, modes_table
 from .compare import coordinates
@@ -138,7 +138,7 @@ def tips(mechanism: Mechanism) -> list[str]:
 
 
 def _motion(link: Link, mechanism: Mechanism) -> dict[str, Any]:
-    joint, ends = link.joint, link.joint.limits or Limits()
+    joint, ends = link.joint, link.joint.ends
     follows = joint.coupling.ratios if joint.coupling is not None else ()
     return {
         "type": joint.type,

@@ -191,7 +191,7 @@ def _variables(mechanism: Mechanism, context: dict[str, Any]) -> dict[str, Any]:
         ("qdd", "/s2", "acceleration"),
     ):
         for name in joints:
-            unit = ("m" if mechanism.joint(name).slides else "rad") + per
+            unit = mechanism.joint(name).unit + per
             start = float(mechanism.home.get(name, 0.0)) if letters == "q" else 0.0
             add(f"{letters}.{name}", unit, start, meaning, "input")
     for axis, value in zip("xyz", context["gravity"], strict=True):

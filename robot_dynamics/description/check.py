@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from ..errors import DescriptionError, choices, listed, wrong
-from ..mechanism import LOOP_TYPES, Inertial, Joint, Limits, Mechanism, Rotor
+from ..mechanism import LOOP_TYPES, Inertial, Joint, Mechanism, Rotor
 from .fields import unknown
 from .order import no_name_twice
 
@@ -176,7 +176,7 @@ def mass(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
 
 def position(joint: Joint, q: float, where: str) -> Iterator[DescriptionError]:
     """The complaint about a position (rad or m) that the joint cannot have."""
-    ends = joint.limits or Limits()
+    ends = joint.ends
     lower = -math.inf if ends.lower is None else ends.lower
     upper = math.inf if ends.upper is None else ends.upper
     if not lower <= q <= upper:

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a description is: a path, or package://name/path by the ament index."""
+"""Files: where a description is (a path, or package://name/path by the ament index), and writing
+whole files."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 import os
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
-from ..errors import DescriptionError, wrong
+from ..errors import DescriptionError, InputError, wrong
+from ..scalar import Floats
 from .known import known_robot
 
 MOST_BYTES = 10_000_000
@@ -119,9 +125,45 @@ def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a whole file, or leave the old one as it is: a full disk empties nothing.
 
     Raises:
-        OSError: it can't be written.
+        InputError: it can't be written.
     """
-    target = Path(os.path.realpath(path))
+    try:
+        _replace(Path(os.path.realpath(path)), content)
+    except OSError as error:
+        words = f"{shortened(str(path))}: it can't be written ({error.strerror or error})"
+        raise InputError(words, name=str(path)) from None
+
+
+def write_table(path: str | Path, columns: Iterable[tuple[str, Floats]]) -> None:
+    """Write a CSV: the columns' names, then their numbers (m,) row by row; nan is an empty cell.
+
+    Raises:
+        InputError: it can't be written.
+    """
+    with io.StringIO(newline="") as file:
+        writer = csv.writer(file)
+        names, values = zip(*columns, strict=True)
+        writer.writerow(names)
+        for row in zip(*(each.tolist() for each in values), strict=True):
+            writer.writerow([x if math.isfinite(x) else "" for x in row])
+        write_text(path, file.getvalue())
+
+
+def writable(folder: Path) -> None:
+    """Make a folder where it is missing.
+
+    Raises:
+        InputError: it can't be made or written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise wrong(InputError, "output", str(folder), f"a folder ({error.strerror})") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise wrong(InputError, "output", str(folder), "a folder that may be written")
+
+
+def _replace(target: Path, content: bytes) -> None:
     if target.exists() and not target.is_file():  # a terminal, a pipe
         target.write_bytes(content)
         return

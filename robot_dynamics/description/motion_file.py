@@ -28,7 +28,7 @@ def write_motion(
     """Write waypoints: times (k,) (s), q, qd, qdd (k, n).
 
     Raises:
-        OSError: it cannot be written.
+        InputError: it can't be written.
     """
     lines = ["# trajectory_msgs/JointTrajectory: rad, m and s", f"joint_names: {_texts(joints)}"]
     lines.append("points:")

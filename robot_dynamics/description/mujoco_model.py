@@ -236,7 +236,7 @@ class _Reader:
     def _limited(self, joint: Joint, effort: float | None) -> Joint:
         if effort is None:
             return joint
-        return replace(joint, limits=replace(joint.limits or Limits(), effort=effort))
+        return replace(joint, limits=replace(joint.ends, effort=effort))
 
     # What couples and closes
 

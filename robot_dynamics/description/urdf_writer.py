@@ -187,7 +187,7 @@ def _fixed(root: etree._Element, name: str, parent: str, child: str, pose: Pose)
 
 def _joint(root: etree._Element, link: Link, child: str) -> None:
     joint = link.joint
-    ends = joint.limits or Limits()
+    ends = joint.ends
     kind = joint.type
     if joint.turns:  # without known ends it has none
         kind = "continuous" if (ends.lower, ends.upper) == (None, None) else "revolute"

@@ -24,7 +24,7 @@ from ..codegen.c_code import C99, C99_SINGLE, CCode, Dialect
 from ..codegen.guard import guarded
 from ..codegen.recorder import Program, record
 from ..description import load
-from ..description.files import find, write_bytes
+from ..description.files import find, writable, write_bytes
 from ..errors import InputError, choices, listed, wrong
 from ..formulations.equations import TERMS
 from ..formulations.forward import solved
@@ -168,12 +168,9 @@ def write_files(
     files = {folder / name: content for name, content in contents.items()}
     if there := [str(path) for path in files if path.exists() and not force]:
         raise wrong(InputError, "out", listed(there), "no such file yet, or --force to overwrite")
-    try:
-        for path, content in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(path, content if isinstance(content, bytes) else content.encode())
-    except OSError as error:
-        raise InputError(f"{folder}: {error.strerror}", name="out", value=str(folder)) from None
+    for path, content in files.items():
+        writable(path.parent)
+        write_bytes(path, content if isinstance(content, bytes) else content.encode())
     return list(files)
 
 

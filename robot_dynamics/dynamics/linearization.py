@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
-from ..mechanism import Joint
 from ..scalar import Floats
 
 
@@ -97,10 +96,8 @@ def linearized(
     A[..., n:, :] = lower[..., : 2 * n]
     inputs = np.concatenate([np.zeros((*shape, n, m)), lower[..., 2 * n :]], axis=-2)
     joints = [dynamics.mechanism.joint(name) for name in names]
-    units = [_unit(joint) for joint in joints]
-    efforts = tuple(
-        "N" if joint.slides else "N·m" for joint in map(dynamics.mechanism.joint, motors)
-    )
+    units = [joint.unit for joint in joints]
+    efforts = tuple(dynamics.mechanism.joint(name).effort_unit for name in motors)
     q, qd, qdd = (np.broadcast_to(x, (*shape, x.shape[-1])) for x in (q, qd, qdd))
     return Linearization(
         A,
@@ -114,10 +111,6 @@ def linearized(
         qdd,
         np.broadcast_to(tau, (*shape, m)),
     )
-
-
-def _unit(joint: Joint) -> str:
-    return "m" if joint.slides else "rad"
 
 
 def _alike(tau: Floats, other: Floats) -> bool:

@@ -272,6 +272,21 @@ class Joint(_Kept):
         return self.type != "fixed"
 
     @property
+    def unit(self) -> str:
+        """Of its position: rad or m."""
+        return "m" if self.slides else "rad"
+
+    @property
+    def effort_unit(self) -> str:
+        """N·m or N"""
+        return "N" if self.slides else "N·m"
+
+    @property
+    def ends(self) -> Limits:
+        """Its limits, empty where none are known."""
+        return self.limits or Limits()
+
+    @property
     def geometry(self) -> Joint:
         """The same joint without friction and limits."""
         return replace(self, friction=Friction(), limits=None)

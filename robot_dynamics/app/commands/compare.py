@@ -72,11 +72,10 @@ def command(
         plots.check(Path(picture))
     mechanism = load(file)
     names = coordinates(mechanism)
-    n = len(names)
     start = (
-        vector(q, "--q", names) if q else home(mechanism, names),
-        vector(qd, "--qd", names) if qd else [1.0] * n,
-        vector(qdd, "--qdd", names) if qdd else [5.0] * n,
+        vector(q, "--q", names, home(mechanism, names)),
+        vector(qd, "--qd", names, 1.0),
+        vector(qdd, "--qdd", names, 5.0),
     )
     if not (step > 0 and 0 < duration / step < LONGEST):
         raise InputError(

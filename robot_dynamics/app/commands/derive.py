@@ -106,10 +106,7 @@ def command(
     else:
         text = getattr(printed, "latex" if latex else style)()
     if out is not None:
-        try:
-            write_text(out, text if text.endswith("\n") else text + "\n")
-        except OSError as error:
-            raise InputError(f"--out {out}: {error.strerror or error}", name="out") from None
+        write_text(out, text if text.endswith("\n") else text + "\n")
         text = f"written: {out}"
     return {**_as_json(found), "text": text}
 

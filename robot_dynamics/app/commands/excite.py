@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from ...errors import InputError, wrong
 from ..command import Command, Result, Several
 from ..progress import Progress
 from ..tables import percent, table
-from ..units import position
 
 if TYPE_CHECKING:
     from ...identification.excitation import Excitement, Score
@@ -111,8 +109,8 @@ def command(
 
 def _score(score: Score) -> dict[str, Any]:
     return {
-        "log_det": score.log_det if math.isfinite(score.log_det) else None,
-        "condition": score.condition if math.isfinite(score.condition) else None,
+        "log_det": score.log_det,
+        "condition": score.condition,
         "excited": score.excited,
     }
 
@@ -146,7 +144,7 @@ def _text(found: Excitement, files: dict[str, Path]) -> str:
         ["", "begins at", "of the range", "of the rate", "of the acceleration", "of the effort"]
     ]
     starts = dict(zip(found.joints, motion.start, strict=True))
-    units = {joint: position(found.mechanism.joint(joint)) for joint in margins.joints}
+    units = {joint: found.mechanism.joint(joint).unit for joint in margins.joints}
     for j, joint in enumerate(margins.joints):
         begin, effort = starts.get(joint), efforts.get(joint, 0.0)
         rows.append(

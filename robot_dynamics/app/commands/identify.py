@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import InputError, listed, wrong
 from ...mechanism import Inertial
 from ..command import Command, Result, Several
-from ..options import factors, frequency, pairs, recordings
+from ..options import recordings
 from ..progress import Progress
 from ..tables import percent, table
 
@@ -83,10 +83,6 @@ NOT_BETTER = 3
 def command(
     file: str,
     recording: Sequence[str],
-    topic: str | None,
-    rename: Sequence[str],
-    effort_scale: Sequence[str],
-    cutoff: float | None,
     out: str,
     validate: Sequence[str],
     payload: str | None,
@@ -94,6 +90,7 @@ def command(
     load: str | None,
     strict: bool,
     scheduler: str | None,
+    reading: dict[str, Any],
 ) -> Result:
     """Identify a model from recordings of the moving robot.
 
@@ -105,26 +102,19 @@ def command(
     from ..identification_report import write
 
     progress = Progress()
-    scales = factors(effort_scale)
     gains = None
     if drive_gains or load is not None:
-        if scales:
+        if scales := reading.pop("effort_scale"):
             raise wrong(InputError, "--effort-scale", listed(scales), "none with --drive-gains")
         link, body = _load(load, drive_gains)
-        gains = found_gains(
-            file, recording, drive_gains, link, body, topic=topic,
-            rename=pairs(rename, "--rename"), cutoff=frequency(cutoff), progress=progress,
-        )  # fmt: skip
-        scales = gains.gains
+        gains = found_gains(file, recording, drive_gains, link, body, **reading, progress=progress)
+        reading["effort_scale"] = gains.gains
     result = identify(
         file,
         recording,
         validate=validate or None,
-        topic=topic,
-        rename=pairs(rename, "--rename"),
-        effort_scale=scales,
         payload=payload,
-        cutoff=frequency(cutoff),
+        **reading,
         scheduler=scheduler,
         progress=progress,
     )

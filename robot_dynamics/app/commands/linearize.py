@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import Any
 
 import click
 import numpy as np
 
+from ...description.files import write_bytes
 from ...errors import InputError, listed
 from ..command import Command, Result
-from ..options import frequency, home, model, motions, one_a_joint, pairs, vector
+from ..options import home, model, motions, one_a_joint, vector
 from ..tables import table
 
 
@@ -57,12 +59,9 @@ def command(
     qd: Sequence[str],
     tau: Sequence[str],
     motion: str | None,
-    step: float | None,
-    topic: str | None,
-    rename: Sequence[str],
-    cutoff: float | None,
     friction_smoothing: float,
     out: str | None,
+    reading: dict[str, Any],
 ) -> Result:
     """The equations of motion to first order: A and B about a state, or about a motion.
 
@@ -80,25 +79,17 @@ def command(
     names, motors = dynamics.joint_names, dynamics.actuated_names
     more: dict[str, Any] = {}
     if motion is None:
-        given = {"--step": step, "--topic": topic, "--rename": rename, "--cutoff": cutoff}
-        if lost := [name for name, value in given.items() if value not in (None, ())]:
+        if lost := [f"--{name}" for name, value in reading.items() if value not in (None, {})]:
             raise InputError(f"{listed(lost)}: expected only with --motion")
         found = dynamics.linearize(
-            vector(q, "--q", names) if q else home(mechanism, names),
+            vector(q, "--q", names, home(mechanism, names)),
             vector(qd, "--qd", names) if qd else None,
             vector(tau, "--tau", motors) if tau else None,
         )
     else:
         if q or qd or tau:
             raise InputError("--motion: found --q, --qd or --tau beside it, expected none of them")
-        moving = states(
-            motion,
-            names,
-            step=step,
-            topic=topic,
-            rename=pairs(rename, "--rename"),
-            cutoff=frequency(cutoff),
-        )
+        moving = states(motion, names, **reading)
         torques = dynamics(moving.q, moving.qd, moving.qdd)
         found = dynamics.linearize(moving.q, moving.qd, torques)
         more = {"time": moving.time}
@@ -176,8 +167,6 @@ def _write(out: str, found: Any, poles: Any, more: dict[str, Any]) -> None:
         "inputs": np.array(found.input_names),
         "input_units": np.array(found.input_units),
     }
-    try:
-        with open(out, "wb") as file:
-            np.savez(file, **{"poles": poles, **arrays, **names, **more})
-    except OSError as error:
-        raise InputError(f"--out {out}: {error.strerror}", name="--out", value=out) from None
+    with io.BytesIO() as file:
+        np.savez(file, **{"poles": poles, **arrays, **names, **more})
+        write_bytes(out, file.getvalue())

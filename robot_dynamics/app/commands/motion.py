@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ...formulations.equations import TERMS
 from ..command import Command, Result
-from ..options import description, frequency, motions, pairs, rotors_option, terms_option
+from ..options import description, motions, rotors_option, terms_option
 from ..progress import Progress
 
 
@@ -38,12 +39,9 @@ def command(
     file: str,
     motion: str,
     out: str | None,
-    step: float | None,
-    topic: str | None,
-    rename: Sequence[str],
-    cutoff: float | None,
     rotors: str,
     terms: Sequence[str],
+    reading: dict[str, Any],
 ) -> Result:
     """Torque, rate, power and energy of joints and motors along a motion.
 
@@ -63,14 +61,7 @@ def command(
     mechanism = load(file)
     dynamics = InverseDynamics(mechanism, rotors=rotors, terms=terms or TERMS)
     progress("reading the motion")
-    moving = states(
-        motion,
-        dynamics.joint_names,
-        step=step,
-        topic=topic,
-        rename=pairs(rename, "--rename"),
-        cutoff=frequency(cutoff),
-    )
+    moving = states(motion, dynamics.joint_names, **reading)
     progress("computing")
     found = drives(dynamics, moving)
     reach = Reach()

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..command import Command, Result
-from ..options import factors, frequency, pairs, recordings
+from ..options import recordings
 from ..progress import Progress
 from ..tables import percent, table
 
@@ -33,11 +33,8 @@ from ..tables import percent, table
 def command(
     files: Sequence[str],
     recording: str,
-    topic: str | None,
-    rename: Sequence[str],
-    effort_scale: Sequence[str],
-    cutoff: float | None,
     out: str,
+    reading: dict[str, Any],
 ) -> Result:
     """Compare models' torques with measured ones.
 
@@ -49,15 +46,7 @@ def command(
     from ..identification_report import write_replay
 
     progress = Progress()
-    result = replay(
-        files,
-        recording,
-        topic=topic,
-        rename=pairs(rename, "--rename"),
-        effort_scale=factors(effort_scale),
-        cutoff=frequency(cutoff),
-        progress=progress,
-    )
+    result = replay(files, recording, **reading, progress=progress)
     progress("drawing")
     robot, _ = match(load(files[-1]), result.joints)
     written = write_replay(result, Path(out), robot)
@@ -73,9 +62,7 @@ def command(
     return {
         "joints": list(result.joints),
         "descriptions": list(result.labels),
-        "errors": [
-            [float(x) if math.isfinite(x) else None for x in errors] for errors in result.relative
-        ],
+        "errors": [errors.tolist() for errors in result.relative],
         "duration": result.duration,
         "notes": list(result.notes),
         "files": {name: str(path) for name, path in written.items()},

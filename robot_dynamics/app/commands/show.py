@@ -46,9 +46,10 @@ def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str
     window.robot.torques(q, qd, qdd) is what InverseDynamics gives.
     """
     from ...description import load
+    from ...description.files import write_text
     from ..show import meshes
     from ..show.facts import gathered
-    from ..show.page import page, write
+    from ..show.page import page
 
     progress = Progress()
     mechanism = load(file)
@@ -58,7 +59,7 @@ def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str
     drawn, left_out = meshes.found(file)
     text = page(mechanism, facts, rotors=rotors, sensed=sensed, meshes=drawn)
     path = out or str(Path(tempfile.mkdtemp(prefix="robot_dynamics_")) / "robot.html")
-    write(path, text)
+    write_text(path, text)
     is_opened = out is None and not no_open and _opened(Path(path))
     lines = [f"wrote {path} ({len(text.encode()) // 1000} kB)"]
     lines += [f"note: {each}" for each in left_out]

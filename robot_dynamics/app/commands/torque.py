@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
+from ...mechanism import Mechanism
 from ..command import Command, Result
 from ..options import home, model, one_a_joint, vector
 from ..tables import digits
-from ..units import beyond, effort, position
 
 
 def _state(name: str, unit: str, default: str) -> Callable[..., Any]:
@@ -60,14 +60,14 @@ def command(
     dynamics = InverseDynamics(mechanism, formulation, rotors=rotors, terms=terms, sensed=sensed)
     names, driven = dynamics.joint_names, dynamics.actuated_names
     state = (
-        vector(q, "--q", names) if q else home(mechanism, names),
-        vector(qd, "--qd", names) if qd else [0.0] * len(names),
-        vector(qdd, "--qdd", names) if qdd else [0.0] * len(names),
+        vector(q, "--q", names, home(mechanism, names)),
+        vector(qd, "--qd", names, 0.0),
+        vector(qdd, "--qdd", names, 0.0),
     )
     tau = dict(zip(driven, dynamics(*state).tolist(), strict=True))
-    notes = beyond(mechanism, names, *state[:2], tau)
-    lengths = [position(mechanism.joint(name)) for name in names]
-    efforts = [effort(mechanism.joint(name)) for name in driven]
+    notes = _beyond(mechanism, names, *state[:2], tau)
+    lengths = [mechanism.joint(name).unit for name in names]
+    efforts = [mechanism.joint(name).effort_unit for name in driven]
     result: Result = {
         "robot": mechanism.name,
         "joints": list(names),
@@ -101,3 +101,32 @@ def command(
         ]
     lines += [f"note: {each}" for each in notes]
     return {**result, "text": "\n".join(lines)}
+
+
+def _beyond(
+    mechanism: Mechanism,
+    joints: Sequence[str],
+    q: Iterable[float],
+    qd: Iterable[float],
+    torques: Mapping[str, float],
+) -> list[str]:
+    """What a state and its torques take beyond the joints' limits, one line each."""
+    found = []
+    for name, place, rate in zip(joints, q, qd, strict=True):
+        joint = mechanism.joint(name)
+        ends, unit = joint.ends, joint.unit
+        if ends.lower is not None and place < ends.lower:
+            found.append(f"{name}: {place:.4g} {unit} is below its limit of {ends.lower:g} {unit}")
+        if ends.upper is not None and place > ends.upper:
+            found.append(f"{name}: {place:.4g} {unit} is above its limit of {ends.upper:g} {unit}")
+        if ends.velocity is not None and abs(rate) > ends.velocity:
+            found.append(
+                f"{name}: {rate:.4g} {unit}/s is beyond its limit of {ends.velocity:g} {unit}/s"
+            )
+    for name, tau in torques.items():
+        joint = mechanism.joint(name)
+        most = (joint.ends).effort
+        if most is not None and abs(tau) > most:
+            unit = joint.effort_unit
+            found.append(f"{name}: {tau:.4g} {unit} is beyond its limit of {most:g} {unit}")
+    return found

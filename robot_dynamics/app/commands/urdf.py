@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import click
 
-from ...errors import InputError
 from ..command import Command, Result
 from ..options import description
 
@@ -35,8 +34,5 @@ def command(file: str, out: str | None, world: bool) -> Result:
     result: Result = {"robot": mechanism.name, "urdf": text}
     if out is None:
         return {**result, "text": text.rstrip("\n")}
-    try:
-        write_text(out, text)
-    except OSError as error:
-        raise InputError(f"--out {out}: {error.strerror}", name="--out", value=out) from None
+    write_text(out, text)
     return {**result, "files": {"urdf": out}, "text": f"wrote {out}"}

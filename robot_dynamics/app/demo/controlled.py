@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...description import load
-from ...description.files import find
-from ..plots import errors_over_time, writable
+from ...description.files import find, writable
+from ..plots import errors_over_time
 from ..tables import table
 from .demonstration import Progress, check_extras, check_output, terminable
 from .managed import BANDWIDTH, RATE, ManagedRobot, Run, built, check_sourced

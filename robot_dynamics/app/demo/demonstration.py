@@ -15,9 +15,8 @@ from typing import Any
 
 import yaml
 
-from ...description.files import find
+from ...description.files import find, writable
 from ...errors import BackendError, InputError, choices, wrong
-from ..plots import writable
 from .bounds import bounds
 from .processes import Processes
 from .record import Track, progress, read

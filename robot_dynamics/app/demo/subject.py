@@ -44,7 +44,7 @@ class Subject:
     @property
     def units(self) -> list[str]:
         """rad or m, one a joint"""
-        return ["rad" if self.mechanism.joint(name).turns else "m" for name in self.joints]
+        return [self.mechanism.joint(name).unit for name in self.joints]
 
     @cached_property
     def places(self) -> list[int]:

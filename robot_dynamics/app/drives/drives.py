@@ -11,9 +11,7 @@ import numpy as np
 from ...dynamics import InverseDynamics
 from ...dynamics.motors import gear_matrix, tree_state
 from ...errors import ClosureWarning, InputError
-from ...mechanism import Limits
 from ...scalar import Floats
-from ..units import effort, position
 from .states import States
 
 
@@ -166,14 +164,14 @@ def drives(dynamics: InverseDynamics, motion: States) -> Drives:
     joints = []
     for j, name in enumerate(names):
         joint = mechanism.joint(name)
-        ends = joint.limits or Limits()
+        ends = joint.ends
         joints.append(
             Drive(
                 name,
                 motion.time,
                 tau[:, j],
                 np.where(sound, rates[:, j], np.nan),
-                (effort(joint), f"{position(joint)}/s"),
+                (joint.effort_unit, f"{joint.unit}/s"),
                 ends.effort,
                 ends.velocity,
                 places[:, j],

@@ -12,9 +12,7 @@ import numpy as np
 
 from ...closure import ClosedChain
 from ...errors import ClosureError
-from ...mechanism import Limits
 from ...scalar import Floats
-from ..units import position
 
 STRIDES = 120
 """On each side of home"""
@@ -113,7 +111,7 @@ def ranges(closed: ClosedChain) -> list[Range]:
 def _range(closed: ClosedChain, k: int) -> Range:
     name = closed.driving_names[k]
     joint = closed.mechanism.joint(name)
-    limits = joint.limits or Limits()
+    limits = joint.ends
     sides = [
         _one_way(closed, k, -1.0, limits.lower),
         _one_way(closed, k, 1.0, limits.upper),
@@ -127,7 +125,7 @@ def _range(closed: ClosedChain, k: int) -> Range:
         travel = limits.upper - limits.lower
     return Range(
         name,
-        position(joint),
+        joint.unit,
         float(closed.home.q_a[k]),
         float(places[0]),
         float(places[-1]),
@@ -216,7 +214,7 @@ def _map(closed: ClosedChain, pair: tuple[int, int], cells: int) -> Map:
     for k, joint in zip(pair, joints, strict=True):
         start = float(q_a[k])
         half = np.pi if joint.turns else 2.0 * float(closed.solver.scale[k])
-        ends = joint.limits or Limits()
+        ends = joint.ends
         low = start - half if ends.lower is None else max(ends.lower, start - half)
         high = start + half if ends.upper is None else min(ends.upper, start + half)
         # home is one of the cells' middles
@@ -240,7 +238,7 @@ def _map(closed: ClosedChain, pair: tuple[int, int], cells: int) -> Map:
             if found is not None:
                 reached[cell], conditions[cell] = found
                 waiting.append(cell)
-    units = position(joints[0]), position(joints[1])
+    units = joints[0].unit, joints[1].unit
     return Map(names, units, x, y, conditions, closed.condition_limit)
 
 

@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 import numpy as np
 
-from ...errors import InputError
+from ...description.files import writable, write_table, write_text
 from ...scalar import Floats
-from ..identification_report import PAGE, PAGE_STYLE
+from ..identification_report import PAGE, PAGE_STYLE, file_names
 from ..svg import Chart, Line
 from ..tables import digits, page_table, table
 from .drives import Drive, Drives
@@ -144,58 +143,39 @@ def write(
         InputError: it cannot be written to.
     """
     written: dict[str, Path] = {}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for kind, some in (("joint", found.joints), ("motor", found.motors)):
-            for k, drive in enumerate(some):
-                path = folder / f"{kind}_{k + 1}_{_file_name(drive.name)}.svg"
-                path.write_text(_plane(drive).svg(standalone=True), encoding="utf-8")
-                written[f"picture of {kind} {drive.name}"] = path
-        for k, (drawn, motor) in enumerate(
-            zip(_reach(found, motion, reach), reach.ranges, strict=True)
-        ):
-            path = folder / f"range_{k + 1}_{_file_name(motor.name)}.svg"
-            path.write_text(drawn.svg(standalone=True), encoding="utf-8")
-            written[f"range of {motor.name}"] = path
-        for k, each in enumerate(reach.maps):
-            path = folder / f"ranges_{k + 1}_{'_'.join(map(_file_name, each.names))}.svg"
-            both = drawn_map(each, _both(found, motion, each), standalone=True)
-            path.write_text(both, encoding="utf-8")
-            written[f"range of {' and '.join(each.names)}"] = path
-        written["table"] = folder / "motion.csv"
-        _write_table(written["table"], found, motion)
-        written["page"] = folder / "motion.html"
-        written["page"].write_text(_page(robot, found, motion, reach, link), encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{folder}: it can't be written to ({error.strerror})", name=str(folder)
-        ) from None
+
+    def picture(what: str, kind: str, k: int, names: Sequence[str], drawn: str) -> None:
+        written[what] = folder / f"{kind}_{k}_{'_'.join(file_names(names))}.svg"
+        write_text(written[what], drawn)
+
+    writable(folder)
+    for kind, some in (("joint", found.joints), ("motor", found.motors)):
+        for k, drive in enumerate(some, 1):
+            drawn = _plane(drive).svg(standalone=True)
+            picture(f"picture of {kind} {drive.name}", kind, k, [drive.name], drawn)
+    for k, (own, motor) in enumerate(
+        zip(_reach(found, motion, reach), reach.ranges, strict=True), 1
+    ):
+        picture(f"range of {motor.name}", "range", k, [motor.name], own.svg(standalone=True))
+    for k, each in enumerate(reach.maps, 1):
+        both = drawn_map(each, _both(found, motion, each), standalone=True)
+        picture(f"range of {' and '.join(each.names)}", "ranges", k, each.names, both)
+    written["table"] = folder / "motion.csv"
+    write_table(written["table"], _columns(found, motion))
+    written["page"] = folder / "motion.html"
+    write_text(written["page"], _page(robot, found, motion, reach, link))
     return written
 
 
-def _file_name(name: str) -> str:
-    """A name from outside never reaches a path as it is."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in name)
-    return plain[:60]
-
-
-def _write_table(path: Path, found: Drives, motion: States) -> None:
-    columns: dict[str, Floats] = {"time": motion.time}
-    for drive in found.joints:
-        assert drive.place is not None
-        columns[f"{drive.name}/position"] = drive.place
-        columns[f"{drive.name}/velocity"] = drive.rate
-        columns[f"{drive.name}/effort"] = drive.torque
-        columns[f"{drive.name}/power"] = drive.power
-    for drive in found.motors:
-        columns[f"motor {drive.name}/velocity"] = drive.rate
-        columns[f"motor {drive.name}/effort"] = drive.torque
-        columns[f"motor {drive.name}/power"] = drive.power
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        for row in zip(*columns.values(), strict=True):
-            writer.writerow([repr(float(x)) if np.isfinite(x) else "" for x in row])
+def _columns(found: Drives, motion: States) -> Iterator[tuple[str, Floats]]:
+    yield "time", motion.time
+    for before, drives in (("", found.joints), ("motor ", found.motors)):
+        for drive in drives:
+            if drive.place is not None:
+                yield f"{before}{drive.name}/position", drive.place
+            yield f"{before}{drive.name}/velocity", drive.rate
+            yield f"{before}{drive.name}/effort", drive.torque
+            yield f"{before}{drive.name}/power", drive.power
 
 
 def _limits(most: float | None, along: Floats, unit: str) -> list[Line]:

@@ -15,7 +15,7 @@ from ...description.check import body
 from ...dynamics import InverseDynamics
 from ...errors import RobotDynamicsError
 from ...formulations import FORMULATIONS
-from ...mechanism import Limits, Mechanism
+from ...mechanism import Mechanism
 from ...mechanism.transform import ROTOR_MODELS
 from ...motion.swing import Motion
 from ...scalar import Floats, is_zero, roll_pitch_yaw
@@ -25,7 +25,6 @@ from ...symbolic.document import Document
 from ...symbolic.symbolic_parameters import dh_row
 from ..report import survey
 from ..tables import page_table
-from ..units import effort, position
 
 LETTERS = 3
 """Joints up to which a page shows how the equations come about, step by step"""
@@ -192,7 +191,7 @@ def _joints(mechanism: Mechanism) -> Rows:
     rows = [["joint", "from", "to", "largest rate", "largest torque", "friction"]]
     for link in mechanism.moving:
         joint = link.joint
-        ends, unit, torque = joint.limits or Limits(), position(joint), effort(joint)
+        ends, unit, torque = joint.ends, joint.unit, joint.effort_unit
         cells = [
             "" if value is None else f"{_number(value)} {of}"
             for value, of in (
@@ -266,7 +265,7 @@ def _models(mechanism: Mechanism) -> str:
         rows.append([name, f"{off:.1e} {unit}, {off / size:.1e} of the largest torque"])
     inner = f"<p class='faint'>Along a swing of every joint.</p>{page_table(rows)}"
     if any(not rotor.inertial.is_nothing for rotor in mechanism.rotors):
-        head = ["rotor model", *(f"{x}, {effort(mechanism.joint(x))}" for x in names)]
+        head = ["rotor model", *(f"{x}, {mechanism.joint(x).effort_unit}" for x in names)]
         table = [head]
         for model in ROTOR_MODELS:
             tau = _dynamics(mechanism, rotors=model)(*states)

@@ -9,15 +9,12 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
-from ...description.files import write_text
 from ...dynamics import InverseDynamics
-from ...errors import InputError
 from ...formulations.equations import TERMS
 from ...mechanism import Mechanism
 from ...scalar import is_zero
 from ...version import version
+from ..command import finite
 from ..svg import COLOURS
 from .facts import Facts
 from .programs import FORMULATION, Choices, programs
@@ -87,18 +84,6 @@ def page(
     )
 
 
-def write(path: str, text: str) -> None:
-    """Write the page.
-
-    Raises:
-        InputError: it can't be written there.
-    """
-    try:
-        write_text(path, text)
-    except OSError as error:
-        raise InputError(f"--out {path}: {error.strerror}", name="--out", value=path) from None
-
-
 def asset(name: str) -> str:
     """The text of a file beside this one."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
@@ -106,21 +91,8 @@ def asset(name: str) -> str:
 
 def embedded(data: Any) -> str:
     """JSON that can't end its element, nor begin a comment, whatever its names are."""
-    text = json.dumps(_finite(data), allow_nan=False, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(finite(data), allow_nan=False, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _finite(value: Any) -> Any:
-    """Plain values; null for what JSON has not."""
-    if isinstance(value, Mapping):
-        return {str(key): _finite(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray):
-        return _finite(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_finite(each) for each in value]
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    return value
 
 
 def _load(mechanism: Mechanism) -> str:

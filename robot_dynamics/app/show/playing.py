@@ -10,11 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...description.files import write_text
 from ...mechanism import Mechanism
 from ...scalar import Floats
 from . import meshes
 from .facts import LETTERS, Facts, gathered
-from .page import page, write
+from .page import page
 
 MOST = 400
 """States that a page carries"""
@@ -58,7 +59,7 @@ def played(
     facts = Facts() if file is None else gathered(file, mechanism, derived=LETTERS)
     drawn = {} if file is None else meshes.found(file)[0]
     text = page(mechanism, facts, rotors=rotors, motion=carried(motion), meshes=drawn)
-    write(str(path), text)
+    write_text(path, text)
     return path
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...description.shapes import Shape, Shapes
-from ...mechanism import Limits, Mechanism, Pose
+from ...mechanism import Mechanism, Pose
 from ...scalar import Floats, is_zero, rotation_to
-from ..units import effort, position
 
 
 def scene(mechanism: Mechanism, meshes: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -93,7 +92,7 @@ def _shape(shape: Shape) -> dict[str, Any]:
 
 def _joint(mechanism: Mechanism, name: str, index: Mapping[str, int]) -> dict[str, Any]:
     link = next(link for link in mechanism.links if link.joint.name == name)
-    joint, ends = link.joint, link.joint.limits or Limits()
+    joint, ends = link.joint, link.joint.ends
     motors = {x for rotor in mechanism.rotors for x, _ in rotor.ratios}
     # the axis goes through the joint's frame, on the parent
     turned = joint.origin @ Pose(rotation_to(joint.axis))
@@ -115,8 +114,8 @@ def _joint(mechanism: Mechanism, name: str, index: Mapping[str, int]) -> dict[st
         "turns": joint.turns,
         "role": role,
         "has_rotor": name in motors,
-        "unit": position(joint),
-        "effort_unit": effort(joint),
+        "unit": joint.unit,
+        "effort_unit": joint.effort_unit,
         "lower": ends.lower,
         "upper": ends.upper,
         "velocity": ends.velocity,
