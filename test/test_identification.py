@@ -86,6 +86,38 @@ def test_the_filter_is_chosen_by_torques(arm, truth, fault):
     assert result.choices["noisy"].errors.shape[1] == len(result.joints)
 
 
+@pytest.mark.parametrize(("noise", "effort"), [(1e-3, 0.02), (1e-5, 1.5)])
+def test_a_filter_that_spoils_the_fit_is_blamed_and_not_the_robot(arm, truth, noise, effort):
+    """Of noisy positions or efforts, with a filter that lets all of it through."""
+    (stream,) = recording(truth, 20.0, 500.0, noise=effort).streams
+    position = stream.position + noise * np.random.default_rng(5).normal(size=(10000, 3))
+    noisy = replace(stream, position=position, velocity=np.full_like(position, np.nan))
+    words = identify(arm, Recording("noisy", (noisy,)), cutoff=150.0).warnings
+    assert any(
+        "a: the best model misses" in each and "the filter is wrong, not the robot" in each
+        for each in words
+    )
+    assert not any("are its efforts torques" in each for each in words)
+    assert all("leave out --cutoff" in each for each in words if "filter is wrong" in each)
+
+
+def test_where_no_filter_helps_none_is_blamed(arm, truth):
+    (stream,) = recording(truth, 20.0, 500.0, noise=0.02).streams
+    effort = stream.effort.copy()
+    effort[:, 2] = 3 * motion(3, 20.0, 500.0, seed=7)[1][:, 0]
+    words = identify(arm, Recording("odd", (replace(stream, effort=effort),)), cutoff=10.0).warnings
+    assert any(each.startswith("c: the model misses") for each in words)
+    assert not any("filter is wrong" in each for each in words)
+
+
+def test_a_filter_that_leaves_nothing_of_the_robot_is_the_one_clear_line(arm, truth):
+    (stream,) = recording(truth, 20.0, 500.0, noise=0.02).streams
+    position = stream.position + 0.1 * np.random.default_rng(5).normal(size=(10000, 3))
+    noisy = replace(stream, position=position, velocity=np.full_like(position, np.nan))
+    with pytest.raises(RecordingError, match="the filter is wrong, not the robot"):
+        identify(arm, Recording("noisy", (noisy,)), cutoff=180.0)
+
+
 def test_one_absurd_value_is_left_out(arm, truth):
     (stream,) = recording(truth, 20.0, 100.0, noise=0.02).streams
     position = stream.position.copy()

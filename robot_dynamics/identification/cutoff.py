@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +52,11 @@ CERTAIN = 3.0
 ALIKE = 0.2
 """Of the mean square, a tenth of the error: what is worse by more is not as good, however few the
 blocks that show it"""
+TWICE = 2.0
+"""What is missed with one filter over what is missed with a slower one: with a larger ratio it is
+the filter that is wrong"""
+SLOWEST = 4.0
+"""Hz, of these slower ones: below it little but gravity is left"""
 
 
 def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0) -> Choice:
@@ -87,6 +92,57 @@ def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0) -> Choice:
         cutoff = candidates[low] ** (1 - UPPER) * min(candidates[high], top) ** UPPER
         cutoff = min(cutoff, max(TRUE * raw.rate, candidates[low]))
     return Choice(cutoff, np.array(candidates), relative)
+
+
+@dataclass(frozen=True)
+class Swayed:
+    """A joint whose torque is foretold far better with a slower filter."""
+
+    joint: str
+    used: float | None
+    """Hz; None: nothing was filtered"""
+    missed: float
+    """Of the torque, with the filter that was used"""
+    slower: float
+    """Hz"""
+    less: float
+    """Of the torque, with the slower one"""
+
+    def words(self, given: bool) -> str:
+        """One line.
+
+        Args:
+            given: was the filter given, or chosen?
+        """
+        mend = "leave out --cutoff" if given else f"set --cutoff {self.slower:.3g}"
+        now = "unfiltered" if self.used is None else f"filtered at {self.used:.3g} Hz"
+        return (
+            f"{self.joint}: the best model misses {100 * self.missed:.0f} % of the torque {now}, "
+            f"and {100 * self.less:.0f} % at {self.slower:.3g} Hz: the filter is wrong, not the "
+            f"robot; {mend}"
+        )
+
+
+def swayed(
+    unknowns: Unknowns, raw: Even, used: float | None, seen: float = 1.0
+) -> Iterator[Swayed]:
+    """The joints of which a fit misses less by a factor with a slower filter.
+
+    Args:
+        used: Hz; None: nothing was filtered.
+        seen: the first part of the time, which alone is looked at.
+    """
+    trial = _Trial(unknowns, raw, seen)
+    if not trial.count:
+        return
+    top = WHOLE * raw.rate
+    fastest = top if used is None else min(used, top)
+    slower = [SLOWEST * 2**k for k in range(32) if SLOWEST * 2**k < fastest]
+    missed = np.array([trial.missed(each) for each in (used or math.inf, *slower)])
+    for joint, own in zip(raw.joints, missed.T, strict=True):
+        if np.isfinite(own).all() and own[0] > TWICE * own.min():
+            best = int(own.argmin())
+            yield Swayed(joint, used, float(own[0]), slower[best - 1], float(own[best]))
 
 
 def _plateau(errors: Floats) -> tuple[int, int, int]:
@@ -170,6 +226,18 @@ class _Trial:
                 torques[:, j, a:b] = rows.model(j, X, slice(a, b)).T
         self._torques |= {(trial, each): t for each, t in zip(new, torques, strict=True)}
         return [self._torques[trial, each] for each in cutoffs]
+
+    def missed(self, cutoff: float) -> Floats:
+        """(n,): of the torque, motion and torque filtered alike; NaN where none was measured."""
+        each = self._candidate(cutoff)
+        (foretold,) = self._foretold(cutoff, [cutoff])
+        usable = each.samples.usable
+        with np.errstate(invalid="ignore", divide="ignore"):
+            left, whole = (
+                (np.where(usable, torque, 0.0) ** 2).sum(axis=0)
+                for torque in (each.rows.tau - foretold.T, each.samples.tau)
+            )
+            return np.asarray(np.sqrt(left / whole))
 
     def in_vain(self, errors: Floats) -> bool:
         """Does no candidate predict any joint's torque better than nothing at all does?"""

@@ -15,6 +15,7 @@ import numpy as np
 from ..description import load
 from ..errors import InputError, RecordingError, RobotDynamicsError
 from ..mechanism import Mechanism
+from .cutoff import Swayed
 from .doubts import Doubt, doubts
 from .errors import Errors, Misses
 from .fit import Fit, about_described_bodies, fit
@@ -28,13 +29,14 @@ from .per_recording import (
     Reduced,
     Reduction,
     Show,
+    Sway,
     Trace,
     Work,
     one_blas_thread,
 )
 from .preparation import Choice
 from .prepared_cache import PreparedCache
-from .quality import Excitation, driving, excitation, warnings
+from .quality import LITTLE, Excitation, driving, excitation, warnings
 from .recording import Floats, Recording
 from .unknowns import match
 
@@ -213,7 +215,10 @@ def identify(
             scales |= {each.joint: each.factor * scales.get(each.joint, 1.0) for each in sure}
             work = replace(work, effort_scale=scales, cache=None)
         judged = _judged(passes, work, fitting, judging, described, model)
-        _refuse_nonsense(judged[0])
+        explained = {each.joint for each in doubtful}
+        swayed = _swayed(passes, work, fitting, judged[0], explained, used)
+        filters = {each.joint: each.words(cutoff is not None) for each in swayed}
+        _refuse_nonsense(judged[0], [*filters.values()])
         first, stays = judged[0], _KEPT[0]
         if _loses(first):
             progress("the description is better: keeping its bodies")
@@ -248,7 +253,8 @@ def identify(
                         *(driving(found) if stays != _KEPT[2] else ()),
                         *_stays(stays, first),
                         *passes.left_out,
-                        *warnings(told, first, moved, [each.joint for each in doubtful]),
+                        *filters.values(),
+                        *warnings(told, first, moved, [*explained, *filters]),
                     ]
                 )
             ),
@@ -298,10 +304,34 @@ def _stays(kept: Kept, errors: Errors) -> Iterator[str]:
     )
 
 
-def _refuse_nonsense(errors: Errors) -> None:
+def _swayed(
+    passes: _Passes,
+    work: Work,
+    recordings: Mapping[int, Source],
+    errors: Errors,
+    explained: set[str],
+    used: Sequence[Reduced],
+) -> tuple[Swayed, ...]:
+    """The joints of which much is missed for no reason but the filter."""
+    much = {
+        joint
+        for joint, error in zip(errors.joints, errors.relative, strict=True)
+        if error > LITTLE and joint not in explained
+    }
+    if not much:
+        return ()
+    first = min(recordings)
+    sway = Sway(work, errors.joints, used[0].cutoff)
+    found = passes.over("trying filters on", sway, {first: recordings[first]}, needed=False)
+    return tuple(each for _, some in found for each in some if each.joint in much)
+
+
+def _refuse_nonsense(errors: Errors, filters: Sequence[str] = ()) -> None:
     """Raises RecordingError: no joint's torque is anything like the model's."""
     known = errors.relative[np.isfinite(errors.relative)]
     if len(known) and known.min() > NONSENSE:
+        if filters:
+            raise RecordingError(filters[0], name="recording")
         raise RecordingError(
             f"no joint's efforts are those of this robot (the best model misses "
             f"{100 * known.min():.0f} % of them): check that description and recording belong "

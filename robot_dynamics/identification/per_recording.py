@@ -14,11 +14,11 @@ import numpy as np
 from ..dynamics import InverseDynamics
 from ..errors import RecordingError, listed
 from ..mechanism import Mechanism
-from .cutoff import choose
+from .cutoff import Swayed, choose, swayed
 from .errors import Misses, misses
 from .fleet import Source
 from .normal_equations import NormalEquations, reduce
-from .preparation import Choice, Prepared, Samples, checked_cutoff, even
+from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .prepared_cache import PreparedCache
 from .read import read
 from .recording import Floats, Recording
@@ -94,6 +94,19 @@ class Work:
         kept = self.cache.get((source, joints)) if self.cache is not None else None
         if kept is not None:
             return kept
+        raw = self.raw(source, joints)
+        if self.cutoff is None:
+            with one_blas_thread():
+                choice = choose(self.unknowns(raw.joints), raw, 1 - self.held_out)
+            prepared = replace(raw.filtered(choice.cutoff), choice=choice)
+        else:
+            prepared = raw.filtered(checked_cutoff(self.cutoff))
+        if self.cache is not None:
+            self.cache.put((source, joints), prepared)
+        return prepared
+
+    def raw(self, source: Source, joints: tuple[str, ...] | None = None) -> Even:
+        """A recording on even grids; its joints are those of `prepared`."""
         recording = source if isinstance(source, Recording) else read(source, self.topic)
         recording = recording.renamed(self.rename).scaled(self.effort_scale)
         if joints is None:
@@ -106,16 +119,7 @@ class Work:
                 name=recording.source,
             )
         sliding = [name for name in joints if self.mechanism.joint(name).slides]
-        raw = even(recording, joints, sliding)
-        if self.cutoff is None:
-            with one_blas_thread():
-                choice = choose(self.unknowns(joints), raw, 1 - self.held_out)
-            prepared = replace(raw.filtered(choice.cutoff), choice=choice)
-        else:
-            prepared = raw.filtered(checked_cutoff(self.cutoff))
-        if self.cache is not None:
-            self.cache.put((source, joints), prepared)
-        return prepared
+        return even(recording, joints, sliding)
 
     def parts(self, prepared: Prepared) -> tuple[Prepared, Prepared]:
         """(what the fit sees, what it does not see)."""
@@ -176,6 +180,21 @@ class Judgement:
             prepared.source, misses(seen, self._models), misses(unseen, self._models),
             prepared.cutoff, prepared.choice, prepared.notes,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Sway:
+    """Of what is missed of a recording, is it the filter's doing?"""
+
+    work: Work
+    joints: tuple[str, ...]
+    cutoff: float | None
+    """Hz: what the recording was filtered with"""
+
+    def __call__(self, source: Source) -> tuple[Swayed, ...]:
+        raw, unknowns = self.work.raw(source, self.joints), self.work.unknowns(self.joints)
+        with one_blas_thread():
+            return tuple(swayed(unknowns, raw, self.cutoff, 1 - self.work.held_out))
 
 
 @dataclass(frozen=True, eq=False)

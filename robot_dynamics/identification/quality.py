@@ -104,13 +104,13 @@ def driving(fit: Fit) -> Iterator[str]:
 
 
 def warnings(
-    told: Excitation, unseen: Errors, moved: Floats, doubtful: Sequence[str] = ()
+    told: Excitation, unseen: Errors, moved: Floats, explained: Sequence[str] = ()
 ) -> Iterator[str]:
     """Warnings for the user, a line each.
 
     Args:
         moved: (n,) how far each joint moved, rad or m.
-        doubtful: joints that were warned of already.
+        explained: joints of which it was said already why so much is missed.
     """
     joints = unseen.joints
     for joint, way in zip(joints, moved, strict=True):
@@ -130,7 +130,7 @@ def warnings(
     ):
         if not np.isfinite(error):
             continue
-        if error > LITTLE and joint not in doubtful:
+        if error > LITTLE and joint not in explained:
             yield (
                 f"{joint}: the model misses {100 * error:.0f} % of the torque: are its efforts "
                 "torques at the joint, in N·m and of the right sign (--effort-scale), and is "
