@@ -47,6 +47,7 @@ def played(seed: int, length: int = LENGTH) -> World:
     return world
 
 
+@pytest.mark.timeout(1200)  # as long as a busy machine needs
 def test_a_thousand_sequences_make_no_wrong_torque_leave_no_trace_and_recover(request):
     seconds = request.config.getoption("--fuzz-seconds")
     torques = 0

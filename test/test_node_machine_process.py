@@ -33,7 +33,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 ROBOT = ROBOTS[0]
 CONTINUOUS = np.array([kind == "continuous" for kind in ROBOT.types])
 SEEDS, MORE = 4, 6
-AGAIN = 30.0
+AGAIN = 120.0
 """s, on a machine that is busy, until torques are those of what was said last"""
 CLOSE = 1e-9
 """Relative, of torques whose inputs are told exactly"""
@@ -89,6 +89,8 @@ class Machine(Partner):
         self.now = Said()
         self.over: dict[Said, int] = {}
         """What no longer holds, and the stamp since when"""
+        self.before: Said | None = None
+        """What was said before a wrench that nothing has answered yet"""
         self.history: list[str] = []
         self.judged = self.answers = self.stamp = 0
         self.commanded = False
@@ -251,6 +253,10 @@ class Machine(Partner):
         self.commanded = True
         point = JointTrajectoryPoint(positions=q, velocities=qd, accelerations=qdd)
         with self.change("command", want=want):
+            if self.before is not None:
+                # a first wrench on a link acts once it has been compiled for
+                self.over[self.now._replace(wrench=self.before.wrench)] = 2**63
+                self.before = None
             self.command_out.publish(JointTrajectory(joint_names=list(NAMES), points=[point]))
 
     def carry(self) -> None:
@@ -309,6 +315,7 @@ class Machine(Partner):
             assert take(self, "deactivate")
         self.over[self.now] = self.stamp + 1
         self.quiet("inactive")
+        self.before = self.now
         self.push()  # what is measured goes on being so
         spoke = len(self.commands)
         self.history.append("activate")
