@@ -15,7 +15,15 @@ import pytest
 from robots import random_urdf, relative, state
 
 import robot_dynamics as rd
-from robot_dynamics.codegen import BackendWarning, Function, Kernel, compiler, kernel, native
+from robot_dynamics.codegen import (
+    BackendWarning,
+    Function,
+    Kernel,
+    c_code,
+    compiler,
+    kernel,
+    native,
+)  # fmt: skip
 from robot_dynamics.scalar import cos, exp, sign, sin, tanh
 
 ROUNDING = 1e-13
@@ -131,6 +139,41 @@ def test_batches_broadcast(backend):
     run = wave_kernel(backend)
     x, y = np.random.default_rng(2).uniform(-1, 1, (2, 5, 2))
     assert np.array_equal(run(x, y[0]), run(x, np.broadcast_to(y[0], x.shape)))
+
+
+@needs_compiler
+@pytest.mark.parametrize("width", [5, 16, 43])
+def test_results_in_any_order_from_many_small_parts_are_those_of_one(width, monkeypatch):
+    """Parts hand values on in places that are used again, and results leave in groups."""
+    monkeypatch.setattr(c_code, "CHUNK", 7)
+    shuffled = np.random.default_rng(width).permutation(width)
+
+    def results(x, p):
+        made = [x[0], sin(x[1]), 0.0, p[0], 2.5]
+        while len(made) < width:
+            k = len(made)
+            made.append(made[k - 1] * made[k // 2] + made[k % 5] - x[k % 3] * made[-5])
+        return [made[k] for k in shuffled]
+
+    function = Function("mixed", ("x",), (3,), (width,), 1, results, ("mixed", width))
+    compiled, plain = (Kernel(function, [0.3], backend) for backend in ("c", "python"))
+    states = np.random.default_rng(1).uniform(-1, 1, (21, 3))
+    expected = plain(states)
+    assert len(set(map(tuple, expected))) == len(states)
+    for count in (1, 7, 8, 9, 21):
+        assert relative(compiled(states[:count]), expected[:count]) < ROUNDING, count
+        assert relative(compiled(states[-1]), expected[-1]) < ROUNDING
+    room = np.full((22, width), 99.0)
+    compiled(states, out=room[:21])
+    assert relative(room[:21], expected) < ROUNDING
+    assert (room[21] == 99.0).all(), "written beyond the last row"
+
+
+@needs_compiler
+def test_rows_of_whole_lines_begin_where_a_line_does():
+    function = Function("lines", ("x",), (1,), (8,), 0, lambda x, p: list(x) * 8, "lines")
+    found = [Kernel(function, [], "c")(np.ones((count, 1))) for count in range(1000, 1016)]
+    assert all(each.ctypes.data % 64 == 0 for each in found)
 
 
 @needs_compiler

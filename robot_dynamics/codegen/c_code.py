@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import count
 
 from .recorder import Operand, Program
 
 CHUNK = 1500
 """Instructions in one C function: compilers take more than linear time over longer ones"""
-LONG, SHORT_CHUNK = 20_000, 200
-"""Instructions of a program that is cut into shorter functions, and theirs: it is ready sooner, and
-what the functions hand on no longer matters"""
+
+GROUP = 8
+"""Results that leave together: a multiple of every machine's lanes"""
 
 MOST_ZEROS = 64
 """Results that are always 0 and are written one by one"""
@@ -39,10 +40,12 @@ class Dialect:
     function_head: str = "static __attribute__((noinline))"
     literal: str = "{}"
     """A number in the midst of an expression"""
+    apart: bool = False
+    """Do results lie apart from all that is read? Then each is written as soon as it is known."""
 
 
-SCALAR = Dialect("double")
-LANES = Dialect("lanes", "{}_lanes", "all({})")
+SCALAR = Dialect("double", apart=True)
+LANES = Dialect("lanes", "{}_lanes", "all({})", apart=True)
 C99 = Dialect("double", function_head="static")
 C99_SINGLE = Dialect("float", "{}f", "{}", "static", "{}f")
 
@@ -61,15 +64,13 @@ class CCode:
         self._dialect = dialect
         self._angle_of = _angles(program)
         self._places = [(i, j) for i, size in enumerate(program.sizes) for j in range(size)]
-        total = len(program.instructions)
-        self._chunk = CHUNK if total <= LONG else SHORT_CHUNK
         self._live = self._needed(program.outputs, through_angles=False)
         self._parts = self._divided()
         self._handed_on = self._crossing()
-        self._ends: dict[int, list[int]] = {}  # by the first place of the part that writes them
+        self._ends: dict[int, list[int]] = {}  # by place
         for k, end in enumerate(program.outputs):
             if isinstance(end, int):
-                self._ends.setdefault(self._part_of(end).start, []).append(k)
+                self._ends.setdefault(end, []).append(k)
 
     @property
     def angles(self) -> int:
@@ -78,13 +79,28 @@ class CCode:
 
     @property
     def handed_on(self) -> int:
-        """The number of values that one part leaves for another."""
-        return len(self._handed_on)
+        """The number of values that parts leave for others at one time."""
+        return 1 + max(self._handed_on.values(), default=-1)
 
     @property
     def calls(self) -> list[str]:
         """The statements that run the parts."""
         return [f"{self._prefix}part{k}(x, sin_, cos_, w, out);" for k in range(len(self._parts))]
+
+    @property
+    def complete(self) -> list[list[range]]:
+        """For each part the results that are known once it has run, in whole groups, and were not
+        before: runs of them."""
+        ends = self._program.outputs
+        last = [end // CHUNK if isinstance(end, int) else 0 for end in ends]
+        found: list[list[range]] = [[] for _ in self._parts]
+        for start in range(0, len(ends), GROUP):
+            group = range(start, min(start + GROUP, len(ends)))
+            runs = found[max(last[k] for k in group)]
+            if runs and runs[-1].stop == start:
+                group = range(runs.pop().start, group.stop)
+            runs.append(group)
+        return found
 
     @property
     def constants(self) -> list[str]:
@@ -111,8 +127,10 @@ class CCode:
             for angle, k in self._angle_of.items():
                 lines.append(f"    angle[{k}] = {self._result(angle)};")
             lines += ["}", ""]
-        names = (f"const {T} *const *x", f"const {T} *sin_", f"const {T} *cos_")
-        arguments = ", ".join([*names, f"{T} *w", f"{T} *out"])
+        apart = "restrict " if self._dialect.apart else ""
+        kinds = (f"const {T} *const", f"const {T}", f"const {T}", T, T)
+        names = ("x", "sin_", "cos_", "w", "out")
+        arguments = ", ".join(f"{k} *{apart}{x}" for k, x in zip(kinds, names, strict=True))
         for k, part in enumerate(self._parts):
             lines += [self._head(f"part{k}({arguments})"), "{", *self._part(part)]
             lines += ["    (void)x, (void)sin_, (void)cos_, (void)w, (void)out;", "}", ""]
@@ -129,11 +147,19 @@ class CCode:
                 lines += self._statement(place, known)
             if place in self._handed_on:
                 lines.append(f"    w[{self._handed_on[place]}] = v{place};")
-        for k in self._ends.get(part.start, ()):
-            end = self._program.outputs[k]
-            assert isinstance(end, int)
-            lines += self._statement(end, known)
-            lines.append(f"    out[{k}] = {self._result(end)};")
+            if self._dialect.apart:
+                lines += self._results(place, known)
+        if not self._dialect.apart:
+            for place in part:
+                lines += self._results(place, known)
+        return lines
+
+    def _results(self, place: int, known: set[int]) -> list[str]:
+        """What writes this value wherever it is a result."""
+        lines = []
+        for k in self._ends.get(place, ()):
+            lines += self._statement(place, known)
+            lines.append(f"    out[{k}] = {self._result(place)};")
         return lines
 
     def _statement(self, place: int, known: set[int]) -> list[str]:
@@ -193,22 +219,29 @@ class CCode:
         return needed
 
     def _divided(self) -> list[range]:
-        total, chunk = len(self._program.instructions), self._chunk
-        return [range(k, min(k + chunk, total)) for k in range(0, total, chunk)] or [range(0)]
-
-    def _part_of(self, place: int) -> range:
-        return self._parts[place // self._chunk]
+        total = len(self._program.instructions)
+        return [range(k, min(k + CHUNK, total)) for k in range(0, total, CHUNK)] or [range(0)]
 
     def _crossing(self) -> dict[int, int]:
-        """The values that a later part reads, and where in w they are handed on."""
-        crossing: dict[int, int] = {}
-        chunk = self._chunk
+        """The values that a later part reads, and where in w they are handed on: in a place whose
+        last value nobody reads any more."""
+        last: dict[int, int] = {}  # the last part that reads it
         for place, (_, *operands) in enumerate(self._program.instructions):
             if self._is_at_hand(place) or place not in self._live:
                 continue
             for x in operands:
-                if isinstance(x, int) and x // chunk != place // chunk and not self._is_at_hand(x):
-                    crossing.setdefault(x, len(crossing))
+                if isinstance(x, int) and x // CHUNK != place // CHUNK and not self._is_at_hand(x):
+                    last[x] = place // CHUNK
+        crossing: dict[int, int] = {}
+        free: list[int] = []
+        over: dict[int, list[int]] = {}  # by the part that reads them last
+        room, part = count(), 0
+        for place in sorted(last):
+            while part < place // CHUNK:
+                free += over.pop(part, ())
+                part += 1
+            crossing[place] = free.pop() if free else next(room)
+            over.setdefault(last[place], []).append(crossing[place])
         return crossing
 
 

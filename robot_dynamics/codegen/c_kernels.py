@@ -82,10 +82,14 @@ def batch_source(program: Program, shared: int = 1) -> str:
             f"    for (int j = 0; j < {code.angles}; j++)",
             "        sincos_lanes(angle[j], &sin_[j], &cos_[j]);",
         ]
-    lines += [
-        *("    " + call for call in code.calls),
-        f"    store_rows(out, results + i * {ends}, count - i, {ends}, {known});",
-    ]
+    # results leave while they are still near the processor
+    for call, runs in zip(code.calls, code.complete, strict=True):
+        lines.append("    " + call)
+        lines += [
+            f"    store_rows(out, results + i * {ends}, count - i, {ends}, "
+            f"{run.start}, {run.stop}, {known});"
+            for run in runs
+        ]
     doubts = [f"0.0 * x{i}[{j}]" for i, j in lacking(program, len(rows))]
     if doubts:
         lines.append(

@@ -9,7 +9,7 @@ static __attribute__((noinline)) void angles(const lanes *const *x, lanes *angle
     angle[1] = v1;
 }
 
-static __attribute__((noinline)) void part0(const lanes *const *x, const lanes *sin_, const lanes *cos_, lanes *w, lanes *out)
+static __attribute__((noinline)) void part0(const lanes *const *restrict x, const lanes *restrict sin_, const lanes *restrict cos_, lanes *restrict w, lanes *restrict out)
 {
     const lanes v2 = x[1][0];
     const lanes v5 = sin_[0];
@@ -18,6 +18,7 @@ static __attribute__((noinline)) void part0(const lanes *const *x, const lanes *
     const lanes v7 = cos_[0];
     const lanes v8 = v3 * v7;
     const lanes v9 = v6 + v8;
+    out[0] = v9;
     const lanes v1 = x[0][1];
     const lanes v10 = tanh_lanes(v1);
     const lanes v11 = sign_lanes(v2);
@@ -25,15 +26,14 @@ static __attribute__((noinline)) void part0(const lanes *const *x, const lanes *
     const lanes v13 = 2.0 + v12;
     const lanes v14 = v11 / v13;
     const lanes v15 = v10 - v14;
+    out[1] = v15;
     const lanes v0 = x[0][0];
     const lanes v16 = v0 * v3;
     const lanes v17 = -v16;
+    out[2] = v17;
     const lanes v18 = cos_[1];
     const lanes v19 = v2 * v18;
     const lanes v20 = sin_lanes(v19);
-    out[0] = v9;
-    out[1] = v15;
-    out[2] = v17;
     out[3] = v20;
     (void)x, (void)sin_, (void)cos_, (void)w, (void)out;
 }
@@ -60,7 +60,7 @@ void kernel(const double *const *states, double *results, long count)
         for (int j = 0; j < 2; j++)
             sincos_lanes(angle[j], &sin_[j], &cos_[j]);
         part0(x, sin_, cos_, w, out);
-        store_rows(out, results + i * 5, count - i, 5, NULL);
+        store_rows(out, results + i * 5, count - i, 5, 0, 5, NULL);
         spoil_rows(0.0 * x0[0] + 0.0 * x0[1], results + i * 5, count - i, 5);
     }
 }

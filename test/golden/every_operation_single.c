@@ -10,7 +10,7 @@ static __attribute__((noinline)) void angles(const double *const *x, double *ang
     angle[1] = v1;
 }
 
-static __attribute__((noinline)) void part0(const double *const *x, const double *sin_, const double *cos_, double *w, double *out)
+static __attribute__((noinline)) void part0(const double *const *restrict x, const double *restrict sin_, const double *restrict cos_, double *restrict w, double *restrict out)
 {
     const double v2 = x[1][0];
     const double v5 = sin_[0];
@@ -19,6 +19,7 @@ static __attribute__((noinline)) void part0(const double *const *x, const double
     const double v7 = cos_[0];
     const double v8 = v3 * v7;
     const double v9 = v6 + v8;
+    out[0] = v9;
     const double v1 = x[0][1];
     const double v10 = tanh(v1);
     const double v11 = sign(v2);
@@ -26,15 +27,14 @@ static __attribute__((noinline)) void part0(const double *const *x, const double
     const double v13 = 2.0 + v12;
     const double v14 = v11 / v13;
     const double v15 = v10 - v14;
+    out[1] = v15;
     const double v0 = x[0][0];
     const double v16 = v0 * v3;
     const double v17 = -v16;
+    out[2] = v17;
     const double v18 = cos_[1];
     const double v19 = v2 * v18;
     const double v20 = sin(v19);
-    out[0] = v9;
-    out[1] = v15;
-    out[2] = v17;
     out[3] = v20;
     (void)x, (void)sin_, (void)cos_, (void)w, (void)out;
 }

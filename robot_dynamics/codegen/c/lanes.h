@@ -20,6 +20,12 @@ typedef double lanes __attribute__((vector_size(8 * LANES)));
 typedef long long masks __attribute__((vector_size(8 * LANES)));
 
 #define ALWAYS static inline __attribute__((always_inline, unused))
+/* before a loop over lanes: what is indexed then stays in registers (Clang does so by itself) */
+#ifdef __clang__
+#define UNROLLED
+#else
+#define UNROLLED _Pragma("GCC unroll 8")
+#endif
 
 ALWAYS lanes choose(masks where, lanes yes, lanes no)
 {
@@ -38,6 +44,7 @@ ALWAYS lanes all(double x)
 #endif
 /* of a pair that is `apart` places apart, its blocks of that length are exchanged crosswise */
 #define EXCHANGED(apart, low, high)                                              \
+    UNROLLED                                                                      \
     for (int i = 0; i < LANES; i++)                                               \
         if (!(i & apart)) {                                                       \
             lanes a = t[i], b = t[i + apart];                                     \
@@ -61,22 +68,25 @@ ALWAYS void transposed(lanes *t)
 #endif
 }
 
-/* Values side by side, one state a lane, to rows of `width` values, one state a row. `zero`, if
+/* Values from..to, one state a lane, into rows of `width` values, one state a row. `zero`, if
  * there is one, tells the values that are always zero. */
 static __attribute__((noinline, unused)) void store_rows(const lanes *values, double *rows,
-                                                         long count, long width, const char *zero)
+                                                         long count, long width, long from,
+                                                         long to, const char *zero)
 {
-    long j = 0;
-    for (; j + LANES <= width; j += LANES) {
-        lanes t[LANES] = {0};
-        if (!zero || memcmp(zero + j, "\1\1\1\1\1\1\1\1", LANES)) {
-            memcpy(t, values + j, sizeof t);
-            transposed(t);
+    long j = from;
+    if (count >= LANES)
+        for (; j + LANES <= to; j += LANES) {
+            lanes t[LANES] = {0};
+            if (!zero || memcmp(zero + j, "\1\1\1\1\1\1\1\1", LANES)) {
+                memcpy(t, values + j, sizeof t);
+                transposed(t);
+            }
+            UNROLLED
+            for (int k = 0; k < LANES; k++)
+                memcpy(rows + k * width + j, t + k, sizeof *t);
         }
-        for (int k = 0; k < LANES && k < count; k++)
-            memcpy(rows + k * width + j, t + k, sizeof *t);
-    }
-    for (; j < width; j++)
+    for (; j < to; j++)
         for (int k = 0; k < LANES && k < count; k++)
             rows[k * width + j] = values[j][k];
 }
