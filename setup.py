@@ -55,10 +55,7 @@ ROS = [  # the real rclpy over Fast DDS from wheels; on a ROS machine the distri
         "std-srvs",
     )
 ]
-SIM = [
-    "mujoco>=3.3.7",  # the simulated robot's physics
-    "matplotlib>=3.5",  # the demos' pictures
-]
+SIM = ["mujoco>=3.3.7"]  # the simulated robot's physics
 IDENTIFY = [
     "rosbags>=0.11",  # rosbag2 folders, .db3 and .mcap without ROS
     "scipy>=1.8",  # zero-phase filters, spectra and splines
@@ -114,6 +111,7 @@ setup(
         "click>=8.0",  # the command line
         "jinja2>=3.0",  # the files of a generated controller
         "jsonschema>=3.2",  # every mistake in a description at once
+        "matplotlib>=3.5",  # charts, of reports and as files
         "numpy>=1.21",  # arrays
         "sympy>=1.9",  # equations in symbols
         "pyyaml>=5.4",  # descriptions

@@ -21,11 +21,11 @@ import numpy as np
 
 import robot_dynamics as rd
 from robot_dynamics.app.report import survey
+from robot_dynamics.app.report_page import THEME
 from robot_dynamics.app.show import meshes
 from robot_dynamics.app.show.facts import DERIVED_CLOSED, gathered
 from robot_dynamics.app.show.page import asset, embedded, page
 from robot_dynamics.app.show.scene import scene
-from robot_dynamics.app.svg import COLOURS
 from robot_dynamics.app.tables import digits
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -152,7 +152,7 @@ def write(out: Path, robots: Sequence[str]) -> Path:
         print(f"{source}: done", flush=True)
         cards.append(html)
         data.append(needed)
-    style = COLOURS + asset("page.css") + STYLE
+    style = THEME + asset("page.css") + STYLE
     script = asset("robot.js").replace('"use strict";', "") + asset("view.js") + SCRIPT
     text = PAGE.format(style=style, cards="\n".join(cards), data=embedded(data), script=script)
     (out / "index.html").write_text(text, encoding="utf-8")

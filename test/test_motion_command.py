@@ -276,8 +276,9 @@ def test_maps_of_two_motors_have_what_geometry_allows(tmp_path, count):
         assert expected.sum() > 8
         assert (np.isfinite(found.passive_conditions) == expected).all()
         picture = drawn_map(found, np.array([[0.2, 0.2], [0.3, 0.1]]), standalone=True)
-        assert picture.count("crispEdges") == expected.sum()
-        assert 'class="ink"' in picture
+        cells = picture.count("fill: var(--b)") + picture.count("fill: var(--a)")
+        assert cells == expected.sum()
+        assert picture.count("stroke: var(--ink)") == 1
 
 
 def test_a_motion_of_three_motors_has_a_map_of_each_two_on_its_page(tmp_path, capsys):
@@ -292,7 +293,7 @@ def test_a_motion_of_three_motors_has_a_map_of_each_two_on_its_page(tmp_path, ca
     assert "ranges_3_turn_2_turn_0.svg" in capsys.readouterr().out
     page = (out / "motion.html").read_text()
     assert page.count('class="chart map"') == 3
-    assert page.count('class="ink"') == 3
+    assert page.count("stroke: var(--ink)") == 3
     assert "the other motors at home" in page
     assert len(list(out.glob("ranges_*.svg"))) == 3
 

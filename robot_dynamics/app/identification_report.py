@@ -17,55 +17,15 @@ from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
 from ..mechanism import Mechanism
 from ..mechanism.shown import Html
+from .report_page import LINES, Chart, Line, cards, page, page_table
 from .show.playing import recorded
-from .svg import COLOURS, STYLE, Chart, Line
-from .tables import page_table, percent
+from .tables import percent
 
 Floats = NDArray[np.float64]
 
 LINK = '<p><a href="robot.html">See the robot move, and its torques</a></p>'
 
 TERMS = (("inertia", "b"), ("coriolis", "d"), ("gravity", "c"), ("friction", "a"), ("rotors", "e"))
-
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title><style>{style}</style></head><body><main>
-{body}
-</main></body></html>
-"""
-
-PAGE_STYLE = (
-    COLOURS
-    + STYLE
-    + """
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
-main { max-width: 1120px; margin: 0 auto; padding: 20px 16px 60px; }
-h1 { font-size: 1.6rem; line-height: 1.2; margin: .4em 0 .2em; }
-h2 { font-size: 1.2rem; margin: 2em 0 .4em; border-bottom: 1px solid var(--line); }
-h3 { font-size: 1rem; margin: 1em 0 .2em; }
-p { max-width: 72ch; } .faint, figcaption { color: var(--faint); }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 10px; }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: 8px;
-  padding: 10px 14px; }
-.card b { display: block; font-size: 1.35rem; font-weight: 600; }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr));
-  gap: 6px 20px; }
-figure { margin: .4em 0; } figcaption { font-size: .88rem; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
-th, td { padding: 4px 12px 4px 0; text-align: right; border-bottom: 1px solid var(--line);
-  white-space: nowrap; } th:first-child, td:first-child { text-align: left; }
-.legend { display: flex; flex-wrap: wrap; gap: 2px 16px; margin: .2em 0; font-size: .88rem;
-  max-width: none; } .legend span { display: inline-flex; align-items: center; gap: 6px; }
-.warning { border-left: 4px solid var(--a); background: var(--card); padding: 8px 14px;
-  margin: 8px 0; } summary { cursor: pointer; font-weight: 600; margin: 1em 0 .3em; }
-.bar { height: .62em; border-radius: 2px; min-width: 1px; margin: 2px 0; }
-.bar.before { background: var(--faint); } .bar.after { background: var(--b); }
-"""
-)
 
 
 def write(result: Identification, folder: Path) -> dict[str, Path]:
@@ -112,7 +72,7 @@ def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Pa
     written["robot"] = recorded(
         robot, replay.joints, replay.stretches, replay.source, folder / "robot.html"
     )
-    write_text(written["page"], _whole(replay.source, body))
+    write_text(written["page"], page(replay.source, body))
     written["table"] = folder / "replay.csv"
     _write_rows(replay, written["table"])
     return written
@@ -132,10 +92,6 @@ def file_names(joints: Iterable[str]) -> list[str]:
     return found
 
 
-def _whole(title: str, body: Iterable[str]) -> str:
-    return PAGE.format(title=escape(title), style=PAGE_STYLE, body="\n".join(body))
-
-
 class _Joint:
     """What there is to be seen of one joint."""
 
@@ -149,7 +105,7 @@ class _Joint:
             f"{self.name}: measured and modelled torque over time",
             [
                 self._over_time("tau", "ink", "measured"),
-                self._over_time("described", "grey", "as described"),
+                self._over_time("described", "faint", "as described"),
                 self._over_time("identified", "a", "identified"),
             ],
             "time (s); shaded: not seen by the fit",
@@ -194,7 +150,7 @@ class _Joint:
             rates.append(samples.qd[usable, j])
             left.append((series["residual"] + series["friction"])[usable, j])
         x, y = np.concatenate(rates), np.concatenate(left)
-        lines = [Line(x, y, "grey", "measured less rigid bodies", dots=True)]
+        lines = [Line(x, y, "faint", "measured less rigid bodies", dots=True)]
         law = result.mechanism.joint(self.name).friction
         if len(x):
             grid = np.linspace(x.min(), x.max(), 400)
@@ -265,12 +221,14 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
         f"<h1>{escape(result.mechanism.name)}</h1>",
         f'<p class="faint">Identified from {result.duration:.3g} s of motion; validated '
         f"on {errors.duration:.3g} s kept from the fit.</p>",
-        '<div class="cards">',
-        _card(percent(mean), "torque error, mean over the joints"),
-        _card(percent(before), "torque error of the description"),
-        _card(f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
-        _card(f"{told.condition:.3g}", "condition number of the regressor"),
-        "</div>",
+        cards(
+            [
+                (percent(mean), "torque error, mean over the joints"),
+                (percent(before), "torque error of the description"),
+                (f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
+                (f"{told.condition:.3g}", "condition number of the regressor"),
+            ]
+        ),
         LINK,
         _words(result),
         "<h2>Torque errors</h2>",
@@ -302,11 +260,7 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
         "</ul>",
         *_filters(result),
     ]
-    return _whole(f"{result.mechanism.name}, identified", body)
-
-
-def _card(value: str, words: str) -> str:
-    return f'<div class="card"><b>{escape(value)}</b>{escape(words)}</div>'
+    return page(f"{result.mechanism.name}, identified", body)
 
 
 def _words(result: Identification) -> str:
@@ -342,7 +296,7 @@ def _filter_chart(result: Identification, source: str) -> tuple[Chart, str]:
     choice, cutoff = result.choices[source], result.cutoffs[source]
     finite = np.isfinite(choice.candidates)
     lines = []
-    styles = ("ink", "a", "b", "c", "d", "e", "grey")
+    styles = ("ink", *LINES)
     for j, joint in enumerate(result.joints):
         y = choice.errors[finite, j]
         y = np.where(np.isfinite(y), y, np.nan)
@@ -401,8 +355,6 @@ def _parameter_table(result: Identification) -> str:
 
 
 def _replay_charts(replay: Replay, j: int) -> tuple[Chart, Chart]:
-    styles = ("a", "b", "c", "d", "e", "grey")
-
     def joined(parts: Iterable[Floats]) -> Floats:
         return np.concatenate([np.r_[part, np.nan] for part in parts])
 
@@ -410,7 +362,7 @@ def _replay_charts(replay: Replay, j: int) -> tuple[Chart, Chart]:
     tau = joined(np.where(e.usable[:, j], e.tau[:, j], np.nan) for e in replay.stretches)
     lines = [Line(time, tau, "ink", "measured")]
     for k, (label, parts) in enumerate(zip(replay.labels, replay.torques, strict=True)):
-        lines.append(Line(time, joined(p[:, j] for p in parts), styles[k % len(styles)], label))
+        lines.append(Line(time, joined(p[:, j] for p in parts), LINES[k % len(LINES)], label))
     name = replay.joints[j]
     torques = Chart(f"{name}: torques over time", lines, "time (s)", "N·m or N")
     by_term = [

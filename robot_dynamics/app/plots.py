@@ -43,6 +43,9 @@ STYLE = {
     "legend.frameon": False,
     "figure.dpi": 100.0,
     "savefig.dpi": 150.0,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "robot_dynamics",  # the same file every time
+    "path.simplify": False,
 }
 
 
@@ -65,13 +68,21 @@ def style() -> Iterator[None]:
         yield
 
 
-def figure(rows: int, columns: int, *, width: float, height: float, **options: Any) -> Any:
+def figure(
+    rows: int,
+    columns: int,
+    *,
+    width: float,
+    height: float,
+    layout: Any = "constrained",
+    **options: Any,
+) -> Any:
     """(figure, axes (rows, columns)), width and height in inches; no display is needed."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # constrained layout leaves room for what stands outside the axes
-    drawing = Figure(figsize=(width, height), layout="constrained")
+    # a constrained layout leaves room for what stands outside the axes
+    drawing = Figure(figsize=(width, height), layout=layout)
     FigureCanvasAgg(drawing)
     return drawing, drawing.subplots(rows, columns, squeeze=False, **options)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and tables for people to read, on a terminal and on a page."""
+"""Numbers and tables for people to read on a terminal."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import math
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
-
-from ..mechanism.shown import html_table
 
 
 def percent(value: float) -> str:
@@ -22,11 +19,6 @@ def digits(value: float, beside: float = 0.0) -> str:
     if abs(value) <= 1e-12 * max(beside, 1e-6) or not math.isfinite(value):
         return f"{value:g}" if not math.isfinite(value) else "0"
     return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
-
-
-def page_table(rows: Iterable[Sequence[str]]) -> str:
-    """HTML that scrolls where the page is too narrow; the first row is the head."""
-    return f'<div class="scroll">{html_table(rows)}</div>'
 
 
 def table(rows: list[list[str]]) -> list[str]:

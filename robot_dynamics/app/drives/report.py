@@ -12,9 +12,9 @@ import numpy as np
 
 from ...description.files import writable, write_table, write_text
 from ...scalar import Floats
-from ..identification_report import PAGE, PAGE_STYLE, file_names
-from ..svg import Chart, Line
-from ..tables import digits, page_table, table
+from ..identification_report import file_names
+from ..report_page import Chart, Line, cards, page, page_table
+from ..tables import digits, table
 from .drives import Drive, Drives
 from .ranges import Map, Range
 from .reach import SAID, chart, drawn_map, strip
@@ -217,7 +217,7 @@ def _plane(drive: Drive) -> Chart:
         Line(
             np.array([np.nanmin(drive.rate), np.nanmax(drive.rate)]),
             np.full(2, np.copysign(drive.rms, np.nanmean(drive.torque))),
-            "grey",
+            "faint",
             f"RMS {number(drive.rms)} {tau}",
         )
     )
@@ -226,7 +226,7 @@ def _plane(drive: Drive) -> Chart:
 
 def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | None) -> str:
     duration = float(motion.time[-1] - motion.time[0])
-    cards = [
+    shown = [
         (f"{number(duration)} s", f"{len(motion.time)} states"),
         (f"{number(found.energy)} J", "given less taken back"),
         (f"{number(sum(d.driven for d in found.joints))} J", "given by the motors"),
@@ -235,9 +235,7 @@ def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | N
     body = [
         f"<h1>{escape(robot)}: {escape(motion.source)}</h1>",
         f'<p><a href="{escape(link)}">See it move</a></p>' if link else "",
-        '<div class="cards">',
-        *(f'<div class="card"><b>{escape(a)}</b>{escape(b)}</div>' for a, b in cards),
-        "</div>",
+        cards(shown),
     ]
     beyond = [words for drive in (*found.joints, *found.motors) for words in drive.beyond]
     if found.lost:
@@ -273,8 +271,7 @@ def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | N
             figures = "".join(map(Chart.figure, (torque, _plane(drive), rate, power)))
             body.append(f"<h2>{title} {escape(drive.name)}</h2><div class='pair'>{figures}</div>")
     body += [f'<p class="faint">{escape(note)}</p>' for note in motion.notes]
-    title = escape(f"{robot}: {motion.source}")
-    return PAGE.format(title=title, style=PAGE_STYLE, body="\n".join(body))
+    return page(f"{robot}: {motion.source}", body)
 
 
 def _reach(found: Drives, motion: States, reach: Reach) -> list[Chart]:

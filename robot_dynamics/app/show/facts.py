@@ -24,7 +24,7 @@ from ...symbolic.closed_chain import is_planar
 from ...symbolic.document import Document
 from ...symbolic.symbolic_parameters import dh_row
 from ..report import survey
-from ..tables import page_table
+from ..report_page import page_table
 
 LETTERS = 3
 """Joints up to which a page shows how the equations come about, step by step"""

@@ -15,7 +15,7 @@ from ...mechanism import Mechanism
 from ...scalar import is_zero
 from ...version import version
 from ..command import finite
-from ..svg import COLOURS
+from ..report_page import THEME
 from .facts import Facts
 from .programs import FORMULATION, Choices, programs
 from .scene import scene
@@ -75,7 +75,7 @@ def page(
     return PAGE.format(
         version=escape(version()),
         title=escape(f"{mechanism.name}: robot_dynamics"),
-        style=COLOURS + "".join(map(asset, STYLES)),
+        style=THEME + "".join(map(asset, STYLES)),
         body=body,
         data=embedded(data),
         # names are of our own, and texts are made from numbers alone

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports as one HTML file that needs no network: cards, tables, and charts for light and dark."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ..mechanism.shown import html_table
+from ..scalar import Floats
+from . import plots
+
+COLOURS = {
+    "ink": ("#1d1d1f", "#ececee"), "faint": ("#6b6b70", "#a0a0a8"), "line": ("#e4e4e7", "#36363b"),
+    "wash": ("#f3f0e6", "#2a2820"), "paper": ("#ffffff", "#151517"), "card": ("#fafafa", "#1c1c1f"),
+    "a": ("#d55e00", "#ff8a3d"), "b": ("#0072b2", "#5ab4f0"), "c": ("#00805d", "#35c795"),
+    "d": ("#b2488a", "#e58cc4"), "e": ("#a87400", "#e6b33c"),
+}  # fmt: skip
+"""On a light and on a dark ground. The letters are Okabe and Ito's colours, safe for the
+colour-blind, darkened or lightened until thin lines can be seen"""
+LINES = ("a", "b", "c", "d", "e", "faint")
+"""For one line after the other"""
+
+
+def _variables(ground: int) -> str:
+    return "; ".join(f"--{name}: {both[ground]}" for name, both in COLOURS.items())
+
+
+THEME = (
+    f":root {{ color-scheme: light dark; {_variables(0)}; }}\n"
+    f"@media (prefers-color-scheme: dark) {{ :root {{ {_variables(1)}; }} }}\n"
+)
+"""CSS: the colours as variables"""
+CHART_STYLE = """
+.chart { display: block; width: 100%; max-width: 1100px; height: auto; }
+.chart * { stroke-linejoin: round; stroke-linecap: round; } .chart.map { max-width: 640px; }
+.chart text { font-family: system-ui, sans-serif !important; }
+@media (max-width: 600px) { .chart text { font-size: 20px !important; } }
+"""
+PAGE_STYLE = """
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
+main { max-width: 1120px; margin: 0 auto; padding: 20px 16px 60px; }
+h1 { font-size: 1.6rem; line-height: 1.2; margin: .4em 0 .2em; }
+h2 { font-size: 1.2rem; margin: 2em 0 .4em; border-bottom: 1px solid var(--line); }
+h3 { font-size: 1rem; margin: 1em 0 .2em; }
+p { max-width: 72ch; } .faint, figcaption { color: var(--faint); }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 10px; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: 8px;
+  padding: 10px 14px; }
+.card b { display: block; font-size: 1.35rem; font-weight: 600; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr));
+  gap: 6px 20px; }
+figure { margin: .4em 0; } figcaption { font-size: .88rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .92rem; }
+th, td { padding: 4px 12px 4px 0; text-align: right; border-bottom: 1px solid var(--line);
+  white-space: nowrap; } th:first-child, td:first-child { text-align: left; }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 16px; margin: .2em 0; font-size: .88rem;
+  max-width: none; } .legend span { display: inline-flex; align-items: center; gap: 6px; }
+.warning { border-left: 4px solid var(--a); background: var(--card); padding: 8px 14px;
+  margin: 8px 0; } summary { cursor: pointer; font-weight: 600; margin: 1em 0 .3em; }
+.bar { height: .62em; border-radius: 2px; min-width: 1px; margin: 2px 0; }
+.bar.before { background: var(--faint); } .bar.after { background: var(--b); }
+"""
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>{style}</style></head><body><main>
+{body}
+</main></body></html>
+"""
+
+WIDTH, HEIGHT = 640.0, 250.0
+"""Of a chart, in its own units"""
+LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 12.0, 46.0
+"""Room around its axes"""
+MOST_POINTS, MOST_DOTS = 700, 1200
+"""Of a line: two for each column of pixels say as much as all"""
+
+
+def page(title: str, body: Iterable[str]) -> str:
+    """The HTML of a whole file; `title` is text, `body` HTML."""
+    style = THEME + CHART_STYLE + PAGE_STYLE
+    return PAGE.format(title=escape(title), style=style, body="\n".join(body))
+
+
+def cards(entries: Iterable[tuple[str, str]]) -> str:
+    """Large values over what they are, side by side."""
+    each = (f'<div class="card"><b>{escape(a)}</b>{escape(b)}</div>' for a, b in entries)
+    return f'<div class="cards">{"".join(each)}</div>'
+
+
+def page_table(rows: Iterable[Sequence[str]]) -> str:
+    """HTML that scrolls where the page is too narrow; the first row is the head."""
+    return f'<div class="scroll">{html_table(rows)}</div>'
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A curve, or dots."""
+
+    x: Floats
+    y: Floats
+    colour: str
+    """One of COLOURS"""
+    label: str = ""
+    dots: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Curves over one another."""
+
+    title: str
+    """The text alternative"""
+    lines: Sequence[Line]
+    across: str
+    up: str
+    unseen: Sequence[tuple[float, float]] = ()
+    """Stretches of x to be shaded"""
+    logarithmic: bool = False
+    """Of y"""
+    bounds: tuple[float, float] | None = None
+    """Of y; None: of the curves"""
+
+    @plots.style()
+    def svg(self, standalone: bool = False) -> str:
+        """The chart as an element; standalone: as a file that brings its own colours."""
+        drawing, axis = axes(HEIGHT, self.across, self.up)
+        for line in self.lines:
+            if line.dots:
+                step = max(1, len(line.x) // MOST_DOTS)
+                x, y = (np.repeat(each[::step], 3) for each in (line.x, line.y))
+                x[2::3] = np.nan  # a line from each point to itself
+                axis.plot(x, y, color=light(line.colour), lw=2.6, alpha=0.55, clip_on=False)
+            else:
+                x, y = _thinned(line.x, self._shown(line.y))
+                axis.plot(x, y, color=light(line.colour), lw=1.6, clip_on=False)
+        axis.margins(x=0.0, y=0.06)
+        if self.logarithmic:
+            axis.set_yscale("log")
+        if self.bounds:
+            axis.set_ylim(*self.bounds)
+        if self.logarithmic:
+            few = np.ptp(np.log10(axis.get_ylim())) < 3
+            axis.set_yticks([], minor=True)
+            axis.yaxis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0) if few else (1.0,))
+        elif np.prod(axis.get_ylim()) < 0:
+            axis.axhline(0.0, color=light("faint"), lw=1.0, zorder=0.5, clip_on=False)
+        low, high = axis.get_xlim()
+        for a, b in self.unseen:
+            if (b := min(b, high)) > (a := max(a, low)):
+                axis.axvspan(a, b, color=light("wash"), lw=0, zorder=0, clip_on=False)
+        axis.set_xlim(low, high)
+        return themed(drawing, "chart", self.title, standalone)
+
+    def figure(self, caption: str = "") -> str:
+        """Caption, legend and chart, as HTML."""
+        words = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+        legend = "".join(
+            '<span><svg width="22" height="10" aria-hidden="true"><path d="M1 5H21" fill="none" '
+            f'stroke="var(--{line.colour})" stroke-width="2.5"/></svg>{escape(line.label)}</span>'
+            for line in self.lines
+            if line.label
+        )
+        return f'<figure>{words}<p class="legend">{legend}</p>{self.svg()}</figure>'
+
+    def _shown(self, y: Floats) -> Floats:
+        """Nothing where there is no logarithm, or what is beyond the bounds."""
+        low, high = self.bounds or (-np.inf, np.inf)
+        kept = np.isfinite(y) & (y >= low) & (y <= high) & ((y > 0) | (not self.logarithmic))
+        return np.where(kept, y, np.nan)
+
+
+def axes(height: float, across: str, up: str) -> tuple[Any, Any]:
+    """(figure, axes) of a chart, with these words at its axes."""
+    drawing, ((axis,),) = plots.figure(1, 1, width=WIDTH / 72, height=height / 72, layout="none")
+    drawing.subplots_adjust(LEFT / WIDTH, BOTTOM / height, 1 - RIGHT / WIDTH, 1 - TOP / height)
+    faint = light("faint")
+    for x, words, side in ((4.0, up, "left"), (WIDTH - RIGHT, across, "right")):
+        drawing.text(x / WIDTH, 7 / height, words, fontsize=13, color=faint, ha=side)
+    axis.tick_params(left=False, bottom=False, labelsize=13, labelcolor=faint, which="both")
+    axis.grid(axis="x", visible=False)
+    axis.grid(axis="y", color=light("line"), lw=1.0, clip_on=False)
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+    return drawing, axis
+
+
+def themed(drawing: Any, classes: str, title: str, standalone: bool) -> str:
+    """A figure as SVG whose colours are the theme's variables."""
+    for axis in drawing.axes:
+        axis.xaxis.set_major_formatter("{x:.6g}")
+        axis.yaxis.set_major_formatter("{x:.6g}")
+    with io.StringIO() as file:
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        drawing.savefig(file, format="svg", metadata=nothing, transparent=True)
+        text = file.getvalue()
+    _, width, height, inner = re.split(
+        r'<svg [^>]*viewBox="0 0 (\S+) (\S+)"[^>]*>', text, maxsplit=1
+    )
+    inner = re.sub(r"<metadata>.*?</metadata>|<defs>.*?</defs>", "", inner, flags=re.DOTALL)
+    inner = re.sub(r"<!--.*?-->|\s*\n\s*", " ", inner, flags=re.DOTALL)
+    # of many figures on one page; the page's own font
+    inner = re.sub(r' id="[^"]*"|font-family: [^;"]*;? ?', "", inner)
+    # a hundredth of a pixel is enough
+    inner = re.sub(r"(\d\.\d\d)\d+", r"\1", inner)
+    for name, (light, _) in COLOURS.items():
+        inner = inner.replace(light, f"var(--{name})")
+    style = f"<style>{THEME}{CHART_STYLE}.chart {{ background: var(--paper); }}</style>"
+    return (
+        f'<svg class="{classes}" viewBox="0 0 {width} {height}" role="img" '
+        f'xmlns="http://www.w3.org/2000/svg" aria-label="{escape(title)}">'
+        f"{style if standalone else ''}{inner}"
+    )
+
+
+def light(colour: str) -> str:
+    return COLOURS[colour][0]
+
+
+def _thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The lowest and the highest of each stretch, in their order; gaps (NaN) stay."""
+    if len(x) <= MOST_POINTS:
+        return x, y
+    kept: list[int] = []
+    for part in np.array_split(np.arange(len(x)), MOST_POINTS // 2):
+        values = y[part]
+        if np.isnan(values).any():
+            kept += part.tolist() if len(part) < 4 else [part[0], *part[np.isnan(values)][:1]]
+            continue
+        kept += sorted({int(part[values.argmin()]), int(part[values.argmax()])})
+    return x[kept], y[kept]
