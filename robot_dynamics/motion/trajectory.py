@@ -56,6 +56,23 @@ class Waypoints:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class States:
+    """A motion, state by state."""
+
+    source: str
+    """What it is called"""
+    time: Floats
+    """(m,), s, rising"""
+    q: Floats
+    """(m, n), rad or m"""
+    qd: Floats
+    """(m, n), rad/s or m/s"""
+    qdd: Floats
+    """(m, n), rad/s² or m/s²"""
+    notes: tuple[str, ...] = ()
+
+
 class Trajectory:
     """A motion through waypoints, in seconds from its own start.
 

@@ -103,10 +103,11 @@ def command(
             drawn["gears"] = str(plots.gears(place, mechanism.name, geared))
         text = "\n".join([text, *(f"picture: {path}" for path in drawn.values())])
     if page:
-        from ..show.playing import Played, played
+        from ...motion.trajectory import States
+        from ..show.playing import played
 
         name = f"the motion compared, {duration:g} s"
-        drawn["page"] = str(played(file, mechanism, Path(page), Played(name, time, *motion)))
+        drawn["page"] = str(played(file, mechanism, Path(page), States(name, time, *motion)))
         text += f"\npage: {page}"
     return {
         "robot": mechanism.name,

@@ -34,7 +34,7 @@ def picture(robot: str, subject: Subject, tracks: Sequence[Track], folder: Path)
 
 def played_page(subject: Subject, track: Track, path: Path) -> Path:
     """A page on which the robot moves as it did in a run; rates and accelerations as asked for."""
-    from ..drives.states import States
+    from ...motion.trajectory import States
     from ..show.playing import played
 
     _, qd, qdd = subject.demo.motion(track.time)

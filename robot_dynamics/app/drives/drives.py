@@ -11,8 +11,8 @@ import numpy as np
 from ...dynamics import InverseDynamics
 from ...dynamics.motors import gear_matrix, tree_state
 from ...errors import ClosureWarning, InputError
+from ...motion.trajectory import States
 from ...scalar import Floats
-from .states import States
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ...description.files import writable, write_table, write_text
+from ...motion.trajectory import States
 from ...scalar import Floats
 from ..identification_report import file_names
 from ..report_page import Chart, Line, cards, page, page_table
@@ -18,7 +19,6 @@ from ..tables import digits, table
 from .drives import Drive, Drives
 from .ranges import Map, Range
 from .reach import SAID, chart, drawn_map, strip
-from .states import States
 
 MOST_STRETCHES = 8
 """Of a motion, named one by one"""

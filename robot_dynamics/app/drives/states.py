@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,29 +14,12 @@ from ...errors import InputError, listed, wrong
 from ...identification.preparation import prepare
 from ...identification.read import read
 from ...identification.recording import Recording
-from ...motion.trajectory import Trajectory
-from ...scalar import Floats
+from ...motion.trajectory import States, Trajectory
 
 STEP = 0.01
 """s between samples of a trajectory"""
 MOST = 200_000
 """States of a motion above which a unit is probably wrong"""
-
-
-@dataclass(frozen=True, eq=False)
-class States:
-    """A motion, state by state."""
-
-    source: str
-    time: Floats
-    """(m,), s, rising"""
-    q: Floats
-    """(m, n), rad or m"""
-    qd: Floats
-    """(m, n), rad/s or m/s"""
-    qdd: Floats
-    """(m, n), rad/s² or m/s²"""
-    notes: tuple[str, ...] = ()
 
 
 def states(

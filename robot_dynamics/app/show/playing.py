@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ...description.files import write_text
 from ...mechanism import Mechanism
-from ...scalar import Floats
+from ...motion.trajectory import States
 from . import meshes
 from .facts import LETTERS, Facts, gathered
 from .page import page
@@ -21,32 +20,8 @@ MOST = 400
 """States that a page carries"""
 
 
-class Moving(Protocol):
-    """A motion of the joints that `InverseDynamics` has."""
-
-    @property
-    def source(self) -> str:
-        """Its name"""
-
-    @property
-    def time(self) -> Floats:
-        """(m,), s"""
-
-    @property
-    def q(self) -> Floats:
-        """(m, n)"""
-
-    @property
-    def qd(self) -> Floats:
-        """(m, n)"""
-
-    @property
-    def qdd(self) -> Floats:
-        """(m, n)"""
-
-
 def played(
-    file: str | None, mechanism: Mechanism, path: Path, motion: Moving, rotors: str = "full"
+    file: str | None, mechanism: Mechanism, path: Path, motion: States, rotors: str = "full"
 ) -> Path:
     """Write the page; returns its path.
 
@@ -61,17 +36,6 @@ def played(
     text = page(mechanism, facts, rotors=rotors, motion=carried(motion), meshes=drawn)
     write_text(path, text)
     return path
-
-
-@dataclass(frozen=True, eq=False)
-class Played:
-    """A motion as it is."""
-
-    source: str
-    time: Floats
-    q: Floats
-    qd: Floats
-    qdd: Floats
 
 
 def recorded(
@@ -89,10 +53,10 @@ def recorded(
     longest = max(stretches, key=lambda each: len(each.time))
     order = [list(joints).index(name) for name in mechanism.joint_names]
     states = (x[:, order] for x in (longest.q, longest.qd, longest.qdd))
-    return played(None, mechanism, path, Played(source, longest.time, *states))
+    return played(None, mechanism, path, States(source, longest.time, *states))
 
 
-def carried(motion: Moving) -> dict[str, Any]:
+def carried(motion: States) -> dict[str, Any]:
     """At most so many states, for the page."""
     rows = np.unique(np.linspace(0, len(motion.time) - 1, MOST).astype(int))
     return {
