@@ -13,8 +13,7 @@ from ..errors import ClosureError
 from . import closed_show
 from .document import Document, Documented
 from .simplify import matrix
-
-Symbols = tuple[sympy.Symbol, ...]
+from .symbolic_parameters import Symbols
 
 
 @dataclass(frozen=True, eq=False)

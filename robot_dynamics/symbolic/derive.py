@@ -16,17 +16,17 @@ from ..formulations.equations import TERMS, Equations
 from ..mechanism import Mechanism
 from ..scalar import Array, array
 from .document import Section
-from .lettered import Lettered, Symbols
-from .listed import Assignments, listed
+from .lettered import Lettered
+from .listed import listed
 from .polynomial import BITS, Polynomial, TooManyTerms
 from .short import cost
 from .simplify import matrix, rational
 from .steps import dh_table
 from .steps import lagrange_euler as lagrange_euler_steps
-from .straight_line import inlined, straight_line
+from .straight_line import Assignments, inlined, straight_line
 from .sweeps import sweeps
 from .symbolic_model import SymbolicModel
-from .symbolic_parameters import Parameters, plain_names, symbolic_mechanism
+from .symbolic_parameters import Parameters, Task, plain_names, symbolic_mechanism
 from .tidy import tidied
 
 PARAMETERS = ("symbols", "numbers")
@@ -89,15 +89,12 @@ def derive(
     q, qd, qdd = (_symbols(plain, ending) for ending in ("", "_d", "_dd"))
     taken = [str(symbol) for symbol in (*q, *qd, *qdd)]
     known = Parameters.of(mechanism, parameters == "symbols", taken)
-    n = len(names)
-    progress(f"{formulation}: deriving {n} joints")
+    progress(f"{formulation}: deriving {len(names)} joints")
     chosen = frozenset([terms] if isinstance(terms, str) else terms)
-    state = (q, qd, qdd)
+    task = Task(mechanism, q, qd, qdd, known, formulation, rotors, chosen)
     if not intermediates:
         try:
-            return _whole(
-                mechanism, state, known, formulation, rotors, chosen, simplify, notes, progress
-            )
+            return _whole(task, simplify, notes, progress)
         except TooManyTerms:
             progress("too long for whole expressions: taking intermediates")
 
@@ -105,19 +102,17 @@ def derive(
         frames = dh_table(mechanism, q, known)
         if formulation == "lagrange_euler":
             return [frames, _too_many(len(mechanism.moving))]
-        model = Lettered(mechanism, state, known, formulation, rotors, chosen)
+        model = Lettered(task)
         return [frames, *sweeps(model, formulation, names, model.writer.short)]
 
     assignments: Assignments = ()
     if intermediates is False:
-        found, parts = straight_line(mechanism, state, known, formulation, rotors, chosen)
-        parts = inlined(found, parts)
+        parts = inlined(*straight_line(task))
     else:
-        recursion = formulation
         if formulation == "lagrange_euler":
-            recursion = "newton_euler"
+            task = replace(task, formulation="newton_euler")
             notes += ("too long by Lagrange–Euler's matrices: listed by Newton–Euler's recursion",)
-        assignments, parts = _listed(mechanism, state, known, recursion, rotors, chosen, progress)
+        assignments, parts = _listed(task, progress)
     return SymbolicModel(
         mechanism.name,
         names,
@@ -135,48 +130,32 @@ def derive(
 
 
 def _listed(
-    mechanism: Mechanism,
-    state: tuple[Symbols, Symbols, Symbols],
-    known: Parameters,
-    recursion: str,
-    rotors: str,
-    chosen: frozenset[str],
-    progress: Callable[[str], None],
+    task: Task, progress: Callable[[str], None]
 ) -> tuple[Assignments, dict[str, sympy.Matrix]]:
     """The model by intermediates: by name, or, where those are too long too, by number."""
     try:
-        assignments, parts = listed(mechanism, state, known, recursion, rotors, chosen, progress)
+        assignments, parts = listed(task, progress)
     except TooManyTerms:
-        return straight_line(mechanism, state, known, recursion, rotors, chosen)
-    n = len(state[0])
-    friction = _friction(mechanism, known, recursion, state[1]) if "friction" in chosen else [0] * n
-    parts["friction"] = sympy.Matrix(n, 1, friction)
+        return straight_line(task)
+    parts["friction"] = _friction(task)
     parts["torques"] += parts["friction"]
     return assignments, parts
 
 
 def _whole(
-    mechanism: Mechanism,
-    state: tuple[Symbols, Symbols, Symbols],
-    known: Parameters,
-    formulation: str,
-    rotors: str,
-    chosen: frozenset[str],
-    simplify: bool,
-    notes: tuple[str, ...],
-    progress: Callable[[str], None],
+    task: Task, simplify: bool, notes: tuple[str, ...], progress: Callable[[str], None]
 ) -> SymbolicModel:
     """The model in whole expressions.
 
     Raises:
         TooManyTerms: they would fill pages.
     """
-    q, qd, qdd = state
-    names, n = mechanism.joint_names, len(q)
-    model = Lettered(mechanism, (q, qd, qdd), known, formulation, rotors, chosen)
+    mechanism, rotors, chosen = task.mechanism, task.rotors, task.terms
+    names, n = mechanism.joint_names, len(task.q)
+    model = Lettered(task)
     writer = model.writer
     write = writer.short if simplify else writer.plain
-    friction = _friction(mechanism, known, formulation, qd) if "friction" in chosen else [0] * n
+    friction = _friction(task)
     progress("torques")
     motion = model.torques()
     if sum(len(x.terms) for x in motion if isinstance(x, Polynomial)) > MOST_TERMS:
@@ -197,38 +176,39 @@ def _whole(
     steps = None
     book = rotors if "rotors" in chosen else "none"  # whose steps know no terms
     bodies = len(mechanism.moving) + (len(mechanism.rotors) if book == "full" else 0)
-    if formulation == "lagrange_euler" and bodies <= LARGEST_STEPS:
+    if task.formulation == "lagrange_euler" and bodies <= LARGEST_STEPS:
         progress("steps")
         steps = _written(model.steps(book), write)
     torque_matrix = sympy.Matrix(n, 1, torques)
     used = set().union(*(each.free_symbols for each in (torque_matrix, D, C, g)))
-    values = {symbol: value for symbol, value in known.values.items() if symbol in used}
+    described = task.known.values
+    values = {symbol: value for symbol, value in described.items() if symbol in used}
 
     def derivation() -> list[Section]:
-        frames = dh_table(mechanism, q, known)
-        if formulation != "lagrange_euler":
-            return [frames, *sweeps(model, formulation, names, write)]
+        frames = dh_table(mechanism, task.q, task.known)
+        if task.formulation != "lagrange_euler":
+            return [frames, *sweeps(model, task.formulation, names, write)]
         if steps is None:
             return [frames, _too_many(bodies)]
         local = [(parent, _matrix(pose, write)) for parent, pose in model.local(book)]
-        return list(lagrange_euler_steps(steps, local, qd, torque_matrix, frames))
+        return list(lagrange_euler_steps(steps, local, task.qd, torque_matrix, frames))
 
     return SymbolicModel(
         mechanism.name,
         names,
-        q,
-        qd,
-        qdd,
+        task.q,
+        task.qd,
+        task.qdd,
         D,
         C,
         g,
-        sympy.Matrix(n, 1, friction),
+        friction,
         torque_matrix,
         values,
         steps=steps,
         notes=notes,
         terms=chosen,
-        described=known.values,
+        described=described,
         derivation=derivation,
     )
 
@@ -288,11 +268,12 @@ def coriolis(model: Lettered, inertia: Array) -> Array:
     return C
 
 
-def _friction(
-    mechanism: Mechanism, known: Parameters, formulation: str, qd: tuple[sympy.Symbol, ...]
-) -> list[sympy.Expr]:
-    law = Equations.of(symbolic_mechanism(mechanism, known), formulation)
-    return [rational(each) for each in law.friction(array(qd))]
+def _friction(task: Task) -> sympy.Matrix:
+    """(n, 1), zero where it is not asked for."""
+    if "friction" not in task.terms:
+        return sympy.zeros(len(task.q), 1)
+    law = Equations.of(symbolic_mechanism(task.mechanism, task.known), task.formulation)
+    return sympy.Matrix(len(task.q), 1, [rational(x) for x in law.friction(array(task.qd))])
 
 
 def _written(steps: lagrange_euler.Steps, write: Any) -> lagrange_euler.Steps:

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import sympy
 
 from ..formulations import lagrange_euler
 from ..formulations.equations import Equations
@@ -19,35 +18,25 @@ from ..mechanism.transform import standard_form
 from ..scalar import Array, array, from_columns
 from .polynomial import BITS, Polynomial, Ring
 from .short import Writer
-from .symbolic_parameters import Letters, Parameters, symbolic_mechanism
-
-Symbols = tuple[sympy.Symbol, ...]
+from .symbolic_parameters import Letters, Task, symbolic_mechanism
 
 
 class Lettered:
     """The equations of a tree as polynomials; `writer` writes them down."""
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        state: tuple[Symbols, Symbols, Symbols],
-        known: Parameters,
-        formulation: str,
-        rotors: str,
-        terms: Iterable[str],
-    ):
+    def __init__(self, task: Task):
         self.ring = ring = Ring()
-        self.q = array(ring.letter("coordinate", x) for x in state[0])
-        self.qd, self.qdd = (array(ring.letter("rate", x) for x in each) for each in state[1:])
-        letters = Letters(ring, known)
-        self.mechanism = symbolic_mechanism(mechanism, letters, letters.rotation)
-        self.writer = Writer(ring, _absolute(mechanism, ring, self.q))
-        self.rotors = rotors
+        self.q = array(ring.letter("coordinate", x) for x in task.q)
+        self.qd, self.qdd = (array(ring.letter("rate", x) for x in s) for s in (task.qd, task.qdd))
+        letters = Letters(ring, task.known)
+        self.mechanism = symbolic_mechanism(task.mechanism, letters, letters.rotation)
+        self.writer = Writer(ring, _absolute(task.mechanism, ring, self.q))
         # friction is no polynomial
-        bodily = self.terms = frozenset(terms) - {"friction"}
-        lumped = _lumped(self.mechanism, self.writer) if known.symbols else self.mechanism
+        self.terms = task.terms - {"friction"}
+        lumped = _lumped(self.mechanism, self.writer) if task.known.symbols else self.mechanism
         self.equations = [
-            Equations.of(layer, formulation, rotors, bodily) for layer in layers(lumped, rotors)
+            Equations.of(layer, task.formulation, task.rotors, self.terms)
+            for layer in layers(lumped, task.rotors)
         ]
 
     def torques(self) -> Array:

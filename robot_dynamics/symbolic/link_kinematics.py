@@ -14,9 +14,9 @@ from ..mechanism import Mechanism
 from ..mechanism.transform import without_bodies
 from .derive import PARAMETERS
 from .document import Document, Equation, Formula, Section
-from .lettered import Lettered, Symbols
+from .lettered import Lettered
 from .names import Names
-from .symbolic_parameters import Parameters, plain_names
+from .symbolic_parameters import Parameters, Symbols, Task, plain_names
 from .tidy import tidied
 
 PLACE = sympy.symbols("x y z", real=True)
@@ -113,7 +113,8 @@ def kinematics(mechanism: Mechanism, link: str, *, parameters: str = "symbols") 
     plain = plain_names(tidy.joint_names, "q")
     q: Symbols = tuple(sympy.Symbol(name, real=True) for name in plain)
     known = Parameters.of(tidy, parameters == "symbols", plain)
-    model = Lettered(without_bodies(tidy), (q, (), ()), known, "newton_euler", "none", ())
+    bare = without_bodies(tidy)
+    model = Lettered(Task(bare, q, (), (), known, "newton_euler", "none", frozenset()))
     write = model.writer.short
 
     def matrix(values: Any) -> sympy.Matrix:

@@ -14,17 +14,14 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..mechanism import Mechanism
 from ..scalar import Array, array
-from .lettered import Lettered, Symbols
+from .lettered import Lettered
 from .names import entry_names
 from .polynomial import Polynomial
 from .show import PRODUCT
-from .straight_line import straight_line
+from .straight_line import Assignments, straight_line
 from .sweeps import WRITTEN_OUT
-from .symbolic_parameters import Parameters
-
-Assignments = tuple[tuple[sympy.Symbol, sympy.Expr], ...]
+from .symbolic_parameters import Task
 
 
 class Naming:
@@ -52,20 +49,14 @@ class Naming:
 
 
 def listed(
-    mechanism: Mechanism,
-    state: tuple[Symbols, Symbols, Symbols],
-    known: Parameters,
-    formulation: str,
-    rotors: str,
-    terms: frozenset[str],
-    progress: Callable[[str], None],
+    task: Task, progress: Callable[[str], None]
 ) -> tuple[Assignments, dict[str, sympy.Matrix]]:
-    """(intermediates, {torques, D, C, g}) of a recursion, in the symbols of states and `known`.
+    """(intermediates, {torques, D, C, g}) of a recursion, in the symbols of the task.
 
     Raises:
         TooManyTerms: even so.
     """
-    model = Lettered(mechanism, state, known, formulation, rotors, terms)
+    model = Lettered(task)
     n, still = len(model.q), np.zeros(len(model.q))
     assignments: list[tuple[sympy.Symbol, sympy.Expr]] = []
     short, plain = model.writer.short, model.writer.plain
@@ -90,12 +81,10 @@ def listed(
 
         D[:, j] = sympy.Matrix(total(column, f"D{j + 1}_", plain))
     progress("Coriolis matrix")
-    products, C = _coriolis(mechanism, state, known, formulation, rotors, terms)
-    weight = [0.0] * n
-    if "gravity" in terms:
+    products, C = _coriolis(task)
+    g = [sympy.S.Zero] * n
+    if "gravity" in task.terms:
         g = total(lambda each, _: each.gravity(q), "g_", plain)
-    else:
-        g = [sympy.sympify(x) for x in weight]
     parts = {
         "torques": sympy.Matrix(torques),
         "D": D,
@@ -104,16 +93,9 @@ def listed(
     return (*_needed(assignments, parts.values()), *products), {**parts, "C": C}
 
 
-def _coriolis(
-    mechanism: Mechanism,
-    state: tuple[Symbols, Symbols, Symbols],
-    known: Parameters,
-    formulation: str,
-    rotors: str,
-    terms: frozenset[str],
-) -> tuple[Assignments, sympy.Matrix]:
+def _coriolis(task: Task) -> tuple[Assignments, sympy.Matrix]:
     """C and the products it stands on, C_0 …: they are many, and have no names."""
-    found, parts = straight_line(mechanism, state, known, formulation, rotors, terms)
+    found, parts = straight_line(task)
     needed = _needed(list(found), [parts["C"]])
     renamed = {
         symbol: sympy.Symbol(f"{PRODUCT}{i}", real=True) for i, (symbol, _) in enumerate(needed)

@@ -113,8 +113,3 @@ def entries(name: str, values: sympy.Matrix) -> Iterator[Equation]:
                 below = f"{i + 1}" if single else f"{i + 1},{j + 1}"
                 tex = f"{{{name}}}" if "_" in name else name
                 yield Equation(Formula(text, f"{tex}_{{{below}}}"), values[i, j])
-
-
-def symbol_matrix(name: str, value: Any) -> Equation:
-    """A matrix under its own name."""
-    return Equation(Formula(name, name), sympy.Matrix(value))

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import sympy
-
-from ..scalar import Array
 
 LARGEST = 150
 """Operations above which an expression is only brought to normal form: SymPy's search for a
@@ -56,12 +53,3 @@ def matrix(values: Any, simplify: bool) -> sympy.Matrix:
     """A SymPy matrix of an array of expressions."""
     result = sympy.Matrix(values)
     return result.applyfunc(simplified if simplify else rational)
-
-
-def entries(values: Array, simplify: bool) -> Array:
-    """The same array with each expression exact and, if asked, short."""
-    short = simplified if simplify else rational
-    result = np.empty(values.shape, dtype=object)
-    for place, value in np.ndenumerate(values):
-        result[place] = short(value)
-    return result

@@ -17,9 +17,8 @@ import sympy
 
 from ..codegen.recorder import Program, Recorder
 from ..formulations.equations import Equations
-from ..mechanism import Mechanism
 from ..scalar import Array, array
-from .symbolic_parameters import Parameters, angles, exact_number, right, symbolic_mechanism
+from .symbolic_parameters import Parameters, Task, angles, exact_number, right, symbolic_mechanism
 
 Assignments = tuple[tuple[sympy.Symbol, sympy.Expr], ...]
 
@@ -82,19 +81,12 @@ class Recording:
         return self._recorder.inputs(1)[0]
 
 
-def straight_line(
-    mechanism: Mechanism,
-    states: tuple[tuple[sympy.Symbol, ...], ...],
-    known: Parameters,
-    formulation: str,
-    rotors: str,
-    terms: Any,
-) -> tuple[Assignments, dict[str, sympy.Matrix]]:
-    """(intermediates, {torques, D, C, g, friction}) in the symbols of the states and `known`."""
-    recording = Recording(known)
-    q, qd, qdd = (recording.coordinates(state) for state in states)
-    model = symbolic_mechanism(mechanism, recording)
-    equations = Equations.of(model, formulation, rotors, terms)
+def straight_line(task: Task) -> tuple[Assignments, dict[str, sympy.Matrix]]:
+    """(intermediates, {torques, D, C, g, friction}) in the symbols of the task."""
+    recording = Recording(task.known)
+    q, qd, qdd = (recording.coordinates(state) for state in (task.q, task.qd, task.qdd))
+    model = symbolic_mechanism(task.mechanism, recording)
+    equations = Equations.of(model, task.formulation, task.rotors, task.terms)
     n = len(q)
     nothing = np.zeros(n)
     parts = {

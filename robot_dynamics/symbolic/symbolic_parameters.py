@@ -72,6 +72,23 @@ class Parameters:
         return symbol
 
 
+Symbols = tuple[sympy.Symbol, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be derived of an open chain."""
+
+    mechanism: Mechanism
+    q: Symbols
+    qd: Symbols
+    qdd: Symbols
+    known: Parameters
+    formulation: str
+    rotors: str
+    terms: frozenset[str]
+
+
 @dataclass
 class Letters:
     """The same as polynomials of one ring."""
