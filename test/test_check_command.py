@@ -193,4 +193,4 @@ def test_a_transmission_alone_is_told_from_a_rotor(checked):
     assert set(found["rotors"]) == {"q1"}
     assert found["gears"] == {"q2": {"q2": 50.0}}
     assert found["sound"], "the inertia about its axis is all that a data sheet gives"
-    assert "gear without a rotor's inertia: q2: 50 of q2" in checked(content)[1]
+    assert "gear without rotor inertia: q2: 50 of q2" in checked(content)[1]

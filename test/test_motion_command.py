@@ -294,7 +294,7 @@ def test_a_motion_of_three_motors_has_a_map_of_each_two_on_its_page(tmp_path, ca
     page = (out / "motion.html").read_text()
     assert page.count('class="chart map"') == 3
     assert page.count("stroke: var(--ink)") == 3
-    assert "the other motors at home" in page
+    assert "with the other motors at home" in page
     assert len(list(out.glob("ranges_*.svg"))) == 3
 
 

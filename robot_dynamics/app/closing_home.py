@@ -81,7 +81,7 @@ def close(
     far = [name for name in moved if abs(moved[name]) > STILL]
     far = sorted(far, key=lambda name: -abs(moved[name]))[:5]
     said = ", ".join(f"{name} by {moved[name]:.4g}" for name in far)
-    lines.append(f"moved most: {said}" if far else "nothing moved: the loops were closed already")
+    lines.append(f"moved most: {said}" if far else "nothing moved: the loops were already closed")
     files = {}
     if picture is not None:
         from .modes_picture import draw
@@ -145,8 +145,8 @@ def undecided_note(mechanism: Mechanism, alike: Sequence[int]) -> str:
         else f"home: {which} are as near to it"
     )
     return (
-        f"{doubt}; look at them (--picture FILE), choose one (--mode N), and say by `near` about "
-        "where a passive joint or a link is on the machine that you built"
+        f"{doubt}; draw them with --picture FILE and choose one with --mode N, or say with `near` "
+        "roughly where a passive joint or a link is on the machine as it was built"
     )
 
 

@@ -93,7 +93,7 @@ def file_names(joints: Iterable[str]) -> list[str]:
 
 
 class _Joint:
-    """What there is to be seen of one joint."""
+    """The charts of one joint."""
 
     def __init__(self, result: Identification, j: int):
         self.result, self.j, self.name = result, j, result.joints[j]
@@ -117,13 +117,13 @@ class _Joint:
         lines = [self._over_time(term, style, term) for term, style in TERMS]
         lines = [line for line in lines if np.nanmax(np.abs(line.y), initial=0.0) > 0]
         return Chart(
-            f"{self.name}: what each term gives", lines or [self._over_time("tau", "ink", "")],
+            f"{self.name}: torque by term", lines or [self._over_time("tau", "ink", "")],
             "time (s)", self.unit, self._unseen(),
         )  # fmt: skip
 
     def residual(self) -> Chart:
         return Chart(
-            f"{self.name}: measured less identified",
+            f"{self.name}: measured minus identified",
             [self._over_time("residual", "b", "")],
             "time (s)",
             self.unit,
@@ -142,7 +142,7 @@ class _Joint:
         )
 
     def friction(self) -> Chart:
-        """What rigid bodies leave of the torque, over the rate."""
+        """The torque that rigid bodies do not explain, over the rate."""
         result, j = self.result, self.j
         rates, left = [], []
         for _, samples, series in traces(result):
@@ -150,7 +150,7 @@ class _Joint:
             rates.append(samples.qd[usable, j])
             left.append((series["residual"] + series["friction"])[usable, j])
         x, y = np.concatenate(rates), np.concatenate(left)
-        lines = [Line(x, y, "faint", "measured less rigid bodies", dots=True)]
+        lines = [Line(x, y, "faint", "measured minus rigid bodies", dots=True)]
         law = result.mechanism.joint(self.name).friction
         if len(x):
             grid = np.linspace(x.min(), x.max(), 400)
@@ -220,7 +220,7 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
     body = [
         f"<h1>{escape(result.mechanism.name)}</h1>",
         f'<p class="faint">Identified from {result.duration:.3g} s of motion; validated '
-        f"on {errors.duration:.3g} s kept from the fit.</p>",
+        f"on {errors.duration:.3g} s held out of the fit.</p>",
         cards(
             [
                 (percent(mean), "torque error, mean over the joints"),
@@ -232,8 +232,8 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
         LINK,
         _words(result),
         "<h2>Torque errors</h2>",
-        "<p>Root mean square of measured less modelled torque, over that of the measured torque, "
-        "on motion kept from the fit.</p>",
+        "<p>Root mean square of the measured minus the modelled torque, relative to that of the "
+        "measured torque, on motion held out of the fit.</p>",
         _error_table(result),
     ]
     for joint in joints:
@@ -242,8 +242,8 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
             joint.torques().figure(),
             '<div class="pair">',
             joint.terms().figure("The terms of the identified model."),
-            joint.friction().figure("Measured less rigid bodies, over the rate: friction."),
-            joint.residual().figure("Measured less identified."),
+            joint.friction().figure("Measured minus rigid-body torque over the rate: friction."),
+            joint.residual().figure("Measured minus identified."),
             joint.spectrum().figure("Residual by frequency."),
             "</div>",
         ]
@@ -325,7 +325,15 @@ def _error_table(result: Identification) -> str:
     largest = float(np.nanmax(errors.relative_described, initial=1e-9))
     largest = max(largest, float(np.nanmax(errors.relative, initial=1e-9)))
     rows = [
-        ["joint", "identified", "described", "", "torque RMS", "missed by", "of the unfiltered"]
+        [
+            "joint",
+            "identified",
+            "described",
+            "",
+            "torque RMS",
+            "residual RMS",
+            "residual RMS, unfiltered",
+        ]
     ]
     for j, joint in enumerate(errors.joints):
         before, after = errors.relative_described[j], errors.relative[j]
@@ -380,8 +388,8 @@ def _replay_table(replay: Replay) -> str:
     ]
     notes = "".join(f"<li>{escape(note)}</li>" for note in replay.notes)
     return (
-        "<p>Root mean square of measured less modelled torque, over that of the measured torque, "
-        f"on {replay.duration:.3g} s.</p>"
+        "<p>Root mean square of the measured minus the modelled torque, relative to that of the "
+        f"measured torque, on {replay.duration:.3g} s.</p>"
         f"{page_table(rows)}<ul>{notes}</ul>"
     )
 

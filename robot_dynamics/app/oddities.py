@@ -114,6 +114,6 @@ def notes(mechanism: Mechanism) -> Iterator[str]:
     limbs = max(legs, wheels, key=len)
     if len(limbs) >= LIMBS:
         yield (
-            f"the base {mechanism.base} is taken as fixed and carries {listed(limbs)}: if it "
-            "walks, rolls or flies, the torques hold while the base stands still"
+            f"the base {mechanism.base} is taken as fixed and carries {listed(limbs)}: if the "
+            "robot walks, rolls or flies, its torques are valid only while the base is at rest"
         )

@@ -183,8 +183,7 @@ recordings = gathered(
         "--effort-scale",
         cls=Several,
         metavar="JOINT:FACTOR...",
-        help="Multiply the efforts of a joint by this, so that they are in N·m or N: a sign, "
-        "a torque constant.",
+        help="Factor that turns the efforts of a joint into N·m or N: a sign, a torque constant.",
     ),
     click.option(
         "--cutoff",
@@ -220,7 +219,7 @@ motions = gathered(
         "--cutoff",
         type=float,
         metavar="HZ",
-        help="Cutoff frequency of the filter that a recorded motion goes through.",
+        help="Cutoff frequency of the filter for a recorded motion.",
     ),
     step=_same,
     topic=_same,

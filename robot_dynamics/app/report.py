@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `robot_dynamics check` says: the robot as it was understood, and what is odd about it."""
+"""What `robot_dynamics check` reports: the robot as it was read, and what is odd about it."""
 
 from __future__ import annotations
 
@@ -198,7 +198,9 @@ def text(result: dict[str, Any]) -> str:
     if result["passive"]:
         lines += ["passive joints, solved from the loops:", *_joints(result["passive"], motion)]
     if result["sensed"]:
-        lines.append(f"with a sensor, in the order behind the motors': {listed(result['sensed'])}")
+        lines.append(
+            f"joints with a sensor, which follow the motors' in q: {listed(result['sensed'])}"
+        )
     followers = [name for name, each in motion.items() if each["follows"]]
     if followers:
         lines += ["joints that follow others:", *_joints(followers, motion)]
@@ -217,15 +219,15 @@ def text(result: dict[str, Any]) -> str:
     if result["rotors"]:
         lines += ["rotors:", *_rotors(result["rotors"])]
     lines += [
-        f"gear without a rotor's inertia: {name}: {_ratios(ratios)}"
+        f"gear without rotor inertia: {name}: {_ratios(ratios)}"
         for name, ratios in result["gears"].items()
     ]
     if result["loops"]:
         closed = result["closure"]
         lines += [
             f"loops: {listed(result['loops'])}",
-            f"redundant rows left out: {listed(closed['redundant_rows'])}",
-            f"home misses closing by {closed['miss_at_home']:.2g}, condition number "
+            f"redundant constraint rows left out: {listed(closed['redundant_rows'])}",
+            f"closure error at home {closed['miss_at_home']:.2g}, condition number "
             f"{closed['condition_at_home']:.3g}",
             f"assembly modes with the motors there: {len(result['assembly_modes'])}",
             *modes_table(result["assembly_modes"], "mode"),
@@ -238,7 +240,7 @@ def text(result: dict[str, Any]) -> str:
     lines += [f"{name} left out: {reason}" for name, reason in result["left_out"].items()]
     lines += [f"note: {words}" for words in result["notes"]]
     lines += [f"warning: {words}" for words in result["warnings"]]
-    lines.append("sound" if result["sound"] else "computable, with warnings")
+    lines.append("sound" if result["sound"] else "usable, with warnings")
     return "\n".join(lines)
 
 
@@ -286,7 +288,7 @@ def _links(links: dict[str, Any]) -> list[str]:
 def _rotors(rotors: dict[str, Any]) -> list[str]:
     rows = [["", "on", "gear ratio", "mass [kg]", "inertia about its axis [kg m²]"]]
     for name, rotor in rotors.items():
-        ratios = _ratios(rotor["gear_ratios"]) or "stands still"
+        ratios = _ratios(rotor["gear_ratios"]) or "does not turn"
         rows.append(
             [name, rotor["mount"], ratios, f"{rotor['mass']:.4g}", f"{rotor['axial_inertia']:.4g}"]
         )

@@ -26,7 +26,7 @@ from ..options import description
 )
 @click.option(
     "--mode", type=int, metavar="N",
-    help="Which assembly mode (default: what `near` says, or the nearest to home).",
+    help="Assembly mode to use (default: the one that `near` selects, or the nearest to home).",
 )  # fmt: skip
 @click.option(
     "--picture", type=click.Path(), metavar="FILE", help="Draw the assembly modes into this file."
@@ -35,9 +35,10 @@ def command(file: str, out: str | None, mode: int | None, picture: str | None) -
     """Find a home in which the loops are closed.
 
     The home in the description may be rough: the motors stay where it puts them, as long as the
-    loops can be closed there, and the other joints are searched for. The ways to put the robot
-    together with the motors there, its assembly modes, are listed, and drawn with --picture. Only
-    you can see which of them was built: choose it with --mode, or describe it with `near`.
+    loops can be closed there, and the other joints are found by a search. The assembly modes (the
+    ways in which the robot can be assembled with its motors there) are listed, and drawn with
+    --picture. Only you know which of them was built: choose it with --mode, or describe it with
+    `near`.
     """
     from ..closing_home import close
 

@@ -20,7 +20,7 @@ LONGEST = 100_000
 
 
 def _start(name: str, default: str) -> Callable[..., Any]:
-    when = f"Start: one number per joint (default: {default} each); accelerations stay constant."
+    when = f"At the start, one number per joint (default: {default} each); qdd stays constant."
     return one_a_joint(name, when)
 
 
@@ -57,9 +57,9 @@ def command(
     picture: str | None,
     page: str | None,
 ) -> Result:
-    """One motion by every formulation and rotor model.
+    """Torques along one motion, by every formulation and rotor model.
 
-    On the page of --page the robot plays the motion, and the torques are drawn by term, by
+    On the page of --page, the robot plays the motion, and the torques are drawn by term, by
     formulation and by rotor model.
     """
     from ...description import load
@@ -90,7 +90,9 @@ def command(
     compared = compare(mechanism, time, *motion)
     text = table(compared)
     if share < 1:
-        text += f"\nnote: {share:g} of the default motion: the whole leaves the workspace"
+        text += (
+            f"\nnote: {share:g} of the default motion, which as a whole would leave the workspace"
+        )
     geared = by_gear.gear_errors(mechanism, *motion)
     if geared:
         text = "\n".join([text, *by_gear.text(geared)])

@@ -21,9 +21,9 @@ from ..demo import CONTROLLER, DEMOS, run
 )
 @click.pass_context
 def command(ctx: click.Context, robot: str, output: str | None) -> Result:
-    """A simulated robot tracked with and without feed-forward.
+    """Track a motion with a simulated robot, with and without feed-forward.
 
-    `controller` shows the six-axis arm under a real controller manager (ros2_control), by the node
-    and by the generated controller.
+    `controller` runs the six-axis arm under a real controller manager (ros2_control), with the node
+    and with the generated controller.
     """
     return run(robot, output=output, as_json=ctx.meta["json"])

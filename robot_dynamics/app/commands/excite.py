@@ -28,26 +28,31 @@ if TYPE_CHECKING:
 )
 @click.argument("file", metavar="DESCRIPTION", type=click.Path())
 @click.option(
-    "--out", required=True, type=click.Path(), metavar="FILE", help="The motion, a .yaml."
+    "--out",
+    required=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="File to write the motion to (.yaml).",
 )
 @click.option("--duration", type=float, default=20.0, show_default=True, metavar="S")
 @click.option(
     "--limits",
     type=click.Path(),
     metavar="FILE",
-    help="A joint_limits.yaml as MoveIt's, over the description's.",
+    help="A joint_limits.yaml in MoveIt's format, which overrides the description's limits.",
 )
 @click.option(
     "--above",
     cls=Several,
     metavar="LINK:Z...",
-    help="Keep the origin of a link above this height (m) in the base frame.",
+    help="Keep the origin of a link above a height Z (m) in the base frame.",
 )
 @click.option(
     "--outside",
     cls=Several,
     metavar="LINK:X,Y,Z,R...",
-    help="Keep the origin of a link out of a sphere (m) in the base frame.",
+    help="Keep the origin of a link outside a sphere, given by its centre and radius (m) in the "
+    "base frame.",
 )
 @click.option(
     "--margin",
@@ -55,13 +60,13 @@ if TYPE_CHECKING:
     default=0.1,
     show_default=True,
     metavar="SHARE",
-    help="Share of every limit to keep free.",
+    help="Share of every limit that is left unused.",
 )
 @click.option(
     "--harmonics",
     type=int,
     metavar="N",
-    help="Number of harmonics (default: as many as stay below 0.75 Hz).",
+    help="Number of harmonics (default: as many as fit below 0.75 Hz).",
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the search."
@@ -140,9 +145,7 @@ def _numbers(found: Excitement) -> Result:
 def _text(found: Excitement, files: dict[str, Path]) -> str:
     motion, margins = found.motion, found.margins
     efforts = dict(zip(found.joints, margins.effort, strict=True))
-    rows = [
-        ["", "begins at", "of the range", "of the rate", "of the acceleration", "of the effort"]
-    ]
+    rows = [["", "start", "position", "rate", "acceleration", "effort"]]
     starts = dict(zip(found.joints, motion.start, strict=True))
     units = {joint: found.mechanism.joint(joint).unit for joint in margins.joints}
     for j, joint in enumerate(margins.joints):
@@ -160,7 +163,7 @@ def _text(found: Excitement, files: dict[str, Path]) -> str:
     lines = [
         f"{found.mechanism.name}: {motion.duration:g} s from rest to rest, "
         f"{motion.series.harmonics} harmonics",
-        "shares of the limits used, between the waypoints as well:",
+        "share of each limit that is used, checked between the waypoints as well:",
         *table(rows),
         *(f"{name}: at least {room:.3f} m away" for name, room in margins.rooms.items()),
         "",
@@ -172,7 +175,7 @@ def _text(found: Excitement, files: dict[str, Path]) -> str:
             ]
         ),
         *(f"note: {note}" for note in found.limits.notes),
-        "note: bodies may meet: only links' origins are looked at; let it run slowly first",
+        "note: collisions are not checked beyond the origins of links; run it slowly first",
         *(f"wrote {path}" for path in files.values()),
     ]
     return "\n".join(lines)

@@ -35,30 +35,30 @@ from ..options import model
 )
 @click.option("--lang", type=click.Choice(["c"]), default="c", show_default=True)
 @click.option("--out", required=True, type=click.Path(), metavar="DIR", help="Output folder.")
-@click.option("--prefix", metavar="NAME", help="What names begin with (default: the robot's name).")
+@click.option("--prefix", metavar="NAME", help="Prefix of all names (default: the robot's name).")
 @click.option(
     "--functions",
     cls=Several,
     metavar="NAME...",
-    help="What the header of an open chain has, of torques, mass_matrix, coriolis_matrix, gravity "
-    "(these by default), forward, derivatives, linearize, pose, jacobian.",
+    help="Functions in the header of an open chain: torques, mass_matrix, coriolis_matrix, gravity "
+    "(the default), forward, derivatives, linearize, pose, jacobian.",
 )
 @click.option(
     "--precision",
     type=click.Choice(["double", "single"]),
     default="double",
     show_default=True,
-    help="Of the header, of an open chain.",
+    help="Precision of the header of an open chain.",
 )
 @click.option(
     "--friction-smoothing",
     type=float,
     default=0.0,
     metavar="RATE",
-    help="Rate below which Coulomb friction fades, in an open chain's header (rad/s or m/s).",
+    help="Rate (rad/s or m/s) below which Coulomb friction fades, in the header of an open chain.",
 )
-@click.option("--link", help="Whose pose and jacobian (default: the last link's).")
-@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option("--link", help="Link whose pose and jacobian are exported (default: the last one).")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def command(
     file: str,
     formulation: str,
@@ -76,8 +76,8 @@ def command(
 ) -> Result:
     """Export the dynamics as C source, as a ros2_control controller, or as an FMU.
 
-    The C of a robot with loops, and that in an FMU, is the controller's: its terms, gravity,
-    payloads and friction's smoothing are arguments.
+    For a robot with loops, and in an FMU, the C code is that of the controller: terms, gravity,
+    payloads and the smoothing of friction are arguments of its functions.
     """
     from ...description import load
     from ...dynamics.export import USUAL, export
@@ -100,7 +100,7 @@ def command(
             )
         if given := [name for name, is_given in chosen.items() if is_given]:
             option = "--" + given[0].replace("_", "-")
-            raise wrong(InputError, given[0], option, f"no such option: {what} has torques alone")
+            raise wrong(InputError, given[0], option, f"none: {what} has torques only")
         from ...controller import write_fmu, write_package, write_source
 
         write = {"controller": write_package, "fmu": write_fmu, "header": write_source}[kind]

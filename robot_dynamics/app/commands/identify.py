@@ -45,34 +45,32 @@ NOT_BETTER = 3
     cls=Several,
     type=click.Path(),
     metavar="RECORDING...",
-    help="Recordings for validation, kept from the fit (default: the last third of each).",
+    help="Recordings for validation, held out of the fit (default: the last third of each).",
 )
 @click.option(
     "--payload",
     metavar="LINK",
-    help="Identify this link's body alone; the arm stays as described.",
+    help="Identify only this link's body; the rest of the robot stays as described.",
 )
 @click.option(
     "--drive-gains",
     cls=Several,
     type=click.Path(),
     metavar="RECORDING...",
-    help="Recordings of the same robot with a known load (--load). Efforts are currents then, "
-    "whose factors to "
-    "torques are found first.",
+    help="Recordings of the same robot with a known load (--load). Efforts are then taken as "
+    "currents, and the factors that turn them into torques are found first.",
 )
 @click.option(
     "--load",
     metavar="LINK:M,X,Y,Z",
-    help="That load: the link that carries it, its mass (kg) and its centre in that link's "
-    "frame (m); then, if known, "
-    ",IXX,IYY,IZZ,IXY,IXZ,IYZ about its centre.",
+    help="The known load: the link that carries it, its mass (kg) and its centre of mass in that "
+    "link's frame (m); then, if known, its inertia about that centre: ,IXX,IYY,IZZ,IXY,IXZ,IYZ.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help=f"Exit code {NOT_BETTER} where the description is better than the fit, so that its bodies "
-    "are kept.",
+    help=f"Exit with code {NOT_BETTER} if the description fits better than what was identified, so "
+    "that its bodies are kept.",
 )
 @click.option(
     "--scheduler",
@@ -174,7 +172,7 @@ def _lines(gains: DriveGains | None) -> list[str]:
     return [
         "drive gains, from the known load:",
         *table(rows),
-        f"from now on: --effort-scale {again}",
+        f"to use them again: --effort-scale {again}",
         *(f"warning: {words}" for words in gains.warnings),
     ]
 
@@ -183,7 +181,7 @@ def _text(result: Identification, files: Sequence[Path]) -> str:
     lines = [
         f"{result.mechanism.name}: {len(result.parameters)} parameters from "
         f"{result.duration:.3g} s of motion",
-        f"torque errors on {result.errors.duration:.3g} s kept from the fit, RMS relative to "
+        f"torque errors on {result.errors.duration:.3g} s held out of the fit, RMS relative to "
         "that of the torque:",
         *table(_rows(result.errors)),
         f"the motion determined {result.excitation.told:.0f} of {result.excitation.identifiable} "

@@ -29,7 +29,7 @@ from ..tables import table
 @model()
 @one_a_joint("q", "One number per joint (rad or m); default: the description's home, or 0.")
 @one_a_joint("qd", "One number per joint (rad/s or m/s); default: 0.")
-@one_a_joint("tau", "One number per motor (N·m or N); default: what holds these rates.")
+@one_a_joint("tau", "One number per motor (N·m or N); default: the torques that hold these rates.")
 @click.option(
     "--motion",
     type=click.Path(),
@@ -65,8 +65,8 @@ def command(
 ) -> Result:
     """The equations of motion to first order: A and B about a state, or about a motion.
 
-    x = [q; qd], u = torques: dx/dt changes by A δx + B δu. Without --tau the rates are held, at
-    qdd = 0.
+    With x = [q; qd] and u = tau, d(δx)/dt = A δx + B δu. Without --tau, the torques are those at
+    which qdd = 0.
     """
     from ...description import load
     from ...dynamics import InverseDynamics

@@ -46,9 +46,9 @@ def command(
     """Torque, rate, power and energy of joints and motors along a motion.
 
     MOTION is a JointTrajectory as YAML, a CSV with a time and JOINT/position (and JOINT/velocity),
-    or a bag. With --out a page shows them over time and in the torque-speed plane, beside one on
-    which the robot plays the motion. Of a robot with loops also how far each motor goes, where
-    singularities lie on the way, and maps of how far two motors go together.
+    or a bag. With --out, a page shows them over time and in the torque-speed plane, and another one
+    plays the motion. For a robot with loops, the range of each motor, the singularities on the way,
+    and maps of the range of two motors together are added.
     """
     from ...description import load
     from ...dynamics import InverseDynamics

@@ -28,22 +28,22 @@ from ..progress import Progress
     "--out",
     type=click.Path(),
     metavar="PAGE.html",
-    help="Write the page here, and open no browser.",
+    help="Write the page to this file, and open no browser.",
 )
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @click.option(
     "--sensed",
     is_flag=True,
-    help="Of a robot with loops: take the readings of its sensed joints, too.",
+    help="For a robot with loops: use the readings of its sensed joints as well.",
 )
 @rotors_option
 def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str) -> Result:
     """A robot in 3-D, on one HTML page that computes by itself.
 
-    Sliders for its state, a payload and gravity; torques term by term, D, C and g, energies, the
-    ways to put a robot with loops together, DH table, bodies and checks, the equations; a motion
-    with its torques by term, formulation and rotor model. It needs no network. In its console
-    window.robot.torques(q, qd, qdd) is what InverseDynamics gives.
+    It has sliders for the state, a payload and gravity; torques term by term, D, C and g, energies,
+    the assembly modes of a robot with loops, the DH table, bodies and checks, the equations; and a
+    motion with its torques by term, formulation and rotor model. It needs no network. In the
+    browser's console, window.robot.torques(q, qd, qdd) returns what InverseDynamics does.
     """
     from ...description import load
     from ...description.files import write_text
@@ -64,7 +64,7 @@ def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str
     lines = [f"wrote {path} ({len(text.encode()) // 1000} kB)"]
     lines += [f"note: {each}" for each in left_out]
     if out is None and not no_open and not is_opened:
-        lines.append("no browser was found: open it in one")
+        lines.append("no browser was found: open the file in one")
     return {
         "robot": mechanism.name,
         "files": {"page": path},

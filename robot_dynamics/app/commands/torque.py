@@ -34,12 +34,12 @@ def _state(name: str, unit: str, default: str) -> Callable[..., Any]:
 @_state("qd", "rad/s or m/s", "0")
 @_state("qdd", "rad/s² or m/s²", "0")
 @click.option(
-    "--motor", is_flag=True, help="Print the torques on the motors' side of the gears as well."
+    "--motor", is_flag=True, help="Print the torques on the motor side of the gears as well."
 )
 @click.option(
     "--sensed",
     is_flag=True,
-    help="Of a robot with loops: take --q, --qd and --qdd of its sensed joints, too.",
+    help="For a robot with loops: --q, --qd and --qdd include its sensed joints.",
 )
 def command(
     file: str,

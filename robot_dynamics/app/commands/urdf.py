@@ -18,12 +18,14 @@ from ..options import description
     ],
 )
 @description
-@click.option("--out", type=click.Path(), metavar="FILE", help="The file (default: printed).")
-@click.option("--world", is_flag=True, help="Fix the base to a link `world`, as Gazebo wants it.")
+@click.option(
+    "--out", type=click.Path(), metavar="FILE", help="Output file (default: standard output)."
+)
+@click.option("--world", is_flag=True, help="Fix the base to a link `world`, as Gazebo expects.")
 def command(file: str, out: str | None, world: bool) -> Result:
     """A robot as URDF with drawn links.
 
-    For RViz, Gazebo, Pinocchio and MuJoCo. What URDF cannot express is left out, and reported.
+    For RViz, Gazebo, Pinocchio and MuJoCo. What URDF cannot express is left out, with a warning.
     """
     from ...description import load
     from ...description.files import write_text

@@ -31,7 +31,7 @@ def number(x: float | None) -> str:
 
 def rows(found: Sequence[Drive]) -> list[list[str]]:
     """A table: a drive a row."""
-    head = ["", "peak torque", "RMS", "peak rate", "peak power", "given", "taken back", "of limits"]
+    head = ["", "peak torque", "RMS", "peak rate", "peak power", "driven", "braked", "of limits"]
     body = []
     for drive in found:
         tau, rate = drive.units
@@ -57,7 +57,7 @@ def rows(found: Sequence[Drive]) -> list[list[str]]:
 
 def range_rows(found: Sequence[Range]) -> list[list[str]]:
     """A table: a motor a row."""
-    head = ["motor", "from", "", "to", "", "torques in", "none, too near a singularity"]
+    head = ["motor", "from", "", "to", "", "torques in", "no torques, too near a singularity"]
     body = []
     for each in found:
         gaps = ", ".join(f"{a:.4g} … {b:.4g}" for a, b in each.without_torque)
@@ -69,7 +69,7 @@ def range_rows(found: Sequence[Range]) -> list[list[str]]:
                 f"{each.upper:.4g}",
                 each.ends[1],
                 "" if each.share is None else f"{100 * each.share:.3g} % of its travel",
-                gaps or "nowhere between",
+                gaps or "nowhere",
             ]
         )
     return [head, *body]
@@ -114,14 +114,14 @@ def text(found: Drives, motion: States, reach: Reach) -> str:
     lines += ["at the joints:", *table(rows(found.joints))]
     if found.motors:
         lines += ["at the motors' shafts:", *table(rows(found.motors))]
-    lines.append(f"energy, given less taken back: {number(found.energy)} J")
+    lines.append(f"net energy (driven less braked): {number(found.energy)} J")
     for drive in (*found.joints, *found.motors):
         lines += [f"beyond: {words}" for words in drive.beyond]
     if found.lost:
         lines.append(_lost(found, motion))
         lines += [f"  {line}" for line in lost_stretches(found, motion)]
     if reach.ranges:
-        lines += ["how far each motor goes, the others at home:", *table(range_rows(reach.ranges))]
+        lines += ["range of each motor, with the others at home:", *table(range_rows(reach.ranges))]
         lines += [*map(strip, reach.ranges), SAID]
     return "\n".join([*lines, *(f"note: {note}" for note in motion.notes)])
 
@@ -228,9 +228,9 @@ def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | N
     duration = float(motion.time[-1] - motion.time[0])
     shown = [
         (f"{number(duration)} s", f"{len(motion.time)} states"),
-        (f"{number(found.energy)} J", "given less taken back"),
-        (f"{number(sum(d.driven for d in found.joints))} J", "given by the motors"),
-        (f"{number(max(d.peak(d.power) for d in found.joints))} W", "largest power of a joint"),
+        (f"{number(found.energy)} J", "net energy"),
+        (f"{number(sum(d.driven for d in found.joints))} J", "driven by the motors"),
+        (f"{number(max(d.peak(d.power) for d in found.joints))} W", "peak power of a joint"),
     ]
     body = [
         f"<h1>{escape(robot)}: {escape(motion.source)}</h1>",
@@ -247,22 +247,22 @@ def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | N
         body += ["<h2>At the motors' shafts</h2>", page_table(rows(found.motors))]
     if reach.ranges:
         body += [
-            "<h2>How far each motor goes</h2>",
-            '<p class="faint">From home, the other motors where it has them. Towards a singularity '
-            "the condition number of the loops grows without bound; beyond is shaded.</p>",
+            "<h2>Range of each motor</h2>",
+            '<p class="faint">From home, with the other motors held there. Towards a singularity '
+            "the condition number of the loops grows without bound; out of reach is shaded.</p>",
             page_table(range_rows(reach.ranges)),
             f"<div class='pair'>{''.join(map(Chart.figure, _reach(found, motion, reach)))}</div>",
         ]
     if reach.maps:
-        others = ", the other motors at home" if len(reach.ranges) > 2 else ""
+        others = ", with the other motors at home" if len(reach.ranges) > 2 else ""
         figures = "".join(
             f"<figure>{drawn_map(each, _both(found, motion, each))}</figure>" for each in reach.maps
         )
         body += [
-            "<h2>How far two motors go together</h2>",
+            "<h2>Range of two motors together</h2>",
             f'<p class="faint">From home{others}. Darker towards a singularity, orange where it is '
-            "too near for torques, shaded out of reach. The line is this motion"
-            f"{', whatever the other motors do in it' if others else ''}.</p>",
+            "too near for torques, shaded where out of reach. The line is this motion"
+            f"{', whatever its other motors do' if others else ''}.</p>",
             f"<div class='pair'>{figures}</div>" if len(reach.maps) > 1 else figures,
         ]
     for title, some in (("joint", found.joints), ("motor", found.motors)):
