@@ -173,6 +173,8 @@ def test_names_are_one_for_one_thing():
         ("I_xx1", "I_{xx1}"),
         ("Gamma2", r"\Gamma_{2}"),
         ("l_c2", "l_{c2}"),
+        ("m_L", "m_{L}"),
+        ("l_cL", "l_{cL}"),
         ("shoulder_pan_joint", r"\mathit{shoulder\_pan\_joint}"),
     ):
         assert names.symbol(name) == tex
@@ -322,13 +324,18 @@ def test_a_closed_robots_steps_are_its_numbers():
     rng = np.random.default_rng(0)
     K = rng.uniform(-1, 1, (6, 3))
     at = {sympy.Symbol(f"K_{i + 1}{j + 1}"): K[i, j] for i, j in np.ndindex(6, 3)}
-    at[sympy.Symbol("det_K")] = float(shown["det K_a"].subs(at))
+    at[sympy.Symbol("Delta")] = float(shown["Delta"].subs(at))
     J_R = np.array([[float(shown[f"R_{i}{j}"].subs(at)) for j in (1, 2, 3)] for i in (1, 2, 3)])
     assert np.allclose(J_R, np.linalg.inv(K[:3]))
     at |= {sympy.Symbol(f"R_{i + 1}{j + 1}"): J_R[i, j] for i, j in np.ndindex(3, 3)}
     T = [[float(sympy.sympify(shown[f"T[{i}][{j}]"]).subs(at)) for j in (1, 2, 3)]
          for i in (4, 5, 6)]  # fmt: skip
     assert np.allclose(T, K[3:] @ J_R)
+    # the paper's letters, and those in words, are set as mathematics
+    written = document.latex()
+    assert r"\mathit" not in written
+    assert r"\paragraph{Jacobian by $q_{r}$}" in written
+    assert "$q_{r}$ = (qa1" in written
 
 
 def test_intermediates_have_letters_with_indices_and_superscripts():

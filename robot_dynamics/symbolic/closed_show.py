@@ -99,14 +99,14 @@ def _projections(model: Any) -> list[Section]:
             Formula("xd = J_R qd_a,  J_R = K_a^-1  (24)",
                     r"\dot{x} = J_R \dot{q}_a, \quad J_R = K_a^{-1} \quad (24)"),
             [
-                Equation(Formula("det K_a", r"\det K_a"), determinant),
+                Equation(Formula("Delta", r"\Delta"), determinant),
                 *(
                     Equation(Formula(f"R_{i + 1}{j + 1}", f"R_{{{i + 1}{j + 1}}}"),
-                             adjugate[i, j] / sympy.Symbol("det_K"))
+                             adjugate[i, j] / sympy.Symbol("Delta"))
                     for i in range(adjugate.rows) for j in range(adjugate.cols)
                 ),
             ],
-            words="R_ij are the entries of J_R, K_ij those of K, det_K is det K_a",
+            words="R_ij are the entries of J_R, K_ij those of K, Delta is the determinant of K_a",
         ),
         Section(
             "T: all joints by the actuated ones",

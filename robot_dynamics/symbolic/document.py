@@ -13,7 +13,7 @@ from typing import Any
 import sympy
 
 from ..mechanism.shown import html_table
-from .names import GREEK, Names, words
+from .names import GREEK, Names, divided, symbol, words
 
 WIDEST = 100
 """Characters of a line of text, above which a matrix is written entry by entry"""
@@ -91,7 +91,7 @@ class Document:
         several = len(self.sections) > 1
         for section in self.sections:
             if several or whole:
-                lines.append(rf"\paragraph{{{_tex_heading(section.title)}}}")
+                lines.append(rf"\paragraph{{{_tex_words(section.title)}}}")
             lines += _tex_section(section, self.names)
         used = sorted(self.names.used)
         if used:
@@ -265,7 +265,7 @@ def _text_equation(equation: Equation, names: Names) -> Iterator[str]:
 
 def _tex_section(section: Section, names: Names) -> Iterator[str]:
     if section.words:
-        yield words(section.words)
+        yield _tex_words(section.words)
     if section.formula:
         # one line each: together they are wider than the page
         each = re.split(r",\s*\\quad\s+", section.formula.tex)
@@ -283,10 +283,13 @@ def _tex_section(section: Section, names: Names) -> Iterator[str]:
         yield "\\noindent " + ", ".join(f"${name} = 0$" for name in nothing) + "."
 
 
-def _tex_heading(title: str) -> str:
-    """Its last word as mathematics where that is a letter: Inertia matrix $D$."""
-    text, _, last = title.rpartition(" ")
-    return f"{words(text)} ${last}$" if text and re.fullmatch("[A-Za-z]", last) else words(title)
+def _tex_words(text: str) -> str:
+    """Text with its indexed letters, and a single one at its end, as mathematics."""
+    found = ""
+    for piece in re.split(r"(\b[A-Za-z]+_[A-Za-z0-9]+\b|(?<= )[A-Za-z]$)", text):
+        is_letter = len(piece) == 1 or "_" in piece
+        found += f"${symbol(piece)}$" if is_letter and divided(piece) else words(piece)
+    return found
 
 
 def _tex_cell(cell: str) -> str:

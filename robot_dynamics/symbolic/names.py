@@ -22,7 +22,9 @@ _LETTERS = (
 )
 GREEK = tuple(_LETTERS.split(" "))
 _PARTS = re.compile(
-    r"(?P<base>[A-Za-z]|" + "|".join(GREEK) + r")(?P<below>\d*|_?[a-z]{1,3}\d*|_\d+)(?P<zero>_0)?"
+    r"(?P<base>[A-Za-z]|"
+    + "|".join(GREEK)
+    + r")(?P<below>\d*|[a-z]{1,3}\d*|_[A-Za-z]{1,3}\d*|_\d+)(?P<zero>_0)?"
 )
 _ENTRY = re.compile(
     r"(?:b(?P<layer>\d+)_)?(?:D(?P<column>\d+)_|(?P<weight>g)_)?"
@@ -99,9 +101,14 @@ class Names:
         """A letter's name in LaTeX: I_{xx1}, \\dot{\\theta}_{1}."""
         rate = _RATE.fullmatch(name) if name in self.derived else None
         dots = {1: r"\dot", 2: r"\ddot"}[len(rate["dots"])] if rate else ""
-        base, below, above = parts(rate["name"] if rate else name)
-        letter = f"{dots}{{{base}}}" if dots else base
-        return letter + "".join(f"{mark}{{{x}}}" for mark, x in (("^", above), ("_", below)) if x)
+        return symbol(rate["name"] if rate else name, dots)
+
+
+def symbol(name: str, dots: str = "") -> str:
+    """A name in LaTeX, its letter under these dots."""
+    base, below, above = parts(name)
+    letter = f"{dots}{{{base}}}" if dots else base
+    return letter + "".join(f"{mark}{{{x}}}" for mark, x in (("^", above), ("_", below)) if x)
 
 
 def parts(name: str) -> tuple[str, str, str]:
