@@ -79,7 +79,23 @@ class RobotDynamicsError(ValueError):
 
 
 class DescriptionError(RobotDynamicsError):
-    """A robot description that is broken or describes an impossible robot."""
+    """A robot description that is broken or describes an impossible robot.
+
+    Attributes:
+        line: of its file, from 1 on; None: it is not known.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        name: str = "",
+        value: object = None,
+        expected: str = "",
+        line: int | None = None,
+    ):
+        super().__init__(message, name=name, value=value, expected=expected)
+        self.line = line
 
 
 class InputError(RobotDynamicsError):

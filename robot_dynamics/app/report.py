@@ -113,11 +113,13 @@ def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionErro
         others = mistakes(plain(text, source))
     except DescriptionError:  # no file, or no YAML: that is said
         return error
-    told = [f"line {line_of(path, text)}: {words}" for path, words in others]
-    told = [each for each in told if f"({each.split(':')[0]})" not in str(error)]
+    lines = ((line_of(path, text), words) for path, words in others)
+    told = [f"line {line}: {words}" for line, words in lines if line != error.line]
     if not told:
         return error
-    return DescriptionError(f"{error}; {listed(told)}", name=error.name, value=error.value)
+    return DescriptionError(
+        f"{error}; {listed(told)}", name=error.name, value=error.value, line=error.line
+    )
 
 
 def closure(solver: Closer) -> dict[str, Any]:

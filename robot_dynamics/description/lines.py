@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 
 def located(error: DescriptionError, source: str | Path) -> DescriptionError:
     """The same error with its line, where it can be told; the source is a path or a URDF's text."""
-    if re.search(r"\bline \d", str(error)):
+    if error.line is not None:
         return error
     try:
         line = _line(error, source)
@@ -37,7 +37,9 @@ def located(error: DescriptionError, source: str | Path) -> DescriptionError:
     if line is None:
         return error
     words = f"{error} (line {line})"
-    return type(error)(words, name=error.name, value=error.value, expected=error.expected)
+    return type(error)(
+        words, name=error.name, value=error.value, expected=error.expected, line=line
+    )
 
 
 def _line(error: DescriptionError, source: str | Path) -> int | None:

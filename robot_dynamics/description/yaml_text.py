@@ -49,9 +49,10 @@ def plain(text: str, where: str) -> Any:
             builder.take(event)
     except yaml.YAMLError as error:
         words, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
-        line = f" (line {mark.line + 1})" if mark else ""
-        complaint = f"{where}: not readable as YAML: {one_line(words or error, 300)}{line}"
-        raise DescriptionError(complaint, name=where) from None
+        line = mark.line + 1 if mark else None
+        complaint = f"{where}: not readable as YAML: {one_line(words or error, 300)}"
+        complaint += f" (line {line})" if line else ""
+        raise DescriptionError(complaint, name=where, line=line) from None
     except UnicodeError:
         raise DescriptionError(
             f"{where}: it contains an unpaired surrogate (half a character)"
@@ -124,7 +125,7 @@ class _Builder:
 
     def _wrong(self, event: Any, what: str) -> DescriptionError:
         line = event.start_mark.line + 1
-        return DescriptionError(f"{self._where}: line {line}: {what}", name=self._where)
+        return DescriptionError(f"{self._where}: line {line}: {what}", name=self._where, line=line)
 
 
 class _List:

@@ -111,5 +111,5 @@ def entries(name: str, values: sympy.Matrix) -> Iterator[Equation]:
             if values[i, j] != 0:
                 text = f"{name}[{i + 1}]" + ("" if single else f"[{j + 1}]")
                 below = f"{i + 1}" if single else f"{i + 1},{j + 1}"
-                tex = f"{{{name}}}" if "_" in name else name
+                tex = f"({name})" if "_" in name else name
                 yield Equation(Formula(text, f"{tex}_{{{below}}}"), values[i, j])
