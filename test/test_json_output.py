@@ -67,7 +67,7 @@ def test_joints_are_names_in_every_command():
 
 
 def test_what_is_not_finite_is_null(capsys, monkeypatch):
-    monkeypatch.setattr("robot_dynamics.app.bench._median", lambda _: float("nan"))
+    monkeypatch.setattr("robot_dynamics.app.commands.bench._median", lambda _: float("nan"))
     monkeypatch.setitem(SCHEMAS, "bench", {"type": "object"})
     assert main(["bench", POLAR, "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)["call_us"].values()) == {None}

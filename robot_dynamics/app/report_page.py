@@ -224,6 +224,7 @@ def themed(drawing: Any, classes: str, title: str, standalone: bool) -> str:
 
 
 def light(colour: str) -> str:
+    """One of COLOURS as it is on a light ground, which `themed` makes a variable."""
     return COLOURS[colour][0]
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a file, a text or another library's model to a `Mechanism`."""
 
-from .load import load, load_urdf_text
-from .models import from_dh, from_mujoco, from_pinocchio
+from .load import from_dh, from_mujoco, from_pinocchio, load, load_urdf_text
 
 __all__ = ["from_dh", "from_mujoco", "from_pinocchio", "load", "load_urdf_text"]

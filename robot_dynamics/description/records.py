@@ -140,7 +140,7 @@ NUMBER = Kind(
 )
 """Decimal, or a multiple of pi"""
 QUANTITY = Kind(number, {"anyOf": [_SIZE, {"type": "string", "minLength": 1}]})
-"""A number, or an expression in the description's symbols, which `notation` has replaced"""
+"""A number, or an expression in the description's symbols, which `in_numbers` has replaced"""
 NAME = Kind(text, {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME})
 NO_NAME = Kind(text, {"type": ["string", "null"]})
 PATH = Kind(

@@ -25,9 +25,9 @@ from ..scalar import array, exact, rotation_x, rotation_z
 from . import formats
 from .check import Origins, position, things
 from .compound import PARTS, left_out, moved_from_outside, parts_of, split
+from .expression import in_numbers
 from .fields import mapping, text, tolerate, unknown
 from .files import find, read_text
-from .notation import in_numbers
 from .order import parents_first
 from .records import BESIDE, DH, LINK, ROTOR, TREE, friction, inertial, limits
 from .yaml_text import plain
