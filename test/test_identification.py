@@ -183,6 +183,26 @@ def test_outliers_do_not_pull(arm, truth):
     )
 
 
+def test_a_contact_is_named_with_its_stretch_and_joints(arm, truth):
+    """Of a second and a half, at the forearm, which the hand's joint does not feel."""
+    (stream,) = recording(truth, 20.0, 100.0, noise=0.02).streams
+    effort, level = stream.effort.copy(), np.sqrt((stream.effort**2).mean(axis=0))
+    touched = (stream.time >= 8) & (stream.time < 9.5)
+    push = np.sin(np.pi * (stream.time[touched] - 8) / 1.5)
+    effort[touched, :2] += 0.6 * push[:, None] * level[:2]
+    log = Recording("touched", (replace(stream, effort=effort),))
+    result = identify(arm, log, cutoff=10.0)
+    (words,) = [each for each in result.warnings if "was the robot touched" in each]
+    assert words.startswith("touched: from 8 s to 9.5 s up to ")
+    assert "of the torque of a, b is missed" in words
+    assert {(each.joint, each.begin, each.end) for each in result.contacts} == {
+        ("a", 8.0, 9.5),
+        ("b", 8.0, 9.5),
+    }
+    assert [abs(each.most) for each in result.contacts] == pytest.approx(0.6 * level[:2], rel=0.1)
+    assert miss(truth, result.mechanism) < 0.05
+
+
 def test_no_answer_depends_on_the_order_of_joints_links_or_recordings(arm, truth):
     first, second = (recording(truth, 8.0, 100.0, seed=k, noise=0.02) for k in (1, 2))
     one = identify(arm, [first, second])

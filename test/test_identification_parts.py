@@ -28,6 +28,7 @@ from robot_dynamics.identification.bodies import (
     pseudo_inertia,
     reference,
 )
+from robot_dynamics.identification.contacts import Contact, contacts, words
 from robot_dynamics.identification.normal_equations import Rows, Sums, _correlation, reduce
 from robot_dynamics.identification.preparation import Samples, differences, prepare
 from robot_dynamics.identification.recording import Recording
@@ -435,3 +436,62 @@ def test_dry_friction_is_told_from_what_the_filter_makes_of_its_step():
         assert abs(law.stribeck_torque) < law.coulomb / 2  # no hump that takes the step away
     # what is left is noise: a fiftieth of the torque, most of it beyond the filter
     assert found.errors.relative.max() < 0.03
+
+
+def stretch(begin: float, end: float, pushes=(), noise: float = 0.01):
+    """(samples, missed torque) of two joints at 1 N·m, of which the second was not measured."""
+    time = np.arange(begin, end, 0.01)
+    still = np.zeros((len(time), 2))
+    usable = np.ones(still.shape, dtype=bool)
+    usable[:, 1] = False
+    missed = noise * np.random.default_rng(0).normal(size=still.shape)
+    for first, last, torque in pushes:
+        missed[(time > first - 0.001) & (time < last - 0.001)] += torque
+    return Samples(time, still, still, still, still + 1, still + 1, usable), missed
+
+
+def test_contacts_end_where_nothing_was_recorded():
+    """Two pushes on either side of a gap are two; what was not measured is none."""
+    parts = [stretch(0.0, 10.0, [(9.0, 10.0, 0.5)]), stretch(30.0, 40.0, [(30.0, 31.0, -0.5)])]
+    found = [*contacts("log", ("a", "b"), parts)]
+    assert [(each.joint, each.begin, each.end) for each in found] == [
+        ("a", 9.0, 10.0),
+        ("a", 30.0, 31.0),
+    ]
+    assert [each.most for each in found] == pytest.approx([0.5, -0.5], abs=0.01)
+    assert [line.split(" up to ")[0] for line in words(found)] == [
+        "log: from 9 s to 10 s",
+        "log: from 30 s to 31 s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pushes", "noise", "is_one"),
+    [
+        ([(5.0, 5.75, 0.5)], 0.01, True),
+        ([(5.0, 5.5, 0.5)], 0.01, False),  # a spike
+        ([(5.0, 8.0, 0.5)], 0.01, True),
+        ([(5.0, 9.0, 0.5)], 0.01, False),  # a sixth of the time
+        ([(5.0, 6.0, 0.08)], 0.01, False),  # too little to matter
+        ([(5.0, 6.0, 1.0)], 0.25, True),
+        ([(5.0, 6.0, 0.5)], 0.3, False),  # nothing against what is missed everywhere
+        ([(5.0, 6.0, 50.0)], 4.0, False),  # of a model that does not hold
+        ([(5.0, 5.75, 0.5), (9.0, 9.5, 0.5), (12.0, 12.5, 0.5)], 0.01, False),  # all over the place
+        ([(5.0, 6.5, 0.5), (9.0, 9.5, 0.5)], 0.01, True),
+    ],
+)
+def test_what_is_a_contact(pushes, noise, is_one):
+    found = [*contacts("log", ("a", "b"), [stretch(0.0, 24.0, pushes, noise)])]
+    assert bool(found) is is_one
+    assert not [*contacts("log", ("a", "b"), [stretch(5.0, 10.0, pushes, noise)])]  # too short
+
+
+def test_joints_touched_at_the_same_time_share_a_line():
+    def contact(joint: str, begin: float, end: float, times: float, source: str = "log") -> Contact:
+        return Contact(source, joint, begin, end, -2.0, times)
+
+    some = [contact("b", 5, 7, 30), contact("a", 6, 8, 20), contact("a", 8, 9, 20)]
+    first, second, third = words([*some, contact("a", 6, 8, 20, "other")])
+    assert first.startswith("log: from 5 s to 8 s up to 2 of the torque of a, b is missed (b), 30")
+    assert second.startswith("log: from 8 s to 9 s")
+    assert third.startswith("other: from 6 s")

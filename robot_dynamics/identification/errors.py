@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..dynamics import InverseDynamics
-from .preparation import Prepared, at_any_place
+from .preparation import Prepared, Samples, at_any_place
 from .recording import Floats
 
 
@@ -60,10 +61,19 @@ class Misses:
             return Errors(joints, float(self.duration), *np.sqrt(self.squares / self.count))
 
 
-def misses(part: Prepared, models: tuple[InverseDynamics, InverseDynamics]) -> Misses:
-    """Of the description and of the identified model."""
-    n = len(part.joints)
-    squares, count = np.zeros((4, n)), np.zeros(n)
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A stretch, and what both models miss of it; (k, n) each, N·m or N."""
+
+    samples: Samples
+    described: Floats
+    identified: Floats
+    unfiltered: Floats
+    """The identified model against the torque as measured"""
+
+
+def compared(part: Prepared, models: tuple[InverseDynamics, InverseDynamics]) -> Iterator[Compared]:
+    """With the description and the identified model, stretch by stretch."""
     rubbed = [
         InverseDynamics(model.mechanism, terms={"friction"}, backend="python") for model in models
     ]
@@ -74,8 +84,17 @@ def misses(part: Prepared, models: tuple[InverseDynamics, InverseDynamics]) -> M
             sharp + each.blurred(at_any_place(rub))
             for sharp, rub in zip((before, after), rubbed, strict=True)
         )
-        differences = (each.tau, each.tau - shown, each.tau - modelled, each.unfiltered - after)
+        yield Compared(each, each.tau - shown, each.tau - modelled, each.unfiltered - after)
+
+
+def misses(part: Prepared, stretches: Iterable[Compared]) -> Misses:
+    """Of the description and of the identified model."""
+    n = len(part.joints)
+    squares, count = np.zeros((4, n)), np.zeros(n)
+    for each in stretches:
+        usable = each.samples.usable
+        differences = (each.samples.tau, each.described, each.identified, each.unfiltered)
         for k, miss in enumerate(differences):
-            squares[k] += (np.where(each.usable, miss, 0.0) ** 2).sum(axis=0)
-        count += each.usable.sum(axis=0)
+            squares[k] += (np.where(usable, miss, 0.0) ** 2).sum(axis=0)
+        count += usable.sum(axis=0)
     return Misses(squares, count, part.duration)

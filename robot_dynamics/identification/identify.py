@@ -15,6 +15,8 @@ import numpy as np
 from ..description import load
 from ..errors import InputError, RecordingError, RobotDynamicsError
 from ..mechanism import Mechanism
+from . import contacts
+from .contacts import Contact
 from .cutoff import Swayed
 from .doubts import Doubt, doubts
 from .errors import Errors, Misses
@@ -83,6 +85,8 @@ class Identification:
     """The description's file or text; None: a mechanism was given"""
     kept: Kept = "nothing"
     """What stays as described, for on motion kept from the fit the description is better"""
+    contacts: tuple[Contact, ...] = ()
+    """Stretches in which something else than its own motion bore on the robot"""
     doubts: tuple[Doubt, ...] = ()
     """Joints whose efforts look like torques but for a factor; to those that are so for sure
     nothing is fitted, and all errors of theirs are those with the factor"""
@@ -232,7 +236,7 @@ def identify(
                 judged = _judged(passes, work, fitting, judging, described, model)
             else:
                 found = about
-        errors, fitted, traces, others = judged
+        errors, fitted, traces, others, touched = judged
         taken: list[Reduced | Judged] = [*used, *others]
         told = excitation(found)
         highest = np.max([each.highest for each in used], axis=0)
@@ -252,6 +256,7 @@ def identify(
                         *warned,
                         *(driving(found) if stays != _KEPT[2] else ()),
                         *_stays(stays, first),
+                        *contacts.words(touched),
                         *passes.left_out,
                         *filters.values(),
                         *warnings(told, first, moved, [*explained, *filters]),
@@ -265,6 +270,7 @@ def identify(
             excitation=told,
             source=None if isinstance(robot, Mechanism) else os.fspath(robot),
             kept=stays,
+            contacts=touched,
             doubts=doubtful,
         )
 
@@ -411,13 +417,15 @@ def _judged(
     judges: Mapping[int, Source],
     described: Mechanism,
     model: Mechanism,
-) -> tuple[Errors, Errors, tuple[Trace, ...], list[Judged]]:
-    """(errors on motion that the fit has not seen, on that it was fitted to, traces, judges)."""
+) -> tuple[Errors, Errors, tuple[Trace, ...], list[Judged], tuple[Contact, ...]]:
+    """(errors on motion that the fit has not seen, on that it was fitted to, traces, judges,
+    contacts in any)."""
     judgement, show = Judgement(work, described, model), Show(work, described.joint_names)
     fitted: Sum[Misses] = Sum()
     unseen: Sum[Misses] = Sum()
     first: dict[bool, int] = {}
     told: dict[int, Judged] = {}
+    touched: dict[tuple[bool, int], tuple[Contact, ...]] = {}
     for some, judging in ((used, False), (judges, True)):
         for k, each in passes.over("judging", judgement, some):
             # nothing is held out of recordings where others judge
@@ -426,6 +434,7 @@ def _judged(
                 unseen.add(each.unseen)
             if judging:
                 told[k] = each
+            touched[judging, k] = each.contacts
             first[judging] = min(k, first.get(judging, k))
     shown = [(used, judges)[judging][k] for judging, k in sorted(first.items())]
     found = [
@@ -437,6 +446,7 @@ def _judged(
     return (
         unseen.value().errors(joints), fitted.value().errors(joints), tuple(found),
         [told[k] for k in sorted(told)],
+        tuple(each for _, some in sorted(touched.items()) for each in some),
     )  # fmt: skip
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from ..dynamics import InverseDynamics
 from ..errors import RecordingError, listed
 from ..mechanism import Mechanism
+from .contacts import Contact, contacts
 from .cutoff import Swayed, choose, swayed
-from .errors import Misses, misses
+from .errors import Misses, compared, misses
 from .fleet import Source
 from .normal_equations import NormalEquations, reduce
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
@@ -159,6 +160,7 @@ class Judged:
     cutoff: float | None
     choice: Choice | None
     notes: tuple[str, ...]
+    contacts: tuple[Contact, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,10 +177,13 @@ class Judgement:
 
     def __call__(self, source: Source) -> Judged:
         prepared = self.work.prepared(source, self.described.joint_names)
-        seen, unseen = self.work.parts(prepared)
+        parts = self.work.parts(prepared)
+        seen, unseen = ([*compared(part, self._models)] for part in parts)
+        missed = [(each.samples, each.identified) for each in (*seen, *unseen)]
         return Judged(
-            prepared.source, misses(seen, self._models), misses(unseen, self._models),
+            prepared.source, misses(parts[0], seen), misses(parts[1], unseen),
             prepared.cutoff, prepared.choice, prepared.notes,
+            tuple(contacts(prepared.source, prepared.joints, missed)),
         )  # fmt: skip
 
 

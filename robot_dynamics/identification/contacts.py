@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stretches in which something else than a robot's own motion bears on its joints.
+
+A model misses torque everywhere: friction, noise, what its description leaves out. A contact is a
+stretch in which far more is missed than as a rule, for longer than a spike and for a small part of
+the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .preparation import Samples
+from .recording import Floats
+
+WINDOW = 0.25
+"""s over which what is missed is averaged"""
+FEW = 25
+"""Samples of it that are looked at"""
+LASTING = 3
+"""Windows in a row: less is a spike"""
+FEWEST = 24
+"""Windows: of fewer it cannot be said what stands out"""
+FAR = 12.0
+"""Times what is missed as a rule (the median): more is a contact"""
+LEAST = 0.1
+"""Of a joint's RMS torque: less does not matter"""
+RARE = 0.15
+"""Of the time: what lasts longer is no contact, but a model that does not hold"""
+HOLDS = 0.5
+"""Of a joint's RMS torque: where more is missed as a rule no model holds"""
+MOST = 0.7
+"""Of the windows that stand out: so many lie in contacts, or there are none"""
+
+
+@dataclass(frozen=True)
+class Contact:
+    """A stretch in which far more of a joint's torque is missed than as a rule."""
+
+    source: str
+    joint: str
+    begin: float
+    """s since the recording's first stamp"""
+    end: float
+    most: float
+    """N·m or N: the largest that is missed, over a window"""
+    times: float
+    """Of what is missed as a rule"""
+
+
+def contacts(
+    source: str, joints: tuple[str, ...], missed: Iterable[tuple[Samples, Floats]]
+) -> Iterator[Contact]:
+    """The contacts in one recording.
+
+    Args:
+        missed: its stretches, and (k, n) of each: measured less modelled torque.
+    """
+    places, means, squares, count = [], [], np.zeros(len(joints)), np.zeros(len(joints))
+    for samples, residual in missed:
+        step = max(1, int(WINDOW / FEW / max(samples.period, 1e-9)))
+        usable, residual = samples.usable[::step], residual[::step]
+        first, which, sizes = np.unique(
+            np.floor(samples.time[::step] / WINDOW).astype(int),
+            return_inverse=True,
+            return_counts=True,
+        )
+        known = np.where(usable, residual, np.nan)
+        places.append(first)
+        means.append(np.column_stack([np.bincount(which, each) / sizes for each in known.T]))
+        squares += (np.where(samples.usable, samples.tau, 0.0) ** 2).sum(axis=0)
+        count += samples.usable.sum(axis=0)
+    if not places:
+        return
+    window, mean = np.concatenate(places), np.concatenate(means)
+    level = np.sqrt(squares / np.maximum(count, 1))
+    for j, joint in enumerate(joints):
+        for a, b, usual in _standing_out(window, mean[:, j], float(level[j])):
+            most = float(mean[a:b, j][np.argmax(np.abs(mean[a:b, j]))])
+            yield Contact(
+                source, joint, WINDOW * float(window[a]), WINDOW * float(window[b - 1] + 1), most,
+                abs(most) / usual,
+            )  # fmt: skip
+
+
+def _standing_out(window: Floats, mean: Floats, level: float) -> Iterator[tuple[int, int, float]]:
+    """(first, last + 1, what is missed as a rule) of windows in a row."""
+    known = np.isfinite(mean)
+    if known.sum() < FEWEST:
+        return
+    usual = 1.4826 * float(np.median(np.abs(mean[known])))
+    usual = max(usual, LEAST / FAR * level)
+    far = known & (np.abs(np.nan_to_num(mean)) > FAR * usual)
+    if usual > HOLDS * level or far.sum() > RARE * known.sum():
+        return
+    apart = np.flatnonzero(np.diff(window) != 1) + 1
+    runs = [
+        (a, b)
+        for part in np.split(np.arange(len(window)), apart)
+        for a, b in _runs(far[part], int(part[0]))
+        if b - a >= LASTING
+    ]
+    if sum(b - a for a, b in runs) >= MOST * far.sum():
+        yield from ((a, b, usual) for a, b in runs)
+
+
+def _runs(true: Floats, begin: int) -> list[tuple[int, int]]:
+    """(first, last + 1) of what is true in a row."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(int), [0]])))
+    return [(begin + a, begin + b) for a, b in edges.reshape(-1, 2).tolist()]
+
+
+def words(found: Iterable[Contact]) -> Iterator[str]:
+    """A line for each time at which joints were touched together."""
+    together: list[list[Contact]] = []
+    for each in sorted(found, key=lambda c: (c.source, c.begin, c.joint)):
+        last = together[-1] if together else []
+        if last and last[0].source == each.source and each.begin < max(c.end for c in last):
+            last.append(each)
+        else:
+            together.append([each])
+    for some in together:
+        worst = max(some, key=lambda c: c.times)
+        joints = ", ".join(sorted({c.joint for c in some}))
+        begin, end = min(c.begin for c in some), max(c.end for c in some)
+        yield (
+            f"{worst.source}: from {begin:.4g} s to {end:.4g} s up to {abs(worst.most):.3g} of the "
+            f"torque of {joints} is missed ({worst.joint}), {worst.times:.0f} times as much as "
+            "elsewhere: was the robot touched, or did it carry something? Cut it out, or record "
+            "again"
+        )
