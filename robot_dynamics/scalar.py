@@ -100,7 +100,8 @@ def is_zero(x: Scalar) -> bool:
 def array(values: Iterable[Any]) -> Array:
     """An array of floats where all entries are numbers, of objects otherwise."""
     entries = np.array(list(values), dtype=object)
-    numbers = all(isinstance(x, (int, float, np.integer, np.floating)) for x in entries.flat)
+    kinds = set(map(type, entries.flat))
+    numbers = all(issubclass(kind, (int, float, np.integer, np.floating)) for kind in kinds)
     return entries.astype(float) if numbers else entries
 
 

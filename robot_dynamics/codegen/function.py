@@ -59,34 +59,33 @@ class Function:
 
 def digest(content: Any) -> str:
     """A hash of dataclasses, arrays, numbers, texts and collections of them."""
-    found = hashlib.sha256()
-    for piece in _pieces(content):
-        found.update(piece)
-    return found.hexdigest()
+    pieces: list[str] = []
+    _spell(content, pieces)
+    return hashlib.sha256("".join(pieces).encode()).hexdigest()
 
 
-def _pieces(value: Any) -> Iterable[bytes]:
-    """The value as bytes; different values give different bytes."""
-    if isinstance(value, np.ndarray):
-        yield f"array{value.shape}".encode()
-        yield from _pieces(tuple(value.tolist()))
-    elif is_dataclass(value) and not isinstance(value, type):
-        yield f"{type(value).__name__}(".encode()
-        for field in fields(value):
-            yield from _pieces((field.name, getattr(value, field.name)))
-    elif isinstance(value, Mapping):
-        yield from _pieces(tuple(sorted(value.items())))
-    elif isinstance(value, (set, frozenset)):
-        yield from _pieces(tuple(sorted(value)))
-    elif isinstance(value, (tuple, list)):
-        yield f"[{len(value)}".encode()
-        for entry in value:
-            yield from _pieces(entry)
-    elif isinstance(value, (str, int, float, bool, type(None), np.number)):
+def _spell(value: Any, pieces: list[str]) -> None:
+    """Append the value as text; different values give different texts."""
+    if isinstance(value, (str, int, float, bool, type(None), np.number)):
         text = repr(value.item() if isinstance(value, np.number) else value)
-        yield f"{len(text)}:{text}".encode()
+        pieces.append(f"{len(text)}:{text}")
+    elif isinstance(value, np.ndarray):
+        pieces.append(f"array{value.shape}")
+        _spell(value.tolist(), pieces)
+    elif isinstance(value, (tuple, list)):
+        pieces.append(f"[{len(value)}")
+        for entry in value:
+            _spell(entry, pieces)
+    elif is_dataclass(value) and not isinstance(value, type):
+        pieces.append(f"{type(value).__name__}(")
+        for field in fields(value):
+            _spell((field.name, getattr(value, field.name)), pieces)
+    elif isinstance(value, Mapping):
+        _spell(sorted(value.items()), pieces)
+    elif isinstance(value, (set, frozenset)):
+        _spell(sorted(value), pieces)
     elif callable(value):
-        yield f"{value.__module__}.{value.__qualname__}".encode()
+        pieces.append(f"{value.__module__}.{value.__qualname__}")
     else:
         raise TypeError(f"{type(value)} cannot be part of a kernel's content")
 

@@ -107,11 +107,13 @@ class Recorder:
 
     def binary(self, operation: str, a: Any, b: Any) -> Recorded:
         """The value of a, b under an operation; an equal one recorded before is used again."""
-        arguments = [_operand(a), _operand(b)]
+        first, second = _operand(a), _operand(b)
         if operation in COMMUTATIVE:
             # constants first, then by place, so that a·b and b·a are one
-            arguments.sort(key=lambda x: (isinstance(x, int), x))
-        return Recorded(self, self._place((operation, *arguments)))
+            kinds = type(first) is int, type(second) is int
+            if kinds == (True, False) or (kinds[0] == kinds[1] and second < first):
+                first, second = second, first
+        return Recorded(self, self._place((operation, first, second)))
 
     def operation(self, value: Recorded) -> tuple[Any, ...]:
         """(operation, *operands) that makes this value."""
@@ -123,7 +125,7 @@ class Recorder:
 
     def _place(self, instruction: tuple[Any, ...]) -> int:
         # the constant 2.0 and the place 2 are equal as numbers: their types tell them apart
-        key = (*instruction, *map(type, instruction))
+        key = instruction, tuple(map(type, instruction))
         place = self._known.get(key)
         if place is None:
             place = self._known[key] = len(self._instructions)
@@ -186,6 +188,12 @@ class Recorded:
         return self.recorder.binary("sub", other, self)
 
     def __mul__(self, other: Any) -> Any:
+        if isinstance(other, Recorded):
+            if self._is_negative:
+                return -((-self) * other)
+            if other._is_negative:
+                return -(self * (-other))
+            return self.recorder.binary("mul", self, other)
         if isinstance(other, np.ndarray):
             return NotImplemented
         if _constant(other):
@@ -199,8 +207,6 @@ class Recorded:
                 return -(self * -other)
         if self._is_negative:
             return -((-self) * other)
-        if isinstance(other, Recorded) and other._is_negative:
-            return -(self * (-other))
         return self.recorder.binary("mul", self, other)
 
     def __truediv__(self, other: Any) -> Any:
@@ -248,7 +254,7 @@ class Recorded:
 
     @property
     def _is_negative(self) -> bool:
-        negated: bool = self.recorder.operation(self)[0] == "neg"
+        negated: bool = self.recorder._instructions[self.place][0] == "neg"
         return negated
 
     def _back(self, operand: Operand) -> Any:
