@@ -6,7 +6,10 @@ Where ros2_control is sourced; what is not built of them is built once, in some 
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -25,7 +28,8 @@ from geometry_msgs.msg import InertiaStamped
 from managed_robot import Managed, MujocoOracle, robot
 
 pytestmark = pytest.mark.timeout(1800)
-URDF = CONFIG.parent / "urdf"
+ROOT = CONFIG.parent
+URDF = ROOT / "urdf"
 LOGGED = 1e-7
 """Relative: the log has nine digits of positions and rates"""
 SHORT = {"ramp_time": 0.1}
@@ -383,3 +387,25 @@ def test_a_state_that_is_no_number_and_hardware_that_fails_stop_it_aloud(arm):
         (_,) = world.lines("torques at rest")
         world.until(lambda: world.states["law"] != "active", "the manager's end of it")
         assert world.process.poll() is None
+
+
+# --- for a long time ----------------------------------------------------------------------------
+
+
+def test_the_soak_accounts_for_every_period(tmp_path):
+    out = tmp_path / "soak.json"
+    command = [sys.executable, str(ROOT / "benchmarks" / "controller_soak.py"), "rrr"]
+    command += ["--seconds", "3", "--json", str(out)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    (found,) = json.loads(out.read_text())
+    assert found["periods"] + found["missed"] == 2000
+    assert found["periods"] > 1000
+    assert 0 <= found["late"] <= found["periods"]
+    times = found["update_us"]
+    assert 0 < times["p50"] <= times["p99"] <= times["p99.9"] <= times["max"]
+    assert found["followed"]
+    assert not found["said"]
+    assert 0 < found["error"]["rms_first"] <= found["error"]["largest"] < 0.05
+    assert 2**20 < found["memory_bytes"]["start"] <= found["memory_bytes"]["most"]
+    assert 0 < found["cpu"] < 2

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import rclpy
 from builtin_interfaces.msg import Duration, Time
 from controller_manager_msgs.srv import ConfigureController, LoadController, SwitchController
@@ -36,6 +37,10 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 PATIENCE = 60.0
 """s that a service or a subscriber may take to come"""
 
+PIECE, OVERLAP = 20.0, 2.0
+"""s of the trajectory in one message, and how much of it two messages share: an hour of it is too
+large for one"""
+
 
 class Trial(Node):  # type: ignore[misc]
     """What the plan says, step by step."""
@@ -44,6 +49,7 @@ class Trial(Node):  # type: ignore[misc]
         super().__init__("controller_trial")
         self._plan = plan
         self._efforts: list[list[float]] = []
+        self._sent = 0.0  # s, where the last piece of the trajectory begins
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._description = self.create_publisher(String, "robot_description", latched)
         if plan["points"]:
@@ -80,19 +86,25 @@ class Trial(Node):  # type: ignore[misc]
             self._wait(self._is_active, f"active node {node}")
         begin = self.get_clock().now().nanoseconds + round(self._plan["lead"] * 1e9)
         if self._plan["points"]:
-            self._topic.publish(self._trajectory(begin))
-        self._wait(
-            lambda: self.get_clock().now().nanoseconds > begin + self._plan["seconds"] * 1e9,
-            "the end",
-            self._plan["seconds"] + PATIENCE,
-        )
+            self._topic.publish(self._trajectory(begin, 0.0))
+        self._wait(lambda: self._is_over(begin), "the end", self._plan["seconds"] + PATIENCE)
         return {"begin": begin * 1e-9, "efforts": self._efforts}
 
-    def _trajectory(self, begin: int) -> JointTrajectory:
+    def _is_over(self, begin: int) -> bool:
+        """Is it? Each piece is sent when it has begun, so that the one before goes over into it."""
+        t: float = (self.get_clock().now().nanoseconds - begin) * 1e-9
+        if self._plan["points"] and self._sent + PIECE < min(t, self._plan["seconds"]):
+            self._sent += PIECE
+            self._topic.publish(self._trajectory(begin, self._sent))
+        return t > float(self._plan["seconds"])
+
+    def _trajectory(self, begin: int, first: float) -> JointTrajectory:
         points = self._plan["points"]
         message = JointTrajectory(joint_names=points["joints"])
         message.header.stamp = Time(sec=begin // 10**9, nanosec=begin % 10**9)
-        for t, q, qd, qdd in zip(*(points[x] for x in ("time", "q", "qd", "qdd")), strict=True):
+        piece = slice(*np.searchsorted(points["time"], [first - OVERLAP, first + PIECE + OVERLAP]))
+        whole = [points[x][piece] for x in ("time", "q", "qd", "qdd")]
+        for t, q, qd, qdd in zip(*whole, strict=True):
             since = Duration(sec=int(t), nanosec=int((t - int(t)) * 1e9))
             message.points.append(
                 JointTrajectoryPoint(

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -253,11 +254,30 @@ class ManagedRobot:
         Raises:
             BackendError: a process failed; with its last words.
         """
+        log, told = self.moved(way, desired, seconds)
+        return self._judged(way, log, told, desired, seconds)
+
+    def moved(
+        self,
+        way: str,
+        desired: Desired,
+        seconds: float,
+        *,
+        spacing: float = SPACING,
+        each_second: Callable[[int], None] | None = None,
+    ) -> tuple[Path, dict[str, Any]]:
+        """The motion once: (the hardware's log, what the trial has seen).
+
+        Args:
+            spacing: s between the trajectory's points.
+            each_second: is called with the manager's process id meanwhile.
+            way, desired, seconds: see `run`.
+        """
         log = self.folder / f"{way}.csv"
         seen = self.folder / f"{way}_seen.json"
         for path in (log, seen):
             path.unlink(missing_ok=True)
-        time = np.arange(0.0, seconds + SPACING / 2, SPACING)
+        time = np.arange(0.0, seconds + spacing / 2, spacing)
         q, qd, qdd = (x.tolist() for x in desired(time))
         is_node = way == "node"
         plan = {
@@ -272,8 +292,8 @@ class ManagedRobot:
             "efforts": "/feed_forward/effort" if is_node else "",
             "out": str(seen),
         }
-        self._try(way, self.parameters(way), plan)
-        return self._judged(way, log, json.loads(seen.read_text()), desired, seconds)
+        self._try(way, self.parameters(way), plan, each_second)
+        return log, json.loads(seen.read_text())
 
     def idle(
         self, plugin: str, parameters: dict[str, Any], seconds: float
@@ -302,7 +322,13 @@ class ManagedRobot:
         rows = np.loadtxt(log, delimiter=",")[-round(seconds * RATE) :]
         return rows[1:, -1], np.diff(rows[:, -2])
 
-    def _try(self, name: str, parameters: dict[str, Any], plan: dict[str, Any]) -> None:
+    def _try(
+        self,
+        name: str,
+        parameters: dict[str, Any],
+        plan: dict[str, Any],
+        each_second: Callable[[int], None] | None = None,
+    ) -> None:
         """A manager, for the node as well, and the trial, until that has ended."""
         files = {}
         for what, content in (("manager", parameters), ("plan", plan)):
@@ -326,9 +352,10 @@ class ManagedRobot:
                     },
                     {"~/commands": "/law/commands"},
                 )
+            meanwhile = each_second and partial(each_second, processes.pid("controller_manager"))
             module = "robot_dynamics.ros.controller_trial"
             processes.launch("trial", [sys.executable, "-m", module, files["plan"]])
-            processes.wait("trial", LEAD + plan["seconds"] + PATIENCE)
+            processes.wait("trial", LEAD + plan["seconds"] + PATIENCE, meanwhile)
 
     def _judged(
         self, way: str, log: Path, told: dict[str, Any], desired: Desired, seconds: float

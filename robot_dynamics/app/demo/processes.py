@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,14 +72,24 @@ class Processes:
                 preexec_fn=_die_with_parent,
             )
 
-    def wait(self, name: str, patience: float) -> None:
-        """Until this one has done its work.
+    def pid(self, name: str) -> int:
+        """Of one that runs."""
+        return self._running[name].pid
+
+    def wait(
+        self, name: str, patience: float, each_second: Callable[[], None] | None = None
+    ) -> None:
+        """Until this one has done its work. each_second: is called meanwhile.
 
         Raises:
             BackendError: it failed, it took longer (s), or another one ended before.
         """
-        deadline = time.monotonic() + patience
+        last = time.monotonic()
+        deadline = last + patience
         while self._running[name].poll() is None:
+            if each_second is not None and time.monotonic() > last + 1.0:
+                last = time.monotonic()
+                each_second()
             if time.monotonic() > deadline:
                 raise BackendError(f"the demo's process {name} takes too long", name=name)
             self.check()
