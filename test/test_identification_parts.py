@@ -15,7 +15,7 @@ from test_identification import ARM
 
 import robot_dynamics as rd
 from robot_dynamics.app.options import factors, pairs
-from robot_dynamics.app.report_page import Chart, Line
+from robot_dynamics.app.report_page import Chart, Line, standalone
 from robot_dynamics.errors import InputError
 from robot_dynamics.identification import friction_laws as laws
 from robot_dynamics.identification.bodies import (
@@ -397,7 +397,7 @@ def test_a_chart_shows_its_extremes_and_no_more_than_it_must():
     y = np.sin(40 * x)
     y[12345], y[777] = 9.0, np.nan
     chart = Chart("a <chart>", [Line(x, y, "a", "l")], "x", "y", unseen=[(0.5, 0.7)])
-    text = chart.svg(standalone=True)
+    text = standalone(chart.svg)
     assert "a &lt;chart&gt;" in text
     assert len(text) < 40_000
     assert text.count("var(--wash)") == 1

@@ -275,7 +275,7 @@ def test_maps_of_two_motors_have_what_geometry_allows(tmp_path, count):
         expected = (np.abs(x) < first) & (np.abs(y) < second)
         assert expected.sum() > 8
         assert (np.isfinite(found.passive_conditions) == expected).all()
-        picture = drawn_map(found, np.array([[0.2, 0.2], [0.3, 0.1]]), standalone=True)
+        picture = drawn_map(found, np.array([[0.2, 0.2], [0.3, 0.1]]))
         cells = picture.count("fill: var(--b)") + picture.count("fill: var(--a)")
         assert cells == expected.sum()
         assert picture.count("stroke: var(--ink)") == 1

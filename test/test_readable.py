@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import sys
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import sympy
 from robots import CONFIG, random_urdf
@@ -13,8 +15,12 @@ from robots import CONFIG, random_urdf
 import robot_dynamics as rd
 from robot_dynamics.app import tables
 from robot_dynamics.app.cli import main
+from robot_dynamics.app.command import finite
+from robot_dynamics.app.report_page import Chart, Line, standalone
 from robot_dynamics.app.tables import digits
-from robot_dynamics.mechanism import Inertial
+from robot_dynamics.description.files import writable, write_table
+from robot_dynamics.errors import InputError
+from robot_dynamics.mechanism import Inertial, Joint, Limits
 
 
 @pytest.mark.parametrize(
@@ -75,3 +81,52 @@ def test_tables_fit_the_terminal(monkeypatch, capsys, columns):
 def test_what_goes_elsewhere_stays_a_table(monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: False, raising=False)
     assert tables.table([["a" * 300, "b"], ["c", "d"]])[0].endswith("b")
+
+
+def test_a_table_as_a_file_has_a_head_rows_and_empty_cells(tmp_path):
+    path = tmp_path / "table.csv"
+    columns = [("time", np.array([0.0, 0.1])), ("a,b", np.array([np.nan, 1 / 3]))]
+    write_table(path, columns)
+    assert path.read_bytes() == b'time,"a,b"\r\n0.0,\r\n0.1,0.3333333333333333\r\n'
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        write_table(path, [("time", np.zeros(2)), ("a", np.zeros(3))])
+
+
+@pytest.mark.parametrize("place", ["no/table.csv", "folder"])
+def test_a_file_that_cannot_be_written_is_named_with_the_reason(tmp_path, place):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError) as found:
+        write_table(tmp_path / place, [("time", np.zeros(1))])
+    reason = "No such file or directory" if "no/" in place else "Is a directory"
+    assert str(found.value) == f"{tmp_path / place}: it can't be written ({reason})"
+
+
+def test_a_folder_is_made_or_named(tmp_path):
+    writable(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"file.*expected a folder"):
+        writable(tmp_path / "file" / "c")
+
+
+def test_json_has_lists_for_arrays_and_null_for_what_it_lacks():
+    values = {"a": np.array([1.0, np.nan]), 2: (np.float64(3.0), -np.inf), "n": np.int64(4)}
+    assert finite(values) == {"a": [1.0, None], "2": [3.0, None], "n": 4}
+
+
+def test_a_joint_has_the_units_of_its_kind_and_ends_where_it_has_none():
+    turning, sliding = Joint("q", "revolute"), Joint("q", "prismatic")
+    assert (turning.unit, turning.effort_unit) == ("rad", "N·m")
+    assert (sliding.unit, sliding.effort_unit) == ("m", "N")
+    assert turning.ends == Limits()
+    assert Joint("q", "revolute", limits=Limits(upper=1.0)).ends.upper == 1.0
+
+
+def test_charts_are_files_with_colours_of_their_own():
+    chart = Chart("title", [Line(np.arange(3.0), np.arange(3.0), "a")], "s", "m")
+    assert chart.svg.startswith('<svg class="chart"')
+    assert "--a: #d55e00" not in chart.svg
+    text = standalone(chart.svg)
+    assert text.count("<style>") == 1
+    assert "--a: #d55e00" in text
+    assert ET.fromstring(text).tag.endswith("svg")

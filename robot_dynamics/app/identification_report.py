@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from html import escape
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
 from ..mechanism import Mechanism
 from ..mechanism.shown import Html
-from .report_page import LINES, Chart, Line, cards, page, page_table
+from .report_page import LINES, Chart, Line, cards, page, page_table, standalone
 from .show.playing import recorded
 from .tables import percent
 
@@ -38,7 +39,7 @@ def write(result: Identification, folder: Path) -> dict[str, Path]:
     written = {}
     for joint, name in zip(joints, file_names(result.joints), strict=True):
         written[f"picture {joint.name}"] = path = folder / f"{name}.svg"
-        write_text(path, joint.torques().svg(standalone=True))
+        write_text(path, standalone(joint.torques.svg))
     written["page"] = folder / "report.html"
     write_text(written["page"], _page(result, joints))
     kept = [each for each in result.traces if not each.seen] or list(result.traces)
@@ -63,7 +64,7 @@ def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Pa
     for j, (name, file) in enumerate(zip(replay.joints, file_names(replay.joints), strict=True)):
         torques, terms = _replay_charts(replay, j)
         written[f"picture {name}"] = path = folder / f"replay_{file}.svg"
-        write_text(path, torques.svg(standalone=True))
+        write_text(path, standalone(torques.svg))
         sections.append(
             f"<h2>{escape(name)}</h2>{torques.figure()}{terms.figure(replay.labels[-1])}"
         )
@@ -100,6 +101,7 @@ class _Joint:
         kind = result.mechanism.joint(self.name)
         self.unit, self.rate = kind.effort_unit, f"{kind.unit}/s"
 
+    @cached_property
     def torques(self) -> Chart:
         return Chart(
             f"{self.name}: measured and modelled torque over time",
@@ -239,7 +241,7 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
     for joint in joints:
         body += [
             f"<h2>{escape(joint.name)}</h2>",
-            joint.torques().figure(),
+            joint.torques.figure(),
             '<div class="pair">',
             joint.terms().figure("The terms of the identified model."),
             joint.friction().figure("Measured minus rigid-body torque over the rate: friction."),

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -131,9 +132,13 @@ class Chart:
     bounds: tuple[float, float] | None = None
     """Of y; None: of the curves"""
 
+    @cached_property
+    def svg(self) -> str:
+        """The chart as an element."""
+        return self._drawn()
+
     @plots.style()
-    def svg(self, standalone: bool = False) -> str:
-        """The chart as an element; standalone: as a file that brings its own colours."""
+    def _drawn(self) -> str:
         drawing, axis = axes(HEIGHT, self.across, self.up)
         for line in self.lines:
             if line.dots:
@@ -160,7 +165,7 @@ class Chart:
             if (b := min(b, high)) > (a := max(a, low)):
                 axis.axvspan(a, b, color=light("wash"), lw=0, zorder=0, clip_on=False)
         axis.set_xlim(low, high)
-        return themed(drawing, "chart", self.title, standalone)
+        return themed(drawing, "chart", self.title)
 
     def figure(self, caption: str = "") -> str:
         """Caption, legend and chart, as HTML."""
@@ -171,7 +176,7 @@ class Chart:
             for line in self.lines
             if line.label
         )
-        return f'<figure>{words}<p class="legend">{legend}</p>{self.svg()}</figure>'
+        return f'<figure>{words}<p class="legend">{legend}</p>{self.svg}</figure>'
 
     def _shown(self, y: Floats) -> Floats:
         """Nothing where there is no logarithm, or what is beyond the bounds."""
@@ -195,7 +200,7 @@ def axes(height: float, across: str, up: str) -> tuple[Any, Any]:
     return drawing, axis
 
 
-def themed(drawing: Any, classes: str, title: str, standalone: bool) -> str:
+def themed(drawing: Any, classes: str, title: str) -> str:
     """A figure as SVG whose colours are the theme's variables."""
     for axis in drawing.axes:
         axis.xaxis.set_major_formatter("{x:.6g}")
@@ -215,12 +220,16 @@ def themed(drawing: Any, classes: str, title: str, standalone: bool) -> str:
     inner = re.sub(r"(\d\.\d\d)\d+", r"\1", inner)
     for name, (light, _) in COLOURS.items():
         inner = inner.replace(light, f"var(--{name})")
-    style = f"<style>{THEME}{CHART_STYLE}.chart {{ background: var(--paper); }}</style>"
     return (
         f'<svg class="{classes}" viewBox="0 0 {width} {height}" role="img" '
-        f'xmlns="http://www.w3.org/2000/svg" aria-label="{escape(title)}">'
-        f"{style if standalone else ''}{inner}"
+        f'xmlns="http://www.w3.org/2000/svg" aria-label="{escape(title)}">{inner}'
     )
+
+
+def standalone(svg: str) -> str:
+    """An element as a file that brings its own colours."""
+    style = f"<style>{THEME}{CHART_STYLE}.chart {{ background: var(--paper); }}</style>"
+    return svg.replace(">", f">{style}", 1)
 
 
 def light(colour: str) -> str:

@@ -61,7 +61,7 @@ def chart(each: Range, motion: Floats | None = None) -> Chart:
 
 
 @plots.style()
-def drawn_map(found: Map, motion: Floats | None = None, *, standalone: bool = False) -> str:
+def drawn_map(found: Map, motion: Floats | None = None) -> str:
     """Where both motors can be: darker towards a singularity, shaded beyond reach.
 
     Args:
@@ -93,4 +93,4 @@ def drawn_map(found: Map, motion: Floats | None = None, *, standalone: bool = Fa
         axis.add_patch(Rectangle(*cell, fc=colour, lw=0, alpha=strength, aa=False, clip_on=False))
     if motion is not None:
         axis.plot(*motion.T, color=light("ink"), lw=1.6, clip_on=False, scalex=False, scaley=False)
-    return themed(drawing, "chart map", f"where {' and '.join(found.names)} can be", standalone)
+    return themed(drawing, "chart map", f"where {' and '.join(found.names)} can be")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -14,7 +14,7 @@ from ...description.files import writable, write_table, write_text
 from ...motion.trajectory import States
 from ...scalar import Floats
 from ..identification_report import file_names
-from ..report_page import Chart, Line, cards, page, page_table
+from ..report_page import Chart, Line, cards, page, page_table, standalone
 from ..tables import digits, table
 from .drives import Drive, Drives
 from .ranges import Map, Range
@@ -126,6 +126,15 @@ def text(found: Drives, motion: States, reach: Reach) -> str:
     return "\n".join([*lines, *(f"note: {note}" for note in motion.notes)])
 
 
+@dataclass(frozen=True)
+class _Drawn:
+    """The charts that are files, and on the page as well."""
+
+    planes: Mapping[Drive, Chart]
+    ranges: Sequence[Chart]
+    maps: Sequence[str]
+
+
 def write(
     folder: Path,
     robot: str,
@@ -144,26 +153,28 @@ def write(
     """
     written: dict[str, Path] = {}
 
-    def picture(what: str, kind: str, k: int, names: Sequence[str], drawn: str) -> None:
+    def picture(what: str, kind: str, k: int, names: Sequence[str], svg: str) -> None:
         written[what] = folder / f"{kind}_{k}_{'_'.join(file_names(names))}.svg"
-        write_text(written[what], drawn)
+        write_text(written[what], standalone(svg))
 
     writable(folder)
+    drawn = _Drawn(
+        {drive: _plane(drive) for drive in (*found.joints, *found.motors)},
+        [chart(each, _asked(found, motion, each.name)) for each in reach.ranges],
+        [drawn_map(each, _both(found, motion, each)) for each in reach.maps],
+    )
     for kind, some in (("joint", found.joints), ("motor", found.motors)):
         for k, drive in enumerate(some, 1):
-            drawn = _plane(drive).svg(standalone=True)
-            picture(f"picture of {kind} {drive.name}", kind, k, [drive.name], drawn)
-    for k, (own, motor) in enumerate(
-        zip(_reach(found, motion, reach), reach.ranges, strict=True), 1
-    ):
-        picture(f"range of {motor.name}", "range", k, [motor.name], own.svg(standalone=True))
-    for k, each in enumerate(reach.maps, 1):
-        both = drawn_map(each, _both(found, motion, each), standalone=True)
+            svg = drawn.planes[drive].svg
+            picture(f"picture of {kind} {drive.name}", kind, k, [drive.name], svg)
+    for k, (motor, own) in enumerate(zip(reach.ranges, drawn.ranges, strict=True), 1):
+        picture(f"range of {motor.name}", "range", k, [motor.name], own.svg)
+    for k, (each, both) in enumerate(zip(reach.maps, drawn.maps, strict=True), 1):
         picture(f"range of {' and '.join(each.names)}", "ranges", k, each.names, both)
     written["table"] = folder / "motion.csv"
     write_table(written["table"], _columns(found, motion))
     written["page"] = folder / "motion.html"
-    write_text(written["page"], _page(robot, found, motion, reach, link))
+    write_text(written["page"], _page(robot, found, motion, reach, drawn, link))
     return written
 
 
@@ -224,7 +235,9 @@ def _plane(drive: Drive) -> Chart:
     return Chart(f"torque of {drive.name} over its rate", lines, rate, tau)
 
 
-def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | None) -> str:
+def _page(
+    robot: str, found: Drives, motion: States, reach: Reach, drawn: _Drawn, link: str | None
+) -> str:
     duration = float(motion.time[-1] - motion.time[0])
     shown = [
         (f"{number(duration)} s", f"{len(motion.time)} states"),
@@ -251,13 +264,11 @@ def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | N
             '<p class="faint">From home, with the other motors held there. Towards a singularity '
             "the condition number of the loops grows without bound; out of reach is shaded.</p>",
             page_table(range_rows(reach.ranges)),
-            f"<div class='pair'>{''.join(map(Chart.figure, _reach(found, motion, reach)))}</div>",
+            f"<div class='pair'>{''.join(map(Chart.figure, drawn.ranges))}</div>",
         ]
     if reach.maps:
         others = ", with the other motors at home" if len(reach.ranges) > 2 else ""
-        figures = "".join(
-            f"<figure>{drawn_map(each, _both(found, motion, each))}</figure>" for each in reach.maps
-        )
+        figures = "".join(f"<figure>{svg}</figure>" for svg in drawn.maps)
         body += [
             "<h2>Range of two motors together</h2>",
             f'<p class="faint">From home{others}. Darker towards a singularity, orange where it is '
@@ -268,14 +279,10 @@ def _page(robot: str, found: Drives, motion: States, reach: Reach, link: str | N
     for title, some in (("joint", found.joints), ("motor", found.motors)):
         for drive in some:
             torque, rate, power = _over_time(drive)
-            figures = "".join(map(Chart.figure, (torque, _plane(drive), rate, power)))
+            figures = "".join(map(Chart.figure, (torque, drawn.planes[drive], rate, power)))
             body.append(f"<h2>{title} {escape(drive.name)}</h2><div class='pair'>{figures}</div>")
     body += [f'<p class="faint">{escape(note)}</p>' for note in motion.notes]
     return page(f"{robot}: {motion.source}", body)
-
-
-def _reach(found: Drives, motion: States, reach: Reach) -> list[Chart]:
-    return [chart(each, _asked(found, motion, each.name)) for each in reach.ranges]
 
 
 def _both(found: Drives, motion: States, both: Map) -> Floats:
