@@ -18,6 +18,7 @@ from ..formulations import FORMULATIONS
 from ..mechanism import Mechanism
 from ..mechanism.transform import ROTOR_MODELS
 from ..scalar import Floats
+from . import tables
 
 LARGEST_LAGRANGE_EULER = 10
 """Bodies above which Lagrange–Euler, O(n⁴), is left out of a comparison"""
@@ -58,19 +59,14 @@ class Comparison:
 
 def table(compared: Comparison) -> str:
     """Table 3 of the source, for this robot: per joint and in per cent of the largest torque."""
-    width = max(len(name) for name in (*compared.joint_names, "0.000000"))
-    heads = "  ".join(name.rjust(width) for name in compared.joint_names)
-    lines = [f"{'largest difference [%] from':36}{heads}"]
-    for title, rows in (
+    rows = [["largest difference [%] from", *compared.joint_names]]
+    for title, found in (
         ("Newton–Euler, full rotors", compared.disagreement()),
         ("full rotors, Newton–Euler", compared.model_error()),
     ):
-        lines.append(title)
-        lines += [
-            f"  {name:34}" + "  ".join(f"{100 * x:.2g}".rjust(width) for x in row)
-            for name, row in rows.items()
-        ]
-    return "\n".join(lines)
+        rows.append([title, *[""] * len(compared.joint_names)])
+        rows += [[f"  {name}", *(f"{100 * x:.2g}" for x in row)] for name, row in found.items()]
+    return "\n".join(tables.table(rows))
 
 
 def _worst(difference: Floats, reference: Floats) -> Floats:

@@ -8,6 +8,8 @@ import shutil
 import sys
 import textwrap
 
+from ..mechanism.shown import text_table
+
 
 def percent(value: float) -> str:
     """A share; NaN where there was none to measure."""
@@ -21,24 +23,16 @@ def digits(value: float, beside: float = 0.0) -> str:
     return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
-def table(rows: list[list[str]]) -> list[str]:
-    """Aligned lines: the first column to the left, the others to the right.
+def table(rows: list[list[str]], left: int = 1) -> list[str]:
+    """Aligned lines: the first column, or so many, to the left, the others to the right.
 
     On a terminal that is too narrow for them each row is a paragraph: its first cell, and below it
     the others with their heads.
     """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    room = _room()
-    if room is not None and sum(widths) + 2 * len(widths) > room:
+    lines, room = text_table(rows, left), _room()
+    if room is not None and max(map(len, lines)) > room:
         return [line for row in rows[1:] for line in _paragraph(rows[0], row, room)]
-    return [
-        "  "
-        + "  ".join(
-            cell.ljust(width) if k == 0 else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return lines
 
 
 def _room() -> int | None:

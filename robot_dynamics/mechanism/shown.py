@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism in one line, and as a table for notebooks."""
+"""A mechanism in one line, and as a table for notebooks; tables as text, Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -60,6 +60,27 @@ def html_table(rows: Iterable[Sequence[str]]) -> str:
         return "<tr>" + "".join(f"<{tag}>{x}</{tag}>" for x in written) + "</tr>"
 
     return "<table>" + line(head, "th") + "".join(line(row, "td") for row in body) + "</table>"
+
+
+def text_table(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]:
+    """Aligned lines: so many columns to the left (None: all), the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  "
+        + "  ".join(
+            cell.ljust(width) if left is None or k < left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table in Markdown, and an empty one behind; nothing of no rows."""
+    if not rows:
+        return []
+    head, *body = (f"| {' | '.join(row)} |" for row in rows)
+    return [head, "|" + "---|" * len(rows[0]), *body, ""]
 
 
 def _role(mechanism: Any, joint: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy
 
-from ..mechanism.shown import html_table
+from ..mechanism.shown import html_table, markdown_table, text_table
 from .names import GREEK, Names, divided, symbol, words
 
 WIDEST = 100
@@ -140,14 +140,14 @@ class Document:
             lines += [section.words, ""] if section.words else []
             if section.formula:
                 lines += ["$$", section.formula.tex, "$$", ""]
-            lines += _markdown_table(section.table)
+            lines += markdown_table(section.table)
             for block in _tex_blocks(section, self.names):
                 lines += ["$$", r"\begin{aligned}", *block, r"\end{aligned}", "$$", ""]
             lines += [f"{line}\n" for line in _zeros(section)]
         lines += self._legend()
         if self.parameters:
             rows = [[str(symbol), f"{value:.12g}"] for symbol, value in self.parameters.items()]
-            lines += ["## Parameters", "", *_markdown_table([["symbol", "value"], *rows])]
+            lines += ["## Parameters", "", *markdown_table([["symbol", "value"], *rows])]
         lines += [f"*{note}*\n" for note in self.notes]
         return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -228,9 +228,7 @@ def _text_section(section: Section, names: Names) -> Iterator[str]:
     if section.formula:
         yield f"  {section.formula.text}"
     if section.table:
-        widths = [max(map(len, column)) for column in zip(*section.table, strict=True)]
-        for row in section.table:
-            yield "  " + "  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip()
+        yield from text_table(section.table)
     for equation in _shown(section):
         yield from _text_equation(equation, names)
     yield from (f"  {line}" for line in _zeros(section))
@@ -361,10 +359,3 @@ def _tex_number(value: float) -> str:
     text = f"{value:.12g}"
     mantissa, _, exponent = text.partition("e")
     return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if exponent else mantissa
-
-
-def _markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    if not rows:
-        return []
-    head, *body = (f"| {' | '.join(row)} |" for row in rows)
-    return [head, "|" + "---|" * len(rows[0]), *body, ""]
