@@ -404,7 +404,8 @@ def test_a_chart_shows_its_extremes_and_no_more_than_it_must():
     # the outlier is drawn, the gap is none
     (curve,) = re.findall(r'<path d="([^"]*)"[^>]*stroke: var\(--a\)', text)
     heights = [float(y) for y in re.findall(r"[ML] \S+ (\S+)", curve)]
-    assert max(heights) - min(heights) > 150
+    first, second = sorted(heights)[:2]  # y grows downwards: the outlier stands alone
+    assert second - first > 100
     assert curve.count("M") == 2
     assert text.count("nan") == 0
     # nothing of it is looked up elsewhere: many stand on one page
