@@ -213,6 +213,7 @@ def test_check_tells_the_lines_of_all_mistakes_in_one(tmp_path, capsys):
     assert "unknown key 'columb', expected" in err
     assert f"(line {first})" in err
     assert f"line {second}: found 'abc'" in err
+    assert err.count(f"line {first}") == 1
 
 
 def test_the_schema_is_printed_for_editors(capsys):

@@ -16,6 +16,7 @@ import robot_dynamics as rd
 from robot_dynamics.app import tables
 from robot_dynamics.app.cli import main
 from robot_dynamics.app.command import finite
+from robot_dynamics.app.options import vector
 from robot_dynamics.app.report_page import Chart, Line, standalone
 from robot_dynamics.app.tables import digits
 from robot_dynamics.description.files import writable, write_table
@@ -130,3 +131,9 @@ def test_charts_are_files_with_colours_of_their_own():
     assert text.count("<style>") == 1
     assert "--a: #d55e00" in text
     assert ET.fromstring(text).tag.endswith("svg")
+
+
+def test_an_option_that_is_left_out_has_its_default():
+    assert vector((), "--q", ("a", "b"), 2.0) == [2.0, 2.0]
+    assert vector((), "--q", ("a", "b"), [1.0, 2.0]) == [1.0, 2.0]
+    assert vector(("1,2",), "--q", ("a", "b"), 5.0) == [1.0, 2.0]
