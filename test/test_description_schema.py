@@ -198,6 +198,10 @@ def test_warnings_name_the_line(tmp_path):
     (tmp_path / "r.urdf").write_text(URDF)
     with pytest.warns(UserWarning, match=r"triangle inequality.*\(line 7\)$"):
         rd.load(tmp_path / "r.urdf")
+    with pytest.raises(rd.DescriptionError) as found:
+        rd.load(tmp_path / "r.urdf", strict=True)
+    assert found.value.line == 7
+    assert str(found.value).count("(line") == 1
 
 
 def test_check_tells_the_lines_of_all_mistakes_in_one(tmp_path, capsys):
