@@ -7,6 +7,9 @@ import gc
 import logging
 import math
 import os
+import sys
+import sysconfig
+import threading
 import warnings
 from pathlib import Path
 
@@ -199,6 +202,50 @@ def test_the_way_through_ctypes_computes_the_same(monkeypatch):
     assert np.array_equal(through(x[0], y[0]), expected_one)
     other = through.at([1.0, 1.0])
     assert np.allclose(other(x[0], y[0]), wave_by_hand(x[0], y[0], (1.0, 1.0)), atol=ROUNDING)
+
+
+@needs_compiler
+def test_a_target_that_other_threads_replace_is_called_or_its_successor_is():
+    """Without the interpreter's lock, the one that is called must not be freed meanwhile."""
+    host, why = native._host()
+    if host is None:
+        pytest.skip(why)
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        assert not sys._is_gil_enabled(), "the extension module brought the lock back"
+
+    class Called(host.Forwarding):
+        """Forwards to its target."""
+
+        def __call__(self, *states):
+            raise AssertionError("no target")
+
+    called = host.shortened(Called)()
+    function = Function("sum", ("x", "y", "z"), (1,) * 3, (1,), 1, lambda x, y, z, p: [
+        x[0] + y[0] + z[0] + p[0]
+    ], "sum")  # fmt: skip
+    build, x = Kernel(function, [0.0], "c"), np.ones(1)
+    called._target = build.call
+    found: list[set[float]] = [set() for _ in range(3)]
+    done = threading.Event()
+
+    def calling(seen):
+        while not done.is_set():
+            seen.update(float(called(x, x, x)[0]) for _ in range(50))
+
+    def replacing():
+        for k in range(3000):
+            called._target = build.at([k % 2]).call
+
+    callers = [threading.Thread(target=calling, args=(seen,)) for seen in found]
+    writers = [threading.Thread(target=replacing) for _ in range(2)]
+    for thread in callers + writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    done.set()
+    for thread in callers:
+        thread.join()
+    assert set.union(*found) <= {3.0, 4.0}
 
 
 @needs_compiler

@@ -41,6 +41,11 @@
 #define MOST_THREADS 256
 #define ROWS_AT_ONCE 512 /* a multiple of every kernel's lanes */
 
+#ifndef Py_BEGIN_CRITICAL_SECTION /* before Python 3.13 the interpreter's lock is always held */
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+#endif
+
 typedef void (*single_kernel)(const double *const *x, double *out);
 typedef void (*batch_kernel)(const double *const *x, double *out, long count);
 
@@ -49,7 +54,7 @@ typedef struct {
     vectorcallfunc call;
     single_kernel kernel;
     batch_kernel rows;
-    npy_intp most; /* rows that it is given here */
+    npy_intp most; /* rows that it is given here; written after `rows`, and read before */
     Py_ssize_t vectors;
     npy_intp sizes[MOST_VECTORS];
     int axes;
@@ -99,7 +104,7 @@ static PyObject *caller_call(PyObject *object, PyObject *const *arguments, size_
     int many = is_plain(arguments[0], 2); /* else one */
     npy_intp shape[MOST_AXES + 1] = {many ? PyArray_DIM((PyArrayObject *)arguments[0], 0) : 1};
     memcpy(shape + 1, self->shape, sizeof self->shape);
-    if (many && (!self->rows || shape[0] > self->most))
+    if (many && (shape[0] > __atomic_load_n(&self->most, __ATOMIC_ACQUIRE) || !self->rows))
         goto otherwise;
     for (Py_ssize_t i = 0; i < self->vectors; i++) {
         PyArrayObject *a = (PyArrayObject *)arguments[i];
@@ -148,8 +153,8 @@ static int set_rows(PyObject *object, PyObject *value, void *closure)
     Py_ssize_t most;
     if (!value || !PyArg_ParseTuple(value, "Kn", &address, &most))
         return -1;
-    self->rows = (batch_kernel)(uintptr_t)address;
-    self->most = most;
+    __atomic_store_n(&self->rows, (batch_kernel)(uintptr_t)address, __ATOMIC_RELAXED);
+    __atomic_store_n(&self->most, most, __ATOMIC_RELEASE);
     return 0;
 }
 
@@ -230,10 +235,20 @@ typedef struct {
 
 static PyObject *text_call, *text_out;
 
+/* The target, or NULL: a reference of the caller's own, since another thread may replace it. */
+static PyObject *target_of(PyObject *object)
+{
+    PyObject *target;
+    Py_BEGIN_CRITICAL_SECTION(object);
+    target = Py_XNewRef(((Forwarding *)object)->target);
+    Py_END_CRITICAL_SECTION();
+    return target;
+}
+
 static PyObject *forwarding_call(PyObject *object, PyObject *const *arguments, size_t flags,
                                  PyObject *names)
 {
-    PyObject *target = ((Forwarding *)object)->target;
+    PyObject *target = target_of(object);
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     int plain = count == STATES
         && (!names
@@ -241,11 +256,11 @@ static PyObject *forwarding_call(PyObject *object, PyObject *const *arguments, s
                 && target && Py_TYPE(target) == &caller_type));
     /* before Python 3.12 a class whose __call__ was replaced still comes here */
     if (target && plain && Py_TYPE(object)->tp_call == PyVectorcall_Call) {
-        Py_INCREF(target); /* it may be replaced meanwhile */
         PyObject *result = PyObject_Vectorcall(target, arguments, flags, names);
         Py_DECREF(target);
         return result;
     }
+    Py_XDECREF(target);
     Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
     PyObject **all = PyMem_Malloc((count + named + 1) * sizeof *all);
     if (!all)
@@ -289,15 +304,18 @@ static void forwarding_dealloc(PyObject *self)
 static PyObject *get_target(PyObject *self, void *closure)
 {
     (void)closure;
-    PyObject *target = ((Forwarding *)self)->target;
-    return Py_NewRef(target ? target : Py_None);
+    PyObject *target = target_of(self);
+    return target ? target : Py_NewRef(Py_None);
 }
 
 static int set_target(PyObject *self, PyObject *value, void *closure)
 {
     (void)closure;
-    PyObject *old = ((Forwarding *)self)->target;
+    PyObject *old;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    old = ((Forwarding *)self)->target;
     ((Forwarding *)self)->target = value && value != Py_None ? Py_NewRef(value) : NULL;
+    Py_END_CRITICAL_SECTION();
     Py_XDECREF(old);
     return 0;
 }
@@ -441,6 +459,10 @@ PyMODINIT_FUNC PyInit__caller(void)
         || PyType_Ready(&forwarding_type) < 0)
         return NULL;
     PyObject *module = PyModule_Create(&module_definition);
+#ifdef Py_GIL_DISABLED
+    if (module)
+        PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED);
+#endif
     if (module
         && (PyModule_AddObjectRef(module, "Caller", (PyObject *)&caller_type) < 0
             || PyModule_AddObjectRef(module, "Forwarding", (PyObject *)&forwarding_type) < 0
