@@ -9,12 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from recorded import SIX_AXIS, changed, motion, recording
+from test_identification import ARM
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.errors import DescriptionError, RecordingError
-from robot_dynamics.identification import identify
+from robot_dynamics.identification import Recording, identify
+from robot_dynamics.identification.doubts import surely_worse, turned
 from robot_dynamics.identification.files import save
+from robot_dynamics.identification.selection import _Scored, nothing
 from robot_dynamics.mechanism import Friction, Mechanism
 
 
@@ -123,6 +126,65 @@ def test_friction_that_drives_is_fitted_and_said(driven):
         law = result.mechanism.joint(name).friction
         assert (law.viscous < 0) == (name in names)
         assert (next(law.faults(), None) is not None) == (name in names)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "drives", "brakes", "is_so"),
+    [
+        ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, 0.3], True),
+        ([0.5, 0.6], [0.1, 0.6], [-0.2, -0.3], [0.2, 0.3], True),
+        ([0.5, 0.6], [0.1, 0.61], [-0.2, -0.3], [0.2, 0.3], False),  # one is explained worse
+        ([0.5, 0.95], [0.1, 0.92], [-0.2, -0.3], [0.2, 0.3], False),  # nothing explains one
+        ([0.5, 0.6], [0.1, 0.1], [-0.2, 0.3], [0.2, 0.3], False),  # one brakes as it is
+        ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, -0.3], False),  # one drives, turned
+        ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.009], [0.2, 0.3], False),  # hardly any friction
+        ([0.5, 0.6], [0.1, 0.1], [-0.2, -0.3], [0.2, 0.009], False),
+        ([0.5], [0.1], [-0.2], [0.2], False),  # no other joint tells
+    ],
+)
+def test_when_all_efforts_have_the_opposite_sign(before, after, drives, brakes, is_so):
+    assert turned(*map(np.array, (before, after, drives, brakes))) is is_so
+
+
+@pytest.mark.parametrize(
+    ("times", "is_so"),
+    [
+        ([1.6, 1.6], True),
+        ([1.4, 1.4], False),
+        ([3.0, 0.99], False),  # not on every part
+        ([3.0, 1.01], True),
+        ([9.0], False),
+        ([], False),
+    ],
+)
+def test_efforts_are_wrong_for_sure_where_every_part_says_so(times, is_so):
+    assert surely_worse(np.log(times)) is is_so
+
+
+@pytest.mark.parametrize(
+    ("missed", "score", "is_so"),
+    [
+        ([1.0, 1.0, 1.0], 4.0, True),
+        ([1.0, 1.0, 2.0], 4.0, False),  # not on every part
+        ([1.0, 1.0, 1.0], 5.0, False),  # not by so much
+    ],
+)
+def test_friction_that_drives_must_explain_something_on_every_part(missed, score, is_so):
+    other = _Scored(nothing(), np.array([2.0, 2.0, 2.0]), 15.0)
+    assert _Scored(nothing(), np.array(missed), score).explains(other, 10.0) is is_so
+
+
+@pytest.mark.parametrize(("times", "driving"), [(1.5, False), (2.0, True)])
+def test_friction_that_drives_must_halve_the_error(times, driving):
+    """Of noise 1, friction of k leaves √(1 + k²) where it is left out: half is left with √3."""
+    arm = rd.load(ARM)
+    log = recording(arm, 40.0, 50.0)
+    (stream,) = log.streams
+    level = np.sqrt((stream.effort**2).mean(axis=0))
+    effort = stream.effort + 0.1 * level * np.random.default_rng(1).normal(size=(2000, 3))
+    effort[:, 2] -= times * 0.1 * level[2] * np.sign(stream.velocity[:, 2])
+    found = identify(arm, Recording("odd", (replace(stream, effort=effort),)), cutoff=25.0)
+    assert found.fit.drives["c"].driving is driving
 
 
 def test_friction_that_drives_is_not_loaded_again(driven, tmp_path):

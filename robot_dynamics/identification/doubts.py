@@ -124,6 +124,26 @@ def doubts(
         found.append(next_one)
 
 
+def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> bool:
+    """Have all efforts the opposite sign?
+
+    Args:
+        before, after: (n,), of each joint, what is missed of its efforts as they are, and turned.
+        drives, brakes: (n,), friction against the motion, likewise: below 0 where it drives.
+    """
+    driven = len(before) > 1 and (drives < -FINEST).all() and (brakes > FINEST).all()
+    return bool(driven and (after <= np.minimum(before, BLIND)).all())
+
+
+def surely_worse(more: Floats) -> bool:
+    """On every part that was kept aside, and by far in the mean?
+
+    Args:
+        more: (parts,), logarithms of how many times more is missed.
+    """
+    return bool(len(more) > 1 and (more > 0).all() and more.mean() > math.log(SURE))
+
+
 @dataclass(frozen=True)
 class _Tried:
     """What factors leave of one joint's efforts."""
@@ -167,9 +187,7 @@ class _Trial:
         these explains none of them worse."""
         before, drives = self._errors(1.0)
         after, brakes = self._errors(-1.0)
-        if len(self.used) < 2 or not (drives < -FINEST).all() or not (brakes > FINEST).all():
-            return ()
-        if (after > np.minimum(before, BLIND)).any():
+        if not turned(before, after, drives, brakes):
             return ()
         return tuple(
             Doubt(self.joints[j], -1.0, OPPOSITE, float(a), float(b))
@@ -196,8 +214,7 @@ class _Trial:
         missed = np.array([self._aside(j, factor) for factor in (1.0, doubt.factor)])
         # Σ log of the RMS errors: of all joints multiplied
         as_is, with_factor = np.log(np.maximum(missed, ROUNDING)).sum(axis=2) / 2
-        worse = as_is - with_factor
-        return not (len(worse) > 1 and (worse > 0).all() and worse.mean() > math.log(SURE))
+        return not surely_worse(as_is - with_factor)
 
     def _aside(self, j: int, factor: float) -> Floats:
         """(parts, joints): squared errors over squared efforts on each part that was kept aside,
