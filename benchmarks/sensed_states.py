@@ -2,7 +2,7 @@
 """What sensors on passive joints, and a wrench from outside, cost the node, from a state to its
 torques.
 
-    python benchmarks/sensed_states.py [--json OUT]
+    python benchmarks/sensed_states.py [--states N] [--json OUT]
 
 Both sides get the same messages, noisy states of a moving robot with all of its encoders; `active`
 reads those of the motors. Times are the processor's, the best of loops for each 20 states, one
@@ -10,12 +10,17 @@ side's in turn with the other's: the model's call alone; the same with a wrench 
 what the node does with a message (its controller); and that with the message read from bytes and
 both of its outputs written to bytes, as every node has to. No transport is in them. `operations`
 are those of the kernels that run in a call, and for a state in the node.
+
+Then N states of a Gough–Stewart platform in one call, beside one call each for the first of them:
+the times a state, how far the torques are apart, and the most memory that the call held, its result
+included.
 """
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -23,7 +28,7 @@ from builtin_interfaces.msg import Time
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from timing import arguments, keep
+from timing import keep, parser
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import robot_dynamics as rd
@@ -39,10 +44,16 @@ STEP = 0.002
 NOISE, RATE_NOISE = 1e-4, 1e-3
 """rad and rad/s, or m and m/s"""
 START = 1_000
+REACH = 0.02
+"""rad, or shares of the size: how far the states of a batch are from home"""
+SINGLE = 2_000
+"""How many of a batch are asked for one by one"""
 
 
 def main() -> None:
-    options = arguments(__doc__, "sensed_states")
+    asked = parser(__doc__, "sensed_states")
+    asked.add_argument("--states", type=int, default=1_000_000, help="how many in one call")
+    options = asked.parse_args()
     results: dict[str, Any] = {}
     print(
         f"{'us a state':16}"
@@ -61,7 +72,43 @@ def main() -> None:
         for what in ("call", "node"):
             active, sensed = (operations[kind][what] for kind in ("active", "sensed"))
             print(f"{'':16}{'operations, ' + what:>20}{active:8}{sensed:8}", flush=True)
+    results["batch"] = batches(options.states)
     keep(options.json, {"sensed states": results})
+
+
+def batches(count: int) -> dict[str, Any]:
+    """Torques of many states in one call, those of the motors and with sensors."""
+    mechanism, rng, found = rd.load(CONFIG / "gough_stewart.yaml"), np.random.default_rng(0), {}
+    truth = rd.InverseDynamics(mechanism).closed
+    assert truth is not None
+    scale, a = truth.solver.scale, len(truth.actuated_names)
+    q_a = truth.home.q_a + REACH * scale[:a] * rng.uniform(-1, 1, (count, a))
+    q_r = truth.forward_kinematics(q_a).q_r
+    for kind in ("active", "sensed"):
+        dynamics = rd.InverseDynamics(mechanism, sensed=kind == "sensed")
+        names = dynamics.joint_names
+        q = q_r[:, [truth.coordinate_names.index(name) for name in names]]
+        qd, qdd = rng.uniform(-1, 1, (2, count, len(names)))
+        dynamics(q[:2], qd[:2], qdd[:2])
+        start = perf_counter()
+        tau = dynamics(q, qd, qdd)
+        whole = (perf_counter() - start) / count
+        tracemalloc.start()
+        dynamics(q, qd, qdd)
+        memory = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        start = perf_counter()
+        one = [
+            dynamics(*state) for state in zip(q[:SINGLE], qd[:SINGLE], qdd[:SINGLE], strict=True)
+        ]
+        single = (perf_counter() - start) / len(one)
+        off = float(np.max(abs(tau[: len(one)] - one)) / np.max(abs(tau)))
+        found[kind] = {"s": whole, "s alone": single, "off": off, "bytes": memory}
+        print(
+            f"{count} states of gough_stewart, {kind}: {1e6 * whole:.2f} us a state in one call, "
+            f"{1e6 * single:.1f} alone; {off:.1e} apart; {memory / 1e6:.0f} MB at most"
+        )
+    return found
 
 
 class Side:

@@ -116,6 +116,20 @@ def test_a_certain_call_is_at_newtons_solution_and_hands_on_its_rates(robot):
         q_r = expected
 
 
+def test_the_last_step_by_the_factors_before_it_is_as_good_as_a_new_one():
+    """Where readings disagree each step leaves a share of the last; so the factors must be new."""
+    model, home = loaded("delta", True)
+    k, scale, rng = model.known, model.column_scale, np.random.default_rng(1)
+    for _ in range(4):
+        q_r = home.copy()
+        q_r[:k] += 1e-3 * scale[:k] * rng.uniform(-1, 1, k)
+        solution = newton(model, q_r, 40)
+        start = moved(model, solution, 0.01 * rng.uniform(-1, 1, len(home) - k))
+        found = np.asarray(model.corrected(start, k, 3).q_r, dtype=float)
+        exact = abs(newton(model, start, 3) - solution).max()
+        assert abs(found - solution).max() < 4 * exact
+
+
 def test_the_other_sign_of_the_determinant_is_never_certain(robot):
     model, home = robot
     for way in 0.1 * BOUND * ways(model, home, 4):
@@ -346,7 +360,7 @@ def test_levers_in_a_box_are_no_longer_than_their_bound(seed, tmp_path):
     curvature = Curvature(chain.solver.geometry)
     rng = np.random.default_rng(seed)
     q, n = chain.home.q_r, len(chain.home.q_r)
-    spread = abs(chain.solver.functions.spread)
+    spread = abs(chain.solver.geometry.spread)
     half = rng.uniform(0.0, 0.6, n)
     bound = curvature.longest(curvature.levers(q), spread @ half)
     turning = curvature._turns

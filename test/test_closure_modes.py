@@ -21,6 +21,7 @@ from robots import CONFIG
 
 import robot_dynamics as rd
 from robot_dynamics.closure import ClosedChain, SensorMonitor
+from robot_dynamics.closure.dynamics import continuation
 from robot_dynamics.errors import ClosureError, ClosureWarning
 
 SAME = 1e-7
@@ -64,20 +65,20 @@ def walked(chain: ClosedChain, targets: np.ndarray, start: np.ndarray | None = N
     q_r = np.broadcast_to(start, (len(targets), len(scale))).copy()
     origin, way = q_r[:, :a].copy(), targets - q_r[:, :a]
     steps = int(np.ceil(abs(way / scale[:a]).max(initial=STEP) / STEP))
-    first = np.sign(np.linalg.det(solver.functions.jacobian(q_r)[..., a:]))
+    first = np.sign(np.linalg.det(solver.mobility.jacobian(q_r)[..., a:]))
     alive = np.ones(len(targets), dtype=bool)
     for i in range(1, steps + 1):
         q_r[alive, :a] = (origin + way * (i / steps))[alive]
         moved = np.zeros(len(targets))
         for _ in range(3):
-            J = solver.functions.jacobian(q_r[alive])[..., a:]
-            error = solver.functions.residual(q_r[alive])
+            J = solver.mobility.jacobian(q_r[alive])[..., a:]
+            error = solver.mobility.residual(q_r[alive])
             step = np.linalg.solve(J, error[..., None])[..., 0]
             q_r[alive, a:] -= step
             moved[alive] += abs(step / scale[a:]).max(axis=1)
         alive[alive] = abs(step / scale[a:]).max(axis=1) < 1e-6
         alive &= moved < 12 * STEP
-        J = solver.functions.jacobian(q_r[alive])[..., a:]
+        J = solver.mobility.jacobian(q_r[alive])[..., a:]
         alive[alive] = np.sign(np.linalg.det(J)) == first[alive]
     q_r[~alive] = np.nan
     return q_r
@@ -100,6 +101,17 @@ def test_far_states_of_a_batch_are_where_a_walk_ends(robot):
     # a walk gives up a little before a singularity, no other solution is found there
     beyond = np.isfinite(found).all(axis=1) & ~there
     assert beyond.sum() < 0.05 * len(q)
+
+
+def test_a_batch_closed_block_by_block_is_the_same(robot, monkeypatch):
+    name, chain = robot
+    q, zero = far_states(name)[0], np.zeros_like(far_states(name)[0])
+    whole = quietly(chain.torques, q, zero, zero)
+    monkeypatch.setattr(continuation, "BLOCK", 64)
+    chain.reset()
+    found = quietly(chain.torques, q, zero, zero)
+    assert np.array_equal(np.isnan(found), np.isnan(whole))
+    assert np.nanmax(abs(found - whole)) < 1e-12 * np.nanmax(abs(whole))
 
 
 def test_a_far_first_call_is_where_a_walk_ends(robot):
@@ -233,8 +245,8 @@ def other_mode(chain: ClosedChain) -> np.ndarray | None:
         q_r = chain.home.q_r.copy()
         q_r[a:] += rng.uniform(-3, 3, len(q_r) - a)
         for _ in range(30):
-            J = solver.functions.jacobian(q_r)[:, a:]
-            q_r[a:] -= np.clip(np.linalg.pinv(J) @ solver.functions.residual(q_r), -0.5, 0.5)
+            J = solver.mobility.jacobian(q_r)[:, a:]
+            q_r[a:] -= np.clip(np.linalg.pinv(J) @ solver.mobility.residual(q_r), -0.5, 0.5)
         state = solver.state(q_r)
         if state.residual < 1e-10 and state.assembly_mode != chain.home.assembly_mode:
             return q_r

@@ -283,7 +283,7 @@ def test_far_readings_are_closed_in_strides(name, monkeypatch):
     assert np.array_equal(rows[:, :k], noisy)
     assert np.abs(chain.forward(true).q_r - rows).max() < 20 * NOISE
     # a fit is where the rest of the closures has no slope
-    J, residual = chain.solver.functions.jacobian(rows), chain.solver.functions.residual(rows)
+    J, residual = chain.solver.mobility.jacobian(rows), chain.solver.mobility.residual(rows)
     slope = np.swapaxes(J[..., k:], -1, -2) @ residual[..., None]
     assert np.abs(slope).max() < 1e-11
 

@@ -124,7 +124,7 @@ def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionErro
 
 def closure(solver: Closer) -> dict[str, Any]:
     """A closed mechanism at home: degrees of freedom, closure residual, condition number."""
-    found, rows = solver.mobility, solver.geometry.constraints.rows
+    found, rows = solver.mobility, solver.geometry.rows
     return {
         "degrees_of_freedom": found.degrees_of_freedom,
         "redundant_rows": [str(rows[i]) for i in found.left_out],

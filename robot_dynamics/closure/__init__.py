@@ -17,11 +17,10 @@ from .dynamics.chain import CONDITION_LIMIT, ClosedChain
 from .dynamics.constraint_forces import ConstraintForces
 from .dynamics.subsystems import Subsystems
 from .geometry.assembly import AssemblyMode, assembly_modes, undecided
-from .geometry.closer import Closer
+from .geometry.closer import Closer, prepared
 from .geometry.kinematic_state import KinematicState
 from .geometry.loop_geometry import LoopGeometry
 from .geometry.mobility import Mobility
-from .geometry.prepared import prepared
 from .sensing import Fit, SensorMonitor, Verdict, fit
 
 __all__ = [

@@ -23,6 +23,7 @@ from ..scalar import Floats, Mask
 from .dynamics.chain import ClosedChain
 from .geometry.closer import Closer
 from .geometry.kinematic_state import KinematicState
+from .geometry.path_following import ROUNDING
 
 THRESHOLD = 0.02
 """rad, or fractions of the mechanism's size: what encoders and a rough calibration disagree by"""
@@ -66,7 +67,7 @@ def fit(
 
     Args:
         readings: (n_a + n_s,), rad or m, actuated joints and then sensed ones.
-        start: (n_r,), a closed configuration nearby.
+        start: (n_r,), a configuration nearby, closed or nearly so.
         used: (n_a + n_s,), which of the readings to use; all of them if None.
         scale: (n_a + n_s,), the unit of each difference: 1 rad, or the mechanism's size in m;
             None: the solver's.
@@ -75,8 +76,7 @@ def fit(
         ClosureError: there are too few readings, or no closed configuration near start fits them.
         InputError: a wrong shape, no real numbers, a reading to use that is not finite.
     """
-    a, k = solver.functions.actuated, solver.functions.known
-    names = solver.geometry.names
+    a, k, names = solver.geometry.actuated, solver.geometry.known, solver.geometry.names
     q = _vector("readings", readings, names[:k])
     start = _vector("start", start, names)
     mask = np.ones(k, dtype=bool) if used is None else _mask(used, names[:k])
@@ -134,7 +134,11 @@ class Verdict:
     @cached_property
     def state(self) -> KinematicState:
         """The closed configuration that fits the trusted readings, at rest."""
-        return self._solver.state(self._solver.closed_at_motors(self._q_r))
+        q_r, solver = self._q_r, self._solver
+        if np.max(abs(solver.mobility.residual(q_r)), initial=0.0) > ROUNDING:
+            with suppress(ClosureError):
+                q_r = solver.forward_kinematics(q_r[: solver.geometry.actuated], q_r)
+        return solver.state(q_r)
 
     @cached_property
     def closure_residual(self) -> float:
@@ -146,7 +150,7 @@ class Verdict:
     @property
     def all_trusted(self) -> bool:
         """Are all sensed joints trusted?"""
-        return len(self.trusted) == len(self.q) - self._solver.functions.actuated
+        return len(self.trusted) == len(self.q) - self._solver.geometry.actuated
 
 
 class SensorMonitor:
@@ -186,8 +190,7 @@ class SensorMonitor:
         self.model = model
         """The sensed model. May be replaced by another of the same mechanism"""
         self._solver = model.described_solver
-        functions = self._solver.functions
-        self._a, self._k = functions.actuated, functions.known
+        self._a, self._k = self._solver.geometry.actuated, self._solver.geometry.known
         self.threshold, self.patience = float(threshold), int(patience)
         self.joint_names: tuple[str, ...] = model.joint_names
         """The order of the readings: actuated, then sensed"""
@@ -328,8 +331,6 @@ class SensorMonitor:
             return None
 
     def _fit(self, readings: Floats, used: Mask) -> Fit:
-        # it may be closed only to first order
-        self._last = self._solver.closed_at_motors(self._last)
         return fit(self._solver, readings, self._last, used, scale=self._scale)
 
     def _culprit(self, readings: Floats, used: Mask) -> tuple[int | None, Fit | None]:

@@ -15,12 +15,11 @@ from ...errors import ClosureError, DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
 from ...mechanism import Mechanism, Pose
 from ...scalar import Floats, Mask
-from ..geometry.closer import Closer
+from ..geometry.closer import Closer, prepared
 from ..geometry.home_search import LEFT_OUT_TOLERANCE
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.linear import transposed
 from ..geometry.loose import check_spins
-from ..geometry.prepared import prepared
 from .constraint_forces import ConstraintForces, LoopForces
 from .continuation import Continuation
 from .control_model import ClosedModel
@@ -212,7 +211,7 @@ class ClosedChain:
     @property
     def redundant_rows(self) -> tuple[str, ...]:
         """The closure's redundant rows, by name; they are left out."""
-        rows = self.model.geometry.constraints.rows
+        rows = self.model.geometry.rows
         return tuple(str(rows[i]) for i in self.solver.mobility.left_out)
 
     @property
@@ -248,7 +247,7 @@ class ClosedChain:
             state = state.moving((T @ arrays[1][..., None])[..., 0])
         if not np.all(valid):
             q_r = np.where(valid[..., None], q_r, np.nan)
-            state = KinematicState(state.functions, q_r, state.qd_r)
+            state = KinematicState(state.mobility, q_r, state.qd_r)
         return state
 
     def inverse_kinematics(
@@ -290,7 +289,7 @@ class ClosedChain:
 
     def _own(self, start: KinematicState) -> KinematicState:
         """A state of this mechanism in the coordinates of this model."""
-        names = start.functions.geometry.names
+        names = start.mobility.geometry.names
         if names == self.coordinate_names or start.q_r.shape[-1:] != (len(names),):
             return start
         known = dict(zip(names, np.moveaxis(start.q_r, -1, 0), strict=True))

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...scalar import Array, Floats, array, cross, zeros
-from ..geometry.constraints import LOCKED
+from ...scalar import Floats
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.loop_geometry import LoopGeometry
 
@@ -44,24 +43,21 @@ class LoopForces:
 
     def __init__(self, geometry: LoopGeometry):
         self._geometry = geometry
-        count = len(geometry.constraints.rows)
-        self._directions = geometry.compiled(
-            "directions", lambda q: _directions(geometry, q), (count, 6)
-        )
+        directions, shape = geometry.constraints.directions, (len(geometry.rows), 6)
+        self._directions = geometry.compiled("directions", directions, shape)
 
     def __call__(
         self, state: KinematicState, tau_r: Floats, f_c: Floats | None
     ) -> ConstraintForces:
         """At a state, of the forces that it takes."""
-        geometry, functions = self._geometry, state.functions
-        J = state.J[..., functions.actuated :]
+        geometry, mobility, a = self._geometry, state.mobility, self._geometry.actuated
+        J = state.J[..., a:]
         # J_passiveᵀ λ = τ_passive, with rows as they are scaled
-        right = tau_r[..., functions.actuated :, None]
+        right = tau_r[..., a:, None]
         scaled = np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0]
-        multipliers = scaled * functions.kept_scale
-        wrenches = multipliers[..., None] * self._directions(state.q_r)[..., functions.kept, :]
-        rows = geometry.constraints.rows
-        kept = [rows[i] for i in functions.kept]
+        multipliers = scaled * mobility.kept_scale
+        wrenches = multipliers[..., None] * self._directions(state.q_r)[..., list(mobility.kept), :]
+        kept = [geometry.rows[i] for i in mobility.kept]
         found = {
             loop.name: np.sum(
                 wrenches[..., [k for k, row in enumerate(kept) if row.loop == loop.name], :],
@@ -81,15 +77,3 @@ class LoopForces:
             ):
                 found[loop.name] = -found[loop.name]
         return ConstraintForces(f_c, found, multipliers, tuple(map(str, kept)))
-
-
-def _directions(geometry: LoopGeometry, q: Array) -> Array:
-    """(m, 6): the wrench on the successor of each row's multiplier 1."""
-    constraints, rows = geometry.constraints, []
-    for loop, (p, s) in zip(constraints.loops, constraints.frames(q), strict=True):
-        places, normals = LOCKED[loop.type]
-        fixed = constraints.axes if constraints.has_fixed_axes(loop) else None
-        axes = p.rotation if fixed is None else fixed
-        rows += [[*axes[:, axis], *zeros(3)] for axis in places]
-        rows += [[*zeros(3), *cross(s.rotation[:, b], p.rotation[:, a])] for a, b in normals]
-    return array(rows).reshape(len(rows), 6)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,30 +33,17 @@ MOST_STEPS_OF_READINGS = 100
 """The same with sensors"""
 MOST_STEPS_OF_A_ROW = 200
 """The same for each row of a batch"""
+BLOCK = 1 << 16
+"""Rows of a batch that are closed at a time, so that what lies between takes little memory"""
 _SAME = 1e-6
 """rad, or fractions of the size: other solutions are far away"""
 _VALID = np.asarray(True)
 
 
-@dataclass(frozen=True, eq=False)
-class Origin:
-    """A closed configuration to start from; all that follows stays on its assembly mode."""
-
-    q_r: Floats
-    """(n_r,)"""
-    memory: Floats
-    """What `ClosedModel.at_once` goes on from"""
-
-    @property
-    def mode(self) -> float:
-        """1 or -1: the sign of the passive Jacobian's determinant."""
-        return float(self.memory[-1])
-
-
 class _Here(threading.local):
     """What this thread closed last, and the origin it came from."""
 
-    origin: Origin | None = None
+    origin: Floats | None = None
     memory: Floats = np.zeros(0)
 
 
@@ -89,7 +75,7 @@ class Continuation:
     @property
     def origin(self) -> KinematicState:
         """The configuration given to `restart`."""
-        return self._solver.state(self._origin.q_r)
+        return self._solver.state(self._configuration(self._origin))
 
     @property
     def last(self) -> Floats:
@@ -98,8 +84,8 @@ class Continuation:
 
     def restart(self, start: KinematicState) -> None:
         """Continue from a closed configuration, in every thread."""
-        memory = self._remembered(start, float(start.assembly_mode))
-        self._origin, self._latest = Origin(np.array(start.q_r), memory), memory
+        # what follows stays on its assembly mode, the last entry
+        self._origin = self._latest = self._remembered(start, float(start.assembly_mode))
 
     def go_on(self, origin: KinematicState, last: Floats) -> None:
         """Continue from what was closed last (n_r,), with this origin."""
@@ -233,7 +219,7 @@ class Continuation:
         flat, is_valid = q.reshape(-1, self._k), valid.ravel()
         q_r, done, nearness = self._from_origin(flat, is_valid, origin)
         lost, why = np.zeros(len(flat), dtype=bool), None
-        before = origin.memory
+        before = origin
         for place in np.flatnonzero(is_valid & ~done):
             if place and done[place - 1]:
                 before = self._memory_at(q_r[place - 1], origin)
@@ -255,18 +241,18 @@ class Continuation:
 
     # --- helpers ----------------------------------------------------------------------------
 
-    def _memory(self, origin: Origin) -> Floats:
+    def _memory(self, origin: Floats) -> Floats:
         """This thread's."""
         here = self._here
-        return here.memory if here.origin is origin else origin.memory
+        return here.memory if here.origin is origin else origin
 
-    def _keep(self, memory: Floats, origin: Origin) -> None:
+    def _keep(self, memory: Floats, origin: Floats) -> None:
         here = self._here
         here.memory, here.origin = memory, origin
         if origin is self._origin:
             self._latest = memory
 
-    def _next(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, origin: Origin) -> Floats | None:
+    def _next(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, origin: Floats) -> Floats | None:
         """The memory of one state near the last, preceded by its torques; None: it is not near."""
         out: Floats | None = self.kernels.at_once(q, qd, qdd, self._memory(origin))
         if out is None or not out[self._motors] <= 1.0:
@@ -301,14 +287,14 @@ class Continuation:
         # the same place, with q as it was given
         return np.concatenate([q, here[len(q) :]]), True
 
-    def _memory_at(self, q_r: Floats, origin: Origin) -> Floats:
+    def _memory_at(self, q_r: Floats, origin: Floats) -> Floats:
         """The memory of a closed q_r (n_r,)."""
         model, k = self.kernels.model, self._k
         # nothing moves, so that any T_q predicts where it ends
-        unknown = model.memory(q_r, np.zeros((self._n - k, k)), origin.mode)
+        unknown = model.memory(q_r, np.zeros((self._n - k, k)), origin[-1])
         out = self.kernels.at_once(q_r[:k], self._rest, self._rest, unknown)
         if out is None or not out[self._motors] <= 1.0:
-            return self._remembered(self._solver.state(q_r), origin.mode)
+            return self._remembered(self._solver.state(q_r), origin[-1])
         self._configuration(out)[:] = q_r
         return out
 
@@ -321,55 +307,57 @@ class Continuation:
         at = self._motors + 1
         return memory[at : at + self._n]
 
-    def _from_origin(self, q: Floats, valid: Mask, origin: Origin) -> tuple[Floats, Mask, Floats]:
+    def _from_origin(self, q: Floats, valid: Mask, origin: Floats) -> tuple[Floats, Mask, Floats]:
         """(q_r (m, n_r), which rows were closed in strides from the origin, nearness)."""
         k = self._k
         known = k if self._reads_all else self._a
         kernel = self.kernels["closing" if known == k else "motors_closing"]
-        q_r = np.tile(origin.q_r, (len(q), 1))
-        way = self._solver.way(origin.q_r[:k], np.where(valid[:, None], q, origin.q_r[:k]))
+        start = self._configuration(origin)
+        q_r = np.tile(start, (len(q), 1))
+        way = self._solver.way(start[:k], np.where(valid[:, None], q, start[:k]))
         lengths = abs(way / self._solver.scale[:k]).max(axis=1, initial=0.0)
         sound, nearness = valid & (lengths <= FARTHEST), np.zeros(len(q))
 
-        def take(out: Floats) -> None:
-            nonlocal sound
-            sound = sound & (out[:, 0] <= 1.0) & (out[:, 2] == origin.mode)
-            q_r[sound], nearness[sound] = out[sound, 3:], out[sound, 1]
-
         longest = lengths[sound].max(initial=0.0)
         strides = max(int(np.ceil(longest / STRIDE)), 1)
-        for stride in range(1, strides):
-            here = origin.q_r[:known] + way[:, :known] * (stride / strides)
-            take(kernel(here, q_r[:, known:]))
-        take(self.kernels["closing"](origin.q_r[:k] + way, q_r[:, k:]))
+        for first in range(0, len(q), BLOCK):
+            rows = slice(first, first + BLOCK)
+            here, is_sound = q_r[rows], sound[rows]
+            for stride in range(1, strides + 1):
+                last = stride == strides
+                count, each = (k, self.kernels["closing"]) if last else (known, kernel)
+                ahead = start[:count] + way[rows, :count] * (stride / strides)
+                out = each(ahead, here[:, count:])
+                is_sound &= (out[:, 0] <= 1.0) & (out[:, 2] == origin[-1])
+                here[is_sound], nearness[rows][is_sound] = out[is_sound, 3:], out[is_sound, 1]
         q_r[sound, :k] = q[sound]
         return q_r, sound, nearness
 
-    def _solved(self, q: Floats, memory: Floats, origin: Origin, most: int) -> tuple[Floats, float]:
+    def _solved(self, q: Floats, memory: Floats, origin: Floats, most: int) -> tuple[Floats, float]:
         """(memory at q, how near a singularity it may be), in a bounded number of steps."""
         try:
             return self._followed(q, memory, origin, most)
         except ClosureError as failure:
-            back = origin.q_r[: self._k]
-            if memory is origin.memory or not np.isfinite(q).all():
+            back = self._configuration(origin)[: self._k]
+            if memory is origin or not np.isfinite(q).all():
                 raise
             if self._k > self._a:
                 # readings determine the configuration, whatever it was before
-                return self._followed(q, origin.memory, origin, most)
+                return self._followed(q, origin, origin, most)
             # via the origin, if the way back leads there: several assembly modes may have the same
             # sign of the determinant
             try:
                 home, _ = self._followed(back, memory, origin, most)
             except ClosureError:
                 raise failure from None
-            off = (self._configuration(home) - origin.q_r) / self._solver.scale
+            off = (self._configuration(home) - self._configuration(origin)) / self._solver.scale
             # whole turns are the same place
             if not (abs(np.sin(off / 2)) <= _SAME).all():
                 raise
             return self._followed(q, home, origin, most)
 
     def _followed(
-        self, q: Floats, memory: Floats, origin: Origin, most: int
+        self, q: Floats, memory: Floats, origin: Floats, most: int
     ) -> tuple[Floats, float]:
         """The same without a detour: in strides as far as they go, then in certified steps."""
         start, k = self._configuration(memory), self._k
@@ -396,7 +384,7 @@ class Continuation:
         found = self._solver.forward_kinematics(q, found, most)
         return self._memory_at(self._checked(found, origin), origin), np.inf
 
-    def _read(self, q: Floats, start: Floats, origin: Origin, most: int) -> Floats:
+    def _read(self, q: Floats, start: Floats, origin: Floats, most: int) -> Floats:
         """q_r (n_r,) of readings (k,), which need not agree: the motors are followed first."""
         if not self._reads_all:
             start = self._at_motors(q[: self._a], start, origin, most)
@@ -405,13 +393,13 @@ class Continuation:
             return np.asarray(row[3:])
         return self._solver.forward_kinematics(q, start, most)
 
-    def _at_motors(self, q_a: Floats, start: Floats, origin: Origin, most: int) -> Floats:
+    def _at_motors(self, q_a: Floats, start: Floats, origin: Floats, most: int) -> Floats:
         """q_r (n_r,) closed where the motors are (n_a,), from a start that may be open."""
         kernel = self.kernels["motors_closing"]
 
         def step(ahead: Floats, before: Floats) -> Floats | None:
             row = kernel.call(ahead, before[self._a :])
-            return row[3:] if row[0] <= 1.0 and row[2] == origin.mode else None
+            return row[3:] if row[0] <= 1.0 and row[2] == origin[-1] else None
 
         way = self._solver.way(start[: self._a], q_a) / self._solver.scale[: self._a]
         near = bool(abs(way).max() <= SHORT_STRIDE)
@@ -424,9 +412,9 @@ class Continuation:
                 return start
         return self._solver.forward_kinematics(q_a, start, most)
 
-    def _checked(self, q_r: Floats, origin: Origin) -> Floats:
+    def _checked(self, q_r: Floats, origin: Floats) -> Floats:
         """The same, if it is on the origin's assembly mode: readings may lead to another."""
-        if float(self._solver.state(q_r).assembly_mode) != origin.mode:
+        if float(self._solver.state(q_r).assembly_mode) != origin[-1]:
             known = self._solver.named(q_r[: self._k])
             raise ClosureError(
                 f"closure: {known} are on another assembly mode than home: there is a "

@@ -10,9 +10,8 @@
 | home_search.py     | loops closed from a rough pose                                           |
 | loose.py           | motions that the motors neither hold nor feel                            |
 | mend.py            | what is wrong with a description and can only mean one thing             |
-| prepared.py        | a mechanism with that mended, and its solver                             |
 | path_following.py  | predictor and corrector along a path, each step certified or checked     |
-| closer.py          | `Closer`: forward and inverse position                                   |
+| closer.py          | `Closer`: forward and inverse position; a mechanism made ready for it    |
 | tangent.py         | T, T_q and their rates, over any scalar                                  |
 | rotation.py        | rotation vectors                                                         |
 | kinematic_state.py | J_R, J_C, T, T_q and their rates by name                                 |

@@ -11,10 +11,9 @@ import numpy as np
 from ...mechanism import Attachment, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
-from .closer import Closer
+from .closer import Closer, mended
 from .home_search import SAME, HomeSearch, Place
 from .near import LinkPlaces, Near
-from .prepared import mended
 from .tree_motion import TreeMotion
 
 TINY = 1e-300

@@ -3,41 +3,48 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import ClosureError, InputError, said_of, wrong
-from ...mechanism import Pose
+from ...errors import ClosureError, ClosureWarning, InputError, callers_level, said_of, wrong
+from ...mechanism import Mechanism, Pose
 from ...scalar import Floats
 from .curvature import Curvature
 from .home_search import LEFT_OUT_TOLERANCE
-from .kinematic_state import ClosureFunctions, KinematicState
-from .loop_geometry import AllRows, LoopGeometry
+from .kinematic_state import KinematicState
+from .loop_geometry import LoopGeometry
 from .mend import Mend
-from .mobility import explore, size_of
-from .path_following import MAX_STEPS, ROUNDING, MotorPath, PosePath, ReadingsPath, follow
+from .mobility import Mobility, explore
+from .near import Near
+from .path_following import MAX_STEPS, MotorPath, PosePath, ReadingsPath, follow
 
 POSE_TOLERANCE = 1e-9
 """How exactly the inverse problem puts the platform, in shares of the mechanism's size or rad"""
+ELSEWHERE = 0.5
+"""rad, or shares of the size: how far home may be from what `near` says, unsaid"""
 
 
 class Closer:
     """Positions of a closed mechanism. It keeps no state: the start is an argument.
 
+    Args:
+        mobility: of this geometry; None: it is explored.
+
     Raises:
         DescriptionError, ClosureError: see `mobility.explore`; what it would mend is refused.
     """
 
-    def __init__(self, geometry: LoopGeometry, functions: ClosureFunctions | None = None):
-        found = functions or _explored(geometry)
+    def __init__(self, geometry: LoopGeometry, mobility: Mobility | None = None):
+        found = mobility or explore(geometry)
         if isinstance(found, Mend):
             raise found.refusal()
-        self.geometry, self.functions, self.mobility = geometry, found, found.mobility
-        self.scale = self.mobility.column_scale
+        self.geometry, self.mobility = geometry, found
+        self.scale, self.size = found.column_scale, found.size
+        """(n_r,): 1 for turning joints, the size for sliding ones; the characteristic length, m"""
         self._curvature = Curvature(geometry)
         joints = [geometry.mechanism.joint(name) for name in geometry.names]
         followed = {
@@ -53,23 +60,13 @@ class Closer:
         """(n_r,): the joints for which a whole turn more makes no difference"""
         self.home = self.state(self.mobility.home)
 
-    @classmethod
-    def of(cls, geometry: LoopGeometry) -> Closer | Mend:
-        """The solver, or what must be mended in the description first.
-
-        Raises:
-            DescriptionError, ClosureError: see `mobility.explore`.
-        """
-        found = _explored(geometry)
-        return found if isinstance(found, Mend) else cls(geometry, found)
-
     def __reduce__(self) -> tuple[Any, ...]:
         # generated code is not sent: it is generated again
-        return Closer, (self.geometry,)
+        return Closer, (self.geometry, self.mobility)
 
     def state(self, q_r: Floats, qd_r: Floats | None = None) -> KinematicState:
         """A state at q_r (…, n_r), whether closed or not: its residual says."""
-        return KinematicState(self.functions, q_r, np.zeros_like(q_r) if qd_r is None else qd_r)
+        return KinematicState(self.mobility, q_r, np.zeros_like(q_r) if qd_r is None else qd_r)
 
     def forward_kinematics(self, known: Floats, start: Floats, most: int = MAX_STEPS) -> Floats:
         """q_r (n_r,) whose first joints are at `known` (k,), followed from a configuration nearby.
@@ -85,7 +82,7 @@ class Closer:
             return self._forward_kinematics(known, start, most)
 
     def _forward_kinematics(self, known: Floats, start: Floats, most: int) -> Floats:
-        k, a = len(known), self.functions.actuated
+        k, a = len(known), self.geometry.actuated
         if k == len(start):
             found: Floats = known.copy()
             return found
@@ -95,9 +92,9 @@ class Closer:
             start = self._forward_kinematics(known[:a], start, most)
         way = self.way(start[:k], known)
         path = (
-            MotorPath(self.functions, self._curvature, start, way)
+            MotorPath(self.mobility, self._curvature, start, way)
             if square
-            else ReadingsPath(self.functions, start, way)
+            else ReadingsPath(self.mobility, start, way)
         )
         u, reached, steps_left = follow(path, start[k:], most)
         if reached < 1.0:
@@ -125,16 +122,6 @@ class Closer:
             self._check_left_out(q_r)
         return q_r
 
-    def closed_at_motors(self, start: Floats) -> Floats:
-        """q_r (n_r,) with the loops closed at the motors' positions: readings may leave them open.
-
-        If they can't be closed there, start is returned.
-        """
-        if np.max(abs(self.functions.residual(start)), initial=0.0) > ROUNDING:
-            with suppress(ClosureError):
-                return self._forward_kinematics(start[: self.functions.actuated], start, MAX_STEPS)
-        return start
-
     def inverse_kinematics(
         self, pose: Pose | ArrayLike, start: KinematicState | None = None
     ) -> KinematicState:
@@ -155,16 +142,13 @@ class Closer:
     ) -> KinematicState:
         target = _pose(pose)
         before = self.home if start is None else start
-        size = self.size
-        if self.functions.platform_pose is None:
-            before.platform_pose  # noqa: B018  says what is missing
-        path = PosePath(self.functions, before.q_r, target, size)
+        path = PosePath(self.mobility, before.q_r, target, self.size)
         q_r, reached, _ = follow(path, before.q_r)
         left = path.miss(q_r, 1.0)
         if reached < 1.0 or max(abs(left)) > POSE_TOLERANCE:
             raise ClosureError(
                 f"platform: it can't be put at ({_numbers(target.translation)}) with that "
-                f"orientation: it stays {size * np.linalg.norm(left[:3]):.3g} m and "
+                f"orientation: it stays {self.size * np.linalg.norm(left[:3]):.3g} m and "
                 f"{np.linalg.norm(left[3:]):.3g} rad away",
                 name="platform",
                 value=target.homogeneous().tolist(),
@@ -182,20 +166,15 @@ class Closer:
         way[..., turns] = (way[..., turns] + np.pi) % (2 * np.pi) - np.pi
         return way
 
-    @property
-    def size(self) -> float:
-        """The mechanism's characteristic length, m."""
-        return size_of(self.geometry.constraints.rows, self.mobility.row_scale)
-
     def _check_left_out(self, q_r: Floats) -> None:
         """Check that the rows that were redundant at home are so here, too."""
-        rows = abs(self.mobility.row_scale * self.functions.all_rows.residual(q_r))
+        rows = abs(self.mobility.row_scale * self.geometry.residual(q_r))
         if max(rows, default=0.0) > LEFT_OUT_TOLERANCE:
             worst = int(np.argmax(rows))
             raise ClosureError(
-                f"closure: {self.geometry.constraints.rows[worst]} is redundant at home, but "
-                f"violated by {rows[worst]:.3g} at {self.named(q_r[: self.functions.actuated])}",
-                name=str(self.geometry.constraints.rows[worst]),
+                f"closure: {self.geometry.rows[worst]} is redundant at home, but "
+                f"violated by {rows[worst]:.3g} at {self.named(q_r[: self.geometry.actuated])}",
+                name=str(self.geometry.rows[worst]),
                 value=float(rows[worst]),
                 expected=f"at most {LEFT_OUT_TOLERANCE:g}",
             )
@@ -217,10 +196,42 @@ class Closer:
         )
 
 
-def _explored(geometry: LoopGeometry) -> ClosureFunctions | Mend:
-    all_rows = AllRows(geometry)
-    found = explore(geometry, all_rows)
-    return found if isinstance(found, Mend) else ClosureFunctions(geometry, found, all_rows)
+def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
+    """The same mechanism with home closed and without loose spins, and its position problem.
+
+    Raises:
+        DescriptionError, ClosureError: see `mobility.explore`.
+
+    Warns:
+        ClosureWarning: a rough home was closed by a search; a joint is held that spins freely.
+    """
+    label = mechanism.label
+    mechanism, solver, mends = mended(mechanism)
+    said = [f"{label}: {mend.message}" for mend in mends]
+    off = Near(solver.geometry, solver.scale, solver.size).miss(solver.mobility.home)
+    if off > ELSEWHERE:
+        said.append(
+            f"{mechanism.label}: home: it is {off:.3g} (rad, or shares of the robot's size) away "
+            "from what `near` says, as if another assembly mode were meant: `robot_dynamics close "
+            "FILE` lists them"
+        )
+    for words in said:
+        warnings.warn(words, ClosureWarning, stacklevel=callers_level())
+    return mechanism, solver
+
+
+def mended(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Mend]]:
+    """The same, returning what was mended instead of warning of it."""
+    mends: list[Mend] = []
+    while True:
+        with said_of(mechanism.label):
+            geometry = LoopGeometry.of(mechanism)
+            found = explore(geometry)
+            if isinstance(found, Mobility):
+                return mechanism, Closer(geometry, found), mends
+        mends.append(found)
+        # what is left may still be wrong, and is then said
+        mechanism = found.mended(mechanism)
 
 
 def _pose(pose: Pose | ArrayLike) -> Pose:

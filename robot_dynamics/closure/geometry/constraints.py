@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...mechanism import Loop, Mechanism
-from ...scalar import Array, array, cross, skew
+from ...scalar import Array, array, cross, skew, zeros
 from .tree_motion import FrameMotion, TreeMotion
 
 X, Y, Z = 0, 1, 2
@@ -100,6 +100,10 @@ class Constraints:
         """d/dt ∂φ/∂q (m, n)."""
         return self._stacked(self._each(_rate, q, qd))
 
+    def directions(self, q: Array) -> Array:
+        """(m, 6): the wrench on the successor [force; moment] of each row's multiplier 1."""
+        return array(self._each(_directions, q)).reshape(-1, 6)
+
     def _each(
         self,
         rows_of: Callable[[_Closure], list[Array]],
@@ -135,6 +139,13 @@ def _residual(closure: _Closure) -> list[Array]:
     offset = closure.axes.T @ (s.point - p.point)
     return [offset[axis] for axis in closure.places] + [
         np.dot(p.rotation[:, a], s.rotation[:, b]) for a, b in closure.normals
+    ]
+
+
+def _directions(closure: _Closure) -> list[Array]:
+    p, s = closure.p, closure.s
+    return [array([*closure.axes[:, axis], *zeros(3)]) for axis in closure.places] + [
+        array([*zeros(3), *cross(s.rotation[:, b], p.rotation[:, a])]) for a, b in closure.normals
     ]
 
 

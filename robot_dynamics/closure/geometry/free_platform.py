@@ -80,22 +80,24 @@ def free_platform(mechanism: Mechanism) -> FreePlatform | None:
         return None
     places = _Places(mechanism)
     kind, carriers = _joint_of(mechanism, top, places)
-    names = _Names(mechanism)
+    links_taken = set(mechanism.index())
+    joints_taken = {link.joint.name for link in mechanism.links}
+    loops_taken = {loop.name for loop in mechanism.loops}
     axes, planar = _plane(mechanism, places)
 
     # the leg ends in a link without a body, which goes along with the platform's orientation
     at_leg, at_platform = places.frames(kind, carriers)
-    ghost = Link(names.link(f"{top.name} of its leg"), top.parent, hinge)
+    ghost = Link(_new(f"{top.name} of its leg", links_taken), top.parent, hinge)
     leg_end = carriers[-1].parent
     position = Loop(
-        names.loop(hinge.name),
+        _new(hinge.name, loops_taken),
         kind,
         Attachment(leg_end, places.of(leg_end).inverse() @ at_leg),
         Attachment(top.name, places.of(top.name).inverse() @ at_platform),
     )
     here = places.of(top.name).inverse() @ at_platform
     orientation = Loop(
-        names.loop(f"{hinge.name}'"),
+        _new(f"{hinge.name}'", loops_taken),
         f"not {kind}",
         Attachment(ghost.name, here),
         Attachment(top.name, here),
@@ -105,10 +107,10 @@ def free_platform(mechanism: Mechanism) -> FreePlatform | None:
     upright = Pose(axes, reference.translation)
     carriages, coordinates, parent, origin = [], [], mechanism.base, upright
     for name, kind_, axis in _carriages(planar):
-        joint = names.joint(f"{mechanism.platform} {name}")
+        joint = _new(f"{mechanism.platform} {name}", joints_taken)
         coordinates.append(joint)
         carriage = Joint(joint, kind_, origin=origin, axis=axis)
-        carriages.append(Link(names.link(joint), parent, carriage))
+        carriages.append(Link(_new(joint, links_taken), parent, carriage))
         parent, origin = carriages[-1].name, Pose()
     tail = upright.inverse() @ places.of(top.name)
     last = replace(carriages.pop().joint, tail=tail)
@@ -288,25 +290,8 @@ def _from_leg(mechanism: Mechanism, top: Link, loop: Loop) -> Loop:
     return replace(loop, predecessor=turned(loop.successor), successor=turned(loop.predecessor))
 
 
-class _Names:
-    """Names that the description has not used."""
-
-    def __init__(self, mechanism: Mechanism):
-        self._links = set(mechanism.index())
-        self._joints = {link.joint.name for link in mechanism.links}
-        self._loops = {loop.name for loop in mechanism.loops}
-
-    def link(self, name: str) -> str:
-        return _new(name, self._links)
-
-    def joint(self, name: str) -> str:
-        return _new(name, self._joints)
-
-    def loop(self, name: str) -> str:
-        return _new(name, self._loops)
-
-
 def _new(name: str, taken: set[str]) -> str:
+    """A name that the description has not used, by primes; it is taken from now on."""
     while name in taken:
         name += "'"
     taken.add(name)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...scalar import Array, Floats, Mask, array
 from .constraints import Constraints, Row
-from .loop_geometry import AllRows, LoopGeometry
+from .loop_geometry import LoopGeometry
 from .rotation import rotation_vector
 
 RANK_TOLERANCE = 1e-4
@@ -197,18 +197,10 @@ class HomeSearch:
     Args:
         row_scale: (m,), of the closure's rows.
         column_scale: (n_r,), of the joints.
-        all_rows: of this geometry, where they are compiled already.
     """
 
-    def __init__(
-        self,
-        geometry: LoopGeometry,
-        row_scale: Floats,
-        column_scale: Floats,
-        all_rows: AllRows | None = None,
-    ):
-        self.row_scale, self.column_scale = row_scale, column_scale
-        self._geometry, self._all_rows = geometry, all_rows or AllRows(geometry)
+    def __init__(self, geometry: LoopGeometry, row_scale: Floats, column_scale: Floats):
+        self.row_scale, self.column_scale, self._geometry = row_scale, column_scale, geometry
         joints = [geometry.constraints.tree.joint(name) for name in geometry.names]
         self.turns: Mask = np.array([joint.turns for joint in joints], dtype=bool)
         """(n_r,): which joints turn"""
@@ -226,11 +218,11 @@ class HomeSearch:
 
     def error(self, q: Floats) -> Floats:
         """All rows at q (n_r,), scaled."""
-        return np.asarray(self.row_scale * self._all_rows.residual(q))
+        return np.asarray(self.row_scale * self._geometry.residual(q))
 
     def jacobian(self, q: Floats) -> Floats:
         """(m, n_r), rows and columns scaled."""
-        return np.asarray(self.row_scale[:, None] * self._all_rows.jacobian(q) * self.column_scale)
+        return np.asarray(self.row_scale[:, None] * self._geometry.jacobian(q) * self.column_scale)
 
     def from_near(self, q: Floats, free: Mask) -> Floats | None:
         """q (n_r,) brought onto the closure by least Gauss–Newton steps of the free joints.

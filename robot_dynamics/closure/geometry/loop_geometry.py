@@ -16,11 +16,11 @@ import numpy as np
 
 from ...codegen import Function, Kernel
 from ...codegen.function import digest
-from ...errors import DescriptionError, wrong
+from ...errors import ClosureError, DescriptionError, wrong
 from ...mechanism import Attachment, Inertial, Loop, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Array, Floats
-from .constraints import Constraints
+from .constraints import Constraints, Row
 from .free_platform import FreePlatform, free_platform
 from .hinged_platform import HingedPlatform
 from .tree_motion import FrameMotion, TreeMotion
@@ -40,7 +40,9 @@ class LoopGeometry:
     names: tuple[str, ...]
     """The order of q_r: actuated, sensed, other passive joints"""
     actuated: int
+    """n_a"""
     sensed: int
+    """n_s"""
     constraints: Constraints
     pose_constraints: Constraints | None
     """The platform's frame welded to a target in the base frame; None without platform"""
@@ -101,6 +103,36 @@ class LoopGeometry:
             HingedPlatform.of(closures, apart, others) if apart else None,
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # generated code is not sent: it is generated again
+        return LoopGeometry.of, (self.described, self.free is not None)
+
+    @cached_property
+    def residual(self) -> Callable[..., Floats]:
+        """q_r -> φ (…, m) of all rows over floats: m, and cosines."""
+        return self.compiled("all_residuals", self.constraints.residual, (len(self.rows),))
+
+    @cached_property
+    def jacobian(self) -> Callable[..., Floats]:
+        """q_r -> ∂φ/∂q_r (…, m, n_r) of all rows over floats."""
+        shape = len(self.rows), len(self.names)
+        return self.compiled("whole_jacobian", self.constraints.jacobian, shape)
+
+    @property
+    def spread(self) -> Floats:
+        """S (n_tree, n_r): the tree's joints of q_r"""
+        return np.asarray(self.constraints.coordinates[0], dtype=float)
+
+    @property
+    def known(self) -> int:
+        """n_a + n_s"""
+        return self.actuated + self.sensed
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """What each row of the closure is."""
+        return self.constraints.rows
+
     @cached_property
     def content(self) -> str:
         """A hash of all that decides what functions of this geometry compute."""
@@ -132,6 +164,31 @@ class LoopGeometry:
         whole = Function(name, names, sizes, shape, 0, equations, key, self.mechanism.name)
         return Kernel(whole, backend="python").call
 
+    def of_platform(self, name: str) -> Callable[..., Floats]:
+        """`platform_pose`, `J_C` or `J_C_rate` over floats.
+
+        Raises:
+            ClosureError: there is no platform.
+        """
+        if self.pose_constraints is None:
+            raise ClosureError(
+                f"{self.described.label}: platform: the description names none; add "
+                "`platform: <link>`",
+                name="platform",
+                expected="a link's name",
+            )
+        return self._of_platform[name]
+
+    @cached_property
+    def _of_platform(self) -> dict[str, Callable[..., Floats]]:
+        shape = 6, len(self.names)
+        rate = self.constraint_jacobian_rate
+        return {
+            "platform_pose": self.compiled("platform_pose", self.platform_pose, (4, 4)),
+            "J_C": self.compiled("J_C", self.constraint_jacobian, shape),
+            "J_C_rate": self.compiled("J_C_rate", rate, shape, rates=True),
+        }
+
     def platform_frame(self, q: Array, qd: Array | None = None) -> FrameMotion:
         """Where the platform is, with [V; W] = J_C and the rates of both."""
         assert self.pose_constraints is not None
@@ -153,15 +210,3 @@ class LoopGeometry:
         """J̇_C (6, n_r)."""
         frame = self.platform_frame(q, qd)
         return np.vstack([frame.V_rate, frame.W_rate])
-
-
-class AllRows:
-    """All rows of a geometry's closure over floats, (…, n_r) in: m, and cosines."""
-
-    def __init__(self, geometry: LoopGeometry):
-        closure, n = geometry.constraints, len(geometry.names)
-        m = len(closure.rows)
-        self.residual = geometry.compiled("all_residuals", closure.residual, (m,))
-        """q_r -> (…, m)"""
-        self.jacobian = geometry.compiled("whole_jacobian", closure.jacobian, (m, n))
-        """q_r -> (…, m, n_r)"""

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +16,7 @@ from ...scalar import Floats, Mask
 from .constraints import Row
 from .home_search import RANK_TOLERANCE, WELDED, HomeSearch
 from .linear import chosen_rows, pivots, without_row
-from .loop_geometry import AllRows, LoopGeometry
+from .loop_geometry import LoopGeometry
 from .loose import Spin, loose_motions, loose_spins, spins, told
 from .mend import Mend
 from .near import Near
@@ -32,8 +35,13 @@ STRAY = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
-    """The analysis of a closed mechanism at home; q_r order and row order throughout."""
+    """What a closed mechanism can do at home, and from that the closure's independent rows.
 
+    q_r order and row order throughout. The functions are of states (…, n_r) over floats, of the
+    rows that are kept, scaled by `row_scale`.
+    """
+
+    geometry: LoopGeometry
     home: Floats
     """(n_r,): home with the passive joints corrected onto the closure"""
     miss: Floats
@@ -49,6 +57,54 @@ class Mobility:
     """(n_r,): 1 for turning joints, the size for sliding ones"""
     pivots: tuple[tuple[int, int], ...]
     """(row, column) of the passive Jacobian's kept rows, in the order of elimination"""
+
+    def __post_init__(self) -> None:
+        # no state waits for a function to be generated
+        _ = self.residual, self.jacobian, self.jacobian_rate
+        if self.geometry.pose_constraints is not None:
+            self.geometry.of_platform("J_C")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # generated code is not sent: it is generated again
+        return Mobility, tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def kept_scale(self) -> Floats:
+        """(rank,), of the rows that are kept."""
+        return self.row_scale[list(self.kept)]
+
+    @property
+    def size(self) -> float:
+        """The mechanism's characteristic length, m."""
+        return size_of(self.geometry.rows, self.row_scale)
+
+    @cached_property
+    def residual(self) -> Callable[..., Floats]:
+        """q_r -> (…, rank)"""
+        return self._compiled("residual", ())
+
+    @cached_property
+    def jacobian(self) -> Callable[..., Floats]:
+        """q_r -> (…, rank, n_r)"""
+        return self._compiled("jacobian", (len(self.home),))
+
+    @cached_property
+    def jacobian_rate(self) -> Callable[..., Floats]:
+        """q_r, q̇_r -> (…, rank, n_r)"""
+        return self._compiled("jacobian_rate", (len(self.home),), rates=True)
+
+    def _compiled(
+        self, name: str, width: tuple[int, ...], rates: bool = False
+    ) -> Callable[..., Floats]:
+        kept, weights = list(self.kept), self.kept_scale
+        rows = getattr(self.geometry.constraints, name)
+        return self.geometry.compiled(
+            name,
+            lambda *state: (rows(*state)[kept].T * weights).T,
+            (len(kept), *width),
+            (self.kept, weights),
+            rates,
+        )
 
 
 def given_home(geometry: LoopGeometry) -> Floats:
@@ -70,7 +126,7 @@ def given_home(geometry: LoopGeometry) -> Floats:
     return np.array([float(home[name]) for name in geometry.names])
 
 
-def explore(geometry: LoopGeometry, all_rows: AllRows) -> Mobility | Mend:
+def explore(geometry: LoopGeometry) -> Mobility | Mend:
     """Find degrees of freedom and redundant rows; bring home onto the closure.
 
     A `Mend` where home is far from closed, but a closed one is found; where joints are loose that
@@ -82,10 +138,10 @@ def explore(geometry: LoopGeometry, all_rows: AllRows) -> Mobility | Mend:
         ClosureError: home is a singular configuration.
     """
     start = given_home(geometry)
-    rows, miss = geometry.constraints.rows, all_rows.residual(start)
+    rows, miss = geometry.rows, geometry.residual(start)
 
     def searching(where: Floats) -> HomeSearch:
-        return HomeSearch(geometry, *_scales(geometry, rows, all_rows.jacobian(where)), all_rows)
+        return HomeSearch(geometry, *_scales(geometry, rows, geometry.jacobian(where)))
 
     search = searching(start)
     motors, everything = np.arange(len(start)) < geometry.actuated, np.ones(len(start), dtype=bool)
@@ -135,7 +191,7 @@ def explore(geometry: LoopGeometry, all_rows: AllRows) -> Mobility | Mend:
     kept = tuple(sorted(chosen_rows(passive, n - geometry.actuated)))
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
     order = pivots([J[list(kept)] for J in passive])
-    return Mobility(home, miss, n - rank, kept, left_out, row_scale, column_scale, order)
+    return Mobility(geometry, home, miss, n - rank, kept, left_out, row_scale, column_scale, order)
 
 
 def _scales(geometry: LoopGeometry, rows: tuple[Row, ...], J: Floats) -> tuple[Floats, Floats]:
@@ -349,7 +405,7 @@ def _check_regular(
     if not lacking and ranks[0] == max(ranks):
         return
     n_passive = len(geometry.names) - geometry.actuated
-    rows = geometry.constraints.rows
+    rows = geometry.rows
     here = _redundant_here_alone(jacobians, ranks)
     said = f"; {listed(rows[i] for i in here)} redundant there, but not beside it" if here else ""
     raise ClosureError(

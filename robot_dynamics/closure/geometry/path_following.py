@@ -25,7 +25,7 @@ import numpy as np
 from ...mechanism import Pose
 from ...scalar import Floats
 from .curvature import Curvature
-from .kinematic_state import ClosureFunctions
+from .mobility import Mobility
 from .rotation import rotation_vector, turned
 
 CONTRACTION = 0.25
@@ -176,20 +176,20 @@ def follow(path: Path, u: Floats, most: int = MAX_STEPS) -> tuple[Floats, float,
 class ReadingsPath(Path):
     """The other joints, by least squares, from all known ones: actuated and sensed."""
 
-    def __init__(self, functions: ClosureFunctions, start: Floats, way: Floats):
+    def __init__(self, mobility: Mobility, start: Floats, way: Floats):
         k = len(way)
-        super().__init__(functions.column_scale[k:])
-        self.functions, self._origin, self._way, self._k = functions, start[:k], way, k
+        super().__init__(mobility.column_scale[k:])
+        self.mobility, self._origin, self._way, self._k = mobility, start[:k], way, k
 
     def whole(self, u: Floats, share: float) -> Floats:
         """q_r (n_r,)"""
         return np.concatenate([self._origin + share * self._way, u])
 
     def error(self, u: Floats, share: float) -> Floats:
-        return self.functions.residual(self.whole(u, share))
+        return self.mobility.residual(self.whole(u, share))
 
     def jacobian(self, u: Floats, share: float) -> Floats:
-        return np.asarray(self.functions.jacobian(self.whole(u, share))[:, self._k :] * self.scale)
+        return np.asarray(self.mobility.jacobian(self.whole(u, share))[:, self._k :] * self.scale)
 
 
 class MotorPath(ReadingsPath):
@@ -211,13 +211,11 @@ class MotorPath(ReadingsPath):
     over the whole ball (`curvature`); norms are largest entries of scaled joints.
     """
 
-    def __init__(
-        self, functions: ClosureFunctions, curvature: Curvature, start: Floats, way: Floats
-    ):
-        super().__init__(functions, start, way)
+    def __init__(self, mobility: Mobility, curvature: Curvature, start: Floats, way: Floats):
+        super().__init__(mobility, start, way)
         self._curvature = curvature
-        self._spread = abs(functions.spread)
-        self._open = functions.residual(start)
+        self._spread = abs(mobility.geometry.spread)
+        self._open = mobility.residual(start)
 
     def error(self, u: Floats, share: float) -> Floats:
         # ψ = φ - (1 - σ) φ_0
@@ -230,26 +228,26 @@ class MotorPath(ReadingsPath):
         return True  # proved
 
     def stride(self, u: Floats, share: float, step: float) -> Stride:
-        functions, k, scale = self.functions, self._k, self.scale
+        mobility, k, scale = self.mobility, self._k, self.scale
         q_r = self.whole(u, share)
-        J = functions.jacobian(q_r)
+        J = mobility.jacobian(q_r)
         try:
             A = np.linalg.inv(J[:, k:] * scale)
         except np.linalg.LinAlgError:
             return Stride(0.0, u, 0.0)
         # the direction w of the whole way, and φ''[w]: both are linear in the step
         w = np.concatenate([self._way, -scale * (A @ (J[:, :k] @ self._way + self._open))])
-        J_rate = functions.jacobian_rate(q_r, w)
+        J_rate = mobility.jacobian_rate(q_r, w)
         turning = A @ (J_rate[:, k:] * scale)
         bending = float(max(abs(A @ (J_rate @ w)), default=0.0)) / 2
         twist = float(np.linalg.norm(turning, np.inf))
-        weights = abs(A) * functions.kept_scale
+        weights = abs(A) * mobility.kept_scale
         off = float(max(abs(A @ self.error(u, share)), default=0.0))
         levers = self._curvature.levers(q_r)
         along = self._spread @ abs(w)
         across = self._spread[:, k:] @ scale
         ways = abs(w)
-        step = min(step, LONGEST / max(*(ways / functions.column_scale), 1e-9))
+        step = min(step, LONGEST / max(*(ways / mobility.column_scale), 1e-9))
 
         def guess_error(step: float, r: float) -> float:
             longest = self._curvature.longest(levers, step * along + r * across)
@@ -271,18 +269,16 @@ class MotorPath(ReadingsPath):
 
     def _rows(self, bounds: Floats) -> Floats:
         """Of the kept rows, by q_r."""
-        return np.asarray(bounds[self.functions.kept] @ self._spread)
+        return np.asarray(bounds[list(self.mobility.kept)] @ self._spread)
 
 
 class PosePath(Path):
     """All joints from the platform's pose, the motors among them."""
 
-    def __init__(self, functions: ClosureFunctions, start: Floats, target: Pose, size: float):
-        super().__init__(functions.column_scale)
-        assert functions.platform_pose is not None
-        assert functions.J_C is not None
-        self._functions = functions
-        self._pose_of, self._jacobian_of = functions.platform_pose, functions.J_C
+    def __init__(self, mobility: Mobility, start: Floats, target: Pose, size: float):
+        super().__init__(mobility.column_scale)
+        self._mobility, geometry = mobility, mobility.geometry
+        self._pose_of, self._J_C = (geometry.of_platform(x) for x in ("platform_pose", "J_C"))
         pose = self._pose_of(start)
         self._R, self._p = pose[:3, :3], pose[:3, 3]
         self._turn = rotation_vector(target.rotation @ self._R.T)
@@ -300,10 +296,10 @@ class PosePath(Path):
         return residual
 
     def error(self, u: Floats, share: float) -> Floats:
-        return np.concatenate([self._functions.residual(u), self.miss(u, share)])
+        return np.concatenate([self._mobility.residual(u), self.miss(u, share)])
 
     def jacobian(self, u: Floats, share: float) -> Floats:  # noqa: ARG002
-        rows = [self._functions.jacobian(u), self._weights[:, None] * self._jacobian_of(u)]
+        rows = [self._mobility.jacobian(u), self._weights[:, None] * self._J_C(u)]
         return np.asarray(np.vstack(rows) * self.scale)
 
     def is_sound(self, before: tuple[Floats, float], after: tuple[Floats, float]) -> bool:
@@ -311,5 +307,5 @@ class PosePath(Path):
         return self._orientation(after[0]) == self._mode and super().is_sound(before, after)
 
     def _orientation(self, q_r: Floats) -> float:
-        passive = self._functions.jacobian(q_r)[:, self._functions.actuated :]
+        passive = self._mobility.jacobian(q_r)[:, self._mobility.geometry.actuated :]
         return float(np.linalg.slogdet(passive)[0])
