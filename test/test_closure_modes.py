@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-from dataclasses import replace
 from functools import cache
 from itertools import islice
 
@@ -421,11 +420,8 @@ def test_a_stride_onto_the_other_assembly_mode_is_none(monkeypatch):
     """Whatever its other guards say: neither in a batch nor for a single state."""
     chain = ClosedChain(rd.load(CONFIG / "five_bar.yaml"))
     way = chain._continuation
-    other = replace(
-        way._origin,
-        memory=way._origin.memory * np.append(np.ones(way._origin.memory.size - 1), -1.0),
-    )
-    home = way._origin.q_r
+    other, home = way._origin.copy(), chain.home.q_r
+    other[-1] *= -1.0
     q = home[:2] + np.array([[0.0, 0.0], [0.05, -0.05], [0.2, 0.1]])
     for origin, goes in ((way._origin, True), (other, False)):
         _, sound, _ = way._from_origin(q, np.ones(3, dtype=bool), origin)

@@ -26,13 +26,13 @@ from .geometry.kinematic_state import KinematicState
 from .geometry.path_following import ROUNDING
 
 THRESHOLD = 0.02
-"""rad, or fractions of the mechanism's size: what encoders and a rough calibration disagree by"""
+"""rad, or fractions of the mechanism's size: well-calibrated encoders disagree by less"""
 PATIENCE = 50
 """Consistent readings in a row before a sensor is trusted again"""
 RECOVERY = 0.5
 """Fraction of the threshold within which a reading counts as consistent again"""
 CLEAR = 3.0
-"""A suspect is named only if leaving out any other sensor fits the rest this many times worse"""
+"""A sensor is named as faulty only if leaving out any other one fits at least this much worse"""
 _MAX_ITERATIONS = 20
 _DONE = 1e-12
 _FLOAT = np.dtype(float)
@@ -124,7 +124,7 @@ class Verdict:
     residual: float
     """The largest disagreement among the trusted readings, rad or fractions of the size"""
     consistent: bool
-    """Did the readings agree as they were given?"""
+    """Whether the readings agreed as given"""
     _solver: Closer
     _raw: Floats
     """(n_a + n_s,): the readings as they were given"""
@@ -149,7 +149,7 @@ class Verdict:
 
     @property
     def all_trusted(self) -> bool:
-        """Are all sensed joints trusted?"""
+        """Whether every sensed joint is trusted."""
         return len(self.trusted) == len(self.q) - self._solver.geometry.actuated
 
 
@@ -223,7 +223,7 @@ class SensorMonitor:
         )  # fmt: skip
 
     def update(self, q: ArrayLike, qd: ArrayLike | None = None) -> Verdict:
-        """Judge one set of readings.
+        """Check one set of readings.
 
         Args:
             q: (n_a + n_s,), rad or m; NaN for a reading that is missing.
@@ -292,7 +292,7 @@ class SensorMonitor:
         return _vector(name, values, self.joint_names)
 
     def _at_once(self, readings: Floats, rates: Floats | None) -> Verdict | None:
-        """The usual verdict: all readings are there and agree. None: look closer."""
+        """The verdict where all readings are there and agree, the usual case; None: look closer."""
         if rates is None:
             rates = np.zeros(self._k)
         elif not math.isfinite(sum(rates.tolist())):

@@ -28,9 +28,9 @@ from .sharing import Sharing
 from .subsystems import Subsystems
 
 CONDITION_LIMIT = 1e3
-"""Of the passive Jacobian: beyond it torques may be a hundred times as large as elsewhere"""
+"""Of the passive Jacobian; beyond it torques may be a hundred times their usual size"""
 NEAR = 0.5
-"""rad, or shares of the size: how far from closed the state may be that `reset` is given"""
+"""rad, or relative to the size: how far the state given to `reset` may be from a closed one"""
 STRAIGHT_LINE = 50
 """Entries of T_q up to which the Coriolis matrix is one program"""
 
@@ -142,14 +142,14 @@ class ClosedChain:
         self.joint_names: tuple[str, ...] = names[: model.known]
 
     def taken_apart(self, mechanism: Mechanism, terms: Iterable[str] | None = None) -> Subsystems:
-        """Legs and platform of a mechanism by the choices made here, but for other terms."""
+        """Legs and platform of a mechanism with this model's options; `terms` may differ."""
         names = ("formulation", "rotors", "terms", "friction_smoothing")
         choices = {name: self._choices[name] for name in names}
         if terms is not None:
             choices["terms"] = tuple(terms)
         return Subsystems.of(mechanism, free=self._choices["free_platform"], **choices)
 
-    # --- copies: what was built is built again, or shared where it never changes --------------
+    # --- pickling and copying: kernels are built again, or shared where they never change -----
 
     def __getstate__(self) -> dict[str, Any]:
         continuation = self._continuation
@@ -176,7 +176,7 @@ class ClosedChain:
     def __deepcopy__(self, memo: dict[int, Any]) -> ClosedChain:
         return self.__copy__()
 
-    # --- what was found out -----------------------------------------------------------------
+    # --- properties -------------------------------------------------------------------------
 
     @property
     def mechanism(self) -> Mechanism:
@@ -519,13 +519,13 @@ class ClosedChain:
         """
         check_spins(mechanism, self.solver.size)
         kernels = self._kernels.over(self.taken_apart(mechanism))
-        # at one stroke: another thread may look
+        # in one assignment: other threads may be computing
         self._continuation.kernels = kernels
 
     # --- helpers ----------------------------------------------------------------------------
 
     def _carefully(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """`solved` where the state is far from the last, singular, a batch or no state."""
+        """`solved` for what is not one state near the last: far, singular, a batch, or invalid."""
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         q_r, valid = self._continuation.close_regular(q)
         if q.ndim == 1:

@@ -18,11 +18,11 @@ from ..geometry.path_following import beyond, march
 from .kernels import ModelKernels
 
 STRIDE = 0.1
-"""rad, or fractions of the size: the stride of batches on their way from the origin"""
+"""rad, or fractions of the size: the way of each row of a batch between two Newton solves"""
 SHORT_STRIDE = 0.03
 """The same for a single state, from the last one"""
 SHORTEST_STRIDE = SHORT_STRIDE / 64
-"""A doubtful stride is halved, down to this"""
+"""A stride that is not certain is halved, down to this"""
 MOST_STRIDES = 1000
 """Strides tried in one call: a few ms, compiled"""
 FARTHEST = 15.0
@@ -212,7 +212,7 @@ class Continuation:
             if not np.isfinite(q).all():
                 return self._configuration(memory), np.asarray(False), np.asarray(0.0)
             most = MOST_STEPS if self._k == self._a else MOST_STEPS_OF_READINGS
-            memory, doubt = self._solved(q, memory, origin, most)
+            memory, doubt = self._reached(q, memory, origin, most)
             self._keep(memory, origin)
             return self._configuration(memory), _VALID, np.asarray(doubt)
         valid = np.asarray(np.isfinite(q).all(axis=-1))
@@ -224,7 +224,7 @@ class Continuation:
             if place and done[place - 1]:
                 before = self._memory_at(q_r[place - 1], origin)
             try:
-                before, nearness[place] = self._solved(
+                before, nearness[place] = self._reached(
                     flat[place], before, origin, MOST_STEPS_OF_A_ROW
                 )
                 q_r[place], done[place] = self._configuration(before), True
@@ -333,33 +333,35 @@ class Continuation:
         q_r[sound, :k] = q[sound]
         return q_r, sound, nearness
 
-    def _solved(self, q: Floats, memory: Floats, origin: Floats, most: int) -> tuple[Floats, float]:
+    def _reached(
+        self, q: Floats, memory: Floats, origin: Floats, most: int
+    ) -> tuple[Floats, float]:
         """(memory at q, how near a singularity it may be), in a bounded number of steps."""
         try:
-            return self._followed(q, memory, origin, most)
+            return self._reached_directly(q, memory, origin, most)
         except ClosureError as failure:
             back = self._configuration(origin)[: self._k]
             if memory is origin or not np.isfinite(q).all():
                 raise
             if self._k > self._a:
                 # readings determine the configuration, whatever it was before
-                return self._followed(q, origin, origin, most)
+                return self._reached_directly(q, origin, origin, most)
             # via the origin, if the way back leads there: several assembly modes may have the same
             # sign of the determinant
             try:
-                home, _ = self._followed(back, memory, origin, most)
+                home, _ = self._reached_directly(back, memory, origin, most)
             except ClosureError:
                 raise failure from None
             off = (self._configuration(home) - self._configuration(origin)) / self._solver.scale
             # whole turns are the same place
             if not (abs(np.sin(off / 2)) <= _SAME).all():
                 raise
-            return self._followed(q, home, origin, most)
+            return self._reached_directly(q, home, origin, most)
 
-    def _followed(
+    def _reached_directly(
         self, q: Floats, memory: Floats, origin: Floats, most: int
     ) -> tuple[Floats, float]:
-        """The same without a detour: in strides as far as they go, then in certified steps."""
+        """The same without a detour: in strides while they are certain, then in certified steps."""
         start, k = self._configuration(memory), self._k
         way = self._solver.way(start[:k], q)
         if not float(abs(way / self._solver.scale[:k]).max()) <= FARTHEST:

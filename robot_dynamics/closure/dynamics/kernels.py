@@ -22,7 +22,7 @@ from .parameter_vector import ParameterVector
 from .subsystems import Subsystems
 
 _QUICK = ("at_once", "disagreement", "consistent_torques")
-"""Those that go on from a memory"""
+"""Those that continue from the memory of the state before"""
 
 
 class ModelKernels:
@@ -132,7 +132,7 @@ class ModelKernels:
 class QuickKernel(Kernel):
     """A kernel of single states; None for anything else."""
 
-    def _any(self, *states: ArrayLike, out: Any = None) -> Any:  # noqa: ARG002  nobody asks
+    def _any(self, *states: ArrayLike, out: Any = None) -> Any:  # noqa: ARG002
         try:
             arrays = [
                 as_floats(name, state)

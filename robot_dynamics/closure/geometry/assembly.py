@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways to put a mechanism together with its motors where they are."""
+"""The assembly modes of a mechanism with its motors at home."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .tree_motion import TreeMotion
 
 TINY = 1e-300
 AS_NEAR = 1.5
-"""How many times as far as the nearest an assembly mode may be to count as near as that one"""
+"""An assembly mode up to this many times as far away as the nearest counts as equally near"""
 ABOUT = 0.05
-"""rad, or shares of the size: the difference that decides nothing, however near both are"""
+"""rad, or relative to the size: a smaller difference never decides between two modes"""
 SINGULAR = 1e6
-"""Condition number from which on a configuration is no assembly mode"""
+"""A configuration with a larger condition number is not listed"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
 
 
 def undecided(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> tuple[int, ...]:
-    """Which of the modes, from 1 on, the description may as well mean; empty: it means the first.
+    """The modes, numbered from 1, that fit the description equally well; empty: only the first.
 
     By `near`, where it says that, or else by the passive joints that `home` gives.
     """

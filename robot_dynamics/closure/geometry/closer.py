@@ -23,9 +23,9 @@ from .near import Near
 from .path_following import MAX_STEPS, MotorPath, PosePath, ReadingsPath, follow
 
 POSE_TOLERANCE = 1e-9
-"""How exactly the inverse problem puts the platform, in shares of the mechanism's size or rad"""
+"""Accuracy of the platform's pose in inverse kinematics, relative to the size, or rad"""
 ELSEWHERE = 0.5
-"""rad, or shares of the size: how far home may be from what `near` says, unsaid"""
+"""rad, or relative to the size: home may be this far from what `near` says without a warning"""
 
 
 class Closer:
@@ -53,7 +53,7 @@ class Closer:
             if link.joint.coupling
             for master, _ in link.joint.coupling.ratios
         }
-        # not where another joint is geared to it
+        # a joint that drives others by a gear does not wrap: theirs would not turn by whole turns
         self.wraps = np.array(
             [j.type == "continuous" and j.name not in followed for j in joints], dtype=bool
         )

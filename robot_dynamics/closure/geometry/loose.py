@@ -22,15 +22,16 @@ from .near import LinkPlaces
 from .tree_motion import TreeMotion
 
 OFF_AXIS = 1e-3
-"""How far the centre of mass of what spins may lie off the axis, in shares of the size"""
+"""How far off the axis a spinning body's centre of mass may lie, relative to the size"""
 NEAR_AXIS = 0.1
-"""The same of what still looks like a spin: gravity turns it, so that it is not held unasked"""
+"""The same, up to which the motion still is called a spin; gravity turns it, so it is not locked
+unasked"""
 UNROUND = 1e-2
-"""Share of its inertia by which what spins may differ from a body of revolution, unsaid"""
+"""A spinning body's inertia may differ from a body of revolution's by this share without remark"""
 FEW = 2
-"""Loose motions that are told one by one"""
+"""Up to this many loose motions are described one by one"""
 STILL = 1e-6
-"""Share of the fastest below which something is at rest"""
+"""Relative to the fastest: below it something is at rest"""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Spin:
 
 
 def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mend:
-    """Loose motions that do no work, to be taken out."""
+    """The mend that locks loose motions that do no work."""
     if len(spins) <= FEW:
         said = "; ".join(
             f"{spin.what} spins freely about itself ({', '.join(spin.moving)}), which does no "
@@ -108,7 +109,7 @@ def check_spins(mechanism: Mechanism, size: float) -> None:
 
 
 def told(others: list[Spin], size: float) -> str:
-    """What to do about loose motions that are not taken out."""
+    """What to do about loose motions that are not locked."""
     rods = [spin for spin in others if spin.off_axis <= NEAR_AXIS * size]
     rest = [name for spin in others if spin not in rods for name in spin.moving]
     said = [f"{listed(dict.fromkeys(rest))} can still move"] if rest else []
@@ -130,12 +131,12 @@ def told(others: list[Spin], size: float) -> str:
 
 
 def _named(spins: list[Spin]) -> str:
-    """The link that each is about, the last of those that move."""
+    """Each spin's link, the last of those that move."""
     return listed((repr((spin.links or spin.moving)[-1]) for spin in spins), 6)
 
 
 def _locks(spins: list[Spin]) -> str:
-    """As a description says that they are held."""
+    """The `locked` entry that holds them."""
     return "`locked: {" + ", ".join(f"{spin.joint}: {spin.place}" for spin in spins) + "}`"
 
 

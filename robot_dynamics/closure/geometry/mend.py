@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a description does not say quite right, but can only mean one thing."""
+"""What a description gets slightly wrong, but can mean only one thing."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Mend:
     spins: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
     """Of links that these joints move: the axis about which they spin (see `Mechanism.spins`)"""
     driving: tuple[str, ...] = ()
-    """Of too many motors those whose positions are q"""
+    """Where there are more motors than needed: those whose positions are q"""
     shares: Mapping[str, float] = field(default_factory=dict)
-    """Torques of all motors that count alike, N·m or N"""
+    """Of all motors: efforts of equal weight in the least-norm distribution, N·m or N"""
 
     def mended(self, mechanism: Mechanism) -> Mechanism:
         """The same robot, home closed and these joints held."""
@@ -41,6 +41,6 @@ class Mend:
         return replace(left, home=home, sensed=sensed, driving=driving, shares=shares, spins=spins)
 
     def refusal(self) -> DescriptionError:
-        """For those who take the description as it is."""
+        """The error for callers that accept no mend."""
         name = "loops" if self.held else "home"
         return DescriptionError(self.message, name=name, value=list(self.held))

@@ -16,7 +16,7 @@ from .rotation import rotation_vector
 from .tree_motion import FrameMotion, TreeMotion
 
 TURNS = 1e-6
-"""Share of a motion below which a link does not turn in it"""
+"""Relative to the motion: below it a link does not turn"""
 
 
 class LinkPlaces:
@@ -56,7 +56,7 @@ class LinkPlaces:
 
 
 class Near:
-    """What `near` says, held against configurations.
+    """How well configurations match what `near` says.
 
     Args:
         column_scale: (n_r,), the mechanism's size for sliding joints, 1 for turning ones.
