@@ -68,7 +68,7 @@ class Mobility:
         # generated code is not sent: it is generated again
         return Mobility, tuple(getattr(self, field.name) for field in fields(self))
 
-    @property
+    @cached_property
     def kept_scale(self) -> Floats:
         """(rank,), of the rows that are kept."""
         return self.row_scale[list(self.kept)]
