@@ -30,6 +30,7 @@ def place(tmp_path, monkeypatch):
     """An empty cache of our own; every complaint is made anew."""
     place = tmp_path / "kernels"
     monkeypatch.setenv(cache.VARIABLE, str(place))
+    monkeypatch.setattr(cache, "_growth", cache._Growth())
     cache._warn_once.cache_clear()
     return place
 
@@ -289,6 +290,19 @@ def test_what_was_used_longest_ago_makes_room_and_no_more_than_needed(place, mon
     monkeypatch.setattr(cache, "MOST_BYTES", 1)
     cache.store("f" * 64, ".py", b" " * 1000, {"what": "0"})
     assert list(place.iterdir()) == [newest]
+
+
+def test_a_large_cache_is_not_looked_through_each_time_and_keeps_to_its_size_all_the_same(
+    place, monkeypatch
+):
+    looked, original = [], cache._make_room
+    monkeypatch.setattr(cache, "MOST_BYTES", 200_000)
+    monkeypatch.setattr(cache, "_make_room", lambda path: looked.append(original(path)))
+    for k in range(300):
+        cache.store(f"{k:064x}", ".py", b" " * 1000, {"what": str(k)})
+    # every hundredth of the size, and each file is a little more than half of that
+    assert 140 <= len(looked) <= 160
+    assert sum(path.stat().st_size for path in place.iterdir()) <= 1.01 * 200_000
 
 
 def test_a_cache_within_its_bounds_loses_nothing(place, monkeypatch):

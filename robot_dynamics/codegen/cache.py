@@ -29,7 +29,7 @@ VARIABLE = "ROBOT_DYNAMICS_CACHE"
 """The environment variable that names another directory"""
 
 MOST_BYTES = 500_000_000
-"""What the cache may take; the files that were used longest ago go first"""
+"""What the cache may take, but for a hundredth of it; what was used longest ago goes first"""
 
 LINKS = 40
 """Symbolic links on the way to the cache: more are a circle"""
@@ -153,7 +153,7 @@ def store(key: str, suffix: str, payload: bytes, about: dict[str, Any]) -> Path:
     if place is not None:
         try:
             path = _written(place, _PREFIX + key + suffix, content)
-            _make_room(path)
+            _growth.add(path, len(content))
             return path
         except OSError as error:
             _warn_once(f"the cache {place} cannot be written ({error}): nothing is kept in it")
@@ -175,6 +175,25 @@ def _written(place: Path, name: str, content: bytes) -> Path:
         os.unlink(temporary)
         raise
     return place / name
+
+
+class _Growth:
+    """What this process has stored since it looked through the cache, which may have thousands of
+    files."""
+
+    def __init__(self) -> None:
+        self.size = MOST_BYTES
+        """bytes; it looks at the first time"""
+
+    def add(self, path: Path, size: int) -> None:
+        """One more file."""
+        self.size += size
+        if self.size > MOST_BYTES // 100:
+            self.size = 0
+            _make_room(path)
+
+
+_growth = _Growth()
 
 
 def _make_room(newest: Path) -> None:
