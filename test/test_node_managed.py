@@ -11,17 +11,25 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
+import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from node_bench import Bench, point
-from node_process import ENVIRONMENT, ROOT, Partner
+from node_process import ENVIRONMENT, ROOT, Partner, domain_of_ones_own
 from rcl_interfaces.srv import SetParameters
+from rclpy.event_handler import EventHandler
+from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import qos_profile_sensor_data
+from rclpy.waitable import Waitable
 from robots import CONFIG
 from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
+from type_description_interfaces.srv import GetTypeDescription
 
 import robot_dynamics as rd
 from robot_dynamics.ros.feed_forward.diagnostics import ERROR, Diagnosis
+from robot_dynamics.ros.managed import Managed
 
 POLAR = str(ROOT / "config/polar.yaml")
 AT = {"theta1": (0.3, 0.2), "d2": (0.7, 0.1)}
@@ -299,3 +307,52 @@ def test_what_cannot_be_followed_is_told_with_what_to_do():
         report = diagnosis.report(bench.controller, False, 0, 1.0 + k)
     assert report.level == ERROR
     assert "deactivate and activate" in report.message
+
+
+def test_what_sleeps_is_looked_at_all_the_same():
+    with Partner(description=POLAR) as partner:
+        torques(partner)
+        # commands may not be lost: who sends them as best effort is told
+        partner.node.create_publisher(
+            JointTrajectory, "/feed_forward/command", qos_profile_sensor_data
+        )
+        partner.until(
+            lambda: "incompatible QoS" in partner.log,
+            "the warning",
+            meanwhile=lambda: asked(partner),
+        )
+        assert partner.log.count("incompatible QoS") == 1
+        assert "~/command" in partner.log
+        kind = partner.node.get_publishers_info_by_topic("/joint_states")[0]
+        request = GetTypeDescription.Request(
+            type_name=kind.topic_type, type_hash=str(kind.topic_type_hash)
+        )
+        answer = partner._call(GetTypeDescription, "get_type_description", request)
+        described = answer.type_description.type_description
+        assert answer.successful, answer.failure_reason
+        assert described.type_name == "sensor_msgs/msg/JointState"
+
+
+def test_events_are_shown_for_one_wait_after_each_look_and_other_waitables_always():
+    class Other(Waitable):
+        """As an action server is one."""
+
+    with domain_of_ones_own() as domain:
+        rclpy.init(domain_id=domain)
+        node = Managed("sleeper")
+        node.create_subscription(String, "words", print, 1)
+        node.add_waitable(other := Other(node.default_callback_group))
+        events = [each for each in Node.waitables.fget(node) if isinstance(each, EventHandler)]
+        assert len(events) >= 2
+        for _ in range(3):
+            assert list(node.waitables) == [other]
+        node.poll()
+        for _ in range(2):  # before the wait, and after
+            assert set(node.waitables) == {other, *events}
+        assert list(node.waitables) == [other]
+        asleep = {each.srv_name for each in node._services} - {
+            each.srv_name for each in node.services
+        }
+        assert "sleeper/get_type_description" in asleep
+        node.destroy_node()
+        rclpy.shutdown()

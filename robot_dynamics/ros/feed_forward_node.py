@@ -308,7 +308,7 @@ class FeedForwardNode(Managed):
             self._torques.publish(self.controller.came_back(self._now()))
         if self.is_active:
             self._torques.publish(self.controller.watch(self._now()))
-        self.idle_group.poll()
+        self.poll()
         self._trajectories.poll()
         if self._goals is not None:
             self._goals.watch()

@@ -20,6 +20,22 @@ AWAKE = 10.0
 """s after the last message"""
 
 
+class Asleep(CallbackGroup):  # type: ignore[misc]
+    """A callback group that no executor takes anything from."""
+
+    def can_execute(self, _entity: Any) -> bool:
+        """Never."""
+        return False
+
+    def beginning_execution(self, _entity: Any) -> bool:
+        """Never."""
+        return False
+
+    def ending_execution(self, _entity: Any) -> None:
+        """Nothing began, so nothing ends."""
+        pass
+
+
 class IdleGroup(CallbackGroup):  # type: ignore[misc]
     """A callback group of subscriptions and services, for an executor with one thread.
 

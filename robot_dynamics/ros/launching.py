@@ -29,7 +29,7 @@ from ..description import load
 from ..description.fields import DescriptionWarning
 from ..description.urdf_writer import urdf
 from ..errors import listed
-from .parameter_requests import Asleep
+from .idle_group import Asleep
 from .torque_topics import NEWEST, REPETITION
 
 PARAMETERS = PathJoinSubstitution(

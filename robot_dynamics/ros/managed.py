@@ -4,7 +4,8 @@
     unconfigured ──configure──→ inactive ──activate──→ active
                  ←──cleanup───           ←─deactivate─
 
-Its services are idle_group: they cost nothing while nobody asks.
+What sleeps costs nothing: services while nobody asks, and the events of topics (a partner of
+another type or quality of service) but ten times a second.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any
 
+from rclpy.event_handler import EventHandler
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 
 from ..errors import RobotDynamicsError, one_line, shown
-from .idle_group import IdleGroup
+from .idle_group import Asleep, IdleGroup
 
 LONG = 1.0
 """s that a step may take without a word"""
@@ -41,10 +43,15 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         self.is_active = False
         self.idle_group = IdleGroup()
         self._awake: dict[str, tuple[tuple[int, int], list[Any]]] = {}
+        self._shown = 0
         self._fault: Exception | None = None
         self._alone = False
         Node.__init__(self, name)
         LifecycleNodeMixin.__init__(self, callback_group=self.idle_group)
+        for each in self._services:  # rclpy's own, of types
+            if each.callback_group is self.default_callback_group:
+                each.callback_group = self.idle_group
+                self.idle_group.add_entity(each)
         service = self._service_change_state
         service.callback = partial(self._on_change_state, service.callback)
 
@@ -58,16 +65,33 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         """As of `subscriptions`."""
         return iter(self._without_sleepers("_services"))
 
+    @property
+    def waitables(self) -> Iterator[Any]:
+        """As of `subscriptions`; events are shown once after each `poll`."""
+        every = Node.waitables.fget(self)
+        if self._shown:
+            self._shown -= 1
+            return iter(every)
+        return (each for each in every if not isinstance(each, EventHandler))
+
+    def poll(self) -> None:
+        """Look at what sleeps."""
+        self.idle_group.poll()
+        # the executor goes through them before it waits, and after
+        self._shown = 2
+
     def _without_sleepers(self, kind: str) -> list[Any]:
         every = getattr(self, kind)
         now = len(every), self.idle_group.changes
         known = self._awake.get(kind)
         if known is not None and known[0] == now:
             return known[1]
-        group = self.idle_group
-        found = [e for e in every if e.callback_group is not group or group.can_execute(e)]
+        found = [each for each in every if not self._is_asleep(each.callback_group, each)]
         self._awake[kind] = now, found
         return found
+
+    def _is_asleep(self, group: Any, entity: Any) -> bool:
+        return isinstance(group, (Asleep, IdleGroup)) and not group.can_execute(entity)
 
     def configure(self) -> None:
         """Make everything ready."""

@@ -14,30 +14,14 @@ from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
-from rclpy.callback_groups import CallbackGroup
 from rclpy.parameter import Parameter
 
 from ..errors import one_line
+from .idle_group import Asleep
 
 SERVICES = (SetParameters, SetParametersAtomically)
 
 Answer = Callable[[SetParametersResult], None]
-
-
-class Asleep(CallbackGroup):  # type: ignore[misc]
-    """A callback group that no executor takes anything from."""
-
-    def can_execute(self, _entity: Any) -> bool:
-        """Never."""
-        return False
-
-    def beginning_execution(self, _entity: Any) -> bool:
-        """Never."""
-        return False
-
-    def ending_execution(self, _entity: Any) -> None:
-        """Nothing began, so nothing ends."""
-        pass
 
 
 class ParameterRequests:
