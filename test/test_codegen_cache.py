@@ -305,6 +305,17 @@ def test_a_large_cache_is_not_looked_through_each_time_and_keeps_to_its_size_all
     assert sum(path.stat().st_size for path in place.iterdir()) <= 1.01 * 200_000
 
 
+def test_a_process_that_stores_little_makes_room_too(place, monkeypatch):
+    monkeypatch.setattr(cache, "MOST_BYTES", 200_000)
+    # by processes that looked before there was too much
+    monkeypatch.setattr(cache, "_growth", SimpleNamespace(add=lambda *_: None))
+    for k in range(60):
+        cache.store(f"{k:064x}", ".py", b" " * 5000, {"what": str(k)})
+    monkeypatch.setattr(cache, "_growth", cache._Growth())
+    cache.store("f" * 64, ".py", b" ", {"what": "little"})
+    assert sum(path.stat().st_size for path in place.iterdir()) <= 200_000
+
+
 def test_a_cache_within_its_bounds_loses_nothing(place, monkeypatch):
     monkeypatch.setattr(cache, "time", SimpleNamespace(time=lambda: 1.5))
     paths = kept(place, 3, 100)

@@ -194,7 +194,7 @@ def test_a_contact_is_named_with_its_stretch_and_joints(arm, truth):
     result = identify(arm, log, cutoff=10.0)
     (words,) = [each for each in result.warnings if "was the robot touched" in each]
     assert words.startswith("touched: from 8 s to 9.5 s up to ")
-    assert "of the torque of a, b is missed" in words
+    assert "N·m (or N) of the torque of a, b are missed" in words
     assert {(each.joint, each.begin, each.end) for each in result.contacts} == {
         ("a", 8.0, 9.5),
         ("b", 8.0, 9.5),

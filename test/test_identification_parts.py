@@ -493,6 +493,8 @@ def test_joints_touched_at_the_same_time_share_a_line():
 
     some = [contact("b", 5, 7, 30), contact("a", 6, 8, 20), contact("a", 8, 9, 20)]
     first, second, third = words([*some, contact("a", 6, 8, 20, "other")])
-    assert first.startswith("log: from 5 s to 8 s up to 2 of the torque of a, b is missed (b), 30")
+    assert first.startswith(
+        "log: from 5 s to 8 s up to 2 N·m (or N) of the torque of a, b are missed (b), 30"
+    )
     assert second.startswith("log: from 8 s to 9 s")
     assert third.startswith("other: from 6 s")

@@ -127,8 +127,8 @@ def words(found: Iterable[Contact]) -> Iterator[str]:
         joints = ", ".join(sorted({c.joint for c in some}))
         begin, end = min(c.begin for c in some), max(c.end for c in some)
         yield (
-            f"{worst.source}: from {begin:.4g} s to {end:.4g} s up to {abs(worst.most):.3g} of the "
-            f"torque of {joints} is missed ({worst.joint}), {worst.times:.0f} times as much as "
-            "elsewhere: was the robot touched, or did it carry something? Cut it out, or record "
-            "again"
+            f"{worst.source}: from {begin:.4g} s to {end:.4g} s up to {abs(worst.most):.3g} N·m "
+            f"(or N) of the torque of {joints} are missed ({worst.joint}), {worst.times:.0f} times "
+            "as much as elsewhere: was the robot touched, or did it carry something? Cut it out, "
+            "or record again"
         )
