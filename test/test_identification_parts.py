@@ -287,6 +287,16 @@ def test_normal_equations_are_the_weighted_sums(unknowns):
     x = np.random.default_rng(0).normal(size=unknowns.size)
     missed = ((rows.residual(x) / together.sigma) ** 2).mean(axis=0)
     np.testing.assert_allclose(normal.misfit(unknowns, x), missed, rtol=0.2)
+    # of a number that c alone has, and of four times its variance, a fit bends to four samples
+    k = unknowns.group("c").start
+    covariance = np.zeros((len(x), len(x)))
+    covariance[k, k] = 4.0 / together.gram.sum(axis=0)[k, k]
+    bent = normal.bent(unknowns, covariance)
+    np.testing.assert_allclose(bent, [0, 0, 4])
+    ratio = normal.misfit(unknowns, x, bent) / normal.misfit(unknowns, x)
+    np.testing.assert_allclose(ratio, normal.count / (normal.count - [0, 0, 4]))
+    most = normal.misfit(unknowns, x, normal.count) / normal.misfit(unknowns, x)
+    np.testing.assert_allclose(most, 2.0)
     # noise of 5 % of each joint's torque, less what a filter of 20 of 25 Hz takes
     torque = np.sqrt((samples.tau**2).mean(axis=0))
     assert (together.sigma > 0.02 * torque).all()

@@ -82,7 +82,27 @@ def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
         before, wider = wider, normal.misfit(unknowns, found.columns @ found.x)
         if float(np.abs(np.log(wider / before)).max()) < SAME:
             break
-    return found
+    return _with_all_noise(found, normal, before)
+
+
+def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
+    """The same numbers, with the noise to which they bent in their covariance.
+
+    Args:
+        taken: (n,), by which each joint's noise variance was taken to be larger than before.
+    """
+    E = found.columns
+    bent = normal.bent(found.unknowns, E @ found.covariance @ E.T) / taken
+    wider = normal.misfit(found.unknowns, E @ found.x, bent)
+    equations = normal.together(found.unknowns, wider)
+    gram = E.T @ equations.gram.sum(axis=0) @ E
+    return replace(
+        found,
+        curvature=found.curvature - found.information + gram,
+        information=gram,
+        moment=equations.moment.sum(axis=0) @ E,
+        sigma=equations.sigma,
+    )
 
 
 def _fit(unknowns: Unknowns, normal: Equations) -> Fit:

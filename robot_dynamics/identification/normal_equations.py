@@ -108,19 +108,38 @@ class NormalEquations:
             sigma = np.sqrt(self.noise / self.count / share)
         return Equations(gram, moment, self.square @ share, self.count, sigma)
 
-    def misfit(self, unknowns: Unknowns, x: Floats) -> Floats:
+    def bent(self, unknowns: Unknowns, covariance: Floats) -> Floats:
+        """(n,): to how many of each joint's samples a fit bends, whatever they say.
+
+        Args:
+            covariance: (p, p), of a fit to these equations, with their noise.
+        """
+        G = self.gram.sum(axis=0)
+        return np.array(
+            [
+                # tr C G_j
+                float((covariance[places[:, None], places] * G[j]).sum())
+                for j, places in enumerate(unknowns.places)
+            ]
+        )
+
+    def misfit(self, unknowns: Unknowns, x: Floats, bent: Floats | float = 0.0) -> Floats:
         """(n,), at least 1: what x (p,) misses, squared, over the noise variance it was taken for.
 
         What rounding may be is nothing.
+
+        Args:
+            bent: (n,), to how many samples x bent; half of them tell the noise in any case.
         """
         out = np.ones(len(self.count))
         G, g, square = self.gram.sum(axis=0), self.moment.sum(axis=0), self.square.sum(axis=0)
+        left = np.maximum(self.count - bent, self.count / 2)
         for j, places in enumerate(unknowns.places):
             own = x[places]
             # Σ w (τ - y x)²
             missed = float(square[j] + own @ (G[j] @ own - 2 * g[j]))
             if missed > ROUNDING * square[j]:
-                out[j] = max(1.0, missed / self.count[j])
+                out[j] = max(1.0, missed / left[j])
         return out
 
 
