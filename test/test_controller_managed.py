@@ -37,7 +37,7 @@ SHORT = {"ramp_time": 0.1}
 
 def sines(start, size=0.2):
     def desired(time):
-        j = np.arange(len(start))
+        j, time = np.arange(len(start)), np.asarray(time, dtype=float)[..., None]
         omega = 2 * np.pi * (0.3 + 0.05 * j)
         s = np.clip(time, 0.0, 1.0)
         w, wd = 10 * s**3 - 15 * s**4 + 6 * s**5, 30 * s**2 - 60 * s**3 + 30 * s**4
@@ -96,6 +96,13 @@ def test_with_sensors_on_passive_joints_the_controller_tracks(rrr, law):
         assert np.abs(world.split(rows)[1]).max() > 0.1  # it moves
         assert error < (0.03 if law == "gravity" else 0.003), world.log
         assert not world.lines("torques at rest"), world.log
+
+
+def test_the_node_s_torques_make_a_robot_with_loops_track(rrr):
+    desired, seconds = sines(rrr.start, 0.1), 5.0
+    error = {way: rrr.run(way, desired, seconds).after(1.0, seconds).rms for way in ("PD", "node")}
+    # on a busy machine torques are 10 ms old
+    assert error["node"] < error["PD"] / 10
 
 
 def test_a_sensor_that_lies_leaves_the_torques_at_rest_by_the_ramp(rrr):

@@ -20,6 +20,7 @@ import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text
 from robot_dynamics.ros.feed_forward.derivative import Derivative
 from robot_dynamics.ros.feed_forward.diagnostics import Diagnosis
+from robot_dynamics.ros.feed_forward.joint_states import JointStateReader
 from robot_dynamics.ros.feed_forward.parameters import Settings
 from robot_dynamics.ros.feed_forward.torque_model import Model, ModelSpec
 
@@ -35,6 +36,16 @@ class Polar(AnyBench):
     def __init__(self, **values):
         super().__init__(str(CONFIG / "polar.yaml"), **values)
         self.command(0.0, point(qdd=[2.0, 1.0]), names=NAMES)
+
+
+@pytest.mark.parametrize("joints", [NAMES, NAMES[::-1]])
+def test_a_state_stays_as_it_was_read_when_its_message_is_filled_anew(joints):
+    message = JointState(name=list(NAMES), position=[0.7, 0.1], velocity=[0.2, 0.3])
+    q, qd = JointStateReader(joints).read(message)
+    message.position[0] = message.velocity[1] = 5.0
+    k = list(map(NAMES.index, joints))
+    assert q.tolist() == [[0.7, 0.1][i] for i in k]
+    assert qd.tolist() == [[0.2, 0.3][i] for i in k]
 
 
 # In parts

@@ -81,7 +81,8 @@ class TorqueTopics:
         self._effort.name = list(outputs)
         self._commands.data = self._effort.effort = [0.0] * len(outputs)
         # windows into the messages: publishing allocates nothing
-        self._windows = np.frombuffer(self._commands.data), np.frombuffer(self._effort.effort)
+        self._window = np.frombuffer(self._commands.data)
+        self._named_window = np.frombuffer(self._effort.effort)
 
     def publish(self, torques: Torques | None) -> None:
         """Torques (m,) of the outputs; None: there are none."""
@@ -92,13 +93,14 @@ class TorqueTopics:
         if self._order.problem:
             self._tally.refuse("torques", RefusedError("controller", self._order.problem))
             return
-        self._windows[0][:] = self._windows[1][:] = torques.values
+        self._window[:] = torques.values
         # who comes this moment was not seen
         if subscribers.now:
             self._to_controller.publish(self._commands)
         self._at = time.monotonic()
         # nothing is kept for who comes later: its durability cannot be overridden
         if self._named.get_subscription_count():
+            self._named_window[:] = torques.values
             stamp = self._effort.header.stamp
             stamp.sec, stamp.nanosec = divmod(torques.time, SECOND)
             self._named.publish(self._effort)

@@ -40,7 +40,7 @@ class JointStateReader:
         self._optional = frozenset(optional)
         self._needed = len(self.joints) - len(self._optional)
         self._names: list[str] | None = None
-        self._places = np.zeros(0, dtype=np.intp)
+        self._places: NDArray[np.intp] | None = None
         self._columns: tuple[str, ...] = ()
 
     def read(self, message: Any, fill: Fill | None = None) -> tuple[Floats, Floats]:
@@ -58,11 +58,11 @@ class JointStateReader:
         known = names == self._names
         columns, at = (self._columns, self._places) if known else self._find(names)
         n = len(names)
-        if len(message.position) != n:
+        positions, velocities = message.position, message.velocity
+        if len(positions) != n:
             raise RefusedError(
-                "wrong length", f"{len(message.position)} positions for {n} names, expected {n}"
+                "wrong length", f"{len(positions)} positions for {n} names, expected {n}"
             )
-        velocities = message.velocity
         if len(velocities) != n:
             if len(velocities):
                 raise RefusedError(
@@ -75,15 +75,16 @@ class JointStateReader:
                     f"joint_state_broadcaster publish it, {DERIVE}, or set feedback to commanded",
                 )
             velocities = np.full(n, math.nan)
-        q, qd = np.frombuffer(message.position)[at], np.frombuffer(velocities)[at]
+        q, qd = np.frombuffer(positions), np.frombuffer(velocities)
+        q, qd = (q.copy(), qd.copy()) if at is None else (q[at], qd[at])
         if fill is not None:
             qd = fill(columns, q, qd)
-        whole = columns == self.joints and are_possible(q) and are_possible(qd)
+        whole = columns == self.joints and are_possible(q, qd)
         if not whole:
             if self._optional:
                 q, qd = self._with_gaps(q, qd, columns)
             needed = slice(self._needed)
-            if not (are_possible(q[needed]) and are_possible(qd[needed])):
+            if not are_possible(q[needed], qd[needed]):
                 self._refuse_impossible(q[needed], qd[needed])
         # nothing of a message that is refused stays behind
         if not known:
@@ -96,11 +97,12 @@ class JointStateReader:
         gaps = np.isnan(q).tolist()
         return tuple(name for name, gap in zip(self.joints, gaps, strict=True) if gap)
 
-    def _find(self, names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-        """Which of `joints` a message has, and where."""
+    def _find(self, names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.intp] | None]:
+        """Which of `joints` a message has, and where; None: all of them, in this order."""
         there = set(names) | set(self.joints[: self._needed])
         columns = tuple(name for name in self.joints if name in there)
-        return columns, places(names, columns, "name")
+        at = places(names, columns, "name")
+        return columns, None if columns == tuple(names) else at
 
     def _with_gaps(
         self, found_q: Floats, found_qd: Floats, columns: tuple[str, ...]
@@ -132,10 +134,10 @@ class JointStateReader:
         )
 
 
-def are_possible(values: Floats) -> bool:
-    """Are all positions or rates finite, and none of them too large? Their norm tells, at a
+def are_possible(q: Floats, qd: Floats) -> bool:
+    """Are all positions and rates finite, and none of them too large? Their norm tells, at a
     fraction of the cost of isfinite."""
-    return math.hypot(*values.tolist()) < LARGEST
+    return math.hypot(*q.tolist(), *qd.tolist()) < LARGEST
 
 
 def all_finite(values: Floats) -> bool:

@@ -81,8 +81,6 @@ def check_torques(
     Raises:
         RefusedError: they are beyond that.
     """
-    if model.is_slow(qd, IMPLAUSIBLE, largest):
-        return
     fastest = model.fastest(IMPLAUSIBLE, largest)
     if not (np.abs(qd) > fastest).any():
         return

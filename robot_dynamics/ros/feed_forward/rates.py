@@ -54,7 +54,7 @@ class Rates:
 
         def fill(names: tuple[str, ...], q: Floats, qd: Floats) -> Floats:
             needed = np.array([name not in self._optional for name in names], dtype=bool)
-            if not (are_possible(q[needed]) and are_possible(np.nan_to_num(qd[needed], nan=0.0))):
+            if not are_possible(q[needed], np.nan_to_num(qd[needed], nan=0.0)):
                 return qd  # it is refused for that
             q = np.where(np.abs(q) <= LARGEST, q, np.nan)
             turns = np.array([name in self._periodic for name in names], dtype=bool)

@@ -29,7 +29,8 @@ def stamped(header: Any) -> int:
     Raises:
         RefusedError: it is invalid: seconds below zero, or a whole second of nanoseconds.
     """
-    sec, nanosec = header.stamp.sec, header.stamp.nanosec
+    stamp = header.stamp
+    sec, nanosec = stamp.sec, stamp.nanosec
     if sec < 0 or nanosec >= SECOND:
         raise RefusedError(
             "invalid stamp",

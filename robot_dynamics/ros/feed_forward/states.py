@@ -76,7 +76,9 @@ class States:
             RefusedError: it does not fit this robot, or comes at a wrong time.
             IncompleteError: it is kept, but it makes no state yet.
         """
-        if message.name and self._known.isdisjoint(message.name):
+        names = message.name
+        # those of the message before are known
+        if names and names != self._names and self._known.isdisjoint(names):
             self.foreign += 1
             return None
         stamp, max_age = stamped(message.header), settings.max_age
@@ -105,7 +107,7 @@ class States:
                 self._keep_rates(fill)
             self._stamps.accept(time, now)
             self.missing, self.at = self._reader.missing, now
-        self.whole, self._names, self._time, self.stamped = whole, message.name, time, stamp != 0
+        self.whole, self._names, self._time, self.stamped = whole, names, time, stamp != 0
         self.count += 1
         return time
 

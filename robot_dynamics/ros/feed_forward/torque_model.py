@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import mul
 
 import numpy as np
 
@@ -121,7 +122,7 @@ class Model:
         self.read = (*self.joints, *besides)
         self.unlimited = np.isinf(self.limits)
         # neither zero nor infinite: of a limit of zero any torque is too much, and none is not
-        self._shares = 1.0 / np.clip(self.limits, 1.0 / ENDLESS, ENDLESS)
+        self._shares = (1.0 / np.clip(self.limits, 1.0 / ENDLESS, ENDLESS)).tolist()
         self._rates = self._rate_limits(settings)
         self.rates = np.where(np.isnan(self._rates), math.inf, self._rates)
         self._fastest = (0.0, self.rates, 0.0)
@@ -152,6 +153,13 @@ class Model:
             tolerance = settings.sensor_tolerance
             self.sensors = Sensors(self.dynamics.mechanism, tolerance, self._closed)
         self.moved = spec.moved
+        # all joints are read, driven and published, in the kernel's own order
+        self._is_plain = (
+            closed is None
+            and settings.side == "joint"
+            and not self.moved
+            and self.read == self.joints == self.outputs == names
+        )
         self.base: BaseMotion | None = BaseMotion()
         self._to_motors: Floats | None = None
         if settings.side != "joint":
@@ -378,6 +386,8 @@ class Model:
         Raises:
             RobotDynamicsError: the mechanism cannot have this state.
         """
+        if self._is_plain:
+            return self.dynamics(q, qd, qdd)
         self._q[self._read] = q
         self._qd[self._read] = qd
         self._qdd[self._driven] = qdd
@@ -477,7 +487,7 @@ class Model:
     def is_allowed(self, torques: Floats) -> bool:
         """Are torques (m,) finite and within the limits, as the norm of their shares of these tells
         in one pass? False: each has to be looked at."""
-        return math.hypot(*(torques * self._shares).tolist()) <= WITHIN
+        return math.hypot(*map(mul, torques.tolist(), self._shares)) <= WITHIN
 
     def fastest(self, times: float, acceleration: float) -> Floats:
         """(k,) rates of `read` that are believed: so many times their limits, or √acceleration."""
