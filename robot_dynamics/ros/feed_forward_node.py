@@ -32,6 +32,7 @@ from .feed_forward.torque_model import Model, ModelSpec
 from .managed import Managed
 from .parameter_requests import SERVICES, ParameterRequests
 from .robot_changes import RobotChanges
+from .serialized_states import StateReader
 from .torque_topics import NEWEST, TorqueTopics
 from .trajectory_effort import TrajectoryEffort
 from .watchdog import Watchdog
@@ -77,11 +78,13 @@ class FeedForwardNode(Managed):
         self._had_a_robot, self._remark = False, ""
 
         # what comes at the control loop's rate
+        self._reader = StateReader()
         self.create_subscription(
             JointState,
             "joint_states",
             self._on_state,
             qos_profile_sensor_data,
+            raw=True,
             **OVERRIDABLE,
             **QUIET_IN,
         )
@@ -267,8 +270,13 @@ class FeedForwardNode(Managed):
 
     # Torques
 
-    def _on_state(self, message: JointState) -> None:
+    def _on_state(self, data: bytes) -> None:
         if not self.is_active:
+            return
+        try:
+            message = self._reader.read(data)
+        except RefusedError as error:
+            self.controller.tally.refuse("joint_states", error)
             return
         torques = self.controller.state(message, self._now())
         if torques is not None:

@@ -14,6 +14,7 @@ from rclpy.event_handler import QoSPublisherEventType
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -62,7 +63,7 @@ class TorqueTopics:
                 self._to_controller.handle, QoSPublisherEventType.RCL_PUBLISHER_MATCHED
             )
         self._order = ControllerOrder(node, self._to_controller.topic_name)
-        self._commands, self._effort = Float64MultiArray(), JointState()
+        self._effort = JointState()
         self._at = -math.inf
 
     @property
@@ -79,10 +80,11 @@ class TorqueTopics:
         """From now on they are of these joints, or of motors, whose names no controller has."""
         self._order.fit(outputs if are_joints and self._check else ())
         self._effort.name = list(outputs)
-        self._commands.data = self._effort.effort = [0.0] * len(outputs)
-        # windows into the messages: publishing allocates nothing
-        self._window = np.frombuffer(self._commands.data)
-        self._named_window = np.frombuffer(self._effort.effort)
+        self._effort.effort = none = [0.0] * len(outputs)
+        self._named_values = np.frombuffer(self._effort.effort)
+        # a serialized message ends with its numbers: what comes before them is always the same
+        self._commands = serialize_message(Float64MultiArray(data=none))
+        self._before = self._commands[: -8 * len(none)]
 
     def publish(self, torques: Torques | None) -> None:
         """Torques (m,) of the outputs; None: there are none."""
@@ -93,14 +95,14 @@ class TorqueTopics:
         if self._order.problem:
             self._tally.refuse("torques", RefusedError("controller", self._order.problem))
             return
-        self._window[:] = torques.values
+        self._commands = self._before + torques.values.tobytes()
         # who comes this moment was not seen
         if subscribers.now:
             self._to_controller.publish(self._commands)
         self._at = time.monotonic()
         # nothing is kept for who comes later: its durability cannot be overridden
         if self._named.get_subscription_count():
-            self._named_window[:] = torques.values
+            self._named_values[:] = torques.values
             stamp = self._effort.header.stamp
             stamp.sec, stamp.nanosec = divmod(torques.time, SECOND)
             self._named.publish(self._effort)
