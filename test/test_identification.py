@@ -16,6 +16,7 @@ from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
 from robot_dynamics.formulations.terms import RIGID
 from robot_dynamics.identification import Identification, Recording, identify
 from robot_dynamics.identification.bodies import is_possible, numbers_of
+from robot_dynamics.identification.files import summary
 from robot_dynamics.identification.fit import fit
 from robot_dynamics.identification.normal_equations import reduce
 from robot_dynamics.identification.preparation import prepare
@@ -174,6 +175,50 @@ def test_standard_deviations_cover(arm):
     assert 0.9 < np.sqrt((off**2).mean()) < 1.1
 
 
+@pytest.mark.parametrize(("duration", "least", "most"), [(5.0, 0.93, 1.0), (20.0, 0.93, 0.975)])
+def test_efforts_lie_in_the_band_that_is_predicted(arm, truth, duration, least, most):
+    """Of motion that nobody saw, unfiltered: 95 % within two deviations."""
+    log = recording(truth, duration, 200.0, noise=0.05)
+    result = identify(arm, log, cutoff=20.0)
+    (unseen,) = prepare(recording(truth, 20.0, 50.0, seed=8), "abc", 25.0).stretches
+    torque, deviation = result.predict(unseen.q, unseen.qd, unseen.qdd)
+    np.testing.assert_allclose(
+        torque, rd.InverseDynamics(result.mechanism)(unseen.q, unseen.qd, unseen.qdd)
+    )
+    noise = 0.05 * np.sqrt((log.streams[0].effort ** 2).mean(axis=0))
+    measured = unseen.tau + noise * np.random.default_rng(3).normal(size=torque.shape)
+    inside = (np.abs(measured - torque) < 2 * deviation).mean(axis=0)
+    assert (inside > least).all()
+    assert (inside < most).any()
+    assert (np.median(deviation, axis=0) < 3 * noise).all()
+    one = result.predict(unseen.q[7], unseen.qd[7], unseen.qdd[7])
+    np.testing.assert_allclose(one, (torque[7], deviation[7]), rtol=1e-12)
+
+
+def test_a_band_is_wider_where_the_motion_told_little(arm, truth):
+    """Of slow motion, for accelerations that it did not have."""
+    slow = recording(truth, 12.0, 100.0, noise=0.05, reach=0.2)
+    result = identify(arm, slow, cutoff=20.0)
+    no, far = np.zeros(3), np.full(3, 30.0)
+    assert (result.predict(no, no, far)[1] > 1.5 * result.predict(no, no, no)[1]).all()
+    with pytest.raises(InputError):
+        result.predict(np.zeros(2), np.zeros(2), np.zeros(2))
+
+
+def test_the_band_is_of_the_motion_that_validates(arm, truth):
+    """And of a joint whose efforts nobody measured there is none."""
+    log, rough = (recording(truth, 8.0, 100.0, seed=k, noise=0.02 + k) for k in (0, 1))
+    (stream,) = log.streams
+    effort = stream.effort.copy()
+    effort[:, 1] = 0.0
+    result = identify(arm, Recording("partly", (replace(stream, effort=effort),)), validate=rough,
+                      cutoff=20.0)  # fmt: skip
+    noise = np.sqrt((rough.streams[0].effort ** 2).mean(axis=0)) / np.sqrt(2)  # noise is as much
+    assert np.isnan(result.band.residual).tolist() == [False, True, False]
+    known = [0, 2]
+    np.testing.assert_allclose(result.band.residual[known], noise[known], rtol=0.3)
+
+
 def test_outliers_do_not_pull(arm, truth):
     clean = recording(truth, 20.0, 100.0, noise=0.02)
     stream = clean.streams[0]
@@ -204,6 +249,12 @@ def test_a_contact_is_named_with_its_stretch_and_joints(arm, truth):
         ("b", 8.0, 9.5),
     }
     assert [abs(each.most) for each in result.contacts] == pytest.approx(0.6 * level[:2], rel=0.1)
+    told = summary(result)["contacts"]
+    assert [(each["recording"], each["joint"], each["begin"], each["end"]) for each in told] == [
+        ("touched", "a", 8.0, 9.5), ("touched", "b", 8.0, 9.5),
+    ]  # fmt: skip
+    assert [each["most"] for each in told] == [each.most for each in result.contacts]
+    assert min(each["times"] for each in told) > 12
     assert miss(truth, result.mechanism) < 0.05
 
 

@@ -328,6 +328,9 @@ def test_everything_is_written_and_loads(identified, truth):
     assert loaded.joint_names == ("a", "b", "c")
     assert (identified / "description.urdf").read_text() == ARM
     assert max(report["errors"]["unseen"]["identified"]) < 0.1
+    missed = report["errors"]["unseen"]["identified_unfiltered_rms"]
+    np.testing.assert_allclose(report["unexplained"], missed, rtol=0.2)
+    assert (identified / "report.html").read_text().count("95 % band of unfiltered efforts") == 3
     rng = np.random.default_rng(0)
     q, qd, qdd = rng.uniform(-1, 1, (3, 50, 3))
     right = rd.InverseDynamics(truth)(q, qd, qdd)

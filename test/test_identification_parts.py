@@ -18,6 +18,7 @@ from robot_dynamics.app.options import factors, pairs
 from robot_dynamics.app.report_page import Chart, Line, standalone
 from robot_dynamics.errors import InputError
 from robot_dynamics.identification import friction_laws as laws
+from robot_dynamics.identification.band import Band, Spread, needed
 from robot_dynamics.identification.bodies import (
     BASIS,
     body_of,
@@ -29,6 +30,8 @@ from robot_dynamics.identification.bodies import (
     reference,
 )
 from robot_dynamics.identification.contacts import Contact, contacts, words
+from robot_dynamics.identification.fleet import Sum
+from robot_dynamics.identification.friction_laws import OFFSET
 from robot_dynamics.identification.normal_equations import Rows, Sums, _correlation, reduce
 from robot_dynamics.identification.preparation import Samples, differences, prepare
 from robot_dynamics.identification.recording import Recording
@@ -313,6 +316,48 @@ def test_the_correlation_of_a_residual():
             chain[k] = rho * chain[k - 1] + white[k]
         assert _correlation(chain) == pytest.approx((1 + rho) / (1 - rho), rel=0.15)
     assert _correlation(np.zeros(100)) == 1.0
+
+
+def test_the_unexplained_is_the_least_with_which_as_many_lie_in_the_band(unknowns):
+    samples = prepare(recording(rd.load(ARM), 12.0, 100.0), "abc", 45.0).stretches[0]
+    n, sigma = len(samples), np.array([1.0, 2.0, np.nan])
+    noise = np.random.default_rng(0).standard_t(3, (n, 3))
+    zero = Spread(np.zeros((unknowns.size, 0)), sigma)
+    whole = needed(zero, unknowns, [(samples, noise)])
+    s = whole.residual(sigma)
+    assert np.isnan(s[2])
+    np.testing.assert_allclose(whole.independent[:2], n, rtol=0.1)
+    share = 0.9545 * (1 + 1 / whole.independent[:2])
+    right = [np.quantile(np.abs(noise[:, j]), share[j]) / 2 for j in range(2)]
+    assert (s[:2] > 0.999 * np.array(right)).all()
+    assert (s[:2] < 1.03 * np.array(right)).all()
+    # of few that are independent, the one that is farthest off
+    slow = 3 * np.sin(np.arange(n) / n * 2 * np.pi)[:, None] * np.ones(3)
+    few = needed(zero, unknowns, [(samples, slow)])
+    assert (few.independent[:2] < 20).all()
+    np.testing.assert_allclose(few.residual(sigma)[:2], 1.5, rtol=0.03)
+    # of several recordings it is that of all
+    both = Sum()
+    both.add(whole)
+    both.add(whole)
+    np.testing.assert_array_equal(both.value().counts, 2 * whole.counts)
+    np.testing.assert_allclose(both.value().residual(sigma), s, rtol=0.02)
+
+
+def test_what_parameters_leave_open_is_in_the_band(unknowns):
+    """deviation² = y C yᵀ + s², of an offset that is known to 3 N·m, and of nothing else."""
+    samples = prepare(recording(rd.load(ARM), 12.0, 100.0), "abc", 45.0).stretches[0]
+    sigma, noise = np.ones(3), np.random.default_rng(0).normal(size=(len(samples), 3))
+    root = np.zeros((unknowns.size, 1))
+    root[unknowns.group("b").start + OFFSET, 0] = 3.0
+    spread = Spread(root, sigma)
+    s = needed(spread, unknowns, [(samples, np.array([1, 5, 1]) * noise)]).residual(sigma)
+    np.testing.assert_allclose(s, [1, 4, 1], rtol=0.1)
+    less = needed(spread, unknowns, [(samples, noise)]).residual(sigma)
+    assert less[1] < 1e-3
+    deviation = Band(unknowns, spread, s).deviation(samples.q, samples.qd, samples.qdd)
+    assert deviation.shape == samples.q.shape
+    np.testing.assert_allclose(deviation, np.hypot(s, [0, 3, 0]) * np.ones(samples.q.shape))
 
 
 def test_differences_are_exact_for_polynomials_of_fourth_degree():

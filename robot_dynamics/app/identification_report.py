@@ -113,6 +113,10 @@ class _Joint:
             "time (s); shaded: not seen by the fit",
             self.unit,
             self._unseen(),
+            band=(
+                self._over_time("low", "a", "95 % band of unfiltered efforts"),
+                self._over_time("high", "a", ""),
+            ),
         )
 
     def terms(self) -> Chart:
@@ -199,6 +203,9 @@ def traces(result: Identification) -> Traced:
         series["identified"] = np.sum([series[term] for term, _ in TERMS], axis=0)
         series["tau"] = samples.tau
         series["residual"] = samples.tau - series["identified"]
+        deviation = result.band.deviation(samples.q, samples.qd, samples.qdd)
+        series["low"] = series["identified"] - 2 * deviation
+        series["high"] = series["identified"] + 2 * deviation
         found.append((trace.seen, samples, series))
     _TRACES.clear()
     _TRACES[id(result)] = (result, found)
@@ -335,14 +342,25 @@ def _error_table(result: Identification) -> str:
             "torque RMS",
             "residual RMS",
             "residual RMS, unfiltered",
+            "95 % band",
         ]
     ]
+    wide = _widths(result)
     for j, joint in enumerate(errors.joints):
         before, after = errors.relative_described[j], errors.relative[j]
         bars = Html(_bar(after / largest, "after") + _bar(before / largest, "before"))
         sizes = (f"{each[j]:.3g}" for each in (errors.torque, errors.identified, errors.unfiltered))
-        rows.append([joint, percent(after), percent(before), bars, *sizes])
-    return page_table(rows) + "<p class='faint'>Torques in N·m, forces in N.</p>"
+        rows.append([joint, percent(after), percent(before), bars, *sizes, f"± {wide[j]:.3g}"])
+    return page_table(rows) + (
+        "<p class='faint'>Torques in N·m, forces in N. 95 % of the unfiltered efforts lie within "
+        "the band, in motion like this.</p>"
+    )
+
+
+def _widths(result: Identification) -> Floats:
+    """(n,), N·m or N: half of the band, as a rule."""
+    half = [(each["high"] - each["low"]) / 2 for _, _, each in traces(result)]
+    return np.asarray(np.median(np.concatenate(half), axis=0))
 
 
 def _bar(share: float, style: str) -> str:

@@ -131,6 +131,8 @@ class Chart:
     """Of y"""
     bounds: tuple[float, float] | None = None
     """Of y; None: of the curves"""
+    band: tuple[Line, Line] | None = None
+    """From here to there y is shaded in the first one's colour"""
 
     @cached_property
     def svg(self) -> str:
@@ -149,6 +151,11 @@ class Chart:
             else:
                 x, y = _thinned(line.x, self._shown(line.y))
                 axis.plot(x, y, color=light(line.colour), lw=1.6, clip_on=False)
+        if self.band:
+            low, high = self.band
+            x, below, above = _enclosed(low.x, low.y, high.y)
+            shade = light(low.colour)
+            axis.fill_between(x, below, above, color=shade, alpha=0.22, lw=0, clip_on=False)
         axis.margins(x=0.0, y=0.06)
         if self.logarithmic:
             axis.set_yscale("log")
@@ -170,10 +177,14 @@ class Chart:
     def figure(self, caption: str = "") -> str:
         """Caption, legend and chart, as HTML."""
         words = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+        entries = [(line, "2.5") for line in self.lines]
+        if self.band:
+            entries.append((self.band[0], '8" stroke-opacity="0.22'))
         legend = "".join(
             '<span><svg width="22" height="10" aria-hidden="true"><path d="M1 5H21" fill="none" '
-            f'stroke="var(--{line.colour})" stroke-width="2.5"/></svg>{escape(line.label)}</span>'
-            for line in self.lines
+            f'stroke="var(--{line.colour})" stroke-width="{width}"/></svg>'
+            f"{escape(line.label)}</span>"
+            for line, width in entries
             if line.label
         )
         return f'<figure>{words}<p class="legend">{legend}</p>{self.svg}</figure>'
@@ -235,6 +246,16 @@ def standalone(svg: str) -> str:
 def light(colour: str) -> str:
     """One of COLOURS as it is on a light ground, which `themed` makes a variable."""
     return COLOURS[colour][0]
+
+
+def _enclosed(x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
+    """The lowest and the highest of each stretch; gaps (NaN) stay."""
+    parts = np.array_split(np.arange(len(x)), min(len(x), MOST_POINTS))
+    middle = np.array([x[part[len(part) // 2]] for part in parts])
+    return (
+        middle, np.array([low[part].min() for part in parts]),
+        np.array([high[part].max() for part in parts]),
+    )  # fmt: skip
 
 
 def _thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -182,6 +182,9 @@ _IDENTIFY = thing(
         **ROBOT,
         **JOINTS,
         "errors": thing({"unseen": _ERRORS, "fitted": _ERRORS}),
+        "unexplained": several(
+            MAYBE, "N·m or N, by joint: deviation of measured efforts beside that of parameters"
+        ),
         "parameters": by_name(
             thing({"identified": MAYBE, "described": MAYBE, "standard_deviation": MAYBE})
         ),
@@ -197,6 +200,18 @@ _IDENTIFY = thing(
                     "error": told(NUMBER, "of the best possible robot, over the efforts"),
                     "error_with_factor": NUMBER,
                     "sure": told(SWITCH, "nothing was fitted to its efforts"),
+                }
+            )
+        ),
+        "contacts": several(
+            thing(
+                {
+                    "recording": TEXT,
+                    "joint": TEXT,
+                    "begin": told(NUMBER, "s since the recording's first stamp"),
+                    "end": NUMBER,
+                    "most": told(NUMBER, "N·m or N that are missed"),
+                    "times": told(NUMBER, "of what is missed as a rule"),
                 }
             )
         ),

@@ -201,6 +201,7 @@ def summary(result: Identification) -> dict[str, Any]:
         "robot": result.mechanism.name,
         "joints": list(result.joints),
         "errors": {"unseen": _errors(result.errors), "fitted": _errors(result.fitted)},
+        "unexplained": _numbers(result.band.residual),
         "parameters": {
             name: {
                 "identified": value,
@@ -229,6 +230,17 @@ def summary(result: Identification) -> dict[str, Any]:
             }
             for each in result.doubts
         ],
+        "contacts": [
+            {
+                "recording": each.source,
+                "joint": each.joint,
+                "begin": each.begin,
+                "end": each.end,
+                "most": each.most,
+                "times": each.times,
+            }
+            for each in result.contacts
+        ],
         "weight_of_the_description": result.fit.gamma,
         "cutoff": result.cutoffs,
         "duration": result.duration,
@@ -238,16 +250,17 @@ def summary(result: Identification) -> dict[str, Any]:
     }
 
 
-def _errors(errors: Any) -> dict[str, Any]:
-    def numbers(values: Array) -> list[float | None]:
-        return [float(x) if np.isfinite(x) else None for x in values]
+def _numbers(values: Array) -> list[float | None]:
+    return [float(x) if np.isfinite(x) else None for x in values]
 
+
+def _errors(errors: Any) -> dict[str, Any]:
     return {
         "duration": errors.duration,
-        "torque_rms": numbers(errors.torque),
-        "identified_rms": numbers(errors.identified),
-        "described_rms": numbers(errors.described),
-        "identified": numbers(errors.relative),
-        "described": numbers(errors.relative_described),
-        "identified_unfiltered_rms": numbers(errors.unfiltered),
+        "torque_rms": _numbers(errors.torque),
+        "identified_rms": _numbers(errors.identified),
+        "described_rms": _numbers(errors.described),
+        "identified": _numbers(errors.relative),
+        "described": _numbers(errors.relative_described),
+        "identified_unfiltered_rms": _numbers(errors.unfiltered),
     }

@@ -7,15 +7,19 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..description import load
+from ..dynamics import InverseDynamics
 from ..errors import InputError, RecordingError, RobotDynamicsError
 from ..mechanism import Mechanism
 from . import contacts
+from .band import Band, Needed, Spread, spread
 from .contacts import Contact
 from .cutoff import Swayed
 from .doubts import Doubt, doubts
@@ -83,6 +87,8 @@ class Identification:
     """How much of the robot the motion excited"""
     source: str | None
     """The description's file or text; None: a mechanism was given"""
+    band: Band
+    """How far measured torques lie from the model's"""
     kept: Kept = "nothing"
     """What stays as described, for on motion kept from the fit the description is better"""
     contacts: tuple[Contact, ...] = ()
@@ -134,6 +140,28 @@ class Identification:
     def covariance(self) -> Floats:
         """(p, p), of `parameters` in their order: the data's and the description's together."""
         return self.fit.covariance
+
+    def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
+        """(torque, deviation), N·m or N: what will be measured in these states, unfiltered.
+
+        95 % of it lies within two deviations, in motion like that which was recorded: what its
+        parameters leave open here, and what was missed on motion kept from the fit. NaN for a joint
+        to whose efforts nothing was fitted.
+
+        Args:
+            q, qd, qdd: (n,) or (k, n), rad or m, in the order of `joints`.
+
+        Raises:
+            InputError: another shape, or a number that is not finite.
+        """
+        torque = np.asarray(self._model(q, qd, qdd))
+        states = (np.broadcast_to(np.asarray(x, dtype=float), torque.shape) for x in (q, qd, qdd))
+        deviation = self.band.deviation(*map(np.atleast_2d, states))
+        return torque, deviation.reshape(torque.shape)
+
+    @cached_property
+    def _model(self) -> InverseDynamics:
+        return InverseDynamics(self.mechanism)
 
     def _rotor_places(self) -> list[tuple[int, str]]:
         names = {f"{rotor}.inertia": joint for joint, rotor in self.fit.unknowns.rotors.items()}
@@ -218,7 +246,8 @@ def identify(
         if sure:
             scales |= {each.joint: each.factor * scales.get(each.joint, 1.0) for each in sure}
             work = replace(work, effort_scale=scales, cache=None)
-        judged = _judged(passes, work, fitting, judging, described, model)
+        unsure = spread(found)
+        judged = _judged(passes, work, fitting, judging, described, model, unsure)
         explained = {each.joint for each in doubtful}
         swayed = _swayed(passes, work, fitting, judged[0], explained, used)
         filters = {each.joint: each.words(cutoff is not None) for each in swayed}
@@ -229,14 +258,14 @@ def identify(
             with one_blas_thread():
                 about = about_described_bodies(found)
             if about is not None:
-                stays, model = _KEPT[1], mechanism_of(about)
-                judged = _judged(passes, work, fitting, judging, described, model)
+                stays, model, unsure = _KEPT[1], mechanism_of(about), spread(about, bodies=False)
+                judged = _judged(passes, work, fitting, judging, described, model, unsure)
             if about is None or _loses(judged[0]):
-                stays, model = _KEPT[2], described
-                judged = _judged(passes, work, fitting, judging, described, model)
+                stays, model, unsure = _KEPT[2], described, spread(found, False, False)
+                judged = _judged(passes, work, fitting, judging, described, model, unsure)
             else:
                 found = about
-        errors, fitted, traces, others, touched = judged
+        errors, fitted, traces, others, touched, lacking = judged
         taken: list[Reduced | Judged] = [*used, *others]
         told = excitation(found)
         highest = np.max([each.highest for each in used], axis=0)
@@ -269,6 +298,7 @@ def identify(
             traces=traces,
             excitation=told,
             source=None if isinstance(robot, Mechanism) else os.fspath(robot),
+            band=Band(unknowns, unsure, lacking.residual(unsure.sigma)),
             kept=stays,
             contacts=touched,
             doubts=doubtful,
@@ -417,10 +447,13 @@ def _judged(
     judges: Mapping[int, Source],
     described: Mechanism,
     model: Mechanism,
-) -> tuple[Errors, Errors, tuple[Trace, ...], list[Judged], tuple[Contact, ...]]:
+    unsure: Spread,
+) -> tuple[Errors, Errors, tuple[Trace, ...], list[Judged], tuple[Contact, ...], Needed]:
     """(errors on motion that the fit has not seen, on that it was fitted to, traces, judges,
-    contacts in any)."""
-    judgement, show = Judgement(work, described, model), Show(work, described.joint_names)
+    contacts in any, how wide a band is needed on motion that the fit has not seen)."""
+    judgement = Judgement(work, described, model, unsure)
+    show = Show(work, described.joint_names)
+    lacking: Sum[Needed] = Sum()
     fitted: Sum[Misses] = Sum()
     unseen: Sum[Misses] = Sum()
     first: dict[bool, int] = {}
@@ -430,6 +463,8 @@ def _judged(
         for k, each in passes.over("judging", judgement, some):
             # nothing is held out of recordings where others judge
             (unseen if judging else fitted).add(each.seen)
+            if judging or not judges:
+                lacking.add(each.needed)
             if not judges:
                 unseen.add(each.unseen)
             if judging:
@@ -446,7 +481,7 @@ def _judged(
     return (
         unseen.value().errors(joints), fitted.value().errors(joints), tuple(found),
         [told[k] for k in sorted(told)],
-        tuple(each for _, some in sorted(touched.items()) for each in some),
+        tuple(each for _, some in sorted(touched.items()) for each in some), lacking.value(),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ..dynamics import InverseDynamics
 from ..errors import RecordingError, listed
 from ..mechanism import Mechanism
+from .band import Needed, Spread, needed
 from .contacts import Contact, contacts
 from .cutoff import Swayed, choose, swayed
 from .errors import Misses, compared, misses
@@ -157,6 +158,8 @@ class Judged:
     seen: Misses
     """Of what the fit saw"""
     unseen: Misses
+    needed: Needed
+    """Of motion that no fit saw, where this is kept from one"""
     cutoff: float | None
     choice: Choice | None
     notes: tuple[str, ...]
@@ -170,6 +173,7 @@ class Judgement:
     work: Work
     described: Mechanism
     identified: Mechanism
+    spread: Spread
 
     @cached_property
     def _models(self) -> tuple[InverseDynamics, InverseDynamics]:
@@ -180,8 +184,13 @@ class Judgement:
         parts = self.work.parts(prepared)
         seen, unseen = ([*compared(part, self._models)] for part in parts)
         missed = [(each.samples, each.identified) for each in (*seen, *unseen)]
+        kept = [
+            (each.samples, each.unfiltered) for each in (unseen if self.work.held_out else seen)
+        ]
+        with one_blas_thread():
+            lacking = needed(self.spread, self.work.unknowns(prepared.joints), kept)
         return Judged(
-            prepared.source, misses(parts[0], seen), misses(parts[1], unseen),
+            prepared.source, misses(parts[0], seen), misses(parts[1], unseen), lacking,
             prepared.cutoff, prepared.choice, prepared.notes,
             tuple(contacts(prepared.source, prepared.joints, missed)),
         )  # fmt: skip

@@ -102,6 +102,11 @@ class Samples:
             self.place,
         )  # fmt: skip
 
+    @property
+    def sharp(self) -> Samples:
+        """As if nothing had been filtered: friction has its steps."""
+        return replace(self, rubbing=None, smoothing=None, place=None)
+
     def blurred(self, friction: Callable[[Floats], Floats]) -> Floats:
         """(k, n): friction(qd) as the filter shows it, less friction(qd) itself."""
         if self.smoothing is None:
