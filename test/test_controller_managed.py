@@ -138,18 +138,23 @@ def test_a_sensor_that_lies_leaves_the_torques_at_rest_by_the_ramp(rrr):
         assert (world.split(world.later(0.2))[2][-20:] == 0.0).all()
 
 
+def no_number_leaves_torques_at_rest(world, oracle, at):
+    """Of a state from `at` on, while it moves; it is said once."""
+    moving(world)
+    world.until(lambda: len(world.rows) and world.rows[-1, 0] > at + 1.0, "the fault")
+    q, _, tau = world.split(since(world, at + 0.3))
+    for row in range(0, len(q), 97):
+        assert close(tau[row], oracle.at_rest(q[row]))
+    world.until(lambda: world.lines("is no number"), "the line")
+    (_,) = world.lines("torques at rest")
+
+
 def test_a_sensor_that_is_no_number_leaves_the_torques_at_rest(rrr):
-    oracle, at = MujocoOracle(rrr), 8.0
+    at = 8.0
     with Managed(
         rrr, "feed_forward", {"sensed": True, **SHORT}, fault_joint="qp3", nan_at=at
     ) as world:
-        moving(world)
-        world.until(lambda: len(world.rows) and world.rows[-1, 0] > at + 1.0, "the fault")
-        q, _, tau = world.split(since(world, at + 0.3))
-        for row in range(0, len(q), 97):
-            assert close(tau[row], oracle.at_rest(q[row]))
-        world.until(lambda: world.lines("is no number"), "the line")
-        (_,) = world.lines("torques at rest")
+        no_number_leaves_torques_at_rest(world, MujocoOracle(rrr), at)
 
 
 # --- parameters, payload, other claims: of an arm that is held, so that every torque is known ----
@@ -383,15 +388,9 @@ def test_whatever_becomes_of_the_trajectory_controller_the_arm_is_held(arm):
 
 
 def test_a_state_that_is_no_number_and_hardware_that_fails_stop_it_aloud(arm):
-    oracle, at = MujocoOracle(arm), 8.0
+    at = 8.0
     with Managed(arm, "computed_torque", SHORT, nan_at=at, error_at=at + 3.0) as world:
-        moving(world)
-        world.until(lambda: len(world.rows) and world.rows[-1, 0] > at + 1.0, "the fault")
-        q, _, tau = world.split(since(world, at + 0.3))
-        for row in range(0, len(q), 97):
-            assert close(tau[row], oracle.at_rest(q[row]))
-        world.until(lambda: world.lines("is no number"), "the line")
-        (_,) = world.lines("torques at rest")
+        no_number_leaves_torques_at_rest(world, MujocoOracle(arm), at)
         world.until(lambda: world.states["law"] != "active", "the manager's end of it")
         assert world.process.poll() is None
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,15 +38,22 @@ needs_compiler = pytest.mark.skipif(CC is None, reason="no C compiler")
 URDF = CONFIG.parent / "urdf"
 
 
+def library(package: Path) -> Path:
+    """What the package's C is compiled to."""
+    (source,) = (package / "src").glob("*_dynamics.c")
+    result = package / f"{source.stem}.so"
+    if not result.exists():
+        subprocess.run([CC, *STRICT, source, "-o", result, "-lm"], check=True)
+    return result
+
+
 class Compiled:
     """The package's C, by ctypes."""
 
     def __init__(self, package: Path):
-        (source,) = (package / "src").glob("*_dynamics.c")
-        self._prefix = source.stem.removesuffix("_dynamics")
-        library = package / "robot.so"
-        subprocess.run([CC, *STRICT, source, "-o", library, "-lm"], check=True)
-        self._library = ctypes.CDLL(str(library))
+        path = library(package)
+        self._prefix = path.stem.removesuffix("_dynamics")
+        self._library = ctypes.CDLL(str(path))
         self.robot = ctypes.create_string_buffer(1 << 20)
         self.place = ctypes.create_string_buffer(1 << 16)
         self["describe"](self.robot)
@@ -101,9 +109,16 @@ class Compiled:
         self["set_payload"](self.robot, link, mass, at.ctypes.data, six.ctypes.data)
 
 
-def compiled(file, out, **options) -> Compiled:
-    result = write_package(str(file), out, force=True, **options)
-    return Compiled(out / result["package"])
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """`compiled(file, **options)`: its package, written and compiled once for each of them."""
+
+    @cache
+    def package(file: Path, options: tuple[tuple[str, str], ...]) -> Path:
+        out = tmp_path_factory.mktemp("package")
+        return out / write_package(str(file), out, **dict(options))["package"]
+
+    return lambda file, **options: Compiled(package(file, tuple(sorted(options.items()))))
 
 
 def body(rng) -> Inertial:
@@ -112,16 +127,20 @@ def body(rng) -> Inertial:
     return Inertial(2.0, points.mean(axis=0), I)
 
 
-def check(file, out, states, formulation="newton_euler", rotors="full", some_terms=True):
+def facade(*described, **options) -> rd.InverseDynamics:
+    """What the C is compared with; in Python, so that no other C is compiled for it."""
+    return rd.InverseDynamics(*described, **options, backend="python")
+
+
+def check(c, file, states, formulation="newton_euler", rotors="full", some_terms=True):
     """Every choice of terms, gravity, payload and smoothing, against the façade."""
-    c = compiled(file, out, formulation=formulation, rotors=rotors)
     mechanism = rd.load(file)
     links = [link.name for link in mechanism.links]
     rng = np.random.default_rng(3)
     sets = [TERMS, *((term,) for term in TERMS), ("inertia", "gravity"), TERMS[:4]]
     for terms in sets if some_terms else sets[:1]:
         for smoothing in (0.0, 0.3):
-            dynamics = rd.InverseDynamics(
+            dynamics = facade(
                 mechanism, formulation, rotors=rotors, terms=terms, friction_smoothing=smoothing
             )
             motors = len(dynamics.actuated_names)
@@ -159,46 +178,51 @@ def along_a_way(dynamics):
 
 @needs_compiler
 @pytest.mark.parametrize("robot", ["polar", "cartesian", "three_axis"])
-def test_shipped_chains_compute_the_same(robot, tmp_path):
-    check(CONFIG / f"{robot}.yaml", tmp_path, anywhere)
+def test_shipped_chains_compute_the_same(robot, compiled):
+    file = CONFIG / f"{robot}.yaml"
+    check(compiled(file), file, anywhere)
 
 
 @needs_compiler
-def test_a_shipped_urdf_computes_the_same(tmp_path):
-    check(URDF / "six_axis.urdf", tmp_path, anywhere)
+def test_a_shipped_urdf_computes_the_same(compiled):
+    file = URDF / "six_axis.urdf"
+    check(compiled(file), file, anywhere)
 
 
 @needs_compiler
 @pytest.mark.parametrize("formulation", ["gibbs_appell", "murphy", "lagrange_euler"])
 @pytest.mark.parametrize("rotors", ["full", "reflected", "none"])
-def test_all_formulations_and_rotors_compute_the_same(formulation, rotors, tmp_path):
+def test_all_formulations_and_rotors_compute_the_same(formulation, rotors, compiled, tmp_path):
     file = tmp_path / "robot.yaml"
     file.write_text(yaml.safe_dump(random_dh(1, joints=4, rotors=True)))
-    check(file, tmp_path, anywhere, formulation, rotors)
+    c = compiled(file, formulation=formulation, rotors=rotors)
+    check(c, file, anywhere, formulation, rotors)
 
 
 @needs_compiler
 @pytest.mark.parametrize("seed", range(3))
-def test_random_urdfs_compute_the_same(seed, tmp_path):
+def test_random_urdfs_compute_the_same(seed, compiled, tmp_path):
     file = tmp_path / "robot.urdf"
     file.write_text(random_urdf(seed))
-    check(file, tmp_path, anywhere, some_terms=seed == 0)
+    check(compiled(file), file, anywhere, some_terms=seed == 0)
 
 
 @needs_compiler
 @pytest.mark.parametrize("robot", ["five_bar", "rrr"])
-def test_robots_with_loops_compute_the_same(robot, tmp_path):
-    check(CONFIG / f"{robot}.yaml", tmp_path, along_a_way, some_terms=robot == "five_bar")
+def test_robots_with_loops_compute_the_same(robot, compiled):
+    file = CONFIG / f"{robot}.yaml"
+    check(compiled(file), file, along_a_way, some_terms=robot == "five_bar")
 
 
 @needs_compiler
 @pytest.mark.parametrize("robot", ["delta", "gough_stewart"])
-def test_spatial_robots_with_loops_compute_the_same(robot, tmp_path):
-    check(CONFIG / f"{robot}.yaml", tmp_path, along_a_way, some_terms=False)
+def test_spatial_robots_with_loops_compute_the_same(robot, compiled):
+    file = CONFIG / f"{robot}.yaml"
+    check(compiled(file), file, along_a_way, some_terms=False)
 
 
 @needs_compiler
-def test_more_motors_than_degrees_of_freedom_share_the_work(tmp_path):
+def test_more_motors_than_degrees_of_freedom_share_the_work(compiled, tmp_path):
     text = (CONFIG / "rrr.yaml").read_text()
     description = yaml.safe_load(text)
     passive = next(name for name in description["home"] if name not in description["actuated"])
@@ -206,15 +230,14 @@ def test_more_motors_than_degrees_of_freedom_share_the_work(tmp_path):
     description["sensed"] = [name for name in description.get("sensed", []) if name != passive]
     file = tmp_path / "robot.yaml"
     file.write_text(yaml.safe_dump(description))
-    check(file, tmp_path, along_a_way, some_terms=False)
+    check(compiled(file), file, along_a_way, some_terms=False)
 
 
 @needs_compiler
-def test_what_is_no_state_leaves_torques_and_place_alone(tmp_path):
-    c = compiled(CONFIG / "five_bar.yaml", tmp_path)
-    home = rd.load(CONFIG / "five_bar.yaml").home
-    dynamics = rd.InverseDynamics(rd.load(CONFIG / "five_bar.yaml"))
-    q = np.array([home[name] for name in dynamics.joint_names])
+def test_what_is_no_state_leaves_torques_and_place_alone(compiled):
+    c = compiled(CONFIG / "five_bar.yaml")
+    mechanism = rd.load(CONFIG / "five_bar.yaml")
+    q = np.array([mechanism.home[name] for name in mechanism.actuated])
     still = np.zeros(2)
     assert c.torques(2, q, still, still)[0] == GOOD
     before = c.place.raw
@@ -253,21 +276,20 @@ def readings(model, q, noise, rng):
         ("rrr", [TERMS]),
     ],
 )
-def test_readings_of_passive_joints_compute_the_same(robot, sets, tmp_path):
+def test_readings_of_passive_joints_compute_the_same(robot, sets, compiled):
     file = CONFIG / f"{robot}.yaml"
-    c = compiled(file, tmp_path)
+    c = compiled(file)
     mechanism = rd.load(file)
     # of the robot without sensors: where its passive joints are
-    plain = rd.InverseDynamics(mechanism).closed
+    plain = facade(mechanism).closed
+    way = list(along_a_way(facade(mechanism, terms=())))
     motors = len(plain.actuated_names)
     rng = np.random.default_rng(5)
     link = mechanism.links[-1].name
     for terms in sets:
         for smoothing in (0.0, 0.3) if len(sets) > 1 else (0.0,):
             c["home"](c.place)
-            dynamics = rd.InverseDynamics(
-                mechanism, terms=terms, friction_smoothing=smoothing, sensed=True
-            )
+            dynamics = facade(mechanism, terms=terms, friction_smoothing=smoothing, sensed=True)
             assert [*c.names("joint", motors), *c.names("sensed", len(mechanism.sensed))] == [
                 *dynamics.joint_names
             ]
@@ -275,7 +297,7 @@ def test_readings_of_passive_joints_compute_the_same(robot, sets, tmp_path):
                 load = body(rng) if loaded else None
                 c.set_payload(len(mechanism.links) - 1, load)
                 dynamics.set_payload(link, load)
-                for q, _, qdd in along_a_way(rd.InverseDynamics(mechanism, terms=())):
+                for q, _, qdd in way:
                     # a step that the readings have to follow in strides; for Python by hand
                     read, rates = readings(plain, q, 1e-3, rng)
                     dynamics.closed.reset(plain.forward(q))
@@ -294,9 +316,9 @@ def test_readings_of_passive_joints_compute_the_same(robot, sets, tmp_path):
 
 @needs_compiler
 @pytest.mark.parametrize("robot", ["five_bar", "rrr"])
-def test_a_sensor_that_does_not_fit_leaves_the_place_alone(robot, tmp_path):
-    c = compiled(CONFIG / f"{robot}.yaml", tmp_path)
-    plain = rd.InverseDynamics(rd.load(CONFIG / f"{robot}.yaml")).closed
+def test_a_sensor_that_does_not_fit_leaves_the_place_alone(robot, compiled):
+    c = compiled(CONFIG / f"{robot}.yaml")
+    plain = facade(rd.load(CONFIG / f"{robot}.yaml")).closed
     home = plain.home.q_r
     motors, k = len(plain.joint_names), len(plain.joint_names) + len(plain.mechanism.sensed)
     good = home[:k]
