@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,21 @@ def is_zero(x: Scalar) -> bool:
     if isinstance(x, (int, float, np.floating)):
         return bool(x == 0)
     return getattr(x, "is_zero", False) is True
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """A finite real number of Python or NumPy, which True is not."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an int beyond every float
+        return False
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """A whole number of Python or NumPy, which neither True nor 2.0 is."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def array(values: Iterable[Any]) -> Array:

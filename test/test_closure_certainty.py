@@ -335,7 +335,7 @@ def test_a_batch_of_states_has_the_matrices_of_each_of_them():
             np.testing.assert_allclose(getattr(many, what)[k], getattr(one, what), atol=1e-9)
 
 
-@pytest.mark.parametrize("limit", [0.5, -3.0, np.nan, np.inf, True, "1000", 1j])
+@pytest.mark.parametrize("limit", [0.5, -3.0, np.nan, np.inf, 10**400, True, "1000", 1j])
 def test_a_condition_limit_is_a_finite_number_of_at_least_one(limit):
     with pytest.raises(rd.RobotDynamicsError, match="condition_limit") as refused:
         ClosedChain(rd.load(CONFIG / "five_bar.yaml"), condition_limit=limit, backend="python")

@@ -174,6 +174,8 @@ def test_a_payload_takes_the_place_of_the_one_before(dh):
         (lambda d: d.set_friction("nobody", 0, 0), "friction: joint: found 'nobody'"),
         (lambda d: d.set_friction("q1", -1, 0), "viscous friction of q1: found -1, expected"),
         (lambda d: d.set_friction("q1", 0, np.nan), "coulomb friction of q1: found nan"),
+        (lambda d: d.set_friction("q1", 0, True), "coulomb friction of q1: found True"),
+        (lambda d: d.set_friction("q1", 0, 10**400), "coulomb friction of q1: found 1000"),
     ],
 )
 def test_a_change_that_cannot_be_is_refused_and_changes_nothing(dh, change, words):

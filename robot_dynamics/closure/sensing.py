@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from ..codegen.kernel import as_floats
 from ..errors import ClosureError, InputError, wrong
 from ..mechanism import Mechanism
-from ..scalar import Floats, Mask
+from ..scalar import Floats, Mask, is_number
 from .dynamics.chain import ClosedChain
 from .geometry.closer import Closer
 from .geometry.kinematic_state import KinematicState
@@ -180,9 +180,9 @@ class SensorMonitor:
         backend: str = "auto",
         model: ClosedChain | None = None,
     ):
-        if not (_is_real(threshold) and 0 < threshold < np.inf):
+        if not (is_number(threshold) and threshold > 0):
             raise wrong(InputError, "threshold", threshold, "a number above 0 rad")
-        if not (_is_real(patience) and patience == int(patience) >= 1):
+        if not (is_number(patience) and patience == int(patience) >= 1):
             raise wrong(InputError, "patience", patience, "a whole number above 0")
         if model is None:
             # without terms: only positions are needed
@@ -386,11 +386,6 @@ def _mask(used: ArrayLike, joints: Sequence[str]) -> Mask:
     if mask.dtype != bool or mask.shape != (len(joints),):
         raise wrong(InputError, "used", used, f"({len(joints)},) of bool: {', '.join(joints)}")
     return mask
-
-
-def _is_real(value: object) -> bool:
-    is_number = isinstance(value, (int, float, np.integer, np.floating))
-    return is_number and not isinstance(value, bool) and bool(np.isfinite(float(value)))  # type: ignore[arg-type]
 
 
 def _first_order(readings: Floats, start: KinematicState, used: Mask, scale: Floats) -> Fit:

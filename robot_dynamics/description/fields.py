@@ -6,13 +6,12 @@ from __future__ import annotations
 import difflib
 import math
 import re
-import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..errors import DescriptionError, callers_level, choices, shown, wrong
-from ..scalar import Array, array
+from ..scalar import Array, array, is_number
 
 
 class DescriptionWarning(UserWarning):
@@ -53,8 +52,8 @@ _PI = re.compile(r"\s*([+-]?)\s*(?:([\d.]+)\s*\*\s*)?pi\s*(?:/\s*([\d.]+))?\s*")
 def number(value: Any, where: str) -> float:
     """A finite number; strings as YAML leaves them (1e-3) and multiples of pi are read too."""
     result: float | None = None
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        result = float(value) if abs(value) <= sys.float_info.max else math.inf
+    if is_number(value):
+        result = float(value)
     elif isinstance(value, str):
         try:
             if match := _PI.fullmatch(value):

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from ..errors import DescriptionError, TrajectoryError, wrong
 from ..motion.trajectory import Trajectory, Waypoints
-from ..scalar import Floats
+from ..scalar import Floats, is_number, is_whole
 from .files import find, read_text, write_text
 from .yaml_text import plain
 
@@ -98,10 +97,7 @@ def read_motion(file: str | os.PathLike[str]) -> tuple[tuple[str, ...], Waypoint
 
 
 def _row(row: Any, n: int, where: str) -> list[float]:
-    good = isinstance(row, list) and all(
-        isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x) for x in row
-    )
-    if not good or len(row) != n:
+    if not isinstance(row, list) or len(row) != n or not all(map(is_number, row)):
         raise wrong(TrajectoryError, where, row, f"{n} finite numbers, one a joint")
     return [float(x) for x in row]
 
@@ -112,6 +108,6 @@ def _seconds(value: Any, where: str) -> float:
         raise wrong(TrajectoryError, f"{where}: time_from_start", value, expected)
     sec, nanosec = value.get("sec", 0), value.get("nanosec", 0)
     for part, most in ((sec, MOST_SECONDS), (nanosec, SECOND - 1)):
-        if not isinstance(part, int) or isinstance(part, bool) or not 0 <= part <= most:
+        if not is_whole(part) or not 0 <= part <= most:
             raise wrong(TrajectoryError, f"{where}: time_from_start", value, expected)
     return float(sec + nanosec / SECOND)

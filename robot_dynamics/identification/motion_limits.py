@@ -17,6 +17,7 @@ from ..description.files import find, read_text
 from ..description.yaml_text import plain
 from ..errors import DescriptionError, InputError, choices, wrong
 from ..mechanism import Limits, Mechanism
+from ..scalar import is_number
 from .recording import Floats
 
 TURN = math.pi
@@ -190,9 +191,8 @@ def _moveit(mechanism: Mechanism, file: str | os.PathLike[str]) -> dict[str, dic
 def _number(entry: dict[str, Any], key: str, where: str) -> float:
     value = entry.get(key)
     signed = key in ("min_position", "max_position")
-    number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else np.nan
-    if math.isfinite(number) and (signed or number > 0):
-        return float(number)
+    if is_number(value) and (signed or value > 0):
+        return float(value)
     raise wrong(
         InputError, f"{where}: {key}", value, "a finite number" if signed else "a number above 0"
     )

@@ -22,7 +22,7 @@ from ..formulations.equations import TERMS
 from ..formulations.form import FLOATING, STANDING
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import floating, names_on_axes
-from ..scalar import Array, Floats
+from ..scalar import Array, Floats, is_whole
 from .library import Closure, Definition, Library
 from .models import Choices, Closed, Described, Linear
 
@@ -98,7 +98,7 @@ def functions(
     if mechanism.loops:
         if taken:
             raise wrong(InputError, "arguments", ", ".join(sorted(taken)), "none, with loops")
-        if isinstance(strides, bool) or not isinstance(strides, int) or strides < 1:
+        if not is_whole(strides) or strides < 1:
             raise wrong(InputError, "strides", strides, "a whole number, at least 1")
         chain = ClosedChain(
             mechanism,

@@ -6,7 +6,6 @@ Every number may be a float, a SymPy expression or a recorder's scalar.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +13,18 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, choices, wrong
-from ..scalar import Array, Scalar, array, exact, exp, is_zero, rotation_about, rotation_rpy, zeros
+from ..scalar import (
+    Array,
+    Scalar,
+    array,
+    exact,
+    exp,
+    is_number,
+    is_zero,
+    rotation_about,
+    rotation_rpy,
+    zeros,
+)
 from .shown import as_html, in_one_line
 
 BASE = "base"
@@ -176,8 +186,7 @@ class Friction:
         """(name, value, what was expected) of each invalid number."""
         for key, value in self.numbers.items():
             name = key.replace("_", " ") + ("" if "stribeck" in key else " friction")
-            real = isinstance(value, (int, float, np.integer, np.floating))
-            if not real or isinstance(value, bool) or not math.isfinite(value):
+            if not is_number(value):
                 yield name, value, "a finite number"
                 return
             if key == "stribeck_rate" and not value > 0:

@@ -14,7 +14,7 @@ from ...codegen.kernel import as_floats
 from ...errors import ClosureError, DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
 from ...mechanism import Mechanism, Pose
-from ...scalar import Floats, Mask
+from ...scalar import Floats, Mask, is_number
 from ..geometry.closer import Closer, prepared
 from ..geometry.home_search import LEFT_OUT_TOLERANCE
 from ..geometry.kinematic_state import KinematicState
@@ -555,8 +555,7 @@ class ClosedChain:
 
 
 def _check_number(name: str, value: float, least: float) -> None:
-    is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if isinstance(value, bool) or not is_number or not least <= value < np.inf:
+    if not is_number(value) or value < least:
         raise wrong(InputError, name, value, f"a number, at least {least:g}")
 
 
