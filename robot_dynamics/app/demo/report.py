@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tables import table
 from .record import Track
 from .subject import Subject
 
@@ -129,24 +130,20 @@ def text(result: dict[str, Any]) -> str:
         *result["notes"],
         "",
     ]
-    width = max(len(run["label"]) for run in result["runs"])
-    columns = f"{'RMS error':>14} {'÷':>7} {'peak error':>14} {'÷':>7}"
-    lines.append(f"{'joint':12} {'controller':{width}} {columns}")
+    rows = [["joint", "controller", "RMS error", "÷", "peak error", "÷"]]
     for name, unit, errors in _rows(result):
         for k, (run, error) in enumerate(zip(result["runs"], errors, strict=True)):
-            ratios = [_ratio(error[key]) if k else "" for key in ("rms_ratio", "peak_ratio")]
-            lines.append(
-                f"{'' if k else name:12} {run['label']:{width}} {error['rms']:10.3e} {unit:>3} "
-                f"{ratios[0]:>7} {error['peak']:10.3e} {unit:>3} {ratios[1]:>7}"
-            )
+            cells = []
+            for key in ("rms", "peak"):
+                ratio = _ratio(error[f"{key}_ratio"]) if k else ""
+                cells += [f"{error[key]:.3e} {unit:>3}", ratio]
+            rows.append(["" if k else name, run["label"], *cells])
+    lines += table(rows, left=2)
     if result["against"]:
         pairs = result["against"]
         lines += ["", f"RMS errors {pairs['second']} in those of {pairs['first']}, draw by draw:"]
-        lines += [
-            f"  {what:9}" + "".join(f"{x:7.2f}" for x in pairs[what])
-            for what in ("joints", "platform")
-            if pairs[what]
-        ]
+        kinds = [what for what in ("joints", "platform") if pairs[what]]
+        lines += table([[what, *(f"{x:.2f}" for x in pairs[what])] for what in kinds])
         better = sum(x < 1 for x in pairs["platform"])
         lines.append(
             f"  better in {better} of {len(pairs['platform'])}: what is true of one wrong robot "
@@ -154,12 +151,12 @@ def text(result: dict[str, Any]) -> str:
         )
     if result["bounds"]:
         lines += ["", "What bounds it: the worst joint's RMS error, in one process without ROS"]
-        widest = max(len(row["case"]) for row in result["bounds"])
-        lines += [
-            f"  {row['case']:{widest}}  torques {row['age'] * 1e3:4.1f} ms old on average, "
-            f"error ÷ {row['ratio']:,.0f}"
+        rows = [["loop", "mean age of the torques", "error divided by"]]
+        rows += [
+            [row["case"], f"{row['age'] * 1e3:.1f} ms", f"{row['ratio']:,.0f}"]
             for row in result["bounds"]
         ]
+        lines += table(rows)
     return "\n".join([*lines, "", f"picture: {result['picture']}", f"page: {result['page']}"])
 
 
