@@ -66,15 +66,20 @@ def one_a_joint(name: str, help: str) -> Decorator:
     return click.option(f"--{name}", cls=Several, metavar="X...", help=help)
 
 
-def model(default: str = "newton_euler") -> Decorator:
+def model(
+    default: str = "newton_euler",
+    formulations: Sequence[str] = tuple(FORMULATIONS),
+    help: str | None = None,
+) -> Decorator:
     """FILE, --formulation, --rotors and --terms: what `InverseDynamics` takes."""
     return together(
         description,
         click.option(
             "--formulation",
-            type=click.Choice(list(FORMULATIONS)),
+            type=click.Choice(formulations),
             default=default,
             show_default=True,
+            help=help,
         ),
         rotors_option,
         terms_option,
@@ -167,63 +172,56 @@ def _same(value: Any) -> Any:
     return value
 
 
-recordings = gathered(
-    "reading",
-    click.option(
-        "--topic", help="The topic, of type sensor_msgs/JointState (default: /joint_states)."
-    ),
-    click.option(
-        "--rename",
-        cls=Several,
-        metavar="OLD:NEW...",
-        help="Rename a joint, or a prefix that several share, of the recording (OLD) to its "
-        "name in the description (NEW).",
-    ),
+def _reading(cutoff: str, own: Decorator, **parsers: Callable[[Any], Any]) -> Decorator:
+    """`reading`: what any recording is read with, and an option of its own.
+
+    Args:
+        cutoff: the help of --cutoff goes on so.
+    """
+    return gathered(
+        "reading",
+        click.option(
+            "--topic",
+            help="Topic of a bag, of type sensor_msgs/JointState (default: /joint_states).",
+        ),
+        click.option(
+            "--rename",
+            cls=Several,
+            metavar="OLD:NEW...",
+            help="Rename a joint, or a prefix that several share, from OLD as recorded to NEW as "
+            "described.",
+        ),
+        own,
+        click.option(
+            "--cutoff", type=float, metavar="HZ", help=f"Cutoff frequency of the filter {cutoff}."
+        ),
+        topic=_same,
+        rename=pairs,
+        cutoff=frequency,
+        **parsers,
+    )
+
+
+recordings = _reading(
+    "(default: the one whose fit predicts torques best)",
     click.option(
         "--effort-scale",
         cls=Several,
         metavar="JOINT:FACTOR...",
         help="Factor that turns the efforts of a joint into N·m or N: a sign, a torque constant.",
     ),
-    click.option(
-        "--cutoff",
-        type=float,
-        metavar="HZ",
-        help="Cutoff frequency of the filter (default: the one whose fit predicts torques best).",
-    ),
-    topic=_same,
-    rename=pairs,
     effort_scale=factors,
-    cutoff=frequency,
 )
 """`reading`: how recordings are read, as `identify` and `replay` take it"""
 
-motions = gathered(
-    "reading",
+motions = _reading(
+    "for a recorded motion",
     click.option(
         "--step",
         type=float,
         metavar="S",
         help="Time between the samples of a trajectory (default: 0.01).",
     ),
-    click.option(
-        "--topic", help="Topic of a bag, of type sensor_msgs/JointState (default: /joint_states)."
-    ),
-    click.option(
-        "--rename",
-        cls=Several,
-        metavar="OLD:NEW...",
-        help="Rename a joint of the motion (OLD) to its name in FILE (NEW).",
-    ),
-    click.option(
-        "--cutoff",
-        type=float,
-        metavar="HZ",
-        help="Cutoff frequency of the filter for a recorded motion.",
-    ),
     step=_same,
-    topic=_same,
-    rename=pairs,
-    cutoff=frequency,
 )
 """`reading`: how a motion is read, as `drives.states` takes it"""

@@ -11,7 +11,7 @@ import click
 from ...errors import InputError
 from ...formulations import FORMULATIONS
 from ..command import Command, Result
-from ..options import description, rotors_option, terms_option
+from ..options import model
 from ..progress import Progress
 
 FORMATS = ("text", "latex", "markdown", "html")
@@ -29,16 +29,11 @@ ENERGIES = "energies"
         "derive config/cartesian.yaml --formulation energies --steps",
     ],
 )
-@description
-@click.option(
-    "--formulation",
-    type=click.Choice([*FORMULATIONS, ENERGIES]),
-    default="lagrange_euler",
-    show_default=True,
-    help="energies: Euler–Lagrange from K and P, of a robot or as a file gives them.",
+@model(
+    "lagrange_euler",
+    (*FORMULATIONS, ENERGIES),
+    "energies: Euler–Lagrange from K and P, of a robot or as a file gives them.",
 )
-@rotors_option
-@terms_option
 @click.option("--steps", is_flag=True, help="Show every step: definition, formula, value.")
 @click.option("--format", "style", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--latex", is_flag=True, help="The same as --format latex.")
