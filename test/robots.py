@@ -5,6 +5,8 @@ own mathematics."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -300,3 +302,16 @@ def relative(found: np.ndarray, expected: np.ndarray) -> float:
     if not np.size(expected):
         return 0.0
     return float(np.abs(np.asarray(found) - expected).max() / max(np.abs(expected).max(), 1e-12))
+
+
+@contextmanager
+def unmeasured() -> Iterator[None]:
+    """C that is written here is not compiled to tell its size: that takes as long as a test's own
+    compiling."""
+    from robot_dynamics.controller import package
+    from robot_dynamics.dynamics import export
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (export, package):
+            patch.setattr(module, "compiled_size", lambda *_: None)
+        yield

@@ -11,7 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 import yaml
-from robots import CONFIG, random_dh, random_urdf, relative, state
+from robots import CONFIG, random_dh, random_urdf, relative, state, unmeasured
 
 import robot_dynamics as rd
 from robot_dynamics.dynamics.export import export, identifiers
@@ -52,7 +52,8 @@ def compiled(out):
 
 
 def check(path, out, **options):
-    export(str(path), out, prefix="robot", force=True, **options)
+    with unmeasured():
+        export(str(path), out, prefix="robot", force=True, **options)
     call = compiled(out)
     dynamics = rd.InverseDynamics(rd.load(path), **options)
     n = len(dynamics.joint_names)
@@ -220,7 +221,8 @@ ALL = ("torques", "forward", "derivatives", "linearize", "pose", "jacobian")
 
 def held_against_python(path, out, bound, dtype, **options):
     link = rd.load(path).links[-2].name
-    export(str(path), out, prefix="robot", force=True, functions=ALL, link=link, **options)
+    with unmeasured():
+        export(str(path), out, prefix="robot", force=True, functions=ALL, link=link, **options)
     subprocess.run([CC, *STRICT, "robot_dynamics.c", "-o", "robot.so", "-lm"], cwd=out, check=True)
     library = ctypes.CDLL(str(out / "robot.so"))
 
