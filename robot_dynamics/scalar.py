@@ -117,7 +117,20 @@ def array(values: Iterable[Any]) -> Array:
     entries = np.array(list(values), dtype=object)
     kinds = set(map(type, entries.flat))
     numbers = all(issubclass(kind, (int, float, np.integer, np.floating)) for kind in kinds)
-    return entries.astype(float) if numbers else entries
+    if not numbers:
+        return entries
+    try:
+        return entries.astype(float)
+    except OverflowError:
+        return np.array([_nearest(x) for x in entries.flat]).reshape(entries.shape)
+
+
+def _nearest(x: float) -> float:
+    """The float nearest to a number; infinite where that is an int beyond every float."""
+    try:
+        return float(x)
+    except OverflowError:
+        return math.inf if x > 0 else -math.inf
 
 
 def zeros(*shape: int) -> Array:

@@ -434,6 +434,10 @@ def test_points_may_carry_positions_alone(tmp_path):
          "{sec: 1, nanosec: 1000000000}}]", "time_from_start"),
         (f"joint_names: [a]\npoints: [{GOOD}, {{positions: [1.0], time_from_start: {{sec: -1}}}}]",
          "time_from_start"),
+        (f"joint_names: [a]\npoints: [{GOOD}, {{positions: [1.0], time_from_start: {{sec: "
+         "true}}]", "time_from_start"),
+        (f"joint_names: [a]\npoints: [{GOOD}, {{positions: [1{400 * '0'}], time_from_start: "
+         "{sec: 1}}]", "point 2: positions"),
         (f"joint_names: [a]\npoints: [{GOOD}, {{positions: [1.0], time_from_start: {{s: 1}}}}]",
          "time_from_start"),
         (f"joint_names: [a]\npoints: [{GOOD}, {{positions: [1.0], accelerations: [0.0], "

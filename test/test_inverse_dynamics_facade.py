@@ -174,6 +174,10 @@ def test_a_payload_takes_the_place_of_the_one_before(dh):
         (lambda d: d.set_friction("nobody", 0, 0), "friction: joint: found 'nobody'"),
         (lambda d: d.set_friction("q1", -1, 0), "viscous friction of q1: found -1, expected"),
         (lambda d: d.set_friction("q1", 0, np.nan), "coulomb friction of q1: found nan"),
+        (
+            lambda d: d.set_payload("link1", Inertial(1.0, [0.0, 0.5, -(10**400)])),
+            r"center_of_mass: found \[0.0, 0.5, -inf\], expected finite numbers",
+        ),
         (lambda d: d.set_friction("q1", 0, True), "coulomb friction of q1: found True"),
         (lambda d: d.set_friction("q1", 0, 10**400), "coulomb friction of q1: found 1000"),
     ],

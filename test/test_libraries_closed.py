@@ -216,7 +216,12 @@ def test_options_reach_robots_with_loops(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"arguments": "gravity"}, "gravity"), ({"strides": 0}, "strides"), ({"strides": 2.5}, "2.5")],
+    [
+        ({"arguments": "gravity"}, "gravity"),
+        ({"strides": 0}, "strides"),
+        ({"strides": 2.5}, "2.5"),
+        ({"strides": True}, "True"),
+    ],
 )
 def test_what_loops_do_not_have_is_refused(options, said):
     pytest.importorskip("casadi", reason="casadi is not installed")

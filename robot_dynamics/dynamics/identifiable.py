@@ -93,7 +93,8 @@ def base_parameters(
     """
     left_out = {"gravity": not gravity, "friction": not friction}
     terms = [name for name in TERMS if not left_out.get(name)]
-    dynamics = InverseDynamics(mechanism, rotors=rotors, terms=terms)
+    # one batch of a few hundred states is not worth compiling
+    dynamics = InverseDynamics(mechanism, rotors=rotors, terms=terms, backend="python")
     n, p = len(dynamics.joint_names), len(dynamics.parameter_names)
     rng = np.random.default_rng(seed)
     count = 4 * p // max(len(dynamics.actuated_names), 1) + 20
