@@ -180,6 +180,7 @@ def _reading(cutoff: str, own: Decorator, **parsers: Callable[[Any], Any]) -> De
     """
     return gathered(
         "reading",
+        own,
         click.option(
             "--topic",
             help="Topic of a bag, of type sensor_msgs/JointState (default: /joint_states).",
@@ -191,14 +192,13 @@ def _reading(cutoff: str, own: Decorator, **parsers: Callable[[Any], Any]) -> De
             help="Rename a joint, or a prefix that several share, from OLD as recorded to NEW as "
             "described.",
         ),
-        own,
         click.option(
             "--cutoff", type=float, metavar="HZ", help=f"Cutoff frequency of the filter {cutoff}."
         ),
+        **parsers,
         topic=_same,
         rename=pairs,
         cutoff=frequency,
-        **parsers,
     )
 
 
