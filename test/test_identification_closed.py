@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from recorded import changed
+from test_identification_files import csv_of
 
 import robot_dynamics as rd
+from robot_dynamics.app.cli import main
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.closed import identify_closed
@@ -120,6 +123,49 @@ def test_mujocos_five_bar_is_found():
     found = identify_closed(described, logs[0], validate=logs[1])
     assert max(found.errors.values()) < 0.02
     assert min(found.errors_described.values()) > 0.3
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_command_takes_a_robot_with_loops(tmp_path, capsys):
+    """And writes a description that computes its torques."""
+    _, truth = robots("five_bar")
+    tables = [str(csv_of(log(truth, 0.12, k), tmp_path / f"{k}.csv")) for k in (1, 2)]
+    out = tmp_path / "out"
+    arguments = ["identify", "config/five_bar.yaml", tables[0], "--validate", tables[1]]
+    assert main([*arguments, "--out", str(out), "--strict", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["kept"] == "nothing"
+    assert told["joints"] == ["qa1", "qa2"]
+    assert max(told["errors"]["unseen"]["identified"]) < 1.2 * NOISE
+    assert min(told["errors"]["unseen"]["described"]) > 0.5
+    assert max(told["errors"]["fitted"]["identified"]) < 1.2 * NOISE
+    assert json.loads((out / "report.json").read_text())["errors"] == told["errors"]
+    assert (out / "report.html").read_text().count("<svg class") == 2
+    right, again = rd.InverseDynamics(truth), rd.InverseDynamics(rd.load(out / "identified.yaml"))
+    _, q, qd, qdd = moves(truth, right.joint_names, 0.12, 4)
+    tau = right(q, qd, qdd)
+    assert np.abs(again(q, qd, qdd) - tau).max() < 0.02 * np.abs(tau).max()
+    assert main([*arguments, "--out", str(out), "--payload", "tool"]) == 1
+    assert "--payload: found 'tool', expected none: five_bar has loops" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_description_with_loops_is_never_made_worse():
+    """Fitted to the motion of a robot with other bodies."""
+    described, other = robots("five_bar")
+    links = zip(described.links, other.links, strict=True)
+    truth = replace(
+        described,
+        links=tuple(replace(link, inertial=each.inertial) for link, each in links),
+    )
+    own = log(described, 0.12, 2)
+    found = identify_closed(described, log(truth, 0.12, 1), validate=own)
+    assert found.kept == "everything"
+    assert "on motion kept from the fit the description is better" in found.warnings[0]
+    assert found.mechanism is described
+    assert found.parameters == found.described_parameters
+    assert found.errors == found.errors_described
+    assert max(found.errors.values()) < 1.2 * NOISE
 
 
 def test_what_cannot_be_is_one_line():

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ..description.files import writable, write_table, write_text
 from ..dynamics import InverseDynamics
-from ..identification import Identification
+from ..identification import Errors, Identification
+from ..identification.closed import ClosedIdentification
 from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
 from ..mechanism import Mechanism
@@ -24,17 +25,20 @@ from .tables import percent
 
 Floats = NDArray[np.float64]
 
+MEAN, DESCRIBED = "torque error, mean over the joints", "torque error of the description"
 LINK = '<p><a href="robot.html">See the robot move, and its torques</a></p>'
 
 TERMS = (("inertia", "b"), ("coriolis", "d"), ("gravity", "c"), ("friction", "a"), ("rotors", "e"))
 
 
-def write(result: Identification, folder: Path) -> dict[str, Path]:
+def write(result: Identification | ClosedIdentification, folder: Path) -> dict[str, Path]:
     """report.html, and a picture a joint of its torques. The folder is there already.
 
     Raises:
         InputError: it cannot be written to.
     """
+    if isinstance(result, ClosedIdentification):
+        return _write_closed(result, folder)
     joints = [_Joint(result, j) for j in range(len(result.joints))]
     written = {}
     for joint, name in zip(joints, file_names(result.joints), strict=True):
@@ -47,6 +51,52 @@ def write(result: Identification, folder: Path) -> dict[str, Path]:
     name = f"{kept[0].source}, by the identified model"
     written["robot"] = recorded(result.mechanism, result.joints, seen, name, folder / "robot.html")
     return written
+
+
+def _write_closed(result: ClosedIdentification, folder: Path) -> dict[str, Path]:
+    errors, written, charts = result.unseen, {}, []
+    for j, (name, file) in enumerate(zip(errors.joints, file_names(errors.joints), strict=True)):
+        lines = [
+            _in_turn(result, each, j, style, label)
+            for each, style, label in (
+                ("measured", "ink", "measured"),
+                ("described", "faint", "as described"),
+                ("identified", "a", "identified"),
+            )
+        ]
+        unit = result.mechanism.joint(name).effort_unit
+        chart = Chart(f"{name}: measured and modelled torque", lines, "time (s)", unit)
+        written[f"picture {name}"] = path = folder / f"{file}.svg"
+        write_text(path, standalone(chart.svg))
+        charts += [f"<h2>{escape(name)}</h2>", chart.figure("Held out of the fit.")]
+    body = [
+        f"<h1>{escape(result.mechanism.name)}</h1>",
+        f'<p class="faint">Identified from {result.fitted.duration:.3g} s of motion; validated '
+        f"on {errors.duration:.3g} s held out of the fit.</p>",
+        cards(
+            [
+                (percent(float(np.nanmean(errors.relative))), MEAN),
+                (percent(float(np.nanmean(errors.relative_described))), DESCRIBED),
+            ]
+        ),
+        *(f'<div class="warning">{escape(words)}</div>' for words in result.warnings),
+        "<h2>Torque errors</h2>",
+        _error_table(errors),
+        *charts,
+        "<h2>Parameters</h2>",
+        _parameter_table(result),
+        "<h2>The recordings</h2>",
+        "<ul>", *(f"<li>{escape(note)}</li>" for note in result.notes), "</ul>",
+    ]  # fmt: skip
+    written["page"] = folder / "report.html"
+    write_text(written["page"], page(f"{result.mechanism.name}, identified", body))
+    return written
+
+
+def _in_turn(result: ClosedIdentification, name: str, j: int, style: str, label: str) -> Line:
+    time = np.concatenate([np.r_[each.time, np.nan] for each in result.shown])
+    torque = np.concatenate([np.r_[getattr(each, name)[:, j], np.nan] for each in result.shown])
+    return Line(time, torque, style, label)
 
 
 def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Path]:
@@ -232,8 +282,8 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
         f"on {errors.duration:.3g} s held out of the fit.</p>",
         cards(
             [
-                (percent(mean), "torque error, mean over the joints"),
-                (percent(before), "torque error of the description"),
+                (percent(mean), MEAN),
+                (percent(before), DESCRIBED),
                 (f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
                 (f"{told.condition:.3g}", "condition number of the regressor"),
             ]
@@ -243,7 +293,7 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
         "<h2>Torque errors</h2>",
         "<p>Root mean square of the measured minus the modelled torque, relative to that of the "
         "measured torque, on motion held out of the fit.</p>",
-        _error_table(result),
+        _error_table(errors, _widths(result)),
     ]
     for joint in joints:
         body += [
@@ -329,8 +379,7 @@ def _recordings(result: Identification) -> list[str]:
     return [*cutoffs, *result.notes]
 
 
-def _error_table(result: Identification) -> str:
-    errors = result.errors
+def _error_table(errors: Errors, wide: Floats | None = None) -> str:
     largest = float(np.nanmax(errors.relative_described, initial=1e-9))
     largest = max(largest, float(np.nanmax(errors.relative, initial=1e-9)))
     rows = [
@@ -342,19 +391,18 @@ def _error_table(result: Identification) -> str:
             "torque RMS",
             "residual RMS",
             "residual RMS, unfiltered",
-            "95 % band",
+            *(["95 % band"] if wide is not None else []),
         ]
     ]
-    wide = _widths(result)
     for j, joint in enumerate(errors.joints):
         before, after = errors.relative_described[j], errors.relative[j]
         bars = Html(_bar(after / largest, "after") + _bar(before / largest, "before"))
         sizes = (f"{each[j]:.3g}" for each in (errors.torque, errors.identified, errors.unfiltered))
-        rows.append([joint, percent(after), percent(before), bars, *sizes, f"± {wide[j]:.3g}"])
-    return page_table(rows) + (
-        "<p class='faint'>Torques in N·m, forces in N. 95 % of the unfiltered efforts lie within "
-        "the band, in motion like this.</p>"
-    )
+        band = [f"± {wide[j]:.3g}"] if wide is not None else []
+        rows.append([joint, percent(after), percent(before), bars, *sizes, *band])
+    words = "95 % of the unfiltered efforts lie within the band, in motion like this."
+    words = f"Torques in N·m, forces in N. {words if wide is not None else ''}"
+    return f"{page_table(rows)}<p class='faint'>{words}</p>"
 
 
 def _widths(result: Identification) -> Floats:
@@ -368,7 +416,7 @@ def _bar(share: float, style: str) -> str:
     return f'<div class="bar {style}" style="width:{width:.0f}px"></div>'
 
 
-def _parameter_table(result: Identification) -> str:
+def _parameter_table(result: Identification | ClosedIdentification) -> str:
     deviations = np.sqrt(np.maximum(np.diag(result.covariance), 0.0))
     before = result.described_parameters
     head = ["parameter (SI)", "as described", "identified", "standard deviation"]

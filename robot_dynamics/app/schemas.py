@@ -177,20 +177,27 @@ _ERRORS = thing(
     }
 )
 
+_FOUND = {
+    **ROBOT,
+    **JOINTS,
+    "errors": thing({"unseen": _ERRORS, "fitted": _ERRORS}),
+    "parameters": by_name(
+        thing({"identified": MAYBE, "described": MAYBE, "standard_deviation": MAYBE})
+    ),
+    "kept": told(TEXT, "of the description, where it is better: nothing, bodies, everything"),
+    **NOTES,
+    "warnings": several(TEXT),
+    "files": FILES,
+}
+
 _IDENTIFY = thing(
     {
-        **ROBOT,
-        **JOINTS,
-        "errors": thing({"unseen": _ERRORS, "fitted": _ERRORS}),
+        **_FOUND,
         "unexplained": several(
             MAYBE, "N·m or N, by joint: deviation of measured efforts beside that of parameters"
         ),
-        "parameters": by_name(
-            thing({"identified": MAYBE, "described": MAYBE, "standard_deviation": MAYBE})
-        ),
         "friction": by_name(by_name({})),
         "excitation": by_name(MAYBE),
-        "kept": told(TEXT, "of the description, where it is better: nothing, bodies, everything"),
         "doubts": several(
             thing(
                 {
@@ -219,9 +226,6 @@ _IDENTIFY = thing(
         "cutoff": by_name(MAYBE, "Hz, by recording"),
         "duration": told(NUMBER, "s"),
         "locked": by_name(NUMBER, "rad or m"),
-        **NOTES,
-        "warnings": several(TEXT),
-        "files": FILES,
     },
     drive_gains=by_name(
         thing({"gain": told(NUMBER, "N·m or N a unit of effort"), "standard_deviation": NUMBER}),
@@ -354,7 +358,7 @@ SCHEMAS: Mapping[str, Schema] = {
         }
     ),
     "demo": _DEMO,
-    "identify": _IDENTIFY,
+    "identify": {"anyOf": [_IDENTIFY, thing(_FOUND) | {"description": "of a robot with loops"}]},
     "replay": thing(
         {
             **JOINTS,

@@ -24,7 +24,9 @@ from ..errors import InputError, RecordingError, listed
 from ..mechanism import Friction, Mechanism
 from ..mechanism.dynamic_parameters import standard_parameters, with_parameters
 from .bodies import NAMES, reference
+from .errors import Errors
 from .fit import RIDGE, WEIGHTS
+from .identify import Kept, loses, refuse_nonsense, stays
 from .normal_equations import _correlation
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Prepared, prepare
@@ -51,20 +53,59 @@ class ClosedIdentification:
     mechanism: Mechanism
     described: Mechanism
     parameters: dict[str, float]
-    """Those that were looked for, by name, SI units"""
+    """Those that were looked for, by name, SI units; as described where all is kept"""
+    described_parameters: dict[str, float]
+    """The same as described; 0 for friction and rotors that it has not"""
     covariance: Floats
     """(p, p) of them, in their order: the data's and the description's together"""
-    errors: dict[str, float]
-    """By motor: RMS torque error on motion kept from the fit, over the RMS torque"""
-    errors_described: dict[str, float]
-    """The same of the description"""
+    unseen: Errors
+    """By motor, on motion kept from the fit"""
+    fitted: Errors
+    """The same on the motion it was fitted to"""
     notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    kept: Kept
+    """What stays as described, for on motion kept from the fit the description is better"""
+    source: str | None
+    """The description's file or text; None: a mechanism was given"""
+    shown: tuple[Shown, ...]
+    """Stretches kept from the fit, to be looked at"""
+
+    @property
+    def errors(self) -> dict[str, float]:
+        """By motor: RMS torque error on motion kept from the fit, over the RMS torque."""
+        return dict(zip(self.unseen.joints, self.unseen.relative.tolist(), strict=True))
+
+    @property
+    def errors_described(self) -> dict[str, float]:
+        """The same of the description."""
+        return dict(zip(self.unseen.joints, self.unseen.relative_described.tolist(), strict=True))
+
+    @property
+    def locked(self) -> dict[str, float]:
+        """None: every motor was recorded."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Some samples in a row; (k, n) each, by motor, N·m or N."""
+
+    time: Floats
+    """(k,), s"""
+    measured: Floats
+    described: Floats
+    identified: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class _States:
     """Samples (k, n)."""
 
+    duration: float
+    """s, of all that these are some of"""
+    time: Floats
+    """(k,), s"""
     q: Floats
     qd: Floats
     qdd: Floats
@@ -98,7 +139,8 @@ def identify_closed(
 
     Raises:
         DescriptionError: the description is broken.
-        RecordingError: a recording cannot be used: it lacks a motor, or its states do not close.
+        RecordingError: a recording cannot be used: it lacks a motor, its states do not close, or
+            its efforts are not those of this robot.
         InputError: no loops, or motors that are not the independent joints.
     """
     say = progress or _silent
@@ -140,18 +182,24 @@ def identify_closed(
         say("fitting")
         states = problem.states(fitted)
         x, H = problem.fitted(states)
-        names = problem.names
         found = problem.mechanism(x)
-        kept = problem.order(problem.states(judging))
-        errors = [
-            _relative(model(kept.q, kept.qd, kept.qdd), kept.tau)
-            for model in (before, InverseDynamics(found))
-        ]
-    motors = before.actuated_names
+        judges = [problem.order(problem.states([each])) for each in judging if each.stretches]
+        errors, shown = _judged(before, InverseDynamics(found), judges)
+        refuse_nonsense(errors)
+        known = dict(zip(before.parameter_names, before.parameters.tolist(), strict=True))
+        as_described = {name: known.get(name, 0.0) for name in problem.names}
+        parameters = dict(zip(problem.names, x.tolist(), strict=True))
+        kept: Kept = "nothing"
+        warnings: tuple[str, ...] = ()
+        if loses(errors):
+            kept, found, parameters = "everything", described, as_described
+            warnings = tuple(stays(kept, errors))
+            errors, shown = _judged(before, before, judges)
+        on_fitted, _ = _judged(before, InverseDynamics(found), [problem.order(states)])
     return ClosedIdentification(
-        found, described, dict(zip(names, x.tolist(), strict=True)), inverted(H),
-        dict(zip(motors, errors[1].tolist(), strict=True)),
-        dict(zip(motors, errors[0].tolist(), strict=True)), tuple(dict.fromkeys(notes)),
+        found, described, parameters, as_described, inverted(H), errors, on_fitted,
+        tuple(dict.fromkeys(notes)), warnings, kept,
+        None if isinstance(robot, Mechanism) else os.fspath(robot), shown,
     )  # fmt: skip
 
 
@@ -159,10 +207,23 @@ def _silent(_: str) -> None:
     """Reports no progress."""
 
 
-def _relative(modelled: Floats, measured: Floats) -> Floats:
-    good = np.isfinite(modelled).all(axis=1)
-    miss = (modelled - measured)[good]
-    return np.asarray(np.sqrt((miss**2).mean(axis=0) / (measured[good] ** 2).mean(axis=0)))
+def _judged(
+    before: InverseDynamics, after: InverseDynamics, judges: Sequence[_States]
+) -> tuple[Errors, tuple[Shown, ...]]:
+    """(errors by motor, all samples) of states that close."""
+    shown = []
+    for each in judges:
+        torques = [model(each.q, each.qd, each.qdd) for model in (before, after)]
+        good = np.isfinite(torques).all(axis=(0, 2)) & np.isfinite(each.tau).all(axis=1)
+        shown.append(Shown(each.time[good], each.tau[good], *(tau[good] for tau in torques)))
+    whole = [
+        np.concatenate([getattr(each, name) for each in shown])
+        for name in ("measured", "described", "identified")
+    ]
+    misses = (whole[0], whole[0] - whole[1], whole[0] - whole[2], whole[0] - whole[2])
+    rms = [np.sqrt((miss**2).mean(axis=0)) for miss in misses]
+    duration = sum(each.duration for each in judges)
+    return Errors(before.actuated_names, duration, *rms), tuple(shown)
 
 
 def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:
@@ -228,10 +289,11 @@ class _Problem:
         if not taken:
             raise RecordingError("no motion is left to judge by", name="recording")
         return _States(
+            sum(part.duration for part in parts),
             *(
                 np.concatenate([getattr(each, field) for each in taken])
-                for field in ("q", "qd", "qdd", "unfiltered")
-            )
+                for field in ("time", "q", "qd", "qdd", "unfiltered")
+            ),
         )
 
     def order(self, states: _States) -> _States:

@@ -16,13 +16,16 @@ from ..description.xacro_process import expanded
 from ..errors import InputError
 from ..mechanism import Friction, Inertial, Rotor
 from ..scalar import Array, roll_pitch_yaw
+from .closed import ClosedIdentification
 from .identify import Identification
+
+Result = Identification | ClosedIdentification
 
 COPY = "description"
 """The description as it was, beside what was identified"""
 
 
-def save(result: Identification, folder: Path) -> dict[str, Path]:
+def save(result: Result, folder: Path) -> dict[str, Path]:
     """Write identified.yaml, the description that it refers to, identified.urdf where a URDF came
     in, and report.json.
 
@@ -53,7 +56,7 @@ def save(result: Identification, folder: Path) -> dict[str, Path]:
     return written
 
 
-def _descriptions(result: Identification, folder: Path) -> dict[str, Path]:
+def _descriptions(result: Result, folder: Path) -> dict[str, Path]:
     assert result.source is not None
     written = {"identified": folder / "identified.yaml"}
     text, content = _urdf_of(result.source)
@@ -91,7 +94,7 @@ def _urdf_of(source: str) -> tuple[bytes | None, dict[str, Any]]:
     return path.read_bytes(), content
 
 
-def _extras(result: Identification, content: dict[str, Any]) -> dict[str, Any]:
+def _extras(result: Result, content: dict[str, Any]) -> dict[str, Any]:
     """The sections beside a URDF, what stood there before under what was found."""
     found: dict[str, dict[str, Any]] = {
         "inertials": {name: _body(body) for name, body in _changed_bodies(result).items()},
@@ -104,7 +107,7 @@ def _extras(result: Identification, content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tree(result: Identification, content: dict[str, Any]) -> dict[str, Any]:
+def _tree(result: Result, content: dict[str, Any]) -> dict[str, Any]:
     """A YAML of links with what was found in place of what stood there."""
     bodies, laws = _changed_bodies(result), _changed_friction(result)
     links = []
@@ -128,7 +131,7 @@ def _tree(result: Identification, content: dict[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def _changed_bodies(result: Identification) -> dict[str, Inertial]:
+def _changed_bodies(result: Result) -> dict[str, Inertial]:
     before = {link.name: link.inertial for link in result.described.links}
     return {
         link.name: link.inertial
@@ -145,7 +148,7 @@ def _same(a: Inertial, b: Inertial) -> bool:
     )
 
 
-def _changed_friction(result: Identification) -> dict[str, Friction]:
+def _changed_friction(result: Result) -> dict[str, Friction]:
     before = {link.joint.name: link.joint.friction for link in result.described.links}
     return {
         link.joint.name: link.joint.friction
@@ -154,7 +157,7 @@ def _changed_friction(result: Identification) -> dict[str, Friction]:
     }
 
 
-def _changed_rotors(result: Identification) -> list[Rotor]:
+def _changed_rotors(result: Result) -> list[Rotor]:
     before = {rotor.name: rotor for rotor in result.described.rotors}
     return [
         rotor
@@ -193,23 +196,19 @@ def _rotor(rotor: Rotor) -> dict[str, Any]:
     } | _body(rotor.inertial)
 
 
-def summary(result: Identification) -> dict[str, Any]:
+def summary(result: Result) -> dict[str, Any]:
     """What report.json says."""
-    deviations = np.sqrt(np.diag(result.covariance))
-    before = result.described_parameters
+    if isinstance(result, ClosedIdentification):
+        return {
+            **_common(result),
+            "joints": list(result.unseen.joints),
+            "errors": {"unseen": _errors(result.unseen), "fitted": _errors(result.fitted)},
+        }
     return {
-        "robot": result.mechanism.name,
+        **_common(result),
         "joints": list(result.joints),
         "errors": {"unseen": _errors(result.errors), "fitted": _errors(result.fitted)},
         "unexplained": _numbers(result.band.residual),
-        "parameters": {
-            name: {
-                "identified": value,
-                "described": before[name],
-                "standard_deviation": float(deviation),
-            }
-            for (name, value), deviation in zip(result.parameters.items(), deviations, strict=True)
-        },
         "friction": {
             name: _friction(result.mechanism.joint(name).friction) for name in result.joints
         },
@@ -218,7 +217,6 @@ def summary(result: Identification) -> dict[str, Any]:
             "identifiable": result.excitation.identifiable,
             "told_by_the_data": result.excitation.told,
         },
-        "kept": result.kept,
         "doubts": [
             {
                 "joint": each.joint,
@@ -245,6 +243,24 @@ def summary(result: Identification) -> dict[str, Any]:
         "cutoff": result.cutoffs,
         "duration": result.duration,
         "locked": result.locked,
+    }
+
+
+def _common(result: Result) -> dict[str, Any]:
+    """Of robots with loops and without."""
+    deviations = np.sqrt(np.diag(result.covariance))
+    before = result.described_parameters
+    return {
+        "robot": result.mechanism.name,
+        "parameters": {
+            name: {
+                "identified": value,
+                "described": before[name],
+                "standard_deviation": float(deviation),
+            }
+            for (name, value), deviation in zip(result.parameters.items(), deviations, strict=True)
+        },
+        "kept": result.kept,
         "notes": list(result.notes),
         "warnings": list(result.warnings),
     }

@@ -57,6 +57,10 @@ _KEPT: tuple[Kept, Kept, Kept] = ("nothing", "bodies", "everything")
 R = TypeVar("R")
 
 
+class HasLoopsError(InputError):
+    """A robot with loops was given where open chains are taken."""
+
+
 @dataclass(frozen=True, eq=False)
 class Identification:
     """The result of an identification."""
@@ -101,6 +105,11 @@ class Identification:
     def joints(self) -> tuple[str, ...]:
         """The joints' names, in the order of all results by joint."""
         return self.fit.unknowns.joints
+
+    @property
+    def unseen(self) -> Errors:
+        """`errors`: on motion kept from the fit."""
+        return self.errors
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -209,7 +218,7 @@ def identify(
     progress = progress or _silent
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
     if mechanism.loops:
-        raise InputError(
+        raise HasLoopsError(
             f"{mechanism.name}: it has loops, expected an open chain: "
             "robot_dynamics.identification.closed.identify_closed takes it",
             name=mechanism.name,
@@ -251,17 +260,17 @@ def identify(
         explained = {each.joint for each in doubtful}
         swayed = _swayed(passes, work, fitting, judged[0], explained, used)
         filters = {each.joint: each.words(cutoff is not None) for each in swayed}
-        _refuse_nonsense(judged[0], [*filters.values()])
-        first, stays = judged[0], _KEPT[0]
-        if _loses(first):
+        refuse_nonsense(judged[0], [*filters.values()])
+        first, keeps = judged[0], _KEPT[0]
+        if loses(first):
             progress("the description is better: keeping its bodies")
             with one_blas_thread():
                 about = about_described_bodies(found)
             if about is not None:
-                stays, model, unsure = _KEPT[1], mechanism_of(about), spread(about, bodies=False)
+                keeps, model, unsure = _KEPT[1], mechanism_of(about), spread(about, bodies=False)
                 judged = _judged(passes, work, fitting, judging, described, model, unsure)
-            if about is None or _loses(judged[0]):
-                stays, model, unsure = _KEPT[2], described, spread(found, False, False)
+            if about is None or loses(judged[0]):
+                keeps, model, unsure = _KEPT[2], described, spread(found, False, False)
                 judged = _judged(passes, work, fitting, judging, described, model, unsure)
             else:
                 found = about
@@ -283,8 +292,8 @@ def identify(
                 dict.fromkeys(
                     [
                         *warned,
-                        *(driving(found) if stays != _KEPT[2] else ()),
-                        *_stays(stays, first),
+                        *(driving(found) if keeps != _KEPT[2] else ()),
+                        *stays(keeps, first),
                         *contacts.words(touched),
                         *passes.left_out,
                         *filters.values(),
@@ -299,7 +308,7 @@ def identify(
             excitation=told,
             source=None if isinstance(robot, Mechanism) else os.fspath(robot),
             band=Band(unknowns, unsure, lacking.residual(unsure.sigma)),
-            kept=stays,
+            kept=keeps,
             contacts=touched,
             doubts=doubtful,
         )
@@ -321,15 +330,16 @@ def _means(errors: Errors) -> tuple[float, float]:
     return float(errors.relative[known].mean()), float(errors.relative_described[known].mean())
 
 
-def _loses(errors: Errors) -> bool:
-    """To the description, on motion kept from the fit?"""
+def loses(errors: Errors) -> bool:
+    """Does a fit lose to the description, on motion kept from it?"""
     if not np.isfinite(errors.relative).any():
         return False
     after, before = _means(errors)
     return after > WORSE * before
 
 
-def _stays(kept: Kept, errors: Errors) -> Iterator[str]:
+def stays(kept: Kept, errors: Errors) -> Iterator[str]:
+    """The warning that something is kept as described."""
     if kept == _KEPT[0]:
         return
     after, before = _means(errors)
@@ -362,8 +372,12 @@ def _swayed(
     return tuple(each for _, some in found for each in some if each.joint in much)
 
 
-def _refuse_nonsense(errors: Errors, filters: Sequence[str] = ()) -> None:
-    """Raises RecordingError: no joint's torque is anything like the model's."""
+def refuse_nonsense(errors: Errors, filters: Sequence[str] = ()) -> None:
+    """Nothing.
+
+    Raises:
+        RecordingError: no joint's torque is anything like the model's.
+    """
     known = errors.relative[np.isfinite(errors.relative)]
     if len(known) and known.min() > NONSENSE:
         if filters:

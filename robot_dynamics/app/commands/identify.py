@@ -20,6 +20,7 @@ from ..tables import percent, table
 
 if TYPE_CHECKING:
     from ...identification import Errors, Identification
+    from ...identification.closed import ClosedIdentification
     from ...identification.drive_gains import DriveGains
 
 NOT_BETTER = 3
@@ -92,11 +93,14 @@ def command(
 ) -> Result:
     """Identify a model from recordings of the moving robot.
 
-    A RECORDING is a rosbag2 folder, a .db3, .mcap or .csv file.
+    A RECORDING is a rosbag2 folder, a .db3, .mcap or .csv file. Of a robot with loops it has the
+    positions and efforts of every motor.
     """
     from ...identification import identify
+    from ...identification.closed import identify_closed
     from ...identification.drive_gains import drive_gains as found_gains
     from ...identification.files import save, summary
+    from ...identification.identify import HasLoopsError
     from ..identification_report import write
 
     progress = Progress()
@@ -107,15 +111,24 @@ def command(
         link, body = _load(load, drive_gains)
         gains = found_gains(file, recording, drive_gains, link, body, **reading, progress=progress)
         reading["effort_scale"] = gains.gains
-    result = identify(
-        file,
-        recording,
-        validate=validate or None,
-        payload=payload,
-        **reading,
-        scheduler=scheduler,
-        progress=progress,
-    )
+    result: Identification | ClosedIdentification
+    try:
+        result = identify(
+            file,
+            recording,
+            validate=validate or None,
+            payload=payload,
+            **reading,
+            scheduler=scheduler,
+            progress=progress,
+        )
+    except HasLoopsError as error:
+        for name, value in {"--payload": payload, "--scheduler": scheduler}.items():
+            if value:
+                raise wrong(InputError, name, value, f"none: {error.name} has loops") from None
+        result = identify_closed(
+            file, recording, validate=validate or None, **reading, progress=progress
+        )
     folder = Path(out)
     files = save(result, folder)
     progress("drawing")
@@ -177,20 +190,31 @@ def _lines(gains: DriveGains | None) -> list[str]:
     ]
 
 
-def _text(result: Identification, files: Sequence[Path]) -> str:
+def _text(result: Identification | ClosedIdentification, files: Sequence[Path]) -> str:
     lines = [
         f"{result.mechanism.name}: {len(result.parameters)} parameters from "
-        f"{result.duration:.3g} s of motion",
-        f"torque errors on {result.errors.duration:.3g} s held out of the fit, RMS relative to "
+        f"{result.fitted.duration:.3g} s of motion",
+        f"torque errors on {result.unseen.duration:.3g} s held out of the fit, RMS relative to "
         "that of the torque:",
-        *table(_rows(result.errors)),
-        f"the motion determined {result.excitation.told:.0f} of {result.excitation.identifiable} "
-        f"identifiable parameters (condition number {result.excitation.condition:.3g})",
+        *table(_rows(result.unseen)),
+        *_excitation(result),
         *(f"note: {note}" for note in result.notes),
         *(f"warning: {words}" for words in result.warnings),
         *(f"wrote {path}" for path in files),
     ]
     return "\n".join(lines)
+
+
+def _excitation(result: Identification | ClosedIdentification) -> list[str]:
+    told = getattr(result, "excitation", None)
+    return (
+        []
+        if told is None
+        else [
+            f"the motion determined {told.told:.0f} of {told.identifiable} identifiable parameters "
+            f"(condition number {told.condition:.3g})"
+        ]
+    )
 
 
 def _rows(errors: Errors) -> list[list[str]]:
