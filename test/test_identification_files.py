@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from robot_dynamics.app.cli import main
 from robot_dynamics.description.urdf_text import replaced
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
 from robot_dynamics.identification import Recording, Stream, read
+from robot_dynamics.identification.bombs import BLOCK, MAGIC, _gives, refuse_bomb
 from robot_dynamics.identification.files import roll_pitch_yaw
 from robot_dynamics.identification.stamps import even_stretches
 from robot_dynamics.identification.unknowns import match
@@ -177,6 +179,73 @@ def test_a_bag_of_messages_of_all_layouts_is_read_as_one_by_one(tmp_path):
         rows = np.array([row for _, row in sent[stream.names]])
         for k, field in enumerate((stream.position, stream.velocity, stream.effort)):
             np.testing.assert_array_equal(field, rows[:, k])
+
+
+def bag_of(folder: Path, mode: str) -> Path:
+    """Of a robot that stands still, which compresses well."""
+    writing = pytest.importorskip("rosbags.rosbag2")
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.LATEST)
+    State, Header, Time = (
+        store.types[name]
+        for name in (
+            "sensor_msgs/msg/JointState", "std_msgs/msg/Header", "builtin_interfaces/msg/Time"
+        )
+    )  # fmt: skip
+    writer = writing.Writer(folder, version=9, storage_plugin=writing.StoragePlugin.MCAP)
+    writer.set_compression(writing.CompressionMode[mode], writing.CompressionFormat.ZSTD)
+    with writer as bag:
+        topic = bag.add_connection("/joint_states", State.__msgtype__, typestore=store)
+        for k in range(1, 5001):
+            still = State(Header(Time(k, 0), ""), list("abcdef"), *np.zeros((3, 6)))
+            bag.write(topic, 10**9 * k, store.serialize_cdr(still, State.__msgtype__))
+    return folder
+
+
+@pytest.mark.parametrize("mode", ["STORAGE", "FILE"])
+def test_a_bag_that_compresses_well_is_read_and_a_bomb_is_not(tmp_path, mode):
+    folder = bag_of(tmp_path / "bag", mode)
+    (stream,) = read(folder).streams
+    np.testing.assert_array_equal(stream.time, np.arange(1, 5001))
+    (file,) = (path for path in folder.iterdir() if path.suffix != ".yaml")
+    whole = file.read_bytes()
+    # where no record is, but an index may point
+    file.write_bytes(whole + zstd_of(bytes(2**28)))
+    with pytest.raises(RecordingError, match=f"{file.name}: its .* bytes decompress to more than"):
+        read(folder)
+    file.write_bytes(whole + zstd_of(bytes(2**24)))
+    refuse_bomb(folder)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_zstd_frame_gives_more_than_its_blocks_say(seed):
+    rng = np.random.default_rng(seed)
+    size = int(2 ** rng.uniform(0, 22))
+    data = bytes(rng.integers(0, 2 ** int(rng.integers(0, 9)), size, dtype=np.uint8))
+    packed = b"before" + zstd_of(data, sized=bool(seed % 2)) + b"after"
+    found = _gives(packed, 2**30)
+    assert size <= found <= size + 2 * BLOCK
+    assert _gives(packed[: len(packed) // 2], 2**30) <= found
+    assert _gives(packed * 3, 2**30) == 3 * found
+    assert found < _gives(packed * 3, found) <= 2 * found  # no further than it has to look
+
+
+def test_looking_for_bombs_takes_no_longer_than_the_file_is_long():
+    """Of frames in frames: each would be gone through again from each of their beginnings."""
+    nested = (MAGIC + bytes([0, 80]) + b"\0" * 3 * 20) * 20000
+    assert _gives(nested, 10**6) > 10**6
+
+
+def zstd_of(data: bytes, sized: bool = False) -> bytes:
+    """Its size in the header, or not."""
+    zstd = pytest.importorskip(
+        "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    )
+    if sized:
+        return zstd.compress(data)
+    packer, half = zstd.ZstdCompressor(), len(data) // 2
+    return packer.compress(data[:half]) + packer.compress(data[half:]) + packer.flush()
 
 
 def stream_of(time, position, effort=None) -> Stream:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BackendError, RecordingError, choices, wrong
+from .bombs import refuse_bomb
 from .joint_states import Block, decoded
 from .recording import Recording, Stream
 
@@ -37,6 +38,7 @@ def read(path: Path, topic: str | None = None) -> Recording:
             name="rosbags",
             expected="an installed rosbags",
         ) from None
+    refuse_bomb(path)
     raws: list[bytes] = []
     received: list[int] = []
     try:
