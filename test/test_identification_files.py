@@ -214,7 +214,7 @@ def test_a_bag_that_compresses_well_is_read_and_a_bomb_is_not(tmp_path, mode):
     file.write_bytes(whole + zstd_of(bytes(2**28)))
     with pytest.raises(RecordingError, match=f"{file.name}: its .* bytes decompress to more than"):
         read(folder)
-    file.write_bytes(whole + zstd_of(bytes(2**24)))
+    file.write_bytes(zstd_of(bytes(2**25)))  # of a small file more times its size
     refuse_bomb(folder)
 
 
@@ -229,6 +229,13 @@ def test_no_zstd_frame_gives_more_than_its_blocks_say(seed):
     assert _gives(packed[: len(packed) // 2], 2**30) <= found
     assert _gives(packed * 3, 2**30) == 3 * found
     assert found < _gives(packed * 3, found) <= 2 * found  # no further than it has to look
+
+
+def test_a_block_gives_no_more_than_the_window_and_counts_even_if_empty():
+    """RFC 8878, 3.1.1.1.2: windowBase + windowBase / 8 * mantissa."""
+    compressed = (5 << 3 | 2 << 1 | 1).to_bytes(3, "little") + bytes(5)
+    assert _gives(MAGIC + bytes([0, 4]) + compressed, 2**30) == 1024 + 512
+    assert _gives(MAGIC + bytes([0, 80]) + bytes(3 * 1000), 2**30) == 1000 * 1024
 
 
 def test_looking_for_bombs_takes_no_longer_than_the_file_is_long():
