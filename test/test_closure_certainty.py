@@ -47,12 +47,13 @@ def solved(request):
 
 def increment(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
     """Newton's, scaled, of what are not control coordinates."""
-    A, b = model.scaled_jacobian(q_r)[:, model.known :], -model.residual(q_r)
+    A, b = model.closure.scaled_jacobian(q_r)[:, model.known :], -model.closure.residual(q_r)
     return np.linalg.lstsq(A, b, rcond=None)[0]
 
 
 def moved(model: ClosedModel, q_r: np.ndarray, d: np.ndarray) -> np.ndarray:
-    return q_r + np.concatenate([np.zeros(model.known), model.column_scale[model.known :] * d])
+    k = model.known
+    return q_r + np.concatenate([np.zeros(k), model.closure.column_scale[k:] * d])
 
 
 def newton(model: ClosedModel, q_r: np.ndarray, steps: int = 12) -> np.ndarray:
@@ -63,13 +64,13 @@ def newton(model: ClosedModel, q_r: np.ndarray, steps: int = 12) -> np.ndarray:
 
 def rates(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
     """(n_r - k, k): how the other coordinates follow the control coordinates."""
-    k, scale = model.known, model.column_scale
-    J = model.scaled_jacobian(q_r) / scale
+    k, scale = model.known, model.closure.column_scale
+    J = model.closure.scaled_jacobian(q_r) / scale
     return np.linalg.lstsq(J[:, k:], -J[:, :k], rcond=None)[0]
 
 
 def passive(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
-    return model.scaled_jacobian(q_r)[:, model.geometry.actuated :]
+    return model.closure.scaled_jacobian(q_r)[:, model.geometry.actuated :]
 
 
 def mode(model: ClosedModel, q_r: np.ndarray) -> float:
@@ -87,7 +88,7 @@ def called(model: ClosedModel, q: np.ndarray, q_r: np.ndarray, T=None, sign: flo
 
 def ways(model: ClosedModel, q_r: np.ndarray, count: int) -> np.ndarray:
     """(count, k) directions that move all joints by 1, rad or shares of the size."""
-    k, scale = model.known, model.column_scale
+    k, scale = model.known, model.closure.column_scale
     v = np.random.default_rng(0).normal(size=(count, k)) * scale[:k]
     a = model.geometry.actuated
     v[:, a:] = v[:, :a] @ follow(model, q_r)[: k - a].T  # the sensors agree
@@ -97,7 +98,7 @@ def ways(model: ClosedModel, q_r: np.ndarray, count: int) -> np.ndarray:
 
 def follow(model: ClosedModel, q_r: np.ndarray) -> np.ndarray:
     """(n_r - n_a, n_a): how the passive joints follow the actuated ones."""
-    J, a = model.scaled_jacobian(q_r) / model.column_scale, model.geometry.actuated
+    J, a = model.closure.scaled_jacobian(q_r) / model.closure.column_scale, model.geometry.actuated
     return -np.linalg.solve(J[:, a:], J[:, :a])
 
 
@@ -119,13 +120,13 @@ def test_a_certain_call_is_at_newtons_solution_and_hands_on_its_rates(robot):
 def test_the_last_step_by_the_factors_before_it_is_as_good_as_a_new_one():
     """Where readings disagree each step leaves a share of the last; so the factors must be new."""
     model, home = loaded("delta", True)
-    k, scale, rng = model.known, model.column_scale, np.random.default_rng(1)
+    k, scale, rng = model.known, model.closure.column_scale, np.random.default_rng(1)
     for _ in range(4):
         q_r = home.copy()
         q_r[:k] += 1e-3 * scale[:k] * rng.uniform(-1, 1, k)
         solution = newton(model, q_r, 40)
         start = moved(model, solution, 0.01 * rng.uniform(-1, 1, len(home) - k))
-        found = np.asarray(model.corrected(start, k, 3).q_r, dtype=float)
+        found = np.asarray(model.closure.corrected(start, k, 3).q_r, dtype=float)
         exact = abs(newton(model, start, 3) - solution).max()
         assert abs(found - solution).max() < 4 * exact
 
@@ -157,7 +158,8 @@ def test_readings_that_disagree_are_certain_where_their_least_squares_have_conve
         for way in (1e-6, 3e-6):
             ahead = q + way * rng.uniform(-1, 1, k)
             guard, found, _, _ = called(model, ahead, before)
-            off = abs(found - newton(model, np.append(ahead, before[k:]), 60)) / model.column_scale
+            off = abs(found - newton(model, np.append(ahead, before[k:]), 60))
+            off /= model.closure.column_scale
             certain.append(bool(guard <= 1))
             assert off.max() < control_model.REST or not certain[-1]
     assert set(certain) == {True, False}
@@ -175,7 +177,8 @@ def test_where_the_motors_are_believed_is_certain_after_steps_that_shrink():
         out = np.asarray(model.disagreement(q, memory), dtype=float)
         exact = q_r.copy()
         for _ in range(40):
-            exact[a:] -= np.linalg.solve(model.jacobian(exact)[:, a:], model.residual(exact))
+            J = model.closure.jacobian(exact)[:, a:]
+            exact[a:] -= np.linalg.solve(J, model.closure.residual(exact))
         left, off = (abs(x - exact).max() for x in (out[model.memory_size + k :], q_r))
         if out[model.motors] <= 1:
             shares.append(left / off)
@@ -215,7 +218,7 @@ def test_what_is_certain_does_not_depend_on_the_robots_size():
     for by in (1.0, 50.0):
         chain = ClosedChain(enlarged(mechanism, by), free_platform=True, backend="python")
         model, home = chain.model, chain.home.q_r
-        scale = model.column_scale[model.known :]
+        scale = model.closure.column_scale[model.known :]
         assert set(map(bool, scale == 1.0)) == {True, False}
         guess = home[model.known :] + 0.02 * scale
         guards.append(float(model.closing(home[: model.known], guess)[0]))
@@ -224,7 +227,7 @@ def test_what_is_certain_does_not_depend_on_the_robots_size():
 
 def test_a_prediction_that_is_off_by_more_than_a_share_of_the_way_is_not_certain(solved):
     model, home = solved
-    k, scale, rng = model.known, model.column_scale, np.random.default_rng(1)
+    k, scale, rng = model.known, model.closure.column_scale, np.random.default_rng(1)
     T = rates(model, home)
     for size in (1e-5, 1e-4):
         for way in size * ways(model, home, 3):

@@ -66,13 +66,13 @@ def test_the_rate_of_T_is_its_slope_where_the_closures_say_too_much(kind):
 def test_newtons_steps_are_measured_by_each_joints_scale():
     chain = ClosedChain(rd.load(CONFIG / "delta.yaml"), terms=(), sensed=True, backend="python")
     model, k = chain.model, chain.model.known
-    scale = np.asarray(model.column_scale, dtype=float)[k:]
+    scale = np.asarray(model.closure.column_scale, dtype=float)[k:]
     assert scale.min() != scale.max()  # the free platform slides
     q_r = np.array(chain.home.q_r)
     q_r[k:] += 1e-3 * scale * np.random.default_rng(4).uniform(-1, 1, len(scale))
-    off = np.asarray(model.residual(q_r), dtype=float)
-    A = np.asarray(model.jacobian(q_r), dtype=float)[:, k:] * scale
+    off = np.asarray(model.closure.residual(q_r), dtype=float)
+    A = np.asarray(model.closure.jacobian(q_r), dtype=float)[:, k:] * scale
     step = np.linalg.lstsq(A, -off, rcond=None)[0]
-    newton = model.corrected(q_r, k, 1)
+    newton = model.closure.corrected(q_r, k, 1)
     np.testing.assert_allclose(newton.q_r[k:], q_r[k:] + scale * step, rtol=SAME, atol=1e-13)
     assert newton.squares[0] == pytest.approx(step @ step, rel=1e-9)

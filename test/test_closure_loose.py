@@ -229,7 +229,7 @@ def test_loops_without_a_joint_in_common_are_closed_each_by_itself(tmp_path):
         left, solver = prepared(load(several(2, 0.0), tmp_path))
     alone = assembly_modes(load(several(1, 0.0), tmp_path))
     found, names = solver.mobility, solver.geometry.names
-    parts = HomeSearch(solver.geometry, found.row_scale, found.column_scale).parts
+    parts = HomeSearch(solver.geometry, found.row_scale, solver.scale).parts
     assert [{names[i] for i in part.columns} for part in parts] == [
         {f"{joint}_{k}" for joint in ("crank", "yaw", "pitch", "rocker")} for k in range(2)
     ]

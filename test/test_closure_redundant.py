@@ -323,7 +323,7 @@ def test_nothing_is_solved_for_the_3rrr():
     far = chain.home.q_r[:6] + 0.4
     q_r, guard = chain.model.close(far, np.zeros(4), 0, 1.0)
     assert guard == 0.0
-    gradient = chain.model.jacobian(q_r)[:, 6:].T @ chain.model.residual(q_r)
+    gradient = chain.model.closure.jacobian(q_r)[:, 6:].T @ chain.model.closure.residual(q_r)
     assert np.abs(gradient).max() < 1e-12
 
 

@@ -280,7 +280,7 @@ def _closure(chain: ClosedChain) -> Closure:
     memory = model.memory(home.q_r, T[k:], float(home.assembly_mode))
     return Closure(
         _floats(memory),
-        _floats(model.column_scale[:k]),
+        _floats(model.closure.column_scale[:k]),
         SHORT_STRIDE,
         SHORTEST_STRIDE / SHORT_STRIDE,
         FARTHEST,

@@ -320,15 +320,21 @@ def _listed_model(
     robot = _with_symbolic_loops(
         symbolic_mechanism(mechanism, recording, recording.rotation), recording, recording.rotation
     )
+    subsystems = Subsystems.of(robot, formulation, rotors, terms, regroup=False)
+    rows = chain.model.closure
     # lengths in m, angles in rad: nothing is scaled
     model = replace(
         chain.model,
-        parts=Subsystems.of(robot, formulation, rotors, terms, regroup=False),
-        row_scale=np.ones(len(chain.model.kept)),
-        column_scale=np.ones(n),
+        closure=replace(
+            rows,
+            geometry=subsystems.geometry,
+            row_scale=np.ones(len(rows.kept)),
+            column_scale=np.ones(n),
+        ),
+        parts=subsystems,
     )
     parts: dict[str, Any] = {
-        "closure": model.residual(q),
+        "closure": model.closure.residual(q),
         "T": model.T(q),
         **({} if model.sharing is None else {"S": model.S(q)}),
         "D": model.mass_matrix(q),
@@ -378,7 +384,10 @@ def _named(
         if k:
             found |= {f"p{k}_{axis}": motion.p[i]["xyz".index(axis)] for axis in "xyz"}
             found |= {f"R{k}_{r + 1}{c + 1}": motion.R[i][r, c] for r, c in np.ndindex(3, 3)}
-    for name, matrix in (("J", model.jacobian(q)), ("dJ", model.jacobian_rate(q, rates))):
+    for name, matrix in (
+        ("J", model.closure.jacobian(q)),
+        ("dJ", model.closure.jacobian_rate(q, rates)),
+    ):
         found |= {f"{name}_{r + 1}_{c + 1}": matrix[r, c] for r, c in np.ndindex(matrix.shape)}
     for name, rate, acceleration in zip(plain, rates, accelerations, strict=True):
         found |= {f"{name}_d": rate, f"{name}_dd": acceleration}

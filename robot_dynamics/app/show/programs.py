@@ -181,7 +181,9 @@ def _closed(
         "mass_matrix": model.program("mass_matrix", (n,)),
         "coriolis_column": model.program("coriolis_column", (n, k, k)),
         "motion": model.program("motion", (n, k, k)),
-        "jacobian": model.program("scaled_jacobian", (n,)),
+        "jacobian": _printed(
+            lambda q_r, _: np.ravel(closed.model.closure.scaled_jacobian(q_r)), (n,)
+        ),
     }
     if closed.sensed:
         # readings need not agree: the motors' way is gone first

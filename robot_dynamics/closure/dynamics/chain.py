@@ -115,18 +115,9 @@ class ClosedChain:
         # with sensors that of the same mechanism with its platform on no leg
         is_its = (solver.geometry.free is None) == (parts.geometry.free is None)
         self.solver = solver if is_its else Closer(parts.geometry)
-        found = self.solver.mobility
-        kept = list(found.kept)
-        model = ClosedModel(
-            parts,
-            sensed,
-            found.kept,
-            found.row_scale[kept],
-            found.column_scale,
-            found.pivots,
-            float(condition_limit),
-            Sharing.of(mechanism, parts.geometry),
-        )
+        sharing = Sharing.of(mechanism, parts.geometry)
+        closure = self.solver.mobility.closure
+        model = ClosedModel(closure, parts, sensed, float(condition_limit), sharing)
         kernels = ModelKernels(model, choices["backend"], choices["threads"])
         self._continuation = Continuation(self.solver, kernels)
         self._k = model.known

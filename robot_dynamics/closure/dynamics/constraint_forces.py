@@ -50,14 +50,15 @@ class LoopForces:
         self, state: KinematicState, tau_r: Floats, f_c: Floats | None
     ) -> ConstraintForces:
         """At a state, of the forces that it takes."""
-        geometry, mobility, a = self._geometry, state.mobility, self._geometry.actuated
+        geometry, closure, a = self._geometry, state.mobility.closure, self._geometry.actuated
         J = state.J[..., a:]
         # J_passiveᵀ λ = τ_passive, with rows as they are scaled
         right = tau_r[..., a:, None]
         scaled = np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0]
-        multipliers = scaled * mobility.kept_scale
-        wrenches = multipliers[..., None] * self._directions(state.q_r)[..., list(mobility.kept), :]
-        kept = [geometry.rows[i] for i in mobility.kept]
+        multipliers = scaled * closure.row_scale
+        directions = self._directions(state.q_r)[..., list(closure.kept), :]
+        wrenches = multipliers[..., None] * directions
+        kept = [geometry.rows[i] for i in closure.kept]
         found = {
             loop.name: np.sum(
                 wrenches[..., [k for k, row in enumerate(kept) if row.loop == loop.name], :],

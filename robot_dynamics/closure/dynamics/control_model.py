@@ -17,9 +17,10 @@ import numpy as np
 
 from ...scalar import Array, Scalar, array, from_columns, zeros
 from ..geometry.hinged_platform import HingedPlatform
-from ..geometry.linear import Eliminated, Orthogonalised, Pivots, Solver
+from ..geometry.independent_rows import INCREMENT_ROUNDING, IndependentRows
+from ..geometry.linear import Eliminated, Orthogonalised
 from ..geometry.loop_geometry import LoopGeometry
-from ..geometry.path_following import BOUND, CONTRACTION
+from ..geometry.path_following import BOUND
 from ..geometry.tangent import Tangent
 from .sharing import Shares, Sharing
 from .subsystems import Subsystems
@@ -41,24 +42,16 @@ FAR_BOUND = 0.3
 """rad, or shares of the size: how long the first step from a guess without prediction may be"""
 MARGIN = 3.0
 """By how much the condition number may be beyond what the pivots say"""
-_ROUNDING = 1e-20
-"""The square of an increment that is nothing but rounding"""
 
 
 @dataclass(frozen=True, eq=False)
 class ClosedModel:
     """No state, no caches. q, qd, qdd (k,) are control coordinates; q_r (n_r,) all of them."""
 
+    closure: IndependentRows
     parts: Subsystems
+    """Of the same geometry"""
     sensed: bool
-    kept: tuple[int, ...]
-    """The closure's independent rows"""
-    row_scale: Array
-    """Of these rows"""
-    column_scale: Array
-    """(n_r,)"""
-    pivots: Pivots
-    """Of the passive Jacobian"""
     condition_limit: float
     sharing: Sharing | None = None
     """Of more motors than degrees of freedom: D, C, G and τ are then S times those above"""
@@ -90,50 +83,6 @@ class ClosedModel:
 
     # --- position ---------------------------------------------------------------------------
 
-    def jacobian(self, q_r: Array) -> Array:
-        """∂φ/∂q_r of the kept rows, scaled."""
-        J = self.geometry.constraints.jacobian(q_r)[list(self.kept)]
-        return array(self.row_scale[:, None] * J)
-
-    def jacobian_rate(self, q_r: Array, qd_r: Array) -> Array:
-        """d/dt ∂φ/∂q_r, likewise."""
-        J_rate = self.geometry.constraints.jacobian_rate(q_r, qd_r)[list(self.kept)]
-        return array(self.row_scale[:, None] * J_rate)
-
-    def residual(self, q_r: Array) -> Array:
-        """φ of the kept rows, scaled."""
-        return self.row_scale * self.geometry.constraints.residual(q_r)[list(self.kept)]
-
-    def scaled_jacobian(self, q_r: Array) -> Array:
-        """The same by scaled joints: condition numbers are of this one."""
-        return array(self.jacobian(q_r) * self.column_scale)
-
-    def corrected(self, q_r: Array, known: int, steps: int, last: Solver | None = None) -> Newton:
-        """Newton's method from q_r on the joints beyond the first `known`, so many steps.
-
-        The last step goes by the solver of the one before where there are more rows than unknowns:
-        for what is left it will do. With `last` that one serves for all of them.
-        """
-        squares: list[Scalar] = []
-        solver: Solver | None = last
-        for step in range(steps):
-            off = self.residual(q_r)
-            if last is None and not (isinstance(solver, Orthogonalised) and step == steps - 1):
-                J = self.jacobian(q_r)
-                solver = self.solver(J, known)
-                # A d = -φ, by least squares where the sensors say too much
-                d = solver.solve(-off)
-            elif isinstance(solver, Orthogonalised):
-                # AᵀA d = -Aᵀφ
-                d = -solver.solve_normal(self.jacobian(q_r)[:, known:].T @ off)
-            else:
-                assert solver is not None
-                d = solver.solve(-off)
-            q_r = array([*q_r[:known], *(q_r[known:] + d)])
-            scaled = d / self.column_scale[known:]
-            squares.append(np.dot(scaled, scaled))
-        return Newton(q_r, tuple(squares))
-
     def close(self, q: Array, u: Array, steps: int, bound: Scalar) -> tuple[Array, Scalar]:
         """(q_r, guard) from q, of the motors or of all control coordinates, and a guess u of the
         other joints.
@@ -146,23 +95,19 @@ class ClosedModel:
             return array([*q, *u]), 0.0
         if self.hinged is not None and k == self.known:
             return array([*q, *self.hinged.solved(q, u)]), 0.0
-        newton = self.corrected(array([*q, *u]), k, steps)
+        newton = self.closure.corrected(array([*q, *u]), k, steps)
         squares = newton.squares
         guard = squares[0] / bound + newton.shrinking + squares[-1] / LAST_STEP**2
-        if self.says_too_much(k):
+        if self.closure.is_overdetermined(k):
             # what is left is the last step, as much shorter again as it was than the one before
             last, before = squares[-1], squares[-2]
-            guard = guard + last * last / (REST**2 * (before + _ROUNDING))
+            guard = guard + last * last / (REST**2 * (before + INCREMENT_ROUNDING))
         return newton.q_r, guard
 
     @property
     def hinged(self) -> HingedPlatform | None:
         """Where the readings say it all, and nothing is solved."""
         return self.geometry.hinged if self.sensed else None
-
-    def says_too_much(self, known: int) -> bool:
-        """Are there more closures than unknowns?"""
-        return len(self.kept) > len(self.geometry.names) - known
 
     def closing(self, q: Array, u: Array) -> Array:
         """[guard; nearness; orientation; q_r], from q (k,) and a guess u of the other joints.
@@ -177,12 +122,6 @@ class ClosedModel:
     def motors_closing(self, q_a: Array, u: Array) -> Array:
         """The same of the motors alone (n_a,): readings need not agree."""
         return self.closing(q_a, u)
-
-    def solver(self, J: Array, known: int) -> Eliminated | Orthogonalised:
-        """For A = J[:, known:]: elimination where A is square, least squares otherwise."""
-        A, scale = J[:, known:], self.column_scale[known:]
-        square = A.shape == (len(self.pivots),) * 2
-        return Eliminated(A, self.pivots, scale) if square else Orthogonalised(A, scale)
 
     # --- dynamics ---------------------------------------------------------------------------
 
@@ -281,10 +220,10 @@ class ClosedModel:
 
         The fit is the closed configuration nearest to all readings, to first order.
         """
-        a, k, scale = self.geometry.actuated, self.known, self.column_scale
+        a, k, scale = self.geometry.actuated, self.known, self.closure.column_scale
         here, doubt = self._next(q, memory)
         # the motors' are believed: J_passive d = -φ, and what is left of that
-        newton = self.corrected(here.q_r, a, 2, here.of_motors.solver)
+        newton = self.closure.corrected(here.q_r, a, 2, here.of_motors.solver)
         closed = newton.q_r
         # the least |reading - (closed + T δq_a)|
         off = (q - closed[:k]) / scale[:k]
@@ -302,7 +241,7 @@ class ClosedModel:
         here = _Projection(self, memory[at : at + n], memory[at + n : -1].reshape(n - k, k))
         off = q - here.q_r[:k]
         tau = here.torques(qd, array([*qdd_a, *here.sensed_accelerations(qd[: len(qdd_a)], qdd_a)]))
-        return array([*tau, np.dot(off, off) / _ROUNDING + here.nearness])
+        return array([*tau, np.dot(off, off) / INCREMENT_ROUNDING + here.nearness])
 
     def sensed_accelerations(self, q_r: Array, qd: Array, qdd_a: Array) -> Array:
         """q̈_s (n_s,) of the sensed joints that go with q̇_a of qd (k,), and q̈_a (n_a,)."""
@@ -315,7 +254,7 @@ class ClosedModel:
 
     def improved(self, q: Array, u: Array) -> Array:
         """One of Newton's steps towards the other joints u (n_r - k,) at q (k,)."""
-        return self.corrected(array([*q, *u]), self.known, 1).q_r[self.known :]
+        return self.closure.corrected(array([*q, *u]), self.known, 1).q_r[self.known :]
 
     def begun(self, q_r: Array) -> Array:
         """The memory of a closed configuration."""
@@ -329,10 +268,10 @@ class ClosedModel:
         # from where the last T_q points
         way = q - before[:k]
         ahead = lower @ way
-        scaled = array([*way, *ahead]) / self.column_scale
+        scaled = array([*way, *ahead]) / self.closure.column_scale
         length = np.dot(scaled, scaled)
-        steps = STEPS_OF_READINGS if self.says_too_much(k) else STEPS
-        q_r, guard = self.close(q, before[k:] + ahead, steps, BEND**2 * length + _ROUNDING)
+        steps = STEPS_OF_READINGS if self.closure.is_overdetermined(k) else STEPS
+        q_r, guard = self.close(q, before[k:] + ahead, steps, BEND**2 * length + INCREMENT_ROUNDING)
         here = _Projection(self, q_r)
         flip = 2.0 * (1.0 - memory[-1] * here.orientation)
         return here, length / BOUND**2 + guard + here.nearness + flip
@@ -347,21 +286,6 @@ class ClosedModel:
         return array([*zeros(self.motors + 1), *q_r, *np.ravel(lower), mode])
 
 
-@dataclass(frozen=True)
-class Newton:
-    """Where Newton's method has come to."""
-
-    q_r: Array
-    """(n_r,)"""
-    squares: tuple[Scalar, ...]
-    """Of its steps, scaled"""
-
-    @property
-    def shrinking(self) -> Scalar:
-        """At most 1 where the second step is a quarter of the first at most."""
-        return self.squares[1] / (CONTRACTION**2 * (self.squares[0] + _ROUNDING))
-
-
 class _Projection:
     """T and T_q at one configuration, and forces brought onto the motors by them."""
 
@@ -369,14 +293,14 @@ class _Projection:
         """lower: with sensors, T_q's rows (n_r - k, k) of what is not read, where they are known"""
         self.model, self.q_r = model, q_r
         self.a, k = model.geometry.actuated, model.known
-        J = model.jacobian(q_r)
-        passive = model.solver(J, self.a)
+        J = model.closure.jacobian(q_r)
+        passive = model.closure.solver(J, self.a)
         assert isinstance(passive, Eliminated)
         self.orientation = passive.orientation
         self.nearness = passive.spread * (MARGIN / model.condition_limit) ** 2
         self.of_motors = self.tangent = Tangent(J, self.a, passive)
         if k > self.a:
-            self.tangent = Tangent(J, k, model.solver(J, k), lower)
+            self.tangent = Tangent(J, k, model.closure.solver(J, k), lower)
 
     @cached_property
     def shares(self) -> Shares | None:
@@ -390,14 +314,14 @@ class _Projection:
 
     def bending(self, rates: Array, way: Array) -> Array:
         """Ṫ_q w (n_r,) at q̇_r = rates, for way = T_q w."""
-        J_rate = self.model.jacobian_rate(self.q_r, rates)
+        J_rate = self.model.closure.jacobian_rate(self.q_r, rates)
         return array([*zeros(self.model.known), *self.tangent.lower_rate(J_rate, way)])
 
     def sensed_accelerations(self, qd_a: Array, qdd_a: Array) -> Array:
         """q̈_s (n_s,) of q̈_r = T q̈_a + Ṫ q̇_a."""
         X = self.of_motors.lower
         rates = array([*qd_a, *(X @ qd_a)])
-        bent = self.of_motors.lower_rate(self.model.jacobian_rate(self.q_r, rates), rates)
+        bent = self.of_motors.lower_rate(self.model.closure.jacobian_rate(self.q_r, rates), rates)
         return array((X @ qdd_a + bent)[: self.model.known - self.a])
 
     def torques(self, qd: Array, qdd: Array) -> Array:

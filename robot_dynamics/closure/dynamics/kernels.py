@@ -98,8 +98,9 @@ class ModelKernels:
             return np.ravel(getattr(m.over(self._layout.filled(p)), name)(*states))
 
         shared = () if m.sharing is None else (m.sharing.motors, m.sharing.alike)
-        solved = (m.sensed, m.kept, m.row_scale, m.column_scale, m.pivots, m.condition_limit)
-        choices = (*solved, *shared)
+        rows = m.closure
+        scales = (rows.row_scale, rows.column_scale)
+        choices = (m.sensed, rows.kept, *scales, rows.pivots, m.condition_limit, *shared)
         return Function(
             name,
             arguments,

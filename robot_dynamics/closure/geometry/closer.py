@@ -43,7 +43,7 @@ class Closer:
         if isinstance(found, Mend):
             raise found.refusal()
         self.geometry, self.mobility = geometry, found
-        self.scale, self.size = found.column_scale, found.size
+        self.scale, self.size = found.closure.column_scale, found.size
         """(n_r,): 1 for turning joints, the size for sliding ones; the characteristic length, m"""
         self._curvature = Curvature(geometry)
         joints = [geometry.mechanism.joint(name) for name in geometry.names]

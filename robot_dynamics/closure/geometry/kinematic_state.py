@@ -59,7 +59,7 @@ class KinematicState:
     def condition(self) -> Floats:
         """Condition number of the passive Jacobian, lengths in units of the mechanism's size."""
         a = self.mobility.geometry.actuated
-        J = self.J[..., a:] * self.mobility.column_scale[a:]
+        J = self.J[..., a:] * self.mobility.closure.column_scale[a:]
         if not J.shape[-1]:
             return np.ones(J.shape[:-2])
         values = np.linalg.svd(J, compute_uv=False)

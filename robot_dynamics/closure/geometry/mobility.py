@@ -15,6 +15,7 @@ from ...mechanism import Mechanism
 from ...scalar import Floats, Mask
 from .constraints import Row
 from .home_search import RANK_TOLERANCE, WELDED, HomeSearch
+from .independent_rows import IndependentRows
 from .linear import chosen_rows, pivots, without_row
 from .loop_geometry import LoopGeometry
 from .loose import Spin, loose_motions, loose_spins, spins, told
@@ -41,22 +42,16 @@ class Mobility:
     rows that are kept, scaled by `row_scale`.
     """
 
-    geometry: LoopGeometry
+    closure: IndependentRows
     home: Floats
     """(n_r,): home with the passive joints corrected onto the closure"""
     miss: Floats
     """(m,): the residual at home as it was given, m and cosines"""
     degrees_of_freedom: int
-    kept: tuple[int, ...]
-    """Independent rows, as many as there are passive joints"""
     left_out: tuple[int, ...]
     """Redundant rows"""
     row_scale: Floats
-    """(m,): makes every row a share of the mechanism's size, or an angle"""
-    column_scale: Floats
-    """(n_r,): 1 for turning joints, the size for sliding ones"""
-    pivots: tuple[tuple[int, int], ...]
-    """(row, column) of the passive Jacobian's kept rows, in the order of elimination"""
+    """(m,), of all rows: see `IndependentRows`"""
 
     def __post_init__(self) -> None:
         # no state waits for a function to be generated
@@ -68,10 +63,10 @@ class Mobility:
         # generated code is not sent: it is generated again
         return Mobility, tuple(getattr(self, field.name) for field in fields(self))
 
-    @cached_property
-    def kept_scale(self) -> Floats:
-        """(rank,), of the rows that are kept."""
-        return self.row_scale[list(self.kept)]
+    @property
+    def geometry(self) -> LoopGeometry:
+        """The loops' geometry."""
+        return self.closure.geometry
 
     @property
     def size(self) -> float:
@@ -81,30 +76,22 @@ class Mobility:
     @cached_property
     def residual(self) -> Callable[..., Floats]:
         """q_r -> (…, rank)"""
-        return self._compiled("residual", ())
+        return self._compiled("residual")
 
     @cached_property
     def jacobian(self) -> Callable[..., Floats]:
         """q_r -> (…, rank, n_r)"""
-        return self._compiled("jacobian", (len(self.home),))
+        return self._compiled("jacobian", len(self.home))
 
     @cached_property
     def jacobian_rate(self) -> Callable[..., Floats]:
         """q_r, q̇_r -> (…, rank, n_r)"""
-        return self._compiled("jacobian_rate", (len(self.home),), rates=True)
+        return self._compiled("jacobian_rate", len(self.home), rates=True)
 
-    def _compiled(
-        self, name: str, width: tuple[int, ...], rates: bool = False
-    ) -> Callable[..., Floats]:
-        kept, weights = list(self.kept), self.kept_scale
-        rows = getattr(self.geometry.constraints, name)
-        return self.geometry.compiled(
-            name,
-            lambda *state: (rows(*state)[kept].T * weights).T,
-            (len(kept), *width),
-            (self.kept, weights),
-            rates,
-        )
+    def _compiled(self, name: str, *width: int, rates: bool = False) -> Callable[..., Floats]:
+        rows = self.closure
+        shape, content = (len(rows.kept), *width), (rows.kept, rows.row_scale)
+        return self.geometry.compiled(name, getattr(rows, name), shape, content, rates)
 
 
 def given_home(geometry: LoopGeometry) -> Floats:
@@ -191,7 +178,8 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
     kept = tuple(sorted(chosen_rows(passive, n - geometry.actuated)))
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
     order = pivots([J[list(kept)] for J in passive])
-    return Mobility(geometry, home, miss, n - rank, kept, left_out, row_scale, column_scale, order)
+    closure = IndependentRows(geometry, kept, row_scale[list(kept)], column_scale, order)
+    return Mobility(closure, home, miss, n - rank, left_out, row_scale)
 
 
 def _scales(geometry: LoopGeometry, rows: tuple[Row, ...], J: Floats) -> tuple[Floats, Floats]:

@@ -25,10 +25,10 @@ import numpy as np
 from ...mechanism import Pose
 from ...scalar import Floats
 from .curvature import Curvature
+from .independent_rows import CONTRACTION
 from .mobility import Mobility
 from .rotation import rotation_vector, turned
 
-CONTRACTION = 0.25
 BOUND = 0.1
 """rad, or shares of the mechanism's size: the longest step without a certificate"""
 CHANGE = 0.5
@@ -178,7 +178,7 @@ class ReadingsPath(Path):
 
     def __init__(self, mobility: Mobility, start: Floats, way: Floats):
         k = len(way)
-        super().__init__(mobility.column_scale[k:])
+        super().__init__(mobility.closure.column_scale[k:])
         self.mobility, self._origin, self._way, self._k = mobility, start[:k], way, k
 
     def whole(self, u: Floats, share: float) -> Floats:
@@ -241,13 +241,13 @@ class MotorPath(ReadingsPath):
         turning = A @ (J_rate[:, k:] * scale)
         bending = float(max(abs(A @ (J_rate @ w)), default=0.0)) / 2
         twist = float(np.linalg.norm(turning, np.inf))
-        weights = abs(A) * mobility.kept_scale
+        weights = abs(A) * mobility.closure.row_scale
         off = float(max(abs(A @ self.error(u, share)), default=0.0))
         levers = self._curvature.levers(q_r)
         along = self._spread @ abs(w)
         across = self._spread[:, k:] @ scale
         ways = abs(w)
-        step = min(step, LONGEST / max(*(ways / mobility.column_scale), 1e-9))
+        step = min(step, LONGEST / max(*(ways / mobility.closure.column_scale), 1e-9))
 
         def guess_error(step: float, r: float) -> float:
             longest = self._curvature.longest(levers, step * along + r * across)
@@ -269,14 +269,14 @@ class MotorPath(ReadingsPath):
 
     def _rows(self, bounds: Floats) -> Floats:
         """Of the kept rows, by q_r."""
-        return np.asarray(bounds[list(self.mobility.kept)] @ self._spread)
+        return np.asarray(bounds[list(self.mobility.closure.kept)] @ self._spread)
 
 
 class PosePath(Path):
     """All joints from the platform's pose, the motors among them."""
 
     def __init__(self, mobility: Mobility, start: Floats, target: Pose, size: float):
-        super().__init__(mobility.column_scale)
+        super().__init__(mobility.closure.column_scale)
         self._mobility, geometry = mobility, mobility.geometry
         self._pose_of, self._J_C = (geometry.of_platform(x) for x in ("platform_pose", "J_C"))
         pose = self._pose_of(start)
