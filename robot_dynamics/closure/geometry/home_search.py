@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closing the loops from a rough pose: a search that need not begin near.
+"""Closing the loops from a rough pose, near to it or far away.
 
-Levenberg and Marquardt's method on the closure's rows, of which those that say that two frames
-have one orientation are rotation vectors: their cosines vanish after half a turn, too. Loops that
-share no joint are closed each by itself.
+The Levenberg–Marquardt method on the closure's rows. Near a closure all loops are closed at once,
+without damping to begin with. Far from one, loops that share no joint are closed separately, and
+equal orientations are measured by rotation vectors: their cosines vanish after half a turn, too.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .loop_geometry import LoopGeometry
 from .rotation import rotation_vector
 
 RANK_TOLERANCE = 1e-4
-"""Singular values below this share of the largest are no constraint. Generous, so that an angle
-written as 1.5708 does not make an independent row out of a redundant one."""
+"""Singular values below this share of the largest are not constraints. Generous, so that an angle
+written as 1.5708 does not turn a redundant row into an independent one."""
 LEFT_OUT_TOLERANCE = 1e-3
 """How far a row that was left out as redundant may be violated, in shares of the mechanism's size
 or in rad"""
@@ -48,8 +48,12 @@ LEFT_OPEN = 1e-4
 """The same of what may stay open where nothing closes it better: rows that are redundant but for
 how angles were written, as 1.5708"""
 ROUNDING = 1e-15
+SHORTEST = 1e-13
+"""rad, or fractions of the size: a step that changes nothing but rounding"""
+DAMPING, LEAST_DAMPING = 1e-3, 1e-14
+"""At first, far from a closure; and the least, once a step was refused"""
 STUCK = 1e8
-"""Damping beyond which no step reduces the error any more"""
+"""Damping beyond which no step reduces the error"""
 
 
 Place = Callable[[Floats], Floats]
@@ -114,28 +118,37 @@ class Part:
 
         return cls(closure.rows, row_scale, columns, error, jacobian, column_scale, turns)
 
-    def descend(self, q: Floats, free: Mask) -> tuple[Floats, Floats]:
-        """(q_r, its error): the local minimum of the error over this part's free joints, from q."""
-        q, damping = q.copy(), 1e-3
+    def descend(self, q: Floats, free: Mask, near: bool = False) -> tuple[Floats, Floats]:
+        """(q_r, its error): the local minimum of the error over this part's free joints, from q.
+
+        Near a closure there is no damping to begin with, and motions that no row resists, or only
+        through rounding, are left alone.
+        """
+        q, damping, share = q.copy(), *((0.0, RANK_TOLERANCE) if near else (DAMPING, 0.0))
         mine = free[self.columns]
         moved = self.columns[mine]
         e = self.error(q)
         for _ in range(MOST_STEPS):
             if np.max(abs(e), initial=0.0) <= ROUNDING or not len(moved):
                 break
-            J = self.jacobian(q)[:, mine]
-            # (JᵀJ + λ 1) d = -Jᵀ e
-            d = -np.linalg.solve(J.T @ J + damping * np.eye(J.shape[1]), J.T @ e)
-            d *= min(1.0, LONGEST / max(float(np.max(abs(d), initial=0.0)), 1e-300))
+            U, s, V_T = np.linalg.svd(self.jacobian(q)[:, mine], full_matrices=False)
+            # (JᵀJ + λ 1) d = -Jᵀ e,  d = -V s / (s² + λ) Uᵀ e
+            resisted = s > share * np.max(s, initial=0.0)
+            gains = np.divide(s, s**2 + damping, out=np.zeros_like(s), where=resisted)
+            d = -V_T.T @ (gains * (U.T @ e))
+            size = float(np.max(abs(d), initial=0.0))
+            d *= LONGEST / max(size, LONGEST)
             ahead = q.copy()
             ahead[moved] += self.column_scale[moved] * d
             e_ahead = self.error(ahead)
             if e_ahead @ e_ahead < e @ e:
-                q, e, damping = ahead, e_ahead, max(damping / 5, 1e-14)
+                q, e, damping = ahead, e_ahead, damping / 5
             elif np.max(abs(e), initial=0.0) <= CLOSED or damping > STUCK:
                 break
             else:
-                damping *= 4
+                damping = max(4 * damping, LEAST_DAMPING)
+            if size <= SHORTEST:
+                break
         return q, e
 
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:
@@ -172,8 +185,7 @@ class Part:
 
     def rank(self, q: Floats, free: Mask) -> int:
         """Of the columns of its free joints."""
-        values = np.linalg.svd(self.jacobian(q)[:, free[self.columns]], compute_uv=False)
-        return int(np.sum(values > RANK_TOLERANCE * max(values, default=0.0)))
+        return rank(self.jacobian(q)[:, free[self.columns]])
 
     def is_caught(self, q: Floats, free: Mask) -> bool:
         """Is the rank lower at q than beside it? A ball joint of three hinges, two of them in one
@@ -225,20 +237,15 @@ class HomeSearch:
         return np.asarray(self.row_scale[:, None] * self._geometry.jacobian(q) * self.column_scale)
 
     def from_near(self, q: Floats, free: Mask) -> Floats | None:
-        """q (n_r,) brought onto the closure by least Gauss–Newton steps of the free joints.
-
-        Motions that no row resists, or only by rounding, are left alone. None: none is near.
-        """
-        q = q.copy()
-        for _ in range(50):
-            J = self.jacobian(q)[:, free]
-            step = -np.linalg.pinv(J, rcond=RANK_TOLERANCE) @ self.error(q)
-            if not np.all(np.isfinite(step)) or max(abs(step), default=0.0) > LONGEST:
-                return None
-            q[free] += self.column_scale[free] * step
-            if max(abs(step), default=0.0) < 1e-13:
-                break
-        return q if max(abs(self.error(q)), default=0.0) < LEFT_OUT_TOLERANCE else None
+        """A closure near q (n_r,), all loops closed at once by the free joints; None: there is
+        none."""
+        rows, columns = self._geometry.rows, np.arange(len(q))
+        whole = Part(
+            rows, self.row_scale, columns, self.error, self.jacobian, self.column_scale, self.turns
+        )
+        found, e = whole.descend(q, free, near=True)
+        is_near = np.max(abs(found - q) / self.column_scale, initial=0.0) <= LONGEST
+        return found if is_near and np.max(abs(e), initial=0.0) < LEFT_OUT_TOLERANCE else None
 
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:
         """A closure by the free joints, by descent from q (n_r,); None: there is none.
@@ -290,6 +297,12 @@ class HomeSearch:
         """Between two configurations: the root mean square of rad and shares of the size."""
         way = (self.unwound(one, other) - other) / self.column_scale
         return float(np.sqrt(np.mean(way**2))) if len(way) else 0.0
+
+
+def rank(J: Floats) -> int:
+    """Of a scaled Jacobian."""
+    values = np.linalg.svd(J, compute_uv=False)
+    return int(np.sum(values > RANK_TOLERANCE * max(values, default=0.0)))
 
 
 def unwound(q: Floats, near: Floats, turns: Mask) -> Floats:

@@ -14,7 +14,7 @@ from ...errors import ClosureError, DescriptionError, listed
 from ...mechanism import Mechanism
 from ...scalar import Floats, Mask
 from .constraints import Row
-from .home_search import RANK_TOLERANCE, WELDED, HomeSearch
+from .home_search import WELDED, HomeSearch, rank
 from .independent_rows import IndependentRows
 from .linear import chosen_rows, pivots, without_row
 from .loop_geometry import LoopGeometry
@@ -159,11 +159,11 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
     beside = [search.from_near(home + column_scale * stray, everything) for stray in strays]
     places = [home, *(q for q in beside if q is not None)]
     jacobians = [search.jacobian(q) for q in places]
-    ranks = [_rank(J) for J in jacobians]
-    n, rank = len(home), max(ranks)
+    ranks = [rank(J) for J in jacobians]
+    n, most = len(home), max(ranks)
     passive = [J[:, geometry.actuated :] for J in jacobians]
     size = size_of(rows, row_scale)
-    passive_ranks = [_rank(J) for J in passive]
+    passive_ranks = [rank(J) for J in passive]
     _check_regular(geometry, passive_ranks, jacobians, ranks)
     loose: list[Spin] = []
     if passive_ranks[0] < n - geometry.actuated:
@@ -172,14 +172,14 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
         harmless, loose = spins(geometry, home, motions, column_scale, size)
         if harmless:
             return loose_spins(geometry, harmless, home)
-    if geometry.mechanism.actuated and geometry.actuated > n - rank and not loose:
-        return _shared(geometry, home, jacobians, rank, column_scale)
-    _check_actuation(geometry, n - rank, told(loose, size))
+    if geometry.mechanism.actuated and geometry.actuated > n - most and not loose:
+        return _shared(geometry, home, jacobians, column_scale)
+    _check_actuation(geometry, n - most, told(loose, size))
     kept = tuple(sorted(chosen_rows(passive, n - geometry.actuated)))
     left_out = tuple(i for i in range(len(rows)) if i not in kept)
     order = pivots([J[list(kept)] for J in passive])
     closure = IndependentRows(geometry, kept, row_scale[list(kept)], column_scale, order)
-    return Mobility(closure, home, miss, n - rank, left_out, row_scale)
+    return Mobility(closure, home, miss, n - most, left_out, row_scale)
 
 
 def _scales(geometry: LoopGeometry, rows: tuple[Row, ...], J: Floats) -> tuple[Floats, Floats]:
@@ -198,11 +198,6 @@ def size_of(rows: tuple[Row, ...], row_scale: Floats) -> float:
     """The mechanism's, m: what lengths are measured by."""
     lengths = (scale for scale, row in zip(row_scale, rows, strict=True) if row.is_length)
     return next((float(1 / scale) for scale in lengths), 1.0)
-
-
-def _rank(J: Floats) -> int:
-    values = np.linalg.svd(J, compute_uv=False)
-    return int(np.sum(values > RANK_TOLERANCE * max(values, default=0.0)))
 
 
 def _far(
@@ -298,16 +293,17 @@ def _amount(row: Row, value: float) -> str:
 
 
 def _shared(
-    geometry: LoopGeometry, home: Floats, jacobians: list[Floats], rank: int, column_scale: Floats
+    geometry: LoopGeometry, home: Floats, jacobians: list[Floats], column_scale: Floats
 ) -> Mend:
     """More motors than degrees of freedom: they share the work.
 
     Raises:
         DescriptionError: one of them can't move.
     """
-    motors, freedom = geometry.names[: geometry.actuated], len(home) - rank
+    most = max(map(rank, jacobians))
+    motors, freedom = geometry.names[: geometry.actuated], len(home) - most
     # how each motor moves with the mechanism's free motions
-    parts = [np.linalg.svd(J)[2][rank:].T[: len(motors)] for J in jacobians if _rank(J) == rank]
+    parts = [np.linalg.svd(J)[2][most:].T[: len(motors)] for J in jacobians if rank(J) == most]
     still = np.max([np.max(abs(part), axis=1) for part in parts], axis=0) < CANT_MOVE
     if still.any():
         held = [name for name, no in zip(motors, still, strict=True) if no]
