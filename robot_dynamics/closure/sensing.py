@@ -35,6 +35,8 @@ CLEAR = 3.0
 """A sensor is named as faulty only if leaving out any other one fits at least this much worse"""
 _MAX_ITERATIONS = 20
 _DONE = 1e-12
+INDEPENDENT = 1e-6
+"""Singular values below this share of the largest determine nothing"""
 _FLOAT = np.dtype(float)
 
 
@@ -87,11 +89,7 @@ def fit(
     scale = solver.scale[:k] if scale is None else scale
     q_r, before = start, np.inf
     for _ in range(_MAX_ITERATIONS):
-        state = solver.state(q_r)
-        left = (q - q_r[:k]) / scale
-        # the least |reading - (fit + T δq_a)|
-        T = state.T[:k] / scale[:, None]
-        step, _, rank, _ = np.linalg.lstsq(T[mask], left[mask], rcond=1e-6)
+        step, _, rank = _correction(solver.state(q_r), q, mask, scale)
         if rank < a:
             raise ClosureError(
                 f"{solver.geometry.described.label}: readings: {int(mask.sum())} of them don't "
@@ -323,7 +321,8 @@ class SensorMonitor:
                 # the motors give the configuration, and the sensors correct it only slightly
                 self._here = self.model.at_motors(motors, self._here)
                 start = self._solver.state(self._here[: len(self._last)])
-                quick = _first_order(readings, start, used, self._scale)
+                _, left, _ = _correction(start, readings, used, self._scale)
+                quick = Fit(start, left, used)
                 if quick.residual <= self.threshold:
                     return quick
             return self._fit(readings, used)
@@ -388,10 +387,13 @@ def _mask(used: ArrayLike, joints: Sequence[str]) -> Mask:
     return mask
 
 
-def _first_order(readings: Floats, start: KinematicState, used: Mask, scale: Floats) -> Fit:
-    """One step of `fit` from a closed state, which itself is not moved."""
+def _correction(
+    state: KinematicState, readings: Floats, used: Mask, scale: Floats
+) -> tuple[Floats, Floats, int]:
+    """(δq_a (n_a,) towards the fit, what it leaves of reading - fit (k,) to first order, rank)."""
     k = len(readings)
-    left = (readings - start.q_r[:k]) / scale
-    T = start.T[:k] / scale[:, None]
-    step = np.linalg.lstsq(T[used], left[used], rcond=None)[0]
-    return Fit(start, left - T @ step, used)
+    left = (readings - state.q_r[:k]) / scale
+    T = state.T[:k] / scale[:, None]
+    # the least |reading - (fit + T δq_a)|
+    step, _, rank, _ = np.linalg.lstsq(T[used], left[used], rcond=INDEPENDENT)
+    return np.asarray(step), left - T @ step, int(rank)

@@ -4,6 +4,7 @@ far two go together."""
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...closure import ClosedChain
+from ...closure.geometry.path_following import beyond, march
 from ...errors import ClosureError
 from ...scalar import Floats
 
@@ -158,28 +160,29 @@ def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _
     if sign * (far - start) <= 0:
         side.end = "limit"
         return side
-    q_r = home.q_r
-    step = whole / STRIDES
-    while True:
-        ahead = side.places[-1] + sign * step
-        is_last = sign * (ahead - far) >= 0
-        found = _at(closed, k, far if is_last else ahead, q_r)
+
+    def advance(reached: float, share: float) -> tuple[bool, float]:
+        gone = beyond(reached, share)
+        place = start * (1.0 - gone) + far * gone
+        found = _at(closed, k, place, side.configurations[-1])
         if found is not None:
-            q_r, condition = found
-            side.places.append(far if is_last else ahead)
-            side.conditions.append(condition)
-            side.configurations.append(q_r)
-            if is_last:
-                side.end = "limit" if limit is not None else "a whole turn"
-                side.end = side.end if joint.turns or limit is not None else "further"
-                return side
-            step = min(2 * step, whole / STRIDES)
-        elif step > EXACT * scale:
-            step /= 2
-        else:
-            # a dead point: the passive Jacobian loses rank
-            side.end = "singularity"
-            return side
+            side.places.append(place)
+            side.configurations.append(found[0])
+            side.conditions.append(found[1])
+        return found is not None, share
+
+    way = abs(far - start)
+    reached, _ = march(
+        advance, min(1.0, whole / STRIDES / way), EXACT * scale / way / 2, sys.maxsize
+    )
+    if reached < 1.0:
+        # a dead point: the passive Jacobian loses rank
+        side.end = "singularity"
+    elif limit is not None:
+        side.end = "limit"
+    else:
+        side.end = "a whole turn" if joint.turns else "further"
+    return side
 
 
 def _refine(closed: ClosedChain, k: int, side: _Side) -> None:

@@ -64,6 +64,7 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
     geometry, n = solver.geometry, len(solver.geometry.names)
     home = solver.mobility.home
     closing = HomeSearch(geometry, solver.mobility.row_scale, solver.scale)
+    whole = closing.whole
     place, links = _place(solver), LinkPlaces(geometry, mechanism.index())
     meant = Near(geometry, solver.scale, solver.size)
     passive = [
@@ -74,13 +75,13 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
     modes: list[AssemblyMode] = []
     at_home = place(home)
     for q in [home, *found]:
-        far = closing.distance(q, home) if modes else 0.0
+        far = whole.distance(q, home) if modes else 0.0
         if modes and np.max(abs(place(q) - at_home), initial=0.0) <= SAME:
             continue
         condition = float(solver.state(q).condition)
         if not modes or condition <= SINGULAR:
             values = rest | dict(zip(geometry.names, map(float, q), strict=True))
-            off = (closing.unwound(q, start) - start)[passive] / solver.scale[passive]
+            off = (whole.unwound(q, start) - start)[passive] / solver.scale[passive]
             off_home = float(np.sqrt(np.mean(off**2))) if passive else 0.0
             poses = links.at(q)
             modes.append(AssemblyMode(values, far, condition, poses, off_home, meant.miss(q)))

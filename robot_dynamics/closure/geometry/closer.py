@@ -47,7 +47,7 @@ class Closer:
         """(n_r,): 1 for turning joints, the size for sliding ones; the characteristic length, m"""
         self._curvature = Curvature(geometry)
         joints = [geometry.mechanism.joint(name) for name in geometry.names]
-        followed = {
+        masters = {
             master
             for link in geometry.mechanism.links
             if link.joint.coupling
@@ -55,7 +55,7 @@ class Closer:
         }
         # a joint that drives others by a gear does not wrap: theirs would not turn by whole turns
         self.wraps = np.array(
-            [j.type == "continuous" and j.name not in followed for j in joints], dtype=bool
+            [j.type == "continuous" and j.name not in masters for j in joints], dtype=bool
         )
         """(n_r,): the joints for which a whole turn more makes no difference"""
         self.home = self.state(self.mobility.home)

@@ -155,10 +155,10 @@ def _is_free(mechanism: Mechanism, joint: Joint) -> bool:
     """Is it passive, without a sensor, and geared to nothing?"""
     read = (*mechanism.actuated_names, *mechanism.sensed)
     couplings = [link.joint.coupling for link in mechanism.links if link.joint.coupling]
-    followed = [each.ratios for each in couplings]
-    followed += [rotor.ratios for rotor in mechanism.rotors]
-    followed += [armature.ratios for armature in mechanism.armatures]
-    masters = [name for ratios in followed for name, _ in ratios]
+    geared = [each.ratios for each in couplings]
+    geared += [rotor.ratios for rotor in mechanism.rotors]
+    geared += [armature.ratios for armature in mechanism.armatures]
+    masters = [name for ratios in geared for name, _ in ratios]
     return joint.coupling is None and joint.name not in (*read, *masters)
 
 

@@ -83,11 +83,11 @@ class Part:
         geometry: LoopGeometry,
         closure: Constraints,
         columns: NDArray[np.intp],
-        scales: tuple[Floats, Floats],
-        turns: Mask,
+        row_scale: Floats,
+        whole: Part,
     ) -> Part:
-        """Of the loops of a closure, and the scales of its rows and of all columns."""
-        row_scale, column_scale = scales
+        """Of the loops of a closure, and the scales of its rows."""
+        column_scale = whole.column_scale
         m = len(closure.rows)
         welds = [i for i, loop in enumerate(closure.loops) if loop.type in WELDED]
         are_cosines = [not row.is_length for row in closure.rows]
@@ -116,7 +116,7 @@ class Part:
         def jacobian(q: Floats) -> Floats:
             return np.asarray(row_scale[:, None] * slope(q) * column_scale[columns])
 
-        return cls(closure.rows, row_scale, columns, error, jacobian, column_scale, turns)
+        return cls(closure.rows, row_scale, columns, error, jacobian, column_scale, whole.turns)
 
     def descend(self, q: Floats, free: Mask, near: bool = False) -> tuple[Floats, Floats]:
         """(q_r, its error): the local minimum of the error over this part's free joints, from q.
@@ -181,7 +181,7 @@ class Part:
             if not any(np.max(abs(here - other), initial=0.0) <= SAME for other in places):
                 found.append(closed)
                 places.append(here)
-        return sorted(found, key=lambda each: self._distance(each, q))
+        return sorted(found, key=lambda each: self.distance(each, q))
 
     def rank(self, q: Floats, free: Mask) -> int:
         """Of the columns of its free joints."""
@@ -193,14 +193,19 @@ class Part:
         stirred = np.random.default_rng(0).uniform(-STIR, STIR, len(q)) * self.column_scale
         return self.rank(q, free) < self.rank(q + np.where(free, stirred, 0.0), free)
 
+    def unwound(self, q: Floats, near: Floats) -> Floats:
+        """The same place with joints that turn within half a turn of where they are near."""
+        return unwound(q, near, self.turns)
+
+    def distance(self, one: Floats, other: Floats) -> float:
+        """Between two configurations: the root mean square of rad and shares of the size."""
+        way = (self.unwound(one, other) - other) / self.column_scale
+        return float(np.sqrt(np.mean(way**2))) if len(way) else 0.0
+
     def _joints_at(self, q: Floats) -> Floats:
         angles = q[self.turns]
         lengths = (q / self.column_scale)[~self.turns]
         return np.concatenate([np.cos(angles), np.sin(angles), lengths])
-
-    def _distance(self, one: Floats, other: Floats) -> float:
-        way = (unwound(one, other, self.turns) - other) / self.column_scale
-        return float(way @ way)
 
 
 class HomeSearch:
@@ -212,10 +217,18 @@ class HomeSearch:
     """
 
     def __init__(self, geometry: LoopGeometry, row_scale: Floats, column_scale: Floats):
-        self.row_scale, self.column_scale, self._geometry = row_scale, column_scale, geometry
         joints = [geometry.constraints.tree.joint(name) for name in geometry.names]
-        self.turns: Mask = np.array([joint.turns for joint in joints], dtype=bool)
-        """(n_r,): which joints turn"""
+        turns: Mask = np.array([joint.turns for joint in joints], dtype=bool)
+
+        def error(q: Floats) -> Floats:
+            return np.asarray(row_scale * geometry.residual(q))
+
+        def jacobian(q: Floats) -> Floats:
+            return np.asarray(row_scale[:, None] * geometry.jacobian(q) * column_scale)
+
+        self._geometry, columns = geometry, np.arange(len(joints))
+        self.whole = Part(geometry.rows, row_scale, columns, error, jacobian, column_scale, turns)
+        """All loops at once; equal orientations by their cosines"""
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -223,28 +236,16 @@ class HomeSearch:
         closure, parts = self._geometry.constraints, []
         for members, columns in apart(closure):
             loops = tuple(closure.loops[i] for i in members)
-            scales = self.row_scale[np.isin(closure.owners, members)], self.column_scale
+            row_scale = self.whole.row_scale[np.isin(closure.owners, members)]
             mine = replace(closure, loops=loops)
-            parts.append(Part.of(self._geometry, mine, columns, scales, self.turns))
+            parts.append(Part.of(self._geometry, mine, columns, row_scale, self.whole))
         return tuple(parts)
-
-    def error(self, q: Floats) -> Floats:
-        """All rows at q (n_r,), scaled."""
-        return np.asarray(self.row_scale * self._geometry.residual(q))
-
-    def jacobian(self, q: Floats) -> Floats:
-        """(m, n_r), rows and columns scaled."""
-        return np.asarray(self.row_scale[:, None] * self._geometry.jacobian(q) * self.column_scale)
 
     def from_near(self, q: Floats, free: Mask) -> Floats | None:
         """A closure near q (n_r,), all loops closed at once by the free joints; None: there is
         none."""
-        rows, columns = self._geometry.rows, np.arange(len(q))
-        whole = Part(
-            rows, self.row_scale, columns, self.error, self.jacobian, self.column_scale, self.turns
-        )
-        found, e = whole.descend(q, free, near=True)
-        is_near = np.max(abs(found - q) / self.column_scale, initial=0.0) <= LONGEST
+        found, e = self.whole.descend(q, free, near=True)
+        is_near = np.max(abs(found - q) / self.whole.column_scale, initial=0.0) <= LONGEST
         return found if is_near and np.max(abs(e), initial=0.0) < LEFT_OUT_TOLERANCE else None
 
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:
@@ -279,7 +280,7 @@ class HomeSearch:
             its = part.from_anywhere(q, free, tries, place)
             both = [_with(one, part.columns, other) for one in found for other in its]
             # squares of distances add up: what is far by now is far at the end
-            found = sorted(both, key=lambda each: self.distance(each, q))[:MOST_FOUND]
+            found = sorted(both, key=lambda each: self.whole.distance(each, q))[:MOST_FOUND]
         return found
 
     def stuck(self, q: Floats, free: Mask) -> tuple[Part, Row, float]:
@@ -288,15 +289,6 @@ class HomeSearch:
         part, e = max(ends, key=lambda end: float(np.max(abs(end[1]), initial=0.0)))
         worst = int(np.argmax(abs(e)))
         return part, part.rows[worst], float(abs(e / part.row_scale)[worst])
-
-    def unwound(self, q: Floats, near: Floats) -> Floats:
-        """The same place with joints that turn within half a turn of where they are near."""
-        return unwound(q, near, self.turns)
-
-    def distance(self, one: Floats, other: Floats) -> float:
-        """Between two configurations: the root mean square of rad and shares of the size."""
-        way = (self.unwound(one, other) - other) / self.column_scale
-        return float(np.sqrt(np.mean(way**2))) if len(way) else 0.0
 
 
 def rank(J: Floats) -> int:

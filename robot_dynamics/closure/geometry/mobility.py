@@ -132,16 +132,16 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
 
     search = searching(start)
     motors, everything = np.arange(len(start)) < geometry.actuated, np.ones(len(start), dtype=bool)
-    far = _far(geometry, start, rows, miss, search.error(start))
+    far = _far(geometry, start, rows, miss, search.whole.error(start))
     if far is not None:
-        meant = Near(geometry, search.column_scale, size_of(rows, search.row_scale))
+        meant = Near(geometry, search.whole.column_scale, size_of(rows, search.whole.row_scale))
         return _searched(geometry, search, start, motors, far, meant)
     # the motors stay where home puts them; where that can't close, all joints give way
     home = search.from_near(start, ~motors)
     if home is None:
         home = search.from_near(start, everything)
     if home is None:
-        worst = int(np.argmax(abs(search.error(start))))
+        worst = int(np.argmax(abs(search.whole.error(start))))
         raise DescriptionError(
             f"home: the loops can't be closed near it: {rows[worst]} misses by "
             f"{_amount(rows[worst], miss[worst])}",
@@ -152,13 +152,13 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
 
     # measured where it is closed: how home was rounded makes no difference
     search = searching(home)
-    row_scale, column_scale = search.row_scale, search.column_scale
+    row_scale, column_scale = search.whole.row_scale, search.whole.column_scale
     generator = np.random.default_rng(0)
     strays = [generator.uniform(-STRAY, STRAY, len(home)) for _ in range(NEIGHBOURS)]
     # a row that is redundant at all closed configurations around home is redundant
     beside = [search.from_near(home + column_scale * stray, everything) for stray in strays]
     places = [home, *(q for q in beside if q is not None)]
-    jacobians = [search.jacobian(q) for q in places]
+    jacobians = [search.whole.jacobian(q) for q in places]
     ranks = [rank(J) for J in jacobians]
     n, most = len(home), max(ranks)
     passive = [J[:, geometry.actuated :] for J in jacobians]
@@ -245,7 +245,7 @@ def _searched(
     whom = ""
     for free in (~motors, np.ones(len(start), dtype=bool)):
         near = search.from_pose(start, free)
-        found = [search.unwound(near, start)] if near is not None else []
+        found = [search.whole.unwound(near, start)] if near is not None else []
         if meant or not found:
             found += search.from_anywhere(start, free)
         if found:
@@ -255,7 +255,7 @@ def _searched(
         whom = " (motors too)"
     else:
         raise _open(far, search, start)
-    way = abs(found[0] - start) / search.column_scale
+    way = abs(found[0] - start) / search.whole.column_scale
     moved = [i for i in np.argsort(-way, kind="stable")[:3] if way[i] > HOME_TOLERANCE]
     moves = ", ".join(
         f"{geometry.names[i]} from {start[i]:.4g} to {found[0][i]:.4g}" for i in moved
