@@ -4,13 +4,14 @@
 Source: Zubizarreta, Cabanes, Portillo, Orive, Marcos, "Modelado dinámico de robots paralelos
 considerando sensórica redundante". The signs are derived in docs/closed_chains.md.
 
-    geometry/    where it can be and how it moves, over any scalar and over floats
-    dynamics/    what moves it; `ClosedChain`
+    geometry/    which configurations close the loops, and how they move
+    dynamics/    forces and torques; `ClosedChain`
     sensing.py   sensor fusion and fault detection
 
-Scalar-generic (floats, SymPy, the recorder): kinematics, constraints, loop_geometry, linear,
-platform, subsystems and control_model. They run in q_r = [q_a; q_s; q_p], of which
-`LoopGeometry.names` is the order. The same in symbols is in `robot_dynamics.symbolic`.
+Scalar-generic (floats, SymPy, the recorder): tree_motion, constraints, loop_geometry,
+independent_rows, linear, tangent, platform, subsystems and control_model. Their coordinates are
+q_r = [q_a; q_s; q_p], in the order of `LoopGeometry.names`. `robot_dynamics.symbolic` has the same
+in symbols.
 """
 
 from .dynamics.chain import CONDITION_LIMIT, ClosedChain

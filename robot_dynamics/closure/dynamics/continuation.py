@@ -18,15 +18,15 @@ from ..geometry.path_following import beyond, march
 from .kernels import ModelKernels
 
 STRIDE = 0.1
-"""rad, or fractions of the size: the way of each row of a batch between two Newton solves"""
+"""rad, or fractions of the size: how far a row of a batch moves between two Newton solves"""
 SHORT_STRIDE = 0.03
 """The same for a single state, from the last one"""
 SHORTEST_STRIDE = SHORT_STRIDE / 64
-"""A stride that is not certain is halved, down to this"""
+"""An uncertain stride is halved, down to this"""
 MOST_STRIDES = 1000
-"""Strides tried in one call: a few ms, compiled"""
+"""Strides tried in one call: a few ms in compiled code"""
 FARTHEST = 15.0
-"""rad, or fractions of the size: states farther away are refused at once"""
+"""rad, or fractions of the size: states farther away are refused immediately"""
 MOST_STEPS = 40
 """Certified steps tried for a single state, some tens of ms"""
 MOST_STEPS_OF_READINGS = 100
@@ -34,14 +34,14 @@ MOST_STEPS_OF_READINGS = 100
 MOST_STEPS_OF_A_ROW = 200
 """The same for each row of a batch"""
 BLOCK = 1 << 16
-"""Rows of a batch that are closed at a time, so that what lies between takes little memory"""
+"""Rows of a batch that are closed at a time, so that intermediate results take little memory"""
 _SAME = 1e-6
 """rad, or fractions of the size: other solutions are far away"""
 _VALID = np.asarray(True)
 
 
 class _Here(threading.local):
-    """What this thread closed last, and the origin it came from."""
+    """What this thread closed last, and the origin that it started from."""
 
     origin: Floats | None = None
     memory: Floats = np.zeros(0)
@@ -66,7 +66,7 @@ class Continuation:
         self._motors = model.motors
         self._size = model.memory_size
         self._limit = model.condition_limit
-        # the readings give all other joints in closed form, or are the motors' alone
+        # the readings give all other joints in closed form, or are those of the motors alone
         self._reads_all = model.hinged is not None or self._k == self._a
         self._rest = np.zeros(self._k)
         self._here = _Here()
@@ -84,7 +84,7 @@ class Continuation:
 
     def restart(self, start: KinematicState) -> None:
         """Continue from a closed configuration, in every thread."""
-        # what follows stays on its assembly mode, the last entry
+        # the assembly mode, the last entry, is kept from here on
         self._origin = self._latest = self._remembered(start, float(start.assembly_mode))
 
     def go_on(self, origin: KinematicState, last: Floats) -> None:
@@ -148,7 +148,7 @@ class Continuation:
     def torques_at(self, q_r: Floats, qd: Floats, qdd: Floats) -> Floats:
         """τ (n_m,) at a closed configuration (n_r,), however near a singularity it is."""
         memory = self._here.memory
-        # nearly always that of what was closed just now
+        # nearly always the configuration that was closed just now
         if not np.array_equal(self._configuration(memory), q_r):
             memory = self._memory_at(q_r, self._origin)
         return np.asarray(self.kernels.at_once(q_r[: self._k], qd, qdd, memory)[: self._motors])
@@ -263,7 +263,7 @@ class Continuation:
     def _walked(
         self, q: Floats, start: Floats, step: Callable[[Floats, Floats], Floats | None]
     ) -> tuple[Floats, bool]:
-        """(q_r (n_r,), is it that of q), reached in short strides, shorter where in doubt.
+        """(q_r (n_r,), whether q was reached) in short strides, shorter ones where in doubt.
 
         Args:
             q: the first of the joints (n_a,) or (k,).
@@ -290,7 +290,7 @@ class Continuation:
     def _memory_at(self, q_r: Floats, origin: Floats) -> Floats:
         """The memory of a closed q_r (n_r,)."""
         model, k = self.kernels.model, self._k
-        # nothing moves, so that any T_q predicts where it ends
+        # nothing moves: any T_q predicts the next configuration
         unknown = model.memory(q_r, np.zeros((self._n - k, k)), origin[-1])
         out = self.kernels.at_once(q_r[:k], self._rest, self._rest, unknown)
         if out is None or not out[self._motors] <= 1.0:

@@ -26,22 +26,22 @@ from .sharing import Shares, Sharing
 from .subsystems import Subsystems
 
 STEPS = 2
-"""Of Newton's method from a good guess: the second is beneath 1e-7, and what is left 1e-14"""
+"""Of Newton's method from a good guess: the second is below 1e-7, and leaves 1e-14"""
 STEPS_OF_READINGS = 3
-"""Where the sensors say too much: what they disagree by makes convergence linear"""
+"""The same where the sensors are redundant: their disagreement makes convergence linear"""
 REST = 1e-10
-"""rad, or shares of the mechanism's size: what may be left of such steps"""
+"""rad, or shares of the mechanism's size: what such steps may leave"""
 FAR_STEPS = 5
-"""The same from a guess that is some tenths away"""
+"""The same from a guess that is off by a few tenths"""
 LAST_STEP = 1e-7
 """rad, or shares of the mechanism's size"""
 BEND = 0.125
-"""How long the first step may be, in shares of the way from the last state: a prediction that is
-off by more of it has a singularity near by"""
+"""How long the first step may be, in shares of the way from the last state: a larger prediction
+error means that a singularity is near"""
 FAR_BOUND = 0.3
-"""rad, or shares of the size: how long the first step from a guess without prediction may be"""
+"""rad, or shares of the size: how long the first step may be from a guess without prediction"""
 MARGIN = 3.0
-"""By how much the condition number may be beyond what the pivots say"""
+"""By how much the condition number may exceed what the pivots suggest"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +106,7 @@ class ClosedModel:
 
     @property
     def hinged(self) -> HingedPlatform | None:
-        """Where the readings say it all, and nothing is solved."""
+        """If the readings determine the platform in closed form: nothing has to be solved."""
         return self.geometry.hinged if self.sensed else None
 
     def closing(self, q: Array, u: Array) -> Array:

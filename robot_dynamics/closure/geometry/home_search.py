@@ -35,18 +35,18 @@ TRIES = 40
 """Other poses of the passive joints to start from, if the given one leads to no closure"""
 FEW_TRIES = 8
 MANY_JOINTS = 30
-"""Joints of a part above which a try takes long, so that few are made"""
+"""With more joints than this in a part, tries are slow, and only `FEW_TRIES` are made"""
 MOST_FOUND = 64
-"""How many combinations of the parts' closures are kept: the nearest ones"""
+"""How many combinations of the parts' closures are kept: the nearest"""
 STIR = 0.3
 """rad, or fractions of the size: how far a pose is perturbed to find the rank beside it"""
 SAME = 1e-5
 """m, cosines and fractions of an inertia: poses that differ by less are the same"""
 CLOSED = 1e-8
-"""rad, or fractions of the size: closed; the method still goes on down to rounding"""
+"""rad, or fractions of the size: closed, although the descent goes on down to rounding"""
 LEFT_OPEN = 1e-4
-"""The same of what may stay open where nothing closes it better: rows that are redundant but for
-how angles were written, as 1.5708"""
+"""The same, of what may stay open where nothing closes it better: rows that are redundant except
+for how angles were rounded, as in 1.5708"""
 ROUNDING = 1e-15
 SHORTEST = 1e-13
 """rad, or fractions of the size: a step that changes nothing but rounding"""
@@ -188,8 +188,8 @@ class Part:
         return rank(self.jacobian(q)[:, free[self.columns]])
 
     def is_caught(self, q: Floats, free: Mask) -> bool:
-        """Is the rank lower at q than beside it? A ball joint of three hinges, two of them in one
-        line, looks closed, but can't move as it should."""
+        """Is the rank lower at q than beside it? A ball joint made of three hinges, two of them in
+        line, is closed there but can't move as it should."""
         stirred = np.random.default_rng(0).uniform(-STIR, STIR, len(q)) * self.column_scale
         return self.rank(q, free) < self.rank(q + np.where(free, stirred, 0.0), free)
 
@@ -284,7 +284,7 @@ class HomeSearch:
         return found
 
     def stuck(self, q: Floats, free: Mask) -> tuple[Part, Row, float]:
-        """(the part that closes worst downhill from q, its worst row, by how much: m or rad)."""
+        """(the part that stays most open below q, its worst row, by how much: m or rad)."""
         ends = [(part, part.descend(q, free)[1]) for part in self.parts]
         part, e = max(ends, key=lambda end: float(np.max(abs(end[1]), initial=0.0)))
         worst = int(np.argmax(abs(e)))
@@ -306,7 +306,7 @@ def unwound(q: Floats, near: Floats, turns: Mask) -> Floats:
 def apart(closure: Constraints) -> list[tuple[list[int], NDArray[np.intp]]]:
     """(loops, columns) of each set of loops that share joints, and none with others.
 
-    Where a loop is closed depends on the joints around it alone, not on those that carry it.
+    Whether a loop is closed depends only on the joints around it, not on those that carry it.
     """
     S, index = closure.coordinates[0], closure.tree.index()
     found: list[tuple[set[int], set[int]]] = []

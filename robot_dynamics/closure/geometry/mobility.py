@@ -23,12 +23,12 @@ from .mend import Mend
 from .near import Near
 
 HOME_TOLERANCE = 0.05
-"""How far `home` may miss closure, in shares of the mechanism's size or in rad: rounding and a
-rough reading from a drawing are corrected; beyond, it is searched for, and that is said."""
+"""How far `home` may be from closed, in shares of the mechanism's size or in rad. Rounding and
+rough readings from a drawing are corrected silently; beyond this, a search closes it and warns."""
 NO_LEVER = 1e-3
-"""Levers below this share of the longest do not count for the mechanism's size"""
+"""Levers below this share of the longest are ignored in the mechanism's size"""
 CANT_MOVE = 1e-6
-"""Share of the mechanism's free motions below which a motor has none in them"""
+"""A motor whose share of every free motion is below this can't move"""
 NEIGHBOURS = 6
 STRAY = 0.02
 """How far (rad, or shares of the size) the neighbours of home lie where ranks are compared"""
@@ -36,10 +36,9 @@ STRAY = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
-    """What a closed mechanism can do at home, and from that the closure's independent rows.
+    """The degrees of freedom of a closed mechanism at home, and the closure's independent rows.
 
-    q_r order and row order throughout. The functions are of states (…, n_r) over floats, of the
-    rows that are kept, scaled by `row_scale`.
+    The functions are those of `closure` over floats, of states (…, n_r).
     """
 
     closure: IndependentRows
@@ -54,7 +53,7 @@ class Mobility:
     """(m,), of all rows: see `IndependentRows`"""
 
     def __post_init__(self) -> None:
-        # no state waits for a function to be generated
+        # so that no state has to wait for a function to be generated
         _ = self.residual, self.jacobian, self.jacobian_rate
         if self.geometry.pose_constraints is not None:
             self.geometry.of_platform("J_C")
@@ -95,10 +94,10 @@ class Mobility:
 
 
 def given_home(geometry: LoopGeometry) -> Floats:
-    """(n_r,) of the description.
+    """(n_r,), as the description gives it.
 
     Raises:
-        DescriptionError: joints that home leaves out.
+        DescriptionError: home leaves joints out.
     """
     home = geometry.mechanism.home
     if missing := [name for name in geometry.names if name not in home]:
@@ -116,8 +115,8 @@ def given_home(geometry: LoopGeometry) -> Floats:
 def explore(geometry: LoopGeometry) -> Mobility | Mend:
     """Find degrees of freedom and redundant rows; bring home onto the closure.
 
-    A `Mend` where home is far from closed, but a closed one is found; where joints are loose that
-    do no work; and where there are more motors than degrees of freedom.
+    Returns a `Mend` if home is far from closed but a closed one is found, if loose joints do no
+    work, or if there are more motors than degrees of freedom.
 
     Raises:
         DescriptionError: home leaves joints out or can't be closed; the actuated joints are too
@@ -136,7 +135,7 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
     if far is not None:
         meant = Near(geometry, search.whole.column_scale, size_of(rows, search.whole.row_scale))
         return _searched(geometry, search, start, motors, far, meant)
-    # the motors stay where home puts them; where that can't close, all joints give way
+    # the motors stay where home puts them; if that can't be closed, all joints may move
     home = search.from_near(start, ~motors)
     if home is None:
         home = search.from_near(start, everything)
@@ -150,7 +149,7 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
             expected="a configuration in which all loops are closed",
         )
 
-    # measured where it is closed: how home was rounded makes no difference
+    # scales are taken at the closed home, so that they don't depend on how it was rounded
     search = searching(home)
     row_scale, column_scale = search.whole.row_scale, search.whole.column_scale
     generator = np.random.default_rng(0)
@@ -183,19 +182,19 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
 
 
 def _scales(geometry: LoopGeometry, rows: tuple[Row, ...], J: Floats) -> tuple[Floats, Floats]:
-    """Measure lengths by the mechanism's size: the typical lever arm of a turning joint."""
+    """Scales that measure lengths by the mechanism's size, the typical lever arm of its joints."""
     tree, names = geometry.constraints.tree, geometry.names
     turns = np.array([tree.joint(name).turns for name in names], dtype=bool)
     lengths = np.array([row.is_length for row in rows], dtype=bool)
     levers = abs(J[np.ix_(lengths, turns)]).ravel()
-    # not those that are there by rounding
+    # without those that are only rounding
     levers = levers[levers > NO_LEVER * max(levers, default=0.0)]
     size = float(np.sqrt(np.mean(levers**2))) if len(levers) else 1.0
     return np.where(lengths, 1 / size, 1.0), np.where(turns, 1.0, size)
 
 
 def size_of(rows: tuple[Row, ...], row_scale: Floats) -> float:
-    """The mechanism's, m: what lengths are measured by."""
+    """The mechanism's size, m, by which lengths are measured."""
     lengths = (scale for scale, row in zip(row_scale, rows, strict=True) if row.is_length)
     return next((float(1 / scale) for scale in lengths), 1.0)
 
@@ -203,7 +202,7 @@ def size_of(rows: tuple[Row, ...], row_scale: Floats) -> float:
 def _far(
     geometry: LoopGeometry, start: Floats, rows: tuple[Row, ...], miss: Floats, error: Floats
 ) -> DescriptionError | None:
-    """What is to be said where home is not nearly closed; None: it is."""
+    """The error if home is far from closed; None if it is nearly closed."""
     motion = geometry.constraints.frames(start)
     for loop, (p, s) in zip(geometry.constraints.loops, motion, strict=True):
         relative = p.rotation.T @ s.rotation
@@ -237,10 +236,10 @@ def _searched(
     far: DescriptionError,
     meant: Near,
 ) -> Mend:
-    """A rough home, and a closed one that was found from there.
+    """A rough home, and the closed one that a search finds from it.
 
     Raises:
-        DescriptionError: there is none.
+        DescriptionError: it finds none.
     """
     whom = ""
     for free in (~motors, np.ones(len(start), dtype=bool)):
@@ -249,7 +248,7 @@ def _searched(
         if meant or not found:
             found += search.from_anywhere(start, free)
         if found:
-            # of those that are as near the first
+            # the first of those that are equally near
             found.sort(key=lambda q: round(meant.miss(q), 6))
             break
         whom = " (motors too)"
@@ -268,7 +267,8 @@ def _searched(
 
 
 def _open(far: DescriptionError, search: HomeSearch, start: Floats) -> DescriptionError:
-    """What can't be closed: which loops, how near they come, and whether they say too much."""
+    """The error for loops that can't be closed: which, how close they come, and whether they have
+    too many conditions."""
     part, row, miss = search.stuck(start, np.ones(len(start), dtype=bool))
     loops = listed(dict.fromkeys(each.loop for each in part.rows), 5)
     joints, m = len(part.columns), len(part.rows)
@@ -302,7 +302,7 @@ def _shared(
     """
     most = max(map(rank, jacobians))
     motors, freedom = geometry.names[: geometry.actuated], len(home) - most
-    # how each motor moves with the mechanism's free motions
+    # how much each motor moves in the mechanism's free motions
     parts = [np.linalg.svd(J)[2][most:].T[: len(motors)] for J in jacobians if rank(J) == most]
     still = np.max([np.max(abs(part), axis=1) for part in parts], axis=0) < CANT_MOVE
     if still.any():
@@ -330,12 +330,12 @@ def _shared(
 def _counting_alike(
     mechanism: Mechanism, motors: tuple[str, ...], column_scale: Floats
 ) -> tuple[dict[str, float], str]:
-    """(torques or forces of the motors that count alike, how that is said)."""
+    """(efforts of the motors that have equal weight, a description of that)."""
     found = [mechanism.joint(name).limits for name in motors]
     efforts = [0.0 if each is None or each.effort is None else each.effort for each in found]
     if all(0 < effort < np.inf for effort in efforts):
         return dict(zip(motors, efforts, strict=True)), "by their effort limits"
-    # a force counts as its moment on a lever as long as the mechanism's arms
+    # a force counts as its moment on a lever of the mechanism's size
     levers = {name: float(scale) for name, scale in zip(motors, column_scale, strict=False)}
     shares = {name: 1 / lever for name, lever in levers.items()}
     sliding = [levers[name] for name in motors if not mechanism.joint(name).turns]
@@ -356,7 +356,7 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
                 expected="motors that hold the mechanism",
             )
         return
-    # a rod is told with the joint that holds it
+    # the message about a rod already names the joint to hold
     hold = "" if "`locked: {" in loose else ", or hold joints with `locked: {NAME: position}`"
     state, mend = (
         (
@@ -402,12 +402,12 @@ def _check_regular(
 
 
 def _redundant_here_alone(jacobians: list[Floats], ranks: list[int]) -> tuple[int, ...]:
-    """The rows that say nothing new at home, the first place, but do so beside it."""
+    """The rows that are redundant at home, the first place, but not beside it."""
     most = max(ranks)
     if ranks[0] == most:
         return ()
     beside = jacobians[ranks.index(most)].copy()
-    # what the rows say that are independent at home is said beside it, too
+    # rows that are independent at home are so beside it, too
     for i in sorted(chosen_rows(jacobians[:1], ranks[0])):
         without_row(beside, i)
     return tuple(sorted(chosen_rows([beside], most - ranks[0])))
