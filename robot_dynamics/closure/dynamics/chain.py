@@ -264,7 +264,7 @@ class ClosedChain:
         if start.q_r.shape != self.home.q_r.shape or not np.isfinite(start.q_r).all():
             raise wrong(InputError, "start", start.q_r.shape, "one closed state")
         if not start.residual <= LEFT_OUT_TOLERANCE:
-            # as readings may leave it: the loops closed where the motors are
+            # readings may leave the loops open: they are closed where the motors are
             q_r = self.solver.forward_kinematics(start.q_r[: len(self.driving_names)], start.q_r)
             off = float(np.max(abs(q_r - start.q_r) / self.solver.scale))
             if off > NEAR:
@@ -481,7 +481,7 @@ class ClosedChain:
             tau_r = tau_r - outside[..., back]
             f_c = f_c + on_platform if f_c.shape[-1] else f_c
         if with_all.model.sharing is not None:
-            # what the motors at passive joints give is nothing that the loops hold
+            # what motors at passive joints exert is not held by the loops
             tau = (with_all.on_motors(state.q_r) @ tau_r[..., None])[..., 0]
             tau_r = np.array(tau_r)
             tau_r[..., list(with_all.model.sharing.motors)] -= tau

@@ -221,7 +221,7 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
 
 
 def mended(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Mend]]:
-    """The same, returning what was mended instead of warning of it."""
+    """The same; what was mended is returned instead of warned about."""
     mends: list[Mend] = []
     while True:
         with said_of(mechanism.label):
@@ -230,7 +230,7 @@ def mended(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Mend]]:
             if isinstance(found, Mobility):
                 return mechanism, Closer(geometry, found), mends
         mends.append(found)
-        # what is left may still be wrong, and is then said
+        # what remains may still be wrong, and is then reported
         mechanism = found.mended(mechanism)
 
 

@@ -3,7 +3,7 @@
 
 A description's tree hangs the platform on one of its legs. Here that leg ends where the others do,
 and the platform is carried by joints of its own, x (paper's coordinates): two slides and a turn in
-the robot's plane, or three of each. So no leg is told from the others, and nothing depends on which
+the robot's plane, or three of each. So no leg is special, and nothing depends on which
 of them the description lets carry the platform.
 
 The passive joints that carried it stay with their leg as joints that carry nothing: they follow the
@@ -73,7 +73,7 @@ def free_platform(mechanism: Mechanism) -> FreePlatform | None:
     a joint whose position is read.
     """
     if mechanism.platform is None or not set(mechanism.joint_names) <= set(mechanism.home):
-        return None  # what home leaves out is said where it is read
+        return None  # joints that home leaves out are reported where it is read
     top = _carried(mechanism, mechanism.platform)
     hinge = top.joint
     if not hinge.moves or not _is_free(mechanism, hinge):
@@ -291,7 +291,7 @@ def _from_leg(mechanism: Mechanism, top: Link, loop: Loop) -> Loop:
 
 
 def _new(name: str, taken: set[str]) -> str:
-    """A name that the description has not used, by primes; it is taken from now on."""
+    """The name, with primes until it is new; it is taken from now on."""
     while name in taken:
         name += "'"
     taken.add(name)

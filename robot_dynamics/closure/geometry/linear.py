@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linear equations over any scalar, in an order of elimination that is decided beforehand.
 
-Straight-line: no search for pivots. How near the order came to failing is in
-`spread`.
+Straight-line: no search for pivots. `spread` tells how close the order came to failing.
 """
 
 from __future__ import annotations
@@ -200,7 +199,7 @@ class Orthogonalised(_Columns, LeastSquares):
                 self.diagonal.append((first, 1.0 / self.R[first][k]))
                 self._reflections.append(({}, 0.0))
                 continue
-            # v = x ± |x| e, 1 - 2 v vᵀ / vᵀv takes x to ∓|x| e; of the signs the one that adds
+            # v = x ± |x| e, 1 - 2 v vᵀ / vᵀv takes x to ∓|x| e; the sign that avoids cancellation
             length = sqrt(sum(each * each for each in x.values()))
             to = length * sign(sign(x[first]) + 0.5)
             v = {**x, first: x[first] + to}

@@ -24,8 +24,8 @@ from .tree_motion import TreeMotion
 OFF_AXIS = 1e-3
 """How far off the axis a spinning body's centre of mass may lie, relative to the size"""
 NEAR_AXIS = 0.1
-"""The same, up to which the motion still is called a spin; gravity turns it, so it is not locked
-unasked"""
+"""The same, up to which the motion is still called a spin; gravity turns such a body, so none of
+its joints is held unasked"""
 UNROUND = 1e-2
 """A spinning body's inertia may differ from a body of revolution's by this share without remark"""
 FEW = 2
@@ -163,7 +163,7 @@ def spins(
     # the joints that take most part in them; one with a sensor only where there is no other
     weights = np.where(np.arange(len(names)) < geometry.sensed, 1e-3, 1.0)
     chosen = chosen_rows(motions, motions[0].shape[1], weights)
-    # one motion a joint that may be held, the others of these at rest
+    # one motion for each joint that may be held, the other such joints at rest
     apart = motions[0] @ np.linalg.inv(motions[0][chosen])
     bodies = standard_form(replace(geometry.mechanism, loops=(), platform=None))
     motion = TreeMotion(bodies, geometry.constraints.coordinates, home)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a description gets slightly wrong, but can mean only one thing."""
+"""What a description gets slightly wrong, though only one thing can be meant."""
 
 from __future__ import annotations
 

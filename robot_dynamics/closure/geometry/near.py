@@ -38,7 +38,7 @@ class LinkPlaces:
 
     def axes(self, q: Floats, way: Floats) -> dict[str, tuple[Floats, Floats]]:
         """(a point, the direction) of the axis that each link turns about where q_r moves along
-        `way` (n_r,), in the link's own frame; nothing of links that don't turn."""
+        `way` (n_r,), in the link's own frame; links that don't turn are left out."""
         found = {}
         for name, frame in self._frames(q).items():
             v, w = np.asarray(frame.V @ way, dtype=float), np.asarray(frame.W @ way, dtype=float)

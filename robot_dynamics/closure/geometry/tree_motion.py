@@ -20,8 +20,8 @@ _NOTHING = zeros(3)
 
 
 class FrameMotion:
-    """One frame at one q; the rates are zero where no qd was given. What nobody asks for is not
-    computed."""
+    """One frame at one q; its rates are zero if no qd was given. Each Jacobian is computed when it
+    is first asked for."""
 
     def __init__(self, tree: TreeMotion, i: int, pose: Pose):
         R, w = tree.R[i], tree.w[i]
