@@ -16,7 +16,7 @@ import robot_dynamics as rd
 from robot_dynamics.app.closing_home import close
 from robot_dynamics.app.report import survey
 from robot_dynamics.closure import Closer, LoopGeometry, assembly_modes
-from robot_dynamics.closure.geometry.home_search import HomeSearch, unwound
+from robot_dynamics.closure.geometry.home_search import HomeSearch, Part, unwound
 from robot_dynamics.description.yaml_home import with_home
 from robot_dynamics.errors import ClosureWarning
 
@@ -299,3 +299,56 @@ def test_a_ball_joint_with_two_hinges_in_line_is_caught(tmp_path):
     # the middle one of three hinges about x, y, z turned by a right angle
     caught[names.index(tree.link(top[1]).joint.name)] = np.pi / 2
     assert part.is_caught(caught, free)
+
+
+def descent(error, jacobian, columns: int = 1) -> Part:
+    """Of joints that turn, with every row as it is."""
+    ones = np.ones(columns)
+    return Part(
+        (), np.ones(columns), np.arange(columns), error, jacobian, ones, np.ones(columns, bool)
+    )
+
+
+@pytest.mark.parametrize("near", [True, False])
+def test_the_descent_is_damped_where_a_whole_step_would_overshoot(near):
+    part = descent(lambda q: np.tanh(20 * q), lambda q: 20 / np.cosh(20 * q)[:, None] ** 2)
+    q, e = part.descend(np.array([0.15]), np.array([True]), near)
+    assert abs(q[0]) < 1e-12
+    assert abs(e[0]) < 1e-12
+
+
+@pytest.mark.parametrize("near", [True, False])
+def test_the_descent_does_not_leap_over_closures(near):
+    part = descent(np.sin, lambda q: np.cos(q)[:, None])
+    q, _ = part.descend(np.array([1.5]), np.array([True]), near)
+    assert abs(q[0]) < 1e-12
+
+
+def test_the_descent_sheds_its_damping_and_ends_at_the_least_error():
+    """On a row so slight that damping would leave it open."""
+    part = descent(lambda q: 0.003 * q, lambda q: np.full((1, 1), 0.003))
+    q, _ = part.descend(np.array([0.4]), np.array([True]))
+    assert abs(q[0]) < 1e-9
+
+
+def test_near_a_closure_what_only_rounding_resists_is_left_alone():
+    slopes = np.diag([1.0, 1e-6])
+    part = descent(lambda q: slopes @ (q - [0.1, 0.3]), lambda _: slopes, 2)
+    start, free = np.array([0.0, 0.2]), np.array([True, True])
+    assert part.descend(start, free, near=True)[0] == pytest.approx([0.1, 0.2], abs=1e-12)
+    assert part.descend(start, free)[0] == pytest.approx([0.1, 0.3], abs=1e-6)
+    # what is not free stays
+    assert part.descend(start, np.array([False, True]))[0][0] == 0.0
+
+
+def test_a_closure_far_away_is_not_near():
+    """Passive joints that have to turn by more than half a radian need the search that is said."""
+    solver = Closer(LoopGeometry.of(rd.load(CONFIG / "five_bar.yaml")))
+    search = HomeSearch(solver.geometry, solver.mobility.row_scale, solver.scale)
+    home, free = solver.mobility.home, np.arange(len(solver.scale)) >= solver.geometry.actuated
+    for off, near in ((0.3, True), (0.7, False)):
+        start = home + off * free
+        assert search.from_pose(start, free) == pytest.approx(home, abs=1e-9)
+        found = search.from_near(start, free)
+        assert (found is not None) == near
+        assert not near or found == pytest.approx(home, abs=1e-9)
