@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import closed_robots
@@ -352,3 +353,32 @@ def test_a_closure_far_away_is_not_near():
         found = search.from_near(start, free)
         assert (found is not None) == near
         assert not near or found == pytest.approx(home, abs=1e-9)
+    # with nothing to move the loops stay open
+    assert search.from_near(home + 0.01 * free, np.zeros_like(free)) is None
+
+
+def test_rows_that_disagree_end_the_descent_at_once_where_they_disagree_least():
+    calls = []
+
+    def error(q: np.ndarray) -> np.ndarray:
+        calls.append(q)
+        return np.array([q[0] - 0.1, q[0] - 0.1002])
+
+    part = replace(descent(error, lambda _: np.ones((2, 1))), row_scale=np.ones(2))
+    q, _ = part.descend(np.zeros(1), np.array([True]), near=True)
+    assert q == pytest.approx([0.1001], abs=1e-12)
+    assert len(calls) < 6
+
+
+def test_the_search_measures_lengths_by_the_robots_size():
+    solver = Closer(LoopGeometry.of(rd.load(CONFIG / "gough_stewart.yaml")))
+    row_scale, scale = solver.mobility.row_scale, solver.scale
+    assert set(np.unique(scale).tolist()) == {1.0, solver.size} != {1.0}
+    whole = HomeSearch(solver.geometry, row_scale, scale).whole
+    q = solver.mobility.home + 0.1 * scale
+    assert whole.error(q) == pytest.approx(row_scale * solver.geometry.residual(q), abs=1e-15)
+    steps = 1e-6 * np.diag(scale)
+    slopes = [(whole.error(q + d) - whole.error(q - d)) / 2e-6 for d in steps]
+    assert relative(whole.jacobian(q), np.transpose(slopes)) < 1e-8
+    # the root mean square of what each joint moves, in such units
+    assert whole.distance(q, solver.mobility.home) == pytest.approx(0.1)
