@@ -41,8 +41,9 @@ def wave(x, y, p):
     return [sin(x[0]) * cos(y[0]) + p[0], tanh(x[1]) / (2.0 + sign(y[1])), x[0] * y[1] - x[1]]
 
 
-def wave_kernel(backend="auto"):
-    return Kernel(Function("wave", ("x", "y"), (2, 2), (3,), 1, wave, "wave"), [0.25], backend)
+def wave_kernel(backend="auto", **options):
+    function = Function("wave", ("x", "y"), (2, 2), (3,), 1, wave, "wave")
+    return Kernel(function, [0.25], backend, **options)
 
 
 def is_right(run):
@@ -111,18 +112,19 @@ BROKEN = {
 }
 
 
+@pytest.mark.parametrize("batches", [False, True])
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_compiler_that_is_none_is_one_warning_and_generated_python(case, monkeypatch):
+def test_a_compiler_that_is_none_is_one_warning_and_generated_python(case, batches, monkeypatch):
     command, words = BROKEN[case]
     monkeypatch.setenv("CC", command)
     with pytest.warns(BackendWarning, match=words) as heard:
-        made, again = wave_kernel(), wave_kernel()
+        made, again = wave_kernel(batches=batches), wave_kernel(batches=batches)
     assert len(heard) == 1
     assert "\n" not in str(heard[0].message)
     assert made.backend == again.backend == "python"
     assert is_right(made)
     with pytest.raises(rd.RobotDynamicsError, match=words):
-        wave_kernel("c")
+        wave_kernel("c", batches=batches)
 
 
 @needs_compiler
@@ -139,11 +141,12 @@ def test_what_is_no_library_or_has_no_kernel_is_not_run(written, monkeypatch, tm
 
 
 @needs_compiler
-def test_batches_that_are_not_compiled_run_state_by_state(monkeypatch, tmp_path):
+@pytest.mark.parametrize("batches", [False, True])
+def test_batches_that_are_not_compiled_run_state_by_state(batches, monkeypatch, tmp_path):
     real = shutil.which(COMPILERS[0])
     text = f'case "$*" in *-O3*) echo \'not today\' >&2; exit 1;; esac; exec {real} "$@"\n'
     monkeypatch.setenv("CC", script(tmp_path / "cc", text))
-    made = wave_kernel("c")
+    made = wave_kernel("c", batches=batches)
     with pytest.warns(BackendWarning, match="state by state"):
         assert is_right(made)
     with warnings.catch_warnings():

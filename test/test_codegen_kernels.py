@@ -95,6 +95,32 @@ def test_a_kernel_computes_the_function(backend):
         assert np.allclose(run(x, y), wave_by_hand(x, y), rtol=ROUNDING, atol=ROUNDING)
 
 
+@needs_compiler
+def test_what_comes_first_is_built_first_and_the_other_when_it_comes(monkeypatch, tmp_path):
+    monkeypatch.setenv("ROBOT_DYNAMICS_CACHE", str(tmp_path))
+    built, build = [], native._library
+
+    def noted(function, kind, source):
+        built.append(kind)
+        return build(function, kind, source)
+
+    monkeypatch.setattr(native, "_library", noted)
+    x, y = np.random.default_rng(2).uniform(-5, 5, (2, 5, 2))
+    for batches, order in ((True, ["batch", "single"]), (False, ["single", "batch"])):
+        built.clear()
+        run = wave_kernel("c", batches=batches)
+        assert built == order[:1]
+        for many in (batches, not batches, batches):
+            rows = slice(0, 5) if many else 3
+            for p, each in (((0.25, -2.0), run), ((0.5, 1.0), run.at([0.5, 1.0]))):
+                expected = np.array([wave_by_hand(*at, p) for at in zip(x, y, strict=True)])[rows]
+                assert np.allclose(each(x[rows], y[rows]), expected, rtol=ROUNDING, atol=ROUNDING)
+        assert built == order
+        if native._host()[0]:
+            # from now on single states go the shortest way
+            assert type(run.call) is native._host()[0].Caller
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("shape", [(1,), (17,), (4, 3), (0,), (2, 0, 3)])
 def test_a_batch_is_its_states_one_by_one(backend, shape):

@@ -22,6 +22,7 @@ from robots import (
 )
 
 import robot_dynamics as rd
+from robot_dynamics.codegen import native
 from robot_dynamics.formulations.equations import TERMS
 from robot_dynamics.mechanism import Armature, Inertial
 from robot_dynamics.mechanism.dynamic_parameters import standard_parameters, with_parameters
@@ -215,6 +216,22 @@ def test_batches_threads_and_backends_have_one_regressor(tmp_path):
                     dynamics.regressor(q[1002], qd[2], qdd[0])) < 1e-13  # fmt: skip
     with pytest.raises(rd.RobotDynamicsError, match="qd: found shape"):
         dynamics.regressor(q[0], qd[0, :2], qdd[0])
+
+
+def test_of_batches_alone_nothing_is_compiled_for_single_states(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOT_DYNAMICS_CACHE", str(tmp_path / "kernels"))
+    built, build = [], native._library
+    monkeypatch.setattr(native, "_library", lambda *of: (built.append(of[1]), build(*of))[1])
+    dynamics = rd.InverseDynamics(rd.load(CONFIG / "polar.yaml"))
+    states = np.random.default_rng(0).uniform(-1, 1, (3, 4, 2))
+    built.clear()
+    Y = dynamics.regressor(*states)
+    dynamics.gravity_vector = [1.0, 2.0, 3.0]
+    tilted = dynamics.regressor(*states)
+    assert built == ["batch"]
+    assert relative(dynamics.regressor(*states[:, 2]), tilted[2]) < 1e-13
+    assert built == ["batch", "single"]
+    assert relative(tilted, Y) > 1e-3
 
 
 def test_gravity_payload_and_friction_are_seen(tmp_path):

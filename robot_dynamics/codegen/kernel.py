@@ -44,6 +44,7 @@ class Kernel:
         parameters: (function.parameters,), what is the same for all states.
         backend: auto, c or python. auto takes C, or says once why it cannot.
         threads: for batches; None: one for each core that this process may use.
+        batches: are they what comes first? Code for single states is built with the first of those.
 
     Raises:
         BackendError: `c` was asked for and is not available.
@@ -56,6 +57,7 @@ class Kernel:
         parameters: Floats | Sequence[float] = (),
         backend: str = "auto",
         threads: int | None = None,
+        batches: bool = False,
     ):
         if backend not in BACKENDS:
             raise wrong(InputError, "backend", backend, choices(BACKENDS))
@@ -65,7 +67,7 @@ class Kernel:
                 raise wrong(InputError, VARIABLE, backend, choices(BACKENDS))
         self.function = function
         self.threads = checked_threads(threads)
-        self._code = _code(function, backend)
+        self._code = _code(function, backend, batches)
         self._bind(parameters)
         log.info("%s", self.description)
 
@@ -121,6 +123,7 @@ class Kernel:
         arrays = [as_floats(name, x) for name, x in zip(names, states, strict=True)]
         if all(array.shape == (size,) for array, size in zip(arrays, sizes, strict=True)):
             result: Floats = self._machine.one(arrays)
+            self.call = self._machine.call  # which may have come just now
             return result if out is None else put(out, result)
         shape = _batch_shape(names, sizes, arrays)
         count = int(np.prod(shape))
@@ -167,12 +170,14 @@ def put(out: Any, result: Floats) -> Floats:
     return out  # type: ignore[no-any-return]
 
 
-def _code(function: Function, backend: str) -> NativeCode | PythonCode | DirectCode:
+def _code(
+    function: Function, backend: str, batches: bool = False
+) -> NativeCode | PythonCode | DirectCode:
     """The first backend that is available."""
     why = ""
     if backend != "python":
         try:
-            return NativeCode(function)
+            return NativeCode(function, batches)
         except ProgramTooLarge:
             why = "it has too many operations to compile"
         except BackendError as error:

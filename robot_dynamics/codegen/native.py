@@ -11,6 +11,7 @@ import sysconfig
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
 from importlib.machinery import ExtensionFileLoader
@@ -48,24 +49,48 @@ class BackendWarning(UserWarning):
 
 
 class NativeCode:
-    """One function's machine code; that for batches is built when it is first needed."""
+    """One function's machine code, for single states and for batches: the one that is not needed
+    at first is built when it is.
+
+    Args:
+        batches: what is needed at first.
+    """
 
     name = "c"
 
-    def __init__(self, function: Function):
+    def __init__(self, function: Function, batches: bool = False):
         """Raises:
         BackendError: no compiler, or it refused (in its own words).
         ProgramTooLarge: the program is longer than MOST.
         """
         self.function = function
         self._loaded: list[Any] = []
-        self.single, self.operations = self._library("single", c_kernels.single_source)
-        self.host, self.reason = _host()
+        self.operations = 0
+        self._single: Any = None
         self._batch: Any = None
+        if batches:
+            with suppress(BackendError):
+                self._batch = self._library("batch", c_kernels.batch_source)
+        if self._batch is None:
+            self._single = self._library("single", c_kernels.single_source)
+        self.host, self.reason = _host()
 
     def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> NativeKernel:
         """A kernel with these parameters; `otherwise` takes the calls that it cannot."""
         return NativeKernel(self, parameters, otherwise)
+
+    @property
+    def single(self) -> Any:
+        """The library that runs one state."""
+        if self._single is None:
+            # two threads may both build it: the same one
+            self._single = self._library("single", c_kernels.single_source)
+        return self._single
+
+    @property
+    def is_for_batches(self) -> bool:
+        """Is there nothing for single states yet?"""
+        return self._single is None
 
     @property
     def batch(self) -> Any:
@@ -73,38 +98,49 @@ class NativeCode:
         if self._batch is None:
             # two threads may both build it: the same one
             try:
-                self._batch, _ = self._library("batch", c_kernels.batch_source)
+                self._batch = self._library("batch", c_kernels.batch_source)
             except BackendError as error:
                 warnings.warn(f"batches run state by state: {error}", BackendWarning, stacklevel=6)
                 self._batch = False
         return self._batch
 
-    def _library(self, kind: str, source: Callable[..., str]) -> tuple[ctypes.CDLL, int]:
-        """(the library, its number of operations); it is unloaded with the last that can call it:
-        a Caller holds its kernel, and that holds this."""
-        library, operations = _library(self.function, kind, source)
+    def _library(self, kind: str, source: Callable[..., str]) -> ctypes.CDLL:
+        """It is unloaded with the last that can call it: a Caller holds its kernel, and that holds
+        this."""
+        library, self.operations = _library(self.function, kind, source)
         host, _ = _host()
         if host:
             self._loaded.append(host.closing(library._handle))
-        return library, operations
+        return library
 
 
 class NativeKernel:
     """Machine code with its parameters."""
 
     def __init__(self, code: NativeCode, parameters: Floats, otherwise: Callable[..., Floats]):
-        self._code, self._parameters = code, parameters
-        self.call: Any = otherwise
-        if code.host:
-            self.call = code.host.Caller(
-                _address(code.single), code.function.sizes, code.function.shape, parameters,
-                otherwise,
-            )  # fmt: skip
+        self._code, self._parameters, self._otherwise = code, parameters, otherwise
+        self._caller: Any = None
+        if code.host and not code.is_for_batches:
+            self._call_singly()
+
+    @property
+    def call(self) -> Any:
+        """The fastest entry point there is."""
+        return self._otherwise if self._caller is None else self._caller
+
+    def _call_singly(self) -> None:
+        code = self._code
+        self._caller = code.host.Caller(
+            _address(code.single), code.function.sizes, code.function.shape, self._parameters,
+            self._otherwise,
+        )  # fmt: skip
 
     def one(self, states: list[Floats]) -> Floats:
         """The result at one state; C-contiguous vectors."""
         if self._code.host:
-            found: Floats = self.call(*states)
+            if self._caller is None:
+                self._call_singly()
+            found: Floats = self._caller(*states)
             return found
         out = np.empty(self._code.function.shape)
         vectors = _pointers([*states, self._parameters])
@@ -113,8 +149,8 @@ class NativeKernel:
 
     def allow(self, few: int) -> None:
         """From now on `call` itself takes so many rows at most, without anybody looking at them."""
-        if self._code.host and self._code.batch:
-            self.call.rows = _address(self._code.batch), few
+        if self._caller is not None and self._code.batch:
+            self._caller.rows = _address(self._code.batch), few
 
     def many(self, states: list[Floats], threads: int, out: Floats | None = None) -> Floats:
         """The results (count, …) at rows of states; C-contiguous (count, size) arrays.

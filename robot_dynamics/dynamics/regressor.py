@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,10 @@ class RegressorKernel:
             "regressor", ("q", "qd", "qdd"), (n + form.extra, n, n), (n, p), 3 + model.rates,
             equations, content, mechanism.name,
         )  # fmt: skip
-        self._kernel = Kernel(function, _numbers(mechanism), options.backend, options.threads)
+        self._numbers = _numbers(mechanism)
+        self._built: dict[str, Kernel] = {}  # shared with all that `over` gives
+        self._kernel: Kernel | None = None
+        self._make = partial(Kernel, function, backend=options.backend, threads=options.threads)
 
     def over(self, mechanism: Mechanism) -> RegressorKernel:
         """The same with gravity and friction of a mechanism of the same geometry.
@@ -87,14 +91,22 @@ class RegressorKernel:
         if self.laws != tuple(friction_terms(x.joint.friction) for x in mechanism.moving):
             raise Recompile
         other = copy(self)
-        other._kernel = self._kernel.at(_numbers(mechanism))
+        other._numbers, other._kernel = _numbers(mechanism), None
         return other
+
+    def _own(self, batches: bool) -> Kernel:
+        """Of these numbers; two threads may both make it: the same one."""
+        if "matrix" not in self._built:
+            self._built["matrix"] = self._make(self._numbers, batches=batches)
+        kernel = self._kernel = self._built["matrix"].at(self._numbers)
+        return kernel
 
     def matrix(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Floats | None = None
     ) -> Floats:
         """Y (…, n, p) of the tree at q, qd, qdd (…, n)."""
-        call = self._kernel.call
+        # a fit has batches alone
+        call = (self._kernel or self._own(np.ndim(q) > 1)).call
         return call(q, qd, qdd) if out is None else call(q, qd, qdd, out=out)
 
     def projected(self, closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
