@@ -118,7 +118,7 @@ def card(source: str, out: Path) -> tuple[str, dict[str, Any]]:
     lines = [
         f"{_degrees(found['degrees_of_freedom'])}, {found['mass']:.4g} kg",
         held,
-        f"{1e6 * seconds / runs:.3g} µs a call on the machine that made this page",
+        f"{1e6 * seconds / runs:.3g} µs per call on the machine that made this page",
         said if complaints else "checked without a warning",
     ]
     inner = "".join(f"<small>{escape(line)}</small>" for line in lines)

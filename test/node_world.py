@@ -297,7 +297,7 @@ class World:
                 or (self.now - self.force[1]) / 1e9 > self.settings.base_timeout + 1e-9
             )
         ):
-            raise WrongError(f"{what}: a torque, and nobody knows how the base moves")
+            raise WrongError(f"{what}: a torque, and the motion of the base is not known")
         if self.wrench is not None and 0 < self.settings.max_age < self.age(self.wrench[1]):
             self.wrench = None
         self._begin(time)

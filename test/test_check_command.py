@@ -110,7 +110,7 @@ def test_legs_and_wheels_on_a_base_taken_as_fixed_are_noted_and_one_arm_is_not(c
     legs[3]["parent"] = "base"
     _, found = checked({"robot": "walker", "links": legs}, "--json")
     (note,) = found["notes"]
-    assert "base is taken as fixed and carries leftl1, rightl1" in note
+    assert "base is assumed to be fixed and carries leftl1, rightl1" in note
     assert found["sound"]
     wheels = [
         {"name": n, "parent": "base", "joint": {"name": f"j{n}", "type": "continuous"}, "mass": 1.0}

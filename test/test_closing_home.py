@@ -210,11 +210,11 @@ def test_near_that_fits_several_modes_is_said(tmp_path):
     """Where the tool is does not tell how the parallelograms behind it are."""
     result = close(written(tmp_path, near={"elbow": REAL["elbow"]}))
     (words,) = result["warnings"]
-    assert words.startswith("near: modes 1, 2, 3, 4 fit it about as well")
+    assert words.startswith("near: modes 1, 2, 3, 4 fit it about equally well")
     # one is a little nearer than the other, which decides nothing
     near = {"elbow": REAL["elbow"], "triangle_pivot": -1.0, "upper_foot": -0.4}
     (words,) = close(written(tmp_path, near=near))["warnings"]
-    assert words.startswith("near: modes 1, 2 fit it about as well")
+    assert words.startswith("near: modes 1, 2 fit it about equally well")
 
 
 def test_a_home_far_from_near_is_warned_of(tmp_path):

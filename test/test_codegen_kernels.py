@@ -417,7 +417,7 @@ def test_every_sort_of_real_numbers_is_taken(backend):
         ([True, False], "x: found 'an array of bool'"),
         ([1.0, [2.0]], "x: found 'list', expected real numbers"),
         (np.array([1j, 2]), "x: found 'an array of complex128'"),
-        (np.zeros((3, 2)), "the batches do not fit together"),
+        (np.zeros((3, 2)), "the batches do not broadcast"),
         (np.ma.array([1.0, 2.0], mask=[False, True]), "x: found 'masked entries', .*fill"),
         (np.ma.array([[1.0, 2.0]] * 3, mask=[[0, 0], [0, 1], [0, 0]]), "x: found 'masked"),
         ([np.ma.array([1, 2], mask=[True, False]), (1.0, 2.0)], "x: found 'masked entries'"),

@@ -129,7 +129,7 @@ def test_a_sensor_that_lies_leaves_the_torques_at_rest_by_the_ramp(rrr):
         assert np.abs(off).max() < 1e-6
         assert (np.diff(share) >= -1e-12).all()
         assert 50 < np.sum((share > 0.0) & (share < 1.0 - 1e-9)) <= 110
-        world.until(lambda: world.lines("do not belong together"), "the line")
+        world.until(lambda: world.lines("are inconsistent"), "the line")
         (line,) = world.lines("torques at rest")
         assert "qp2" in line
         # the same sensor cannot be started with
@@ -145,7 +145,7 @@ def no_number_leaves_torques_at_rest(world, oracle, at):
     q, _, tau = world.split(since(world, at + 0.3))
     for row in range(0, len(q), 97):
         assert close(tau[row], oracle.at_rest(q[row]))
-    world.until(lambda: world.lines("is no number"), "the line")
+    world.until(lambda: world.lines("is not a number"), "the line")
     (_,) = world.lines("torques at rest")
 
 
@@ -237,7 +237,7 @@ def test_every_parameter_counts_at_once_and_a_bad_one_changes_nothing(arm):
         limits = (0.5 * abs(whole)).tolist()
         assert not world.set(effort_limits=limits)
         assert close(torques(world), 0.5 * whole)
-        world.until(lambda: world.lines("cut off at effort_limits"), "the line of limits")
+        world.until(lambda: world.lines("clipped at effort_limits"), "the line of limits")
         assert not world.set(effort_limits=[1e6] * 6)
 
         ones = {f"gains__{name}__{each}": 1.0 for name in arm.joints for each in "pd"}

@@ -31,7 +31,7 @@ FAR = 4000
 """Strides that may be tried of a robot with loops"""
 GOOD, NOT_FINITE, NOT_CLOSED, NOT_FITTING = range(4)
 TOLERANCE = 0.02
-"""rad, or shares of the robot's size: `sensor_tolerance` as it is by default"""
+"""rad, or fractions of the robot's size: `sensor_tolerance` as it is by default"""
 
 CC = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 needs_compiler = pytest.mark.skipif(CC is None, reason="no C compiler")

@@ -258,7 +258,7 @@ def record_of(path: Path, rows: list[tuple[float, int, int, float]]) -> Path:
     ("rows", "problem"),
     [
         ([(0.998, 0, 0, 1.0), (1.0, 1, 0, 1.0), (1.002, 1, 0, 1.0)], ""),
-        ([(0.998, 0, 0, 0.0), (1.0, 1, 0, 0.9), (1.002, 1, 0, 0.9)], "0.100 s after it had begun"),
+        ([(0.998, 0, 0, 0.0), (1.0, 1, 0, 0.9), (1.002, 1, 0, 0.9)], "0.100 s after its start"),
         (
             [(0.998, 0, 0, 1.0), (1.0, 1, 1, 1.0), (1.002, 1, 1, 1.0)],
             "1 periods of the motion had no torques",

@@ -178,7 +178,7 @@ def test_words_are_words_and_decimals_are_numbers(text, expected):
         ("? {a: 1}\n: 1", ("a key that is not a name",)),
         ("a: 1\nb: 2\na: 3", ("line 3", "key 'a' appears twice")),
         (f"{'k' * 201}: 1", ("longer than 200",)),
-        ("&a [*a]", ("alias 'a' of nothing before it",)),
+        ("&a [*a]", ("alias 'a' without an anchor before it",)),
         ("a: *b", ("'b'",)),
         ("a: {<<: 1}", ("<<: found something other",)),
         ("a: {<<: [1]}", ("<<: found something other",)),

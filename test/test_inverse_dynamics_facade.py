@@ -227,7 +227,7 @@ def test_matrices_of_many_joints_are_those_of_the_equations():
     both = np.stack([q, -q])
     assert np.array_equal(dynamics.mass_matrix(both)[0], D)
     assert dynamics.coriolis_matrix(both, qd).shape == (2, n, n)
-    with pytest.raises(rd.RobotDynamicsError, match="one entry a joint"):
+    with pytest.raises(rd.RobotDynamicsError, match="one entry per joint"):
         dynamics.mass_matrix(q[:-1])
 
 

@@ -572,7 +572,7 @@ def test_torques_are_cut_at_the_limits_and_it_is_said():
     bench.accelerate(0.2, -100.0)
     close(bench.state(0.2), -5.0)
     assert len(bench.log) == 1
-    assert "'swing' cut from 50 to ±5" in bench.log[0]
+    assert "'swing' clipped from 50 to ±5" in bench.log[0]
 
 
 def test_a_torque_that_is_no_number_is_not_published():

@@ -523,9 +523,9 @@ def test_too_many_changes_are_refused_and_too_large_a_text_before_it_waits():
     host = adopted()
     for k in range(MOST_WAITING):
         host.builder.set({"effort_limits": [1.0 + k, 1.0]})
-    with pytest.raises(RefusedError, match="wait already"):
+    with pytest.raises(RefusedError, match="are already waiting"):
         host.builder.set({"effort_limits": [1.0, 1.0]})
-    with pytest.raises(RefusedError, match="wait already"):
+    with pytest.raises(RefusedError, match="are already waiting"):
         host.carry("link0", 1.0)
     with pytest.raises(DescriptionError, match="at most"):
         host.builder.describe("<robot>" + " " * 10_000_001)

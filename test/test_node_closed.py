@@ -92,12 +92,12 @@ def test_a_lying_sensor_is_named_and_costs_nothing_and_is_taken_back_when_sane(
     assert status.level == status.WARN
     assert "not trusted: qp2" in status.message
     assert float(rrr.counts()["closure residual"]) > 0.01
-    assert "'qp2' doesn't fit" in rrr.log
+    assert "'qp2' is inconsistent" in rrr.log
     torques_become(
         rrr, readings, expected, then=lambda: rrr.counts()["sensors trusted"] == "qp1, qp2, qp3"
     )
     assert all_are(rrr, expected)
-    assert "the readings of qp2 fit again" in rrr.log
+    assert "the readings of qp2 are consistent again" in rrr.log
 
 
 def test_a_message_without_its_passive_joint_is_counted_and_costs_nothing(rrr, readings, expected):

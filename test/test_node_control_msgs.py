@@ -200,4 +200,4 @@ def test_goals_of_a_controller_that_has_gone_are_given_up(node):
     _, result, _ = sent(node)
     node.controller.server.destroy()
     node.until(result.done, "the result")
-    assert "has gone" in result.result().result.error_string
+    assert "is no longer available" in result.result().result.error_string

@@ -151,7 +151,7 @@ def test_a_controller_that_is_unknown_gets_none(partner):
         assert time.monotonic() - begin >= PATIENCE
         assert not driver.got
     with listener(partner, "effort_controller") as plain:
-        told(partner, "/arm/effort_controller does not say its joints")
+        told(partner, "/arm/effort_controller does not name its joints")
         assert not plain.got
     with listener(partner, "effort_controller", RIGHT) as right:
         served(partner, right)
@@ -198,13 +198,13 @@ def in_cpp(partner: Partner, **declared) -> Iterator[AsRclcpp]:
     [
         ({"joints": WRONG}, "has other order: d2, theta1 there"),
         ({"joints": WRONG, "interface_name": "effort"}, "has other order: d2, theta1 there"),
-        ({"joints": RIGHT}, "does not say what it commands"),
+        ({"joints": RIGHT}, "does not name its command interface"),
         ({"joints": [""], "interface_name": "effort"}, "has other joints"),
-        ({"interface_name": "effort"}, "does not say its joints"),
+        ({"interface_name": "effort"}, "does not name its joints"),
         ({"joint": "d2", "interface_names": ["effort"]}, "has other joints: d2 there"),
         ({"joint": "d2", "interface_names": ["effort", "velocity"]}, "has other joints: d2"),
-        ({"joint": "", "interface_names": ["effort"]}, "does not say its joints"),
-        ({}, "does not say its joints"),
+        ({"joint": "", "interface_names": ["effort"]}, "does not name its joints"),
+        ({}, "does not name its joints"),
     ],
 )
 def test_a_controller_in_cpp_that_has_not_declared_all_is_asked_for_each(partner, declared, words):
@@ -241,10 +241,10 @@ def test_a_controller_that_may_not_be_asked_gets_no_torques_and_the_reason_is_to
             order = ControllerOrder(node, "/effort_controller/commands")
             order.fit(["theta1"])
             deadline = time.monotonic() + 30
-            while "can't be asked" not in order.problem and time.monotonic() < deadline:
+            while "cannot be called" not in order.problem and time.monotonic() < deadline:
                 order.watch(Subscribers(1, 1))
                 time.sleep(0.01)
-            assert "get_parameters can't be asked" in order.problem
+            assert "get_parameters cannot be called" in order.problem
             assert "denied; allow it in the security policy" in order.problem
             controller.destroy_node()
             node.destroy_node()

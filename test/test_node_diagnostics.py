@@ -82,11 +82,15 @@ def test_rates_are_counts_since_the_last_report_over_the_time_since():
     report = bench.reported(4.5)
     assert (report.level, report.message) == (
         WARN,
-        "no command comes any more: torques without acceleration for 3.500 s (on_timeout is hold)",
+        "no commands are received any more: torques without acceleration for "
+        "3.500 s (on_timeout is hold)",
     )
     # a motion without torques is grave
     report = bench.reported(5.5)
-    assert (report.level, report.message) == (ERROR, "no torques for 1.900 s: no joint_states come")
+    assert (report.level, report.message) == (
+        ERROR,
+        "no torques for 1.900 s: no joint_states are received",
+    )
     assert report.values["torques"] == "7"
     assert report.values["building a new model"] == "no"
 

@@ -213,7 +213,7 @@ def test_diagnostics_grow_worse_with_what_happens_and_better_again():
     found = report(bench, diagnosis, 0.2, 2.0)
     assert (found.level, found.message) == (
         ERROR,
-        "no torques for 0.100 s: no joint_states come",
+        "no torques for 0.100 s: no joint_states are received",
     )
     bench.state(0.3, names=("swing", "swing"), q=[0, 0], qd=[0, 0])
     bench.state(0.4)
@@ -229,7 +229,7 @@ def test_diagnostics_grow_worse_with_what_happens_and_better_again():
     found = report(bench, diagnosis, 1.0, 5.0)
     assert (found.level, found.message) == (
         WARN,
-        "no command comes any more: torques at rest for 1.000 s (on_timeout is gravity)",
+        "no commands are received any more: torques at rest for 1.000 s (on_timeout is gravity)",
     )
     bench.controller.model = None
     found = report(bench, diagnosis, 1.0, 6.0)
@@ -243,7 +243,7 @@ def test_diagnostics_warn_of_torques_that_go_to_nobody():
     for now in (0.1, 0.2):
         bench.state(now)
         found = report(bench, diagnosis, now, 1.0 + now, unheard="/x/commands" * (now == 0.1))
-        expected = (WARN, "torques go to nobody: /x/commands has no subscriber")
+        expected = (WARN, "nobody receives the torques: /x/commands has no subscriber")
         assert (found.level, found.message) == (
             expected if now == 0.1 else (OK, "publishing torques")
         )

@@ -117,7 +117,7 @@ def test_the_node_gives_each_motor_its_share_and_says_so(robot):
             partner.until(there, f"torques {tau}", meanwhile=publish)
 
         become(expected, lambda: partner.accelerate(wanted))
-        assert "share the work by torques of least norm" in partner.log
+        assert "share the load by torques of least norm" in partner.log
         assert "weighted by their effort limits" in partner.log
         become(
             expected,
@@ -138,7 +138,7 @@ def test_the_node_gives_each_motor_its_share_and_says_so(robot):
         become(tau, together)
         key = "rejected: command: inconsistent"
         become(tau, lambda: together(off=1.0), lambda: int(partner.counts().get(key, 0)) > 2)
-        assert f"which the loops make of {', '.join(robot.driving)}" in partner.log
+        assert f"as the loops require for {', '.join(robot.driving)}" in partner.log
 
 
 def test_a_command_of_all_motors_has_to_be_one_of_the_robot(robot):
@@ -240,8 +240,8 @@ def test_a_trajectory_gets_the_effort_of_every_motor(robot):
     ("values", "said"),
     [
         ({"joints": ["qa0", "qa1"]}, "qp0 as well"),
-        ({"locked_joints": ["qp0:0.1"]}, "none: the motors share the work"),
-        ({"residual": True}, "false: motors that share the work"),
+        ({"locked_joints": ["qp0:0.1"]}, "none: redundant motors share the load"),
+        ({"residual": True}, "false: redundant motors may"),
         ({"p_gains": [1.0, 1.0, 1.0]}, "2 numbers, one each for"),
     ],
 )

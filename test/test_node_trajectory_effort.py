@@ -118,7 +118,7 @@ def test_torques_beyond_a_limit_are_cut_and_it_is_said():
     bench = Bench(ur5(), effort_limits=[10.0] * 6)
     effort = filled(bench, Arm().trajectory(5))
     assert np.abs(effort).max() == 10.0
-    assert any("cut from" in line and "at point" in line for line in bench.log)
+    assert any("clipped from" in line and "at point" in line for line in bench.log)
 
 
 def refused_messages(arm: Arm) -> dict[str, JointTrajectory]:

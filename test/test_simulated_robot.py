@@ -121,7 +121,7 @@ def test_signals_are_handled_before_anything_heavy_is_imported(program):
 
 def test_on_the_topic_it_finds_its_robot_and_on_the_clock_of_another_its_time():
     with Simulated(use_sim_time=True, bandwidth=10.0) as robot:
-        robot.until(lambda: "waits for the robot" in robot.log, "that it waits")
+        robot.until(lambda: "waiting for the robot" in robot.log, "that it waits")
         robot.description.publish(String(data="<robot"))
         robot.until(
             lambda: "robot_description dropped:" in robot.log, "that it refuses half a robot"

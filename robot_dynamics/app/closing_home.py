@@ -103,7 +103,7 @@ def close(
 
 
 def listing(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> list[dict[str, Any]]:
-    """For JSON, with the poses of the platform and of the links that carry nothing."""
+    """For JSON, with the poses of the platform and of the tip links."""
     return [
         {
             "home": dict(each.home),
@@ -146,13 +146,13 @@ def undecided_note(mechanism: Mechanism, alike: Sequence[int]) -> str:
     """That the description may mean any of these modes, and what to do."""
     which = f"modes {listed(map(str, alike), 8)}"
     doubt = (
-        f"near: {which} fit it about as well"
+        f"near: {which} fit it about equally well"
         if mechanism.near
-        else f"home: {which} are as near to it"
+        else f"home: {which} are equally near to it"
     )
     return (
         f"{doubt}; draw them with --picture FILE and choose one with --mode N, or say with `near` "
-        "roughly where a passive joint or a link is on the machine as it was built"
+        "roughly where a passive joint or a link is on the real machine"
     )
 
 
@@ -211,7 +211,7 @@ def _draw(path: Path, mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> Pa
                     markerfacecolor=colour, markeredgecolor=plots.BLACK, markeredgewidth=0.8,
                 )  # fmt: skip
     drawing.suptitle(
-        f"{mechanism.name}: assembly modes with the motors as they are\n"
+        f"{mechanism.name}: assembly modes for these motor positions\n"
         "orange: motors · white: passive joints · diamonds: where loops close · triangles: the base"
         + (" · blue: the platform" if mechanism.platform else ""),
         fontsize=8,

@@ -145,8 +145,7 @@ def text(found: GearErrors) -> list[str]:
             for rate, first in zip(found.rates, ratios, strict=True)
         ]
         lines.append(
-            f"full rotors are worth having (an error above {100 * WORTH:g} %), rotors {name}: "
-            + ", ".join(words)
+            f"error of reflected rotors above {100 * WORTH:g} %, rotors {name}: " + ", ".join(words)
         )
     return lines
 

@@ -345,8 +345,8 @@ def _filters(result: Identification) -> list[str]:
     return [
         "<h2>The filter</h2>",
         "<p>Each candidate is fitted to parts of a recording and predicts the measured torque of "
-        "the part that was left out. Too fast a filter leaves noise in the accelerations, which "
-        "makes inertias too small; too slow a one removes motion.</p>",
+        "the part that was left out. A cut-off that is too high leaves noise in the accelerations, "
+        "which makes inertias too small; one that is too low removes motion.</p>",
         *charts,
     ]
 

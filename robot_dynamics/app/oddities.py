@@ -114,6 +114,6 @@ def notes(mechanism: Mechanism) -> Iterator[str]:
     limbs = max(legs, wheels, key=len)
     if len(limbs) >= LIMBS:
         yield (
-            f"the base {mechanism.base} is taken as fixed and carries {listed(limbs)}: if the "
+            f"the base {mechanism.base} is assumed to be fixed and carries {listed(limbs)}: if the "
             "robot walks, rolls or flies, its torques are valid only while the base is at rest"
         )

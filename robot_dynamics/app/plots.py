@@ -60,7 +60,7 @@ def style() -> Iterator[None]:
         import matplotlib
     except ImportError:
         raise BackendError(
-            "matplotlib is missing, which draws the pictures: pip install 'robot_dynamics[sim]'",
+            "matplotlib, which draws the pictures, is missing: pip install 'robot_dynamics[sim]'",
             name="matplotlib",
             expected="an installed matplotlib",
         ) from None

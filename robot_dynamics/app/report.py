@@ -98,7 +98,7 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
             result["notes"].append(
                 f"home is one of {len(modes)} assembly modes with the motors there: is it the one "
                 "that was built? `robot_dynamics close FILE --picture modes.png` draws them, and "
-                "`near` in the description says which is meant"
+                "`near` in the description selects one"
             )
         result["degrees_of_freedom"] = result["closure"]["degrees_of_freedom"]
     return mechanism, result
@@ -134,7 +134,7 @@ def closure(solver: Closer) -> dict[str, Any]:
 
 
 def tips(mechanism: Mechanism) -> list[str]:
-    """The links that carry nothing."""
+    """The tip links."""
     parents = {link.parent for link in mechanism.links}
     return [link.name for link in mechanism.links if link.name not in parents]
 

@@ -56,7 +56,7 @@ STATE = several(NUMBER, "one for each joint, SI units")
 RATIOS = by_name(NUMBER, "rotor rate / joint rate, by joint")
 TENSOR = thing({f"i{ab}": NUMBER for ab in ("xx", "yy", "zz", "xy", "xz", "yz")})
 VECTOR = several(NUMBER) | {"minItems": 3, "maxItems": 3}
-SHARES = by_name(several(MAYBE), "largest difference / largest torque, one a torque")
+SHARES = by_name(several(MAYBE), "largest difference / largest torque, one per torque")
 
 _BODY = thing(
     {
@@ -92,11 +92,11 @@ _MODES = several(
             "condition": MAYBE,
             "poses": by_name(
                 several(several(NUMBER)),
-                "4 × 4 in the base frame: the platform, and links that carry nothing",
+                "4 × 4 in the base frame: the platform, and tip links",
             ),
         }
     ),
-    "the ways to put the loops together with the motors where home has them",
+    "the assembly modes with the motors at home",
 )
 
 _CHECK = thing(
@@ -111,7 +111,7 @@ _CHECK = thing(
         "sensed": several(TEXT, "passive joints with a sensor"),
         "degrees_of_freedom": COUNT,
         "base": TEXT,
-        "tips": several(TEXT, "links that carry nothing"),
+        "tips": several(TEXT, "tip links"),
         "mass": told(NUMBER, "kg, of what can move"),
         "motion": by_name(_MOTION, "every moving joint"),
         "links": by_name(_BODY),
@@ -319,7 +319,7 @@ _RANGE = thing(
         "lower": told(NUMBER, "rad or m"),
         "upper": told(NUMBER, "rad or m"),
         "home": told(NUMBER, "rad or m"),
-        "ends": several(TEXT, "what is at either end"),
+        "ends": several(TEXT, "what bounds it at either end"),
         "conditions": several(MAYBE, "of the passive Jacobian there"),
         "without_torque": several(several(NUMBER), "stretches too near a singularity"),
         "share": told(MAYBE, "of the motor's travel, in which there are torques"),
@@ -351,8 +351,8 @@ SCHEMAS: Mapping[str, Schema] = {
             **JOINTS,
             **ACTUATED,
             "share_of_motion": told(NUMBER, "of the default motion, so that loops close"),
-            "disagreement": told(SHARES, "formulations beside Newton–Euler, one a torque"),
-            "model_error": told(SHARES, "rotor models beside the full one, one a torque"),
+            "disagreement": told(SHARES, "formulations beside Newton–Euler, one per torque"),
+            "model_error": told(SHARES, "rotor models beside the full one, one per torque"),
             "gears": {"anyOf": [{"type": "null"}, _GEARS]},
             "files": FILES,
         }
@@ -423,11 +423,11 @@ SCHEMAS: Mapping[str, Schema] = {
             **ACTUATED,
             "duration": told(NUMBER, "s"),
             "states": COUNT,
-            "lost": told(COUNT, "states that the robot can't have"),
+            "lost": told(COUNT, "states that the robot cannot reach"),
             "energy": told(MAYBE, "J, given less taken back"),
             "drives": thing({"joints": by_name(_DRIVE), "motors": by_name(_DRIVE)}),
             "beyond": several(TEXT, "what is beyond its limits"),
-            "ranges": by_name(_RANGE, "how far each motor goes, the others at home"),
+            "ranges": by_name(_RANGE, "range of each motor, the others at home"),
             **NOTES,
             "files": FILES,
         }
@@ -449,7 +449,7 @@ SCHEMAS: Mapping[str, Schema] = {
         q=STATE,
         qd=STATE,
         qdd=STATE,
-        tau=several(NUMBER, "one a motor, N·m or N"),
+        tau=several(NUMBER, "one per motor, N·m or N"),
     ),
     "completion": thing({"shell": TEXT, "script": TEXT}),
     "schema": {"type": "object"},

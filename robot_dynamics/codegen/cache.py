@@ -156,7 +156,7 @@ def store(key: str, suffix: str, payload: bytes, about: dict[str, Any]) -> Path:
             _growth.add(path, len(content))
             return path
         except OSError as error:
-            _warn_once(f"the cache {place} cannot be written ({error}): nothing is kept in it")
+            _warn_once(f"the cache {place} cannot be written ({error}): nothing is cached")
     return _written(Path(_scratch().name), _PREFIX + key + suffix, content)
 
 

@@ -282,7 +282,7 @@ def _batch_shape(
     for name, size, array in zip(names, sizes, arrays, strict=True):
         if array.ndim == 0 or array.shape[-1] != size:
             # with a quaternion or a wrench among them an entry is not always a joint's
-            each = ": one entry a joint" if len(set(sizes)) == 1 else ""
+            each = ": one entry per joint" if len(set(sizes)) == 1 else ""
             raise InputError(
                 f"{name}: found shape {array.shape}, expected ({size},) or (…, {size}){each}",
                 name=name,
@@ -294,5 +294,5 @@ def _batch_shape(
     except ValueError:
         shapes = ", ".join(f"{k} {a.shape}" for k, a in zip(names, arrays, strict=True))
         raise InputError(
-            f"{shapes}: the batches do not fit together", name=names[0], value=shapes
+            f"{shapes}: the batches do not broadcast", name=names[0], value=shapes
         ) from None

@@ -134,7 +134,7 @@ def checked_robot(file: str, prefix: str | None) -> tuple[Mechanism, str]:
                 InputError,
                 "joint",
                 name,
-                "letters, digits, _, . and -: interfaces and parameters are named by it",
+                "letters, digits, _, . and -: interfaces and parameters are named after it",
             )
     return mechanism, robot
 

@@ -52,7 +52,7 @@ class ReadRow:
 
 _NOTHING = (0.0,) * 10
 _MISFIT = 1e-3
-"""rad, or shares of the robot's size: well within sensor_tolerance"""
+"""rad, or fractions of the robot's size: well within sensor_tolerance"""
 
 
 def table(

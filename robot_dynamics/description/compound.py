@@ -137,7 +137,7 @@ def moved_from_outside(mechanism: Mechanism, joint: str, where: str) -> Mechanis
     # what holds the joint, however many links that are fixed to the ground, moves nothing
     kept = tuple(link for link in rest if base in mechanism.path(link.name))
     if beside := [link.joint.name for link in rest if link not in kept and link.joint.moves]:
-        expected = f"a joint that carries all of the robot ({beside[0]} is not on it)"
+        expected = f"a joint that carries the whole robot ({beside[0]} is not on it)"
         raise wrong(DescriptionError, f"{where}: base_motion", joint, expected)
     names = {base, *(link.name for link in kept)}
     rotors = tuple(rotor for rotor in mechanism.rotors if rotor.mount in names)

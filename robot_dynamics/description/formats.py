@@ -25,7 +25,7 @@ def read(file: Path, *, strict: bool = False) -> Mechanism:
     ending = file.suffix.lower()
     if ending not in ENDINGS:
         expected = ".yaml, .urdf, .xacro, .sdf, or .xml (MJCF)"
-        raise wrong(DescriptionError, f"{file.name}: the file's ending", ending, expected)
+        raise wrong(DescriptionError, f"{file.name}: the file's extension", ending, expected)
     form = "urdf" if ending == ".xacro" else form_of(read_text(file))
     if form == "urdf":
         return urdf.read(file, strict=strict)

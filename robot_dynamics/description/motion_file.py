@@ -98,7 +98,7 @@ def read_motion(file: str | os.PathLike[str]) -> tuple[tuple[str, ...], Waypoint
 
 def _row(row: Any, n: int, where: str) -> list[float]:
     if not isinstance(row, list) or len(row) != n or not all(map(is_number, row)):
-        raise wrong(TrajectoryError, where, row, f"{n} finite numbers, one a joint")
+        raise wrong(TrajectoryError, where, row, f"{n} finite numbers, one per joint")
     return [float(x) for x in row]
 
 

@@ -259,7 +259,7 @@ class _Reader:
                 ratios = ((self.joints[two], float(data[1])),)
                 offset -= data[1] * self._rest(two)
             if name in taken or any(master in taken for master, _ in ratios):
-                self._leave_out(f"{at}: a joint that follows another one already", name)
+                self._leave_out(f"{at}: a joint that already follows another", name)
                 continue
             taken.add(name)
             yield name, Coupling(ratios, float(offset))

@@ -327,7 +327,7 @@ def _resolved(joints: dict[str, Joint], where: str) -> dict[str, Joint]:
                     DescriptionError,
                     f"{where}: joint {seen[0]!r}: mimic",
                     " → ".join([*seen, name]),
-                    "a chain that ends at a joint of its own",
+                    "a chain that ends at an independent joint",
                 )
             seen.append(name)
         yield from seen

@@ -114,7 +114,7 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
     if rich:
         yield left(
             f"friction of joints {listed(rich)} beyond viscous and Coulomb",
-            "<dynamics> has no other; of two directions it has the mean",
+            "<dynamics> cannot express it; of two directions the mean is written",
         )
     size = float(np.linalg.norm(mechanism.gravity))
     if size and not np.allclose(mechanism.gravity, size * DOWN, atol=1e-9 * size):

@@ -231,7 +231,7 @@ def _rotor(item: Any, name: str, mount: str, at: str, joint: str | None = None) 
     body = inertial(entries, at)
     if body.mass != 0 and "origin" not in entries:
         raise DescriptionError(
-            f"{at}: it has a mass of {body.mass:g} kg but no place; give its `origin` in the "
+            f"{at}: it has a mass of {body.mass:g} kg but no position; give its `origin` in the "
             f"frame of its mount ({{xyz: [0, 0, 0]}} for the frame's own origin)",
             name=at,
             expected="origin",
@@ -270,7 +270,10 @@ def _locked(mechanism: Mechanism, held: Mapping[str, float], where: str, strict:
         there = float(mechanism.home.get(name, value))
         if abs(there - value) > SAME_PLACE:
             raise wrong(
-                DescriptionError, f"{where}: home.{name}", there, f"{value:g}, where it is locked"
+                DescriptionError,
+                f"{where}: home.{name}",
+                there,
+                f"{value:g}, at which it is locked",
             )
     home = {name: value for name, value in mechanism.home.items() if name not in held}
     return with_locked_joints(replace(mechanism, home=home), held)

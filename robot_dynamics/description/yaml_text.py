@@ -88,7 +88,7 @@ class _Builder:
                     raise self._wrong(event, f"more than {MOST_ALIASES} aliases")
                 anchor = str(event.anchor)
                 if anchor not in self._anchors:
-                    raise self._wrong(event, f"alias {shown(anchor)} of nothing before it")
+                    raise self._wrong(event, f"alias {shown(anchor)} without an anchor before it")
                 self._put(event, self._anchors[anchor])
             case yaml.DocumentStartEvent():
                 if self.documents:

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A base that is moved from outside: mobile and tilted arms, arms on ships, legs on a body.
+"""A base with a prescribed motion: mobile and tilted arms, arms on ships, legs on a body.
 
-The torques are those of the same robot on six joints more, three that slide and three that turn,
-at zero, where their rates are the base's twist. Gravity is an acceleration of the base:
+The torques are those of the same robot on six additional joints, three prismatic and three
+revolute, at zero, where their rates are the base's twist. Gravity is an acceleration of the base:
 
     slides: q̈ = a - g        turns: q̇ = ω,  q̈ = α - Σ_{i<j} z_i q̇_i × z_j q̇_j
 
-Where the base is and how fast it moves along makes no difference. A robot with loops is its tree,
+The position and the linear velocity of the base have no effect. A robot with loops is its tree,
 projected: τ = Tᵀ τ_r at q̇_r = T_q q̇, q̈_r = T_q q̈ + Ṫ_q q̇.
 
-Gravity without the terms of motion is the same robot at rest, on a base that accelerates by what
-its gravity differs from the description's.
+Gravity without the terms of motion is the same robot at rest, on a base whose acceleration is
+the difference between its gravity and the description's.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ NONE.flags.writeable = False
 
 @dataclass(frozen=True, eq=False)
 class BaseMotion:
-    """How the base frame moves, on its own axes; leading axes are a batch.
+    """The motion of the base frame, on its own axes; leading axes are a batch.
 
     Raises:
-        InputError: a wrong shape, a number that is not finite, or no rotation.
+        InputError: a wrong shape, a number that is not finite, or a matrix that is not a rotation.
     """
 
     angular_velocity: ArrayLike = ZERO
@@ -58,10 +58,9 @@ class BaseMotion:
     linear_acceleration: ArrayLike = ZERO
     """a (…, 3), m/s²: of the base frame's origin, without gravity"""
     rotation: ArrayLike | None = None
-    """(…, 3, 3): the base frame's axes in the frame that `gravity_vector` is given in; None: the
-    base stands as the description has it"""
+    """(…, 3, 3): the base frame's axes in the frame of `gravity_vector`; None: as described"""
     specific_force: ArrayLike | None = None
-    """(…, 3), m/s²: a - g as an IMU at the base frame's origin reads it, in place of
+    """(…, 3), m/s²: a - g as measured by an IMU at the base frame's origin; replaces
     `linear_acceleration`, `rotation` and the description's gravity"""
 
     def __post_init__(self) -> None:
@@ -80,7 +79,7 @@ class BaseMotion:
             object.__setattr__(self, "specific_force", vector)
 
     def felt(self, gravity: Floats) -> Floats:
-        """a - g (…, 3) on the base's axes, with gravity (3,) as the description has it."""
+        """a - g (…, 3), m/s², on the base's axes; gravity (3,) is that of the description."""
         if self.specific_force is not None:
             return np.asarray(self.specific_force)
         g = np.asarray(gravity, dtype=float)
@@ -109,15 +108,16 @@ class BaseMotion:
 
 
 class MovingBase:
-    """A robot's torques with its base moved from outside. It never changes.
+    """A robot's torques with a prescribed motion of its base. It is immutable.
 
     Args:
-        tree: the robot, or, of one with loops, its tree.
-        robot: whose motors they are, of the same gravity.
-        options: of `InverseDynamics`.
+        tree: the robot, or its tree if it has loops.
+        robot: the robot with its motors and the same gravity.
+        options: those of `InverseDynamics`.
 
     Raises:
-        InputError: terms with some of those of motion: gravity is one of the base here.
+        InputError: terms that include only some of those of motion, as gravity acts as a motion of
+            the base.
     """
 
     def __init__(self, tree: Mechanism, robot: Mechanism, options: Options):
@@ -166,7 +166,7 @@ class MovingBase:
         return other
 
     def torques(self, at: Placed, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
-        """(…, n_m) where the robot is, at rates and accelerations qd, qdd (…, k)."""
+        """The torques (…, n_m) at the given position, at qd and qdd (…, k)."""
         if self.adds:
             qd = qdd = np.zeros_like(as_floats("qd", qd))
             motion = self._heavier(motion)
@@ -199,7 +199,7 @@ class MovingBase:
         return self._motors.torques(columns, tau, *state, gravity)
 
     def gravity(self, at: Placed, motion: BaseMotion) -> Floats:
-        """(…, n_m): what holds the robot at rest, where gravity is what the base's is."""
+        """The torques (…, n_m) that hold the robot at rest under the base's gravity."""
         standing = BaseMotion(rotation=motion.rotation, specific_force=motion.specific_force)
         n = len(self._names)
         # what is held falls upwards
@@ -251,7 +251,7 @@ class MovingBase:
         """q, qd, qdd (…, 6 + n) on the six joints."""
         if motion.specific_force is not None and not (self._has_gravity or self.adds):
             raise wrong(
-                InputError, "base_motion", "specific_force, which has gravity in it, without the "
+                InputError, "base_motion", "specific_force, which includes gravity, without the "
                 "term gravity", "linear_acceleration",
             )  # fmt: skip
         felt = motion.felt(self._gravity)

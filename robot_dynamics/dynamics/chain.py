@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot as the façade sees it: the same questions, whether its chain is open or closed."""
+"""The interface that `InverseDynamics` uses for open and closed chains alike."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from .tree import Tree
 
 class Chain(ABC):
     """A robot at one instant, payloads included. States are (…, k), torques (…, n_m); each
-    function is that of `InverseDynamics`, which says what it raises.
+    function is that of `InverseDynamics`, which documents its errors.
 
-    What is made of a robot beside its torques is made on first use, and goes over to the robot
-    after a change, which compiles nothing where it can.
+    Everything but the torques is built on first use and reused after a change of the robot,
+    without compiling if possible.
     """
 
     trees: ClassVar[type[Tree]] = Tree
@@ -65,7 +65,7 @@ class Chain(ABC):
 
     @property
     def _moved(self) -> MovingBase:
-        """With its base moved from outside."""
+        """The torques with a prescribed motion of the base."""
         return self._moving.of(self)
 
     @property
@@ -83,27 +83,27 @@ class Chain(ABC):
     @property
     @abstractmethod
     def tree(self) -> Mechanism:
-        """The tree whose joints the robot's whole state is given by."""
+        """The tree whose joints determine the complete state of the robot."""
 
     @property
     @abstractmethod
     def backend(self) -> str:
-        """What runs the torques, and why where it is not the first choice."""
+        """The backend of the torques, and the reason if it is not the first choice."""
 
     @abstractmethod
     def over(self, mechanism: Mechanism) -> Chain:
-        """The same robot with other gravity, friction and bodies; a chain that is changed in place
-        is the one that it was."""
+        """The same robot with other gravity, friction and bodies; a chain that is modified in
+        place returns itself."""
 
     @abstractmethod
     def copy(self) -> Chain:
-        """One that shares nothing that changes."""
+        """A copy without shared mutable state."""
 
     @abstractmethod
     def at(self, q: ArrayLike, bearing: bool = False) -> Placed:
         """The robot at q (…, k).
 
-        bearing: forces are asked for: a state too near a singularity is refused.
+        bearing: forces are needed: a state too near a singularity is refused.
         """
 
     @abstractmethod
@@ -142,7 +142,7 @@ class Chain(ABC):
     def constraint_forces(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, Floats]
     ) -> ConstraintForces:
-        """What holds the loops together."""
+        """The constraint forces of the loops."""
 
     @abstractmethod
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
@@ -165,7 +165,7 @@ class Chain(ABC):
     def pushed(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, Floats]
     ) -> Floats:
-        """Torques with wrenches from outside, tau = … - Σ Jᵀ w."""
+        """The torques with external wrenches, tau = … - Σ Jᵀ w."""
         with self.lock:
             tau, at = self.solved(q, qd, qdd)
             for link, wrench in wrenches.items():
@@ -188,21 +188,21 @@ class Chain(ABC):
     def on_moving_base(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
     ) -> Floats:
-        """Torques with the base moved from outside."""
+        """The torques on a moving base."""
         with self.lock:
             moving = self._moved
             tau = moving.torques(self.at(q, bearing=True), qd, qdd, motion)
             return tau + self.torques(q, qd, qdd) if moving.adds else tau
 
     def gravity_on_moving_base(self, q: ArrayLike, motion: BaseMotion) -> Floats:
-        """g (…, n_m) with the base tilted from outside."""
+        """g (…, n_m) on a tilted base"""
         with self.lock:
             return self._moved.gravity(self.at(q, bearing=True), motion)
 
     def derivatives_on_moving_base(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
     ) -> Floats:
-        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n, n) with the base moved from outside."""
+        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n, n) on a moving base."""
         self._refuse_loops("derivatives")
         moving = self._moved
         found = moving.derivatives(q, qd, qdd, motion)
@@ -211,7 +211,7 @@ class Chain(ABC):
     def regressor_on_moving_base(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion, names: Sequence[str]
     ) -> Floats:
-        """Y (…, n, p) with the base moved from outside; names (p,)."""
+        """Y (…, n, p) on a moving base; names (p,)."""
         self._refuse_loops("regressor")
         moving = self._moved
         known, Y = moving.regressor(q, qd, qdd, motion)
@@ -231,7 +231,7 @@ class Chain(ABC):
     def motor_torques(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion | None
     ) -> MotorTorques:
-        """(drive, gear) (…, m), the base standing or moved from outside."""
+        """(drive, gear) (…, m) on a fixed or a moving base."""
         with self.lock:
             if motion is not None:
                 moving = self._moved

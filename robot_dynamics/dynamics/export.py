@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's dynamics as a C99 header and source that need nothing but libm.
+"""A robot's dynamics as a C99 header and source that need only libm.
 
 robot_torques(q, qd, qdd, tau);   the robot's numbers are compiled in; no allocation, no state
 """
@@ -46,7 +46,7 @@ _FUNCTIONS = {
     "mass_matrix": ("D", "D(q), kg m^2 (kg m, kg), row by row"),
     "coriolis_matrix": ("C", "C(q, qd) of Christoffel symbols, row by row"),
     "gravity": ("g", "g(q), N m or N"),
-    "forward": ("qdd", "qdd: what the joints do under tau, rad/s^2 or m/s^2"),
+    "forward": ("qdd", "qdd: accelerations under tau, rad/s^2 or m/s^2"),
     "derivatives": ("J", "dtau/dq, dtau/dqd and dtau/dqdd = D at qdd, three matrices row by row"),
     "linearize": ("AB", "A, then B of d/dt dx = A dx + B dtau, x = [q; qd], row by row"),
     "pose": ("X", "the frame of the link in the base frame, 4 x 4 row by row, m"),
@@ -94,25 +94,30 @@ def export(
 ) -> dict[str, Any]:
     """Write `<prefix>_dynamics.h` and `.c` for a description into the directory `out`.
 
-    Both begin with the robot, this package's version, the description and its hash, and what was
-    asked for. The same description gives the same files.
+    Both begin with the robot, this package's version, the description and its hash, and the
+    options. The same description gives the same files.
 
     Args:
-        file: what `rd.load` takes.
-        prefix: what all names in the text begin with, a C identifier; None: the robot's name.
-        force: overwrite files that are there.
-        functions: which of FUNCTIONS; `linearize` is about the motion that tau makes.
+        file: a description as for `rd.load`.
+        out: the directory, which is created if needed.
+        formulation: as in `InverseDynamics`.
+        rotors: as in `InverseDynamics`.
+        terms: as in `InverseDynamics`.
+        prefix: prefix of all names, a C identifier; None: the robot's name.
+        lang: c.
+        force: overwrite existing files.
+        functions: any of FUNCTIONS; `linearize` is about the motion that tau causes.
         precision: double or single.
         friction_smoothing: rad/s or m/s; see `InverseDynamics`.
         link: whose pose and Jacobian; None: the last one of the description.
 
     Returns:
         {"robot", "prefix", "joints", "files": […], "operations": {function: number}, "size",
-        "text"}; size: how much code and stack a compiler here makes of it, or None.
+        "text"}; size: size of code and stack by a compiler on this machine, or None.
 
     Raises:
-        RobotDynamicsError: the description, an option or the directory is invalid, or a file is
-            there already.
+        RobotDynamicsError: the description, an option or the directory is invalid, or a file
+            already exists.
     """
     if lang not in LANGUAGES:
         raise wrong(InputError, "lang", lang, " or ".join(LANGUAGES))
@@ -160,10 +165,15 @@ def export(
 def write_files(
     folder: Path, contents: Mapping[str, str] | Mapping[str, bytes], *, force: bool
 ) -> list[Path]:
-    """Write files by their paths in a folder; all of them, or none where one is there already.
+    """Write files to a folder: all of them, or none if one already exists.
+
+    Args:
+        folder: created if needed.
+        contents: text or bytes by relative path.
+        force: overwrite existing files.
 
     Raises:
-        InputError: a file is there and may not be overwritten, or can't be written.
+        InputError: a file exists and may not be overwritten, or cannot be written.
     """
     files = {folder / name: content for name, content in contents.items()}
     if there := [str(path) for path in files if path.exists() and not force]:
@@ -177,7 +187,7 @@ def write_files(
 def compiled_size(source: Path, levels: int = LEVELS) -> dict[str, Any] | None:
     """{"compiler", "code": bytes, "stack": bytes} of a C file by gcc -O2; None: there is no gcc.
 
-    The stack is at most that of the deepest call, libm left out.
+    The stack is an upper bound for the deepest call, without libm.
 
     Args:
         source: a C file that includes nothing but its header.
@@ -224,7 +234,7 @@ def _name(robot: str) -> str:
 
 
 def origin(file: str) -> list[str]:
-    """Who made it, the description's name and the hash of its bytes, or of the text."""
+    """The generator, the description's name and the hash of its bytes or text, as lines."""
     text = os.fspath(file)
     is_text = text.lstrip("\ufeff \t\r\n").startswith("<")
     content = text.encode() if is_text else find(text).read_bytes()
@@ -234,7 +244,7 @@ def origin(file: str) -> list[str]:
 
 
 def comment(lines: Iterable[str]) -> str:
-    """A C comment. Words from outside lose what could end a comment or begin something else."""
+    """A C comment. Sequences in external text that could end the comment are removed."""
     plain = [
         re.sub(r"[^A-Za-z0-9 _.,:()+-]", "_", line.encode("ascii", "replace").decode())
         for line in lines
@@ -296,7 +306,7 @@ def sources(
 
 
 def identifiers(names: Iterable[str], prefix: str) -> list[str]:
-    """C identifiers for these names: ASCII, upper case, no two alike."""
+    """Unique C identifiers for these names, in upper-case ASCII."""
     found: list[str] = []
     for place, name in enumerate(names):
         plain = prefix + re.sub(r"[^A-Za-z0-9]", "_", name).upper()
@@ -405,11 +415,14 @@ def _function(prefix: str, piece: _Piece, dialect: Dialect) -> str:
 def body(
     code: CCode, name: str, arguments: Sequence[str], dialect: Dialect = C99, result: str = "out"
 ) -> list[str]:
-    """What a C function does that takes these arguments and runs a program's parts.
+    """The body of a C function that takes these arguments and runs a program's parts.
 
     Args:
-        code: the program; its functions begin with the name and an underscore.
-        result: the argument that takes the result.
+        code: the program; the names of its functions begin with `name` and an underscore.
+        name: of the C function.
+        arguments: names of its arguments.
+        dialect: of the generated C.
+        result: name of the argument for the result.
     """
     T = dialect.type
     lines = [f"    const {T} *const x[] = {{{', '.join(arguments)}}};"]

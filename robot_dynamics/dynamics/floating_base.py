@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Legged robots, and arms on mobile bases: the whole robot, its base moved by the torques.
+"""Legged robots, and arms on mobile bases: the whole robot, with a base that moves freely.
 
     tau (6 + n) = D(q) a + C(q, v) v + g(q) + friction(v) - Σ Jᵀ w
 
-The first six are the wrench that the base would need from outside: nothing, where contact wrenches
-are told. `formulations.floating` has the equations.
+The first six are the external wrench that the base needs; it is zero if all contact wrenches are
+given. `formulations.floating` has the equations.
 """
 
 from __future__ import annotations
@@ -50,23 +50,24 @@ class FloatingRobot(OpenRobot):
 
 
 class FloatingBase(InverseDynamics):
-    """tau = D(q) a + C(q, v) v + g(q) + friction(v) of a robot whose base nothing holds.
+    """tau = D(q) a + C(q, v) v + g(q) + friction(v) of a robot with a floating base.
 
     q is (…, 7 + n): position (m) and quaternion x, y, z, w of the base in the world, then the
-    joints. v and a are (…, 6 + n): the base's linear (m/s) and angular velocity (rad/s) on its own
-    axes, then the joints' rates, and what these change by in a second; tau is (…, 6 + n): force (N)
-    and moment (N·m) on the base's axes, about its origin, then the joints' torques. This is
-    Pinocchio's free flyer; no position is singular. A quaternion counts by its direction alone, and
-    gives nan where it is zero. World: where the base stands at q = [0, 0, 0, 0, 0, 0, 1, …].
+    joints. v is (…, 6 + n): the base's linear (m/s) and angular velocity (rad/s) on its own axes,
+    then the joints' rates; a (…, 6 + n) is its component-wise derivative. tau is (…, 6 + n): force
+    (N) and moment (N·m) on the base's axes, about its origin, then the joints' torques. This is
+    Pinocchio's free flyer; no orientation is singular. Quaternions are normalised; a zero one
+    gives nan. The world frame is that of the base at q = [0, 0, 0, 0, 0, 0, 1, …].
 
     Everything else is as in `InverseDynamics`: batches, payloads, wrenches (on the world's axes
-    here, as are poses and Jacobians), and each function's meaning. `derivatives` change a position
-    as a twist does, on the base's axes: ∂tau/∂q is (…, 6 + n, 6 + n). D and C go with v.
+    here, as are poses and Jacobians), and the meaning of each function. `derivatives` express a
+    change of position as a twist on the base's axes: ∂tau/∂q is (…, 6 + n, 6 + n). D and C
+    multiply a and v.
 
     Args:
-        mechanism: what `rd.load` gives. Where a floating joint carries the robot, that is the base;
-            else the base link is, with its own inertia where the description has one.
-        joints: the joints in the order that q, v and tau are wanted in, parents first (Pinocchio's
+        mechanism: the robot, as from `rd.load`. If a floating joint carries the robot, its link is
+            the base; otherwise the base link is, with its inertia if the description has one.
+        joints: the order of the joints in q, v and tau, parents first (Pinocchio's
             is `model.names[2:]`); None: that of the description.
         formulation, options: as in `InverseDynamics`: rotors, terms, friction_smoothing, backend,
             threads.
@@ -75,8 +76,8 @@ class FloatingBase(InverseDynamics):
         joint_names: the order of v, a and tau: x, y, z, rx, ry, rz of the base, then the joints.
 
     Raises:
-        InputError: as `InverseDynamics`; loops; joints of other names, or in an order that puts one
-            before its parent; friction of the base; something beside the base that moves.
+        InputError: as `InverseDynamics`; loops; other joint names, or an order with a joint
+            before its parent; friction of the base; moving links that the base does not carry.
     """
 
     def __init__(
@@ -94,14 +95,20 @@ class FloatingBase(InverseDynamics):
 
     @property
     def neutral(self) -> Floats:
-        """q (7 + n,) of a base that stands at the world's origin, joints at zero."""
+        """q (7 + n,) with the base at the world's origin and all joints at zero."""
         q = np.zeros(len(self.joint_names) + 1)
         q[BASE] = 1.0
         return q
 
     def integrate(self, q: ArrayLike, step: ArrayLike) -> Floats:
-        """q (…, 7 + n) after a step v·dt (…, 6 + n) at a twist that stays as it is on the base's
-        axes: exp on SE(3). The quaternion that comes is of length 1.
+        """The position after a step at a constant twist on the base's axes: exp on SE(3).
+
+        Args:
+            q: (…, 7 + n) position.
+            step: (…, 6 + n), v·dt: m and rad on the base's axes, then the joints' steps.
+
+        Returns:
+            (…, 7 + n), with a quaternion of length 1.
 
         Raises:
             InputError: a wrong shape.
@@ -141,15 +148,16 @@ class FloatingBase(InverseDynamics):
     def linearize(
         self, q: ArrayLike, qd: ArrayLike | None = None, tau: ArrayLike | None = None
     ) -> Linearization:
-        """δẋ = A δx + B δu with x = [δq; v], u = tau, about q (…, n + 1), v, tau (…, n), where δq
-        (…, n) is the twist on the base's axes, and the joints' change, from q to a place near it.
+        """The linearised dynamics δẋ = A δx + B δu with x = [δq; v], u = tau; δq is a twist on the
+        base's axes and the joints' change.
 
-        As `InverseDynamics.linearize`, but that axes which turn turn δq: with ad_v of the base's
-        twist the first rows are δq̇ = δv - ad_v δq.
+        As `InverseDynamics.linearize`, except that the rotation of the base's axes also rotates δq:
+        with ad_v of the base's twist the first rows are δq̇ = δv - ad_v δq.
 
         Args:
-            qd: v; None: at rest.
-            tau: None: the torques, and the base's wrench, that hold these rates, a = 0.
+            q: (…, 7 + n) position.
+            qd: v (…, 6 + n); None: at rest.
+            tau: (…, 6 + n); None: the base's wrench and the torques at which a = 0.
 
         Raises:
             InputError: a wrong shape.
@@ -159,7 +167,7 @@ class FloatingBase(InverseDynamics):
         return found
 
     def set_friction(self, joint: str, *args: Any, **more: Any) -> None:
-        """As `InverseDynamics.set_friction`; nothing rubs on the base.
+        """As `InverseDynamics.set_friction`; a base has no friction.
 
         Raises:
             InputError: as there, and a joint of the base.

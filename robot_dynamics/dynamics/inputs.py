@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the façade's arguments: options as a record, vectors, bodies."""
+"""Checks of the arguments of `InverseDynamics`: options, vectors, bodies."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def robot(value: Any) -> Mechanism:
     InputError: no `Mechanism`, or one in which nothing moves.
     """
     if not isinstance(value, Mechanism):
-        raise wrong(InputError, "mechanism", type(value).__name__, "a Mechanism: rd.load gives one")
+        raise wrong(InputError, "mechanism", type(value).__name__, "a Mechanism, as from rd.load")
     if not value.joint_names:
         raise wrong(InputError, f"mechanism {value.name!r}", "no joint that moves", "at least one")
     return value

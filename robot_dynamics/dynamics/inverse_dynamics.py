@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The façade: joint torques of a mechanism, fast, from numbers."""
+"""`InverseDynamics`, the public class for numerical dynamics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .open_robot import OpenRobot
 
 @dataclass(frozen=True, slots=True)
 class _Robot:
-    """The robot at one instant. Every call takes one and computes with it throughout."""
+    """The robot at one instant; a call uses the same one from start to end."""
 
     bare: Mechanism
     """Without payloads"""
@@ -54,25 +54,25 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     are float64 in SI units: q in rad or m, tau in N·m or N, in the order of `joint_names`. All
     states may be batched: (…, n) in, (…, n) out, over all cores.
 
-    Gravity, payloads and friction may change while it runs: nothing is compiled, and a call on
-    another thread sees the old robot or the new one, never a mixture. It can be copied and
-    pickled; a copy shares nothing that changes, and kernels come from the cache on the other side.
+    Gravity, payloads and friction may change at run time: nothing is compiled, and a call on
+    another thread uses the old robot or the new one, never a mixture. An instance can be copied
+    and pickled; a copy shares no mutable state, and unpickling loads the kernels from the cache.
 
     Args:
-        mechanism: what `rd.load` gives.
+        mechanism: the robot, as from `rd.load`.
         formulation: lagrange_euler, newton_euler, gibbs_appell or murphy.
         rotors: full, reflected (Γ²·I_zz at the joint, the mass on the mount) or none.
         terms: any of inertia, coriolis, gravity, friction, rotors (all by default). They add up:
             inertia and coriolis are those of the links, rotors those of the rotors, and gravity
             the weight of both.
-        friction_smoothing: rate (rad/s or m/s) within which Coulomb friction fades to zero as
-            tanh(qd / rate); 0: the sign itself. At rest it is zero either way.
-        sensed: of a mechanism with loops: take q = [q_a, q_s], the passive joints that carry a
-            sensor too, instead of q_a alone. D and C are then (n_a, n_a + n_s).
-        condition_limit: of the passive Jacobian of a mechanism with loops: beyond it a state is too
-            near a singularity, and refused.
-        backend: auto, c or python. auto takes C where there is a compiler, else it warns once.
-        threads: for batches; None: one for each core that this process may use.
+        friction_smoothing: rate (rad/s or m/s) below which Coulomb friction fades to zero as
+            tanh(qd / rate); 0: sign(qd). At rest it is zero either way.
+        sensed: for a mechanism with loops: take q = [q_a, q_s], which includes the passive joints
+            with a sensor, instead of q_a alone. D and C are then (n_a, n_a + n_s).
+        condition_limit: for a mechanism with loops: largest condition number of the passive
+            Jacobian; beyond it a state is refused as too near a singularity.
+        backend: auto, c or python. auto uses C if there is a compiler; otherwise it warns once.
+        threads: number of threads for batches; None: one for each core available to this process.
 
     Attributes:
         formulation: its name.
@@ -81,8 +81,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
     Raises:
         InputError: an unknown formulation, rotor model, term or backend.
-        DescriptionError, ClosureError: loops that home does not close, too few or many motors.
-        BackendError: `c` was asked for and is not available; the compiler's own words.
+        DescriptionError, ClosureError: the loops are not closed at home, or too few motors.
+        BackendError: `c` was requested but is not available; with the compiler's message.
     """
 
     def __init__(
@@ -123,15 +123,15 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     def _become(self, robot: _Robot) -> None:
         self._robot = robot
         self._target = robot.chain.torques
-        """What a call with states alone goes to, with nothing in between"""
+        """A call with states only is forwarded to this directly"""
 
     def _unlock(self) -> None:
         self._changing = threading.RLock()
-        """Held while the robot is changed, and by a chain that is changed in place"""
+        """Held while the robot is changed, and by a chain that is modified in place"""
         _LIVING.add(self)
 
     def _unlock_child(self) -> None:
-        """A forked process gets a new lock: the thread that held the old one is not there."""
+        """A new lock in a forked process, where the thread that held the old one does not exist."""
         self._unlock()
         chain = self._robot.chain
         if chain.closed is not None:
@@ -170,7 +170,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
     @property
     def closed(self) -> ClosedChain | None:
-        """Of a mechanism with loops its positions, Jacobians and state; None: no loops."""
+        """Positions, Jacobians and state of a mechanism with loops; None without loops."""
         return self._robot.chain.closed
 
     def __call__(
@@ -183,29 +183,32 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         base_motion: BaseMotion | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """Torques (…, n) at q, qd, qdd (…, n).
+        """The torques tau (…, n), N·m or N, in the order of `actuated_names`.
 
         Args:
-            base_motion: how the base moves, where something else moves it; gravity follows. The
-                first call with one compiles. `terms` then have to have inertia, coriolis and, with
-                rotors, rotors, or none of them: then gravity follows, and that is all.
-            wrenches: what acts on links from outside, by the link's name, (6,) or (…, 6): the force
-                (N) and the moment about the origin of the link's frame (N·m), on base axes. A push
-                that helps makes the torques smaller: tau = … - Σ Jᵀ w.
-            out: where to write them, float64 of the result's shape; it is what is returned. A call
-                with plain float64 arrays and out allocates nothing.
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            qd: (…, n) rates, rad/s or m/s.
+            qdd: (…, n) accelerations, rad/s² or m/s².
+            base_motion: the motion of a moving base, with which gravity turns. The first call with
+                one compiles. `terms` must then include inertia, coriolis and the rotors' term if
+                there are rotors, or none of these: then only gravity follows the base.
+            wrenches: external wrenches by link name, (6,) or (…, 6): the force (N) and the moment
+                about the origin of the link's frame (N·m), on base axes. A wrench that assists the
+                motion reduces the torques: tau = … - Σ Jᵀ w.
+            out: float64 array of the result's shape to write to, which is returned. A call with
+                plain float64 arrays and `out` allocates nothing.
 
         Raises:
-            InputError: a wrong shape or type, or an unknown link; the message says which and what
+            InputError: a wrong shape or type, or an unknown link; the message says which, and what
                 was expected.
-            ClosureError: of a closed robot, a state that can't be closed or is too near a
+            ClosureError: a state in which the loops cannot be closed, or which is too near a
                 singularity.
         """
         chain, acting = self._robot.chain, inputs.wrenches(wrenches)
         if base_motion is not None:
             tau = chain.on_moving_base(q, qd, qdd, base_motion)
             if acting:
-                # it depends on where the links are alone
+                # it depends only on the links' positions
                 tau = tau - chain.wrench_torques(q, acting, "base")
         elif acting:
             tau = chain.pushed(q, qd, qdd, acting)
@@ -218,14 +221,16 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     def wrench_torques(
         self, q: ArrayLike, wrenches: Mapping[str, ArrayLike], *, axes: str = "base"
     ) -> Floats:
-        """Σ Jᵀ w (…, n): what wrenches from outside take of the torques at q (…, n).
+        """The part Σ Jᵀ w (…, n) of the torques that external wrenches provide, N·m or N.
 
         Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
             wrenches: as in a call.
-            axes: base, or link: those of each wrench's own link.
+            axes: base, or link for the axes of each wrench's own link.
 
         Raises:
-            InputError, ClosureError: as in a call.
+            InputError: as in a call, or unknown axes.
+            ClosureError: as in a call.
         """
         if axes not in ("base", "link"):
             raise wrong(InputError, "axes", axes, "base or link")
@@ -239,16 +244,21 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         *,
         wrenches: Mapping[str, ArrayLike] | None = None,
     ) -> ConstraintForces:
-        """What holds a robot with loops together at q, qd, qdd (…, n), of the chosen terms: the
-        multipliers λ, the wrench [force; moment] in each loop's joint (…, 6), and that between the
-        platform and its legs.
+        """The constraint forces of a robot with loops, of the chosen terms: the multipliers λ, the
+        wrench [force; moment] in each loop's joint (…, 6), and that between the platform and its
+        legs, in N and N·m.
 
         Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            qd: (…, n) rates, rad/s or m/s.
+            qdd: (…, n) accelerations, rad/s² or m/s².
             wrenches: as in a call.
 
         Raises:
             InputError: a wrong shape, an unknown link, or a robot without loops.
             ClosureError: as in a call.
+
+        Source: (36) and (38) of [ZCPOM].
         """
         return self._robot.chain.constraint_forces(q, qd, qdd, inputs.wrenches(wrenches))
 
@@ -261,22 +271,25 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         base_motion: BaseMotion | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """Accelerations qdd (…, n) at q, qd and torques tau (…, n): the inverse of a call.
+        """Forward dynamics: the accelerations qdd (…, n), rad/s² or m/s²; the inverse of a call.
 
-        Not finite, or without meaning, where D is singular: where a joint has nothing to move.
+        They are not finite, or meaningless, if D is singular because a joint moves no mass.
 
         Args:
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            qd: (…, n) rates, rad/s or m/s.
+            tau: (…, n) torques in the order of `actuated_names`, N·m or N.
             base_motion: as in a call.
-            out: where to write them.
+            out: an array of the result's shape to write to; None: a new one.
 
         Raises:
-            InputError: a wrong shape; `terms` without inertia; `sensed`, where torques don't fix
-                all of q.
-            ClosureError: of a closed robot, as in a call.
+            InputError: a wrong shape; `terms` without inertia; `sensed`, as torques do not
+                determine the accelerations of all of q.
+            ClosureError: as in a call.
         """
         if base_motion is not None:
             still = np.zeros(len(self.joint_names))
-            # what the base's motion takes of the torques does not depend on q̈
+            # the torques due to the base's motion do not depend on q̈
             moved = self(q, qd, still, base_motion=base_motion)
             tau = as_floats("tau", tau) - (moved - self(q, qd, still))
         return self._robot.chain.forward(q, qd, tau, out)
@@ -291,44 +304,45 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     ) -> tuple[Floats, Floats, Floats]:
         """(∂tau/∂q, ∂tau/∂qd, ∂tau/∂qdd), (…, n, n) each.
 
-        The last is D, as long as inertia is among the terms. Row i is the torque's, column j the
-        coordinate's; of a closed robot all other joints follow, rows are the actuated joints', and
-        with `sensed` they are exact where the sensors agree with the motors. Coulomb friction has
-        no slope unless it is smoothed: its jump is left out.
+        The last is D if inertia is among the terms. Row i belongs to torque i, column j to
+        coordinate j. For a closed robot rows are those of the actuated joints, all other joints
+        follow q, and with `sensed` the derivatives are exact for consistent readings. Coulomb
+        friction without smoothing contributes nothing: its jump is left out.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
             qd: (…, n) rates, rad/s or m/s.
             qdd: (…, n) accelerations, rad/s² or m/s².
-            base_motion: as in a call; not of a closed robot.
+            base_motion: as in a call; not for a closed robot.
 
         Raises:
             InputError: a wrong shape.
-            ClosureError: of a closed robot, as in a call.
+            ClosureError: as in a call.
         """
         chain = self._robot.chain
         if base_motion is None:
             out = chain.derivatives(q, qd, qdd)
         else:
             out = chain.derivatives_on_moving_base(q, qd, qdd, base_motion)
-        if out.ndim == 3:  # one state: quicker than with an ellipsis, or unpacked
+        if out.ndim == 3:  # one state: faster than with an ellipsis, or unpacked
             return out[0], out[1], out[2]
         return out[..., 0, :, :], out[..., 1, :, :], out[..., 2, :, :]
 
     def linearize(
         self, q: ArrayLike, qd: ArrayLike | None = None, tau: ArrayLike | None = None
     ) -> Linearization:
-        """δẋ = A δx + B δu with x = [q; qd], u = tau, about q, qd, tau (…, n): a state, or every
-        state of a motion (with the torques that a call gives for it).
+        """The linearised dynamics δẋ = A δx + B δu with x = [q; qd], u = tau, about one state or
+        every state of a motion (with the torques that a call gives for it).
 
         Args:
-            qd: None: at rest.
-            tau: None: the torques that hold these rates, qdd = 0.
+            q: (…, n) positions in the order of `joint_names`, rad or m.
+            qd: (…, n) rates, rad/s or m/s; None: at rest.
+            tau: (…, n) torques, N·m or N; None: those at which qdd = 0.
 
         Raises:
-            InputError: a wrong shape; `sensed`, where torques don't fix all of q; more motors than
-                degrees of freedom, and torques with which they work against each other.
-            ClosureError: of a closed robot, as in a call.
+            InputError: a wrong shape; `sensed`, as torques do not determine the accelerations of
+                all of q; torques of redundant motors that work against each other.
+            ClosureError: as in a call.
         """
         with self._changing:
             return linearized(self, q, qd, tau)
@@ -365,7 +379,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
-            link: any link, those on fixed joints too.
+            link: name of any link, also on a fixed joint.
             out: an array of the result's shape to write to; None: a new one.
 
         Raises:
@@ -383,7 +397,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
-            link: any link, those on fixed joints too.
+            link: name of any link, also on a fixed joint.
             out: an array of the result's shape to write to; None: a new one.
 
         Raises:
@@ -394,9 +408,9 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         return result if out is None else put(out, result)
 
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """The joint-space inertia matrix D (…, n, n), kg·m² (kg·m or kg where joints slide).
+        """The joint-space inertia matrix D (…, n, n), kg·m² (kg·m or kg for prismatic joints).
 
-        Of a closed chain that is sensed it is (…, n_a, n): motors by control coordinates.
+        For a closed chain with `sensed` it is (…, n_a, n): motors by control coordinates.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
@@ -410,9 +424,9 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         return result if out is None else put(out, result)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike, *, out: Floats | None = None) -> Floats:
-        """The Coriolis matrix C (…, n, n) of Christoffel symbols, with which dD/dt - 2C is skew.
+        """The Coriolis matrix C (…, n, n) of Christoffel symbols: dD/dt - 2C is skew-symmetric.
 
-        Of a closed chain that is sensed it is (…, n_a, n): motors by control coordinates.
+        For a closed chain with `sensed` it is (…, n_a, n): motors by control coordinates.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
@@ -423,7 +437,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             InputError: a wrong shape, or an `out` that does not fit.
             ClosureError: a state in which the loops cannot be closed.
 
-        Source: [EW21] compares the ways to compute it.
+        Source: [EW21] compares methods to compute it.
         """
         result = self._robot.chain.coriolis_matrix(q, qd)
         return result if out is None else put(out, result)
@@ -435,12 +449,12 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         base_motion: BaseMotion | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """The gravity torques g (…, n), N·m or N: what holds the robot at rest.
+        """The gravity torques g (…, n), N·m or N, which hold the robot at rest.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
-            base_motion: how the base stands, its `rotation` or `specific_force`; its rates and
-                accelerations are left out.
+            base_motion: the tilt of the base as `rotation` or `specific_force`; its rates and
+                accelerations are ignored.
             out: an array of the result's shape to write to; None: a new one.
 
         Raises:
@@ -457,12 +471,12 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """(p,): the numbers that the torques are linear in, see `mechanism.dynamic_parameters`."""
+        """(p,): names of the standard parameters; see `mechanism.dynamic_parameters`."""
         return tuple(self._parameters())
 
     @property
     def parameters(self) -> Floats:
-        """π (p,) in SI units, payloads and changed friction included: tau = Y π."""
+        """The standard parameters π (p,), SI units, with payloads and changed friction."""
         return np.array(list(self._parameters().values()))
 
     def regressor(
@@ -474,23 +488,23 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         base_motion: BaseMotion | None = None,
         out: Floats | None = None,
     ) -> Floats:
-        """The regressor Y (…, n, p): tau = Y π to rounding, whatever the formulation.
+        """The regressor Y (…, n, p): tau = Y π to rounding, for every formulation.
 
-        Of a closed chain Y is Tᵀ Y_tree, (…, n_a, p). Columns are in the order of
-        `parameter_names`; no inertia, friction or payload changes Y, gravity does. Into `out` it
-        goes as in a call: for many states write block after block into one array, since fresh
-        memory costs more than the numbers in it.
+        For a closed chain Y is Tᵀ Y_tree, (…, n_a, p). Columns are in the order of
+        `parameter_names`. Y depends on gravity, but not on inertias, friction or payloads. For
+        many states write block after block into the same `out`, as allocating new memory costs
+        more than the computation.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
             qd: (…, n) rates, rad/s or m/s.
             qdd: (…, n) accelerations, rad/s² or m/s².
-            base_motion: as in a call; not of a closed robot.
+            base_motion: as in a call; not for a closed robot.
             out: an array of the result's shape to write to; None: a new one.
 
         Raises:
             InputError: a wrong shape.
-            ClosureError: a state that can't be closed.
+            ClosureError: a state in which the loops cannot be closed.
         """
         if base_motion is not None:
             found = self._robot.chain.regressor_on_moving_base(
@@ -507,7 +521,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
     @property
     def motor_names(self) -> tuple[str, ...]:
-        """The rotors that turn (not those of locked joints): the order of motor torques."""
+        """Names of the rotors, except those of locked joints: the order of motor torques."""
         return tuple(rotor.name for rotor in motors(self.mechanism))
 
     def motor_torques(
@@ -518,32 +532,34 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         *,
         base_motion: BaseMotion | None = None,
     ) -> MotorTorques:
-        """(drive, gear) (…, m), N·m, at the motors' shafts, in the order of `motor_names`.
+        """The torques (drive, gear) (…, m) at the motors' shafts, N·m, in the order of
+        `motor_names`.
 
-        `drive` is what a motor's field must give: joint torque / gear ratio. `gear` is what
-        enters the gear: the same less what the rotor itself takes.
+        `drive` is the motor's electromagnetic torque: joint torque / gear ratio. `gear` is the
+        torque that enters the gear: `drive` minus the torque that moves the rotor itself.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
             qd: (…, n) rates, rad/s or m/s.
             qdd: (…, n) accelerations, rad/s² or m/s².
-            base_motion: as in a call; what a rotor takes has the base's motion in it, too.
+            base_motion: as in a call; it also affects the torques that move the rotors.
 
         Raises:
             InputError: a wrong shape.
+            ClosureError: as in a call.
         """
         return self._robot.chain.motor_torques(q, qd, qdd, base_motion)
 
     @property
     def backend(self) -> str:
-        """What runs, and why where it is not the first choice."""
+        """The backend that runs, and the reason if it is not the first choice."""
         return self._robot.chain.backend
 
-    # --- what may change while it runs -----------------------------------------------------
+    # --- what may change at run time -------------------------------------------------------
 
     @property
     def gravity_vector(self) -> Array:
-        """(3,), m/s², in the base frame. May be assigned."""
+        """The gravity vector (3,), m/s², in the base frame. May be assigned."""
         return self.mechanism.gravity
 
     @gravity_vector.setter
@@ -554,11 +570,12 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             self._adopt(replace(robot.bare, gravity=vector), robot.payloads)
 
     def set_payload(self, link: str, payload: Inertial | None) -> None:
-        """Weld a body to a link, in place of the one there was; None takes it off.
+        """Attach a payload to a link, replacing an earlier one; None removes it.
 
         Args:
             link: the name of any link.
-            payload: mass, centre of mass and inertia in the link's frame.
+            payload: mass (kg), centre of mass (m) and inertia about it (kg·m²), in the link's
+                frame; None: no payload.
 
         Raises:
             InputError: no such link, a wrong shape, numbers that are not finite, a negative mass,
@@ -590,13 +607,13 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         the kernels; any other compiles nothing.
 
         Args:
-            joint: its name; a joint that follows others has friction of its own.
-            viscous: N·m·s/rad, or N·s/m of a sliding joint.
+            joint: name of any joint; a joint that follows others has its own friction.
+            viscous: N·m·s/rad, or N·s/m for a prismatic joint.
             coulomb: N·m or N.
             offset: N·m or N, at every rate and at rest.
-            coulomb_negative: N·m or N, in place of `coulomb` at negative rates; None: `coulomb`.
+            coulomb_negative: N·m or N, replaces `coulomb` at negative rates; None: `coulomb`.
             stribeck_torque: N·m or N, added near rest.
-            stribeck_rate: rad/s or m/s, at which it has fallen to 1/e.
+            stribeck_rate: rad/s or m/s, the rate at which it has decayed to 1/e.
 
         Raises:
             InputError: no such joint, a number that is not finite, or a law that drives the joint.
@@ -619,8 +636,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             self._adopt(replace(bare, links=links), self._robot.payloads)
 
     def _adopt(self, bare: Mechanism, payloads: Mapping[str, Inertial]) -> None:
-        """Take over another robot of the same geometry, in one assignment, or raise and keep
-        the one there is. Whoever calls holds `_changing`."""
+        """Switch to another robot of the same geometry in one assignment, or raise and keep the
+        current one. The caller holds `_changing`."""
         loaded = bare
         for link, body in payloads.items():
             loaded = with_payload(loaded, link, body)
@@ -634,7 +651,7 @@ def _made(
     payloads: Mapping[str, Inertial],
     where: Floats | None,
 ) -> InverseDynamics:
-    """What was pickled; a closed chain goes on from where (n_r,) it was."""
+    """Unpickle; a closed chain continues from its last state `where` (n_r,)."""
     dynamics = kind(bare, **options.named)
     if payloads:
         with dynamics._changing:
@@ -653,5 +670,5 @@ def _unlock_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # whoever held a lock is not there in the child
+    # threads that held a lock do not exist in the child
     os.register_at_fork(after_in_child=_unlock_all)

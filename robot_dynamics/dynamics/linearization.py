@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of motion to first order about a state, or about every state of a motion.
+"""The equations of motion linearised about a state, or about every state of a motion.
 
 With x = [q; q̇] and u = τ:  δẋ = A δx + B δu.  From τ = D q̈ + b(q, q̇),
 
@@ -38,7 +38,7 @@ class Linearization:
     q: Floats
     qd: Floats
     qdd: Floats
-    """(…, n): what the torques make of the state"""
+    """(…, n): the accelerations at this state and these torques"""
     tau: Floats
     """(…, m)"""
 
@@ -51,7 +51,7 @@ class Linearization:
 def linearized(
     dynamics: Any, q: ArrayLike, qd: ArrayLike | None, tau: ArrayLike | None
 ) -> Linearization:
-    """See `InverseDynamics.linearize`; dynamics is one, which imports this."""
+    """See `InverseDynamics.linearize`, of which `dynamics` is an instance."""
     names, motors = dynamics.joint_names, dynamics.actuated_names
     n, m = len(names), len(motors)
     q = as_floats("q", q)

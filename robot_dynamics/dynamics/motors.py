@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Torques on the motors' side of the gears.
 
-The drive torque is what the motor's field must give, the rotor's own motion included; the gear
-torque is what then enters the gear:
+The drive torque is the motor's electromagnetic torque, including that for its own rotor; the gear
+torque is the part that enters the gear:
 
     drive:  τ = Γᵀ τ_drive          (power: τ·q̇ = τ_drive·Γ q̇)
-    gear:   τ_gear = τ_drive - n_r  (n_r: what the rotor itself takes about its spin axis)
+    gear:   τ_gear = τ_drive - n_r  (n_r: moment on the rotor itself about its spin axis)
 
-For one motor a joint the first reads τ_drive = τ_j / Γ_j. Where several motors share a joint,
-the torques of least norm are given.
+For one motor per joint the first is τ_drive = τ_j / Γ_j. If several motors share a joint,
+the torques of least norm are returned.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ class MotorTorques(NamedTuple):
 
 
 class MotorSide:
-    """The motors of a mechanism: every rotor that turns, also one that is known by its gear ratio
-    alone. It never changes.
+    """The motors of a mechanism: every rotor that turns, even if only its gear ratio is known.
+    It is immutable.
 
     Args:
         mechanism: with rotors.
-        options: the joint torques': a rotor takes what their terms have of its motion and its
-            weight.
-        form: `FLOATING` of a mechanism on six joints, whose q is (…, n + 1).
+        options: those of the joint torques, whose terms determine the torques of the rotors.
+        form: `FLOATING` for a mechanism on six joints, whose q is (…, n + 1).
     """
 
     def __init__(self, mechanism: Mechanism, options: Options, form: Form = STANDING):
@@ -86,9 +85,15 @@ class MotorSide:
         qdd: ArrayLike,
         gravity: Array,
     ) -> MotorTorques:
-        """From the torques tau (…, k) of the joints in the columns `actuated` of q, qd, qdd.
+        """The motors' torques (…, m), N·m.
 
-        gravity (3,), m/s²: an unbalanced rotor feels it.
+        Args:
+            actuated: the columns of q, qd and qdd that tau belongs to.
+            tau: (…, k) joint torques, N·m or N.
+            q: (…, n) positions, rad or m.
+            qd: (…, n) rates, rad/s or m/s.
+            qdd: (…, n) accelerations, rad/s² or m/s².
+            gravity: (3,), m/s², which acts on unbalanced rotors.
         """
         # τ = Γᵀ τ_drive
         drive = tau @ np.linalg.pinv(self.gears[:, actuated], rcond=1e-12)
@@ -106,12 +111,12 @@ def tree_state(
 
 
 def motors(mechanism: Mechanism) -> tuple[Rotor, ...]:
-    """The rotors that turn: what holds a locked joint is not its motor."""
+    """The rotors that turn, which excludes those of locked joints."""
     return tuple(rotor for rotor in mechanism.rotors if rotor.ratios)
 
 
 def gear_matrix(mechanism: Mechanism) -> Floats:
-    """Γ (m, n): rotor rates of joint rates."""
+    """The gear matrix Γ (m, n): rotor rates = Γ · joint rates."""
     names, turning = mechanism.joint_names, motors(mechanism)
     gears = np.zeros((len(turning), len(names)))
     for row, rotor in zip(gears, turning, strict=True):
@@ -121,7 +126,7 @@ def gear_matrix(mechanism: Mechanism) -> Floats:
 
 
 def spin_torques(mechanism: Mechanism, model: str, q: Array, qd: Array, qdd: Array) -> Array:
-    """n_r (m,), N·m: what each rotor takes about its spin axis, at q, qd, qdd (n,)."""
+    """The moment n_r (m,) on each rotor about its spin axis, N·m, at q, qd, qdd (n,)."""
     rotors = mechanism.rotors
     if model == "reflected":
         rates = gear_matrix(mechanism) @ array(qdd)

@@ -132,7 +132,7 @@ class OpenChain:
         """(…, 1, n), to go with the rows of a matrix (n, n)."""
         array, n = as_floats(name, state), self._size(name)
         if array.ndim == 0 or array.shape[-1] != n:
-            each = ": one entry a joint" if self.positions == len(self.joint_names) else ""
+            each = ": one entry per joint" if self.positions == len(self.joint_names) else ""
             raise wrong(InputError, name, array.shape, f"shape (…, {n}){each}")
         return array[..., None, :]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot where it is: what asks for forces and rates need not know of loops."""
+"""A robot at a position, with the same interface with and without loops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..scalar import Floats
 
 
 class Placed(Protocol):
-    """A robot's tree where the robot is at q (…, k). Links are known by name."""
+    """A robot's tree at the robot's position q (…, k); links are given by name."""
 
     @property
     def q(self) -> Floats:
@@ -22,7 +22,7 @@ class Placed(Protocol):
         """(…, 4, 4): the link's frame in the base frame."""
 
     def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
-        """What a wrench (…, 6) on the link, on base axes, takes of the torques (…, n_m)."""
+        """The torques (…, n_m) that a wrench (…, 6) on the link, on base axes, provides."""
 
     def state(
         self, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
@@ -31,4 +31,4 @@ class Placed(Protocol):
         (…, k)."""
 
     def on_motors(self, tau: Floats, names: Sequence[str]) -> Floats:
-        """Torques (…, n_m) of the motors that do what torques (…, n) at these joints do."""
+        """The motors' torques (…, n_m) equivalent to torques (…, n) at these joints."""

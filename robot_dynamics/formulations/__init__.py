@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The formulations of the inverse dynamics, by name.
 
-A formulation is two functions: `prepare` brings a mechanism into the form that it is written
-for, and `torques(mechanism, q, qd, qdd)` gives the torques of all tree coordinates, over any
-scalar, without friction and without loops. A new one is one file and one line here.
+A formulation is two functions: `prepare` converts a mechanism to the form that the formulation
+needs, and `torques(mechanism, q, qd, qdd)` returns the torques of all tree coordinates, for any
+scalar type, without friction and without loops. A new one is one file and one line here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from . import gibbs_appell, lagrange_euler, murphy, newton_euler
 class Formulation:
     """A formulation by name: its form of a mechanism, and torques (n,) of q, qd, qdd (n,).
 
-    `torques` takes one argument more, which may be left out: see `scalar.Note`.
+    `torques` takes one more, optional argument: see `scalar.Note`.
     """
 
     name: str
@@ -43,8 +43,11 @@ FORMULATIONS = {
 def formulation(name: str) -> Formulation:
     """The formulation of this name.
 
+    Args:
+        name: lagrange_euler, newton_euler, gibbs_appell or murphy.
+
     Raises:
-        InputError: there is none; the message lists those there are.
+        InputError: there is none; the message lists the available ones.
     """
     try:
         return FORMULATIONS[name]

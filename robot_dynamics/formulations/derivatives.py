@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the torques change with position, rate and acceleration, O(n²), over any scalar.
+"""Derivatives of the torques by position, rate and acceleration, O(n²), for any scalar type.
 
 Source: Singh, Russo, Wensing, "Efficient analytical derivatives of rigid-body dynamics using
 spatial vector algebra", IEEE Robotics and Automation Letters 7(2), 2022. Everything is in the base
 frame, and moments and velocities are those at its origin. With joint j's twist S_j, the velocity
-v_p and the acceleration a_p of the link before it, and the bodies from i on put together:
+v_p and the acceleration a_p of its parent link, and the composite body of all bodies from i on:
 
     Ψ̇_j = v_p × S_j,   Ψ̈_j = a_p × S_j + v_p × Ψ̇_j
     ∂τ_i/∂q_j = S_i·(B_i Ψ̇_j + I_i Ψ̈_j),       ∂τ_j/∂q_i = S_j·(B_i Ψ̇_i + I_i Ψ̈_i + S_i ×* f_i)
     ∂τ_i/∂q̇_j = S_i·(B_i S_j + 2 I_i Ψ̇_j),      ∂τ_j/∂q̇_i = S_j·(B_i S_i + 2 I_i Ψ̇_i)
     D_ij = S_j·I_i S_i                            for each j that carries i
 
-B u is the Coriolis force of a second velocity u: particles of velocity v have 2 m ω_u × v, so that
-all it needs of the bodies is their momentum P = Σ m v and K = Σ m v rᵀ:
+B u is the Coriolis force due to a second velocity u: for particles of velocity v it is 2 m ω_u × v,
+which depends on the bodies only through their momentum P = Σ m v and K = Σ m v rᵀ:
 
     B u = [2 (tr K 1 - K) ω_u;  2 ω_u × P]
 """
@@ -41,12 +41,17 @@ def derivatives(
     qdd: Array,
     of_tree: Callable[..., tuple[Array, ...]] | None = None,
 ) -> Array:
-    """(3, n, n): ∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈, which is D, of the chosen terms.
+    """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = D (3, n, n) of the chosen terms.
 
-    Coulomb friction that is not smoothed has no slope: its jump at rest is left out.
+    Coulomb friction without smoothing contributes nothing: its jump at rest is left out.
 
     Args:
-        of_tree: (tree with gravity, q, qd, qdd) → the three of its bodies.
+        equations: those of newton_euler.
+        q: (n,) positions, rad or m.
+        qd: (n,) rates, rad/s or m/s.
+        qdd: (n,) accelerations, rad/s² or m/s².
+        of_tree: (tree with gravity, q, qd, qdd) → the three matrices of its bodies; default:
+            `of_bodies`.
     """
     terms, tree = equations.terms, equations.mechanism
     n = len(tree.joint_names)
@@ -78,7 +83,7 @@ def derivatives(
 
 
 def of_bodies(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]:
-    """The three (n, n) of a tree's bodies and shafts, with its gravity."""
+    """The three derivatives (n, n) for a tree's bodies and shafts, with its gravity."""
     S, s = tree.coordinates()
     by_q, by_qd, D = _tree(tree, S @ q + s, S @ qd, S @ qdd)
     by_q, by_qd, D = (S.T @ each @ S for each in (by_q, by_qd, D))
@@ -92,7 +97,7 @@ def of_bodies(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, 
 
 @dataclass
 class _Bodies:
-    """What a body, or several, are at one state: sums over their particles, in the base frame."""
+    """Sums over the particles of one or several bodies at one state, in the base frame."""
 
     m: Scalar
     H: Array

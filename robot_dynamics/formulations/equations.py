@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of motion of a mechanism, over any scalar, by any formulation.
+"""The equations of motion of a mechanism, for any scalar type, by any formulation.
 
-Everything that all formulations share is here once: joints that follow others, rotor models,
+This module has what all formulations share: joints that follow others, rotor models,
 selected terms, friction. Closed chains are in `closure`.
 
     tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd)
 
-`terms` says which part of it each term is.
+`terms` defines which part of it each term is.
 """
 
 from __future__ import annotations
@@ -48,7 +48,14 @@ class Equations:
         terms: Iterable[str] = TERMS,
         friction_smoothing: Scalar = 0.0,
     ) -> Equations:
-        """Check the choices and bring the mechanism into the formulation's form."""
+        """Check the options and convert the mechanism to the formulation's form.
+
+        Args:
+            mechanism: a tree; loops are left out.
+            formulation_name: lagrange_euler, newton_euler, gibbs_appell or murphy.
+            rotors: full, reflected or none.
+            terms: any of inertia, coriolis, gravity, friction, rotors.
+            friction_smoothing: rate below which Coulomb friction fades to zero, rad/s or m/s."""
         method = formulation(formulation_name)
         if rotors not in ROTOR_MODELS:
             raise wrong(InputError, "rotors", rotors, choices(ROTOR_MODELS))
@@ -65,7 +72,14 @@ class Equations:
         return cls(links, method, chosen, friction_smoothing, alone)
 
     def torques(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
-        """tau (n,): the chosen terms. `note` looks on, at links and rotors where they are one."""
+        """The torques tau (n,) of the chosen terms, N·m or N.
+
+        Args:
+            q: (n,) positions, rad or m.
+            qd: (n,) rates, rad/s or m/s.
+            qdd: (n,) accelerations, rad/s² or m/s².
+            note: called with the intermediate values of links and rotors; see `scalar.Note`.
+        """
         terms, g = self.terms, gravity_of(self.terms, self.mechanism.gravity)
         tau = self._rigid(self.mechanism, q, *motion_of("links", terms, qd, qdd), g, note=note)
         if self.rotors is not None:
@@ -73,34 +87,34 @@ class Equations:
         return tau + self.friction(qd) if "friction" in terms else tau
 
     def of_links(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
-        """D qdd + C qd (n,) of the links, and of the rotors where they are not apart."""
+        """D qdd + C qd (n,) of the links, and of the rotors unless they are separate."""
         return self._rigid(self.mechanism, q, qd, qdd, zeros(3), note=note)
 
     def of_rotors(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """D qdd + C qd (n,) of the rotors that are apart, where `terms` has them."""
+        """D qdd + C qd (n,) of separate rotors, if `terms` includes them."""
         if self.rotors is None or "rotors" not in self.terms:
             return zeros(len(self.mechanism.joint_names))
         return self._rigid(self.rotors, q, qd, qdd, zeros(3))
 
     def motion(self, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
-        """D qdd + C qd (n,) of the links, and of the rotors where `terms` has them."""
+        """D qdd + C qd (n,) of the links, and of the rotors if `terms` includes them."""
         return self.of_links(q, qd, qdd, note) + self.of_rotors(q, qd, qdd)
 
     def mass_matrix(self, q: Array) -> Array:
-        """D (n, n), column by column: the torques of unit accelerations alone."""
+        """The inertia matrix D (n, n) at q (n,), column by column from unit accelerations."""
         n = len(self.mechanism.joint_names)
         columns = [self.motion(q, zeros(n), unit) for unit in np.eye(n)]
         return from_columns(columns, n)
 
     def bias(self, q: Array, qd: Array) -> Array:
-        """C qd (n,)."""
+        """The bias torques C qd (n,) at q, qd (n,), without gravity and friction."""
         return self.motion(q, qd, zeros(len(self.mechanism.joint_names)))
 
     def coriolis_matrix(self, q: Array, qd: Array) -> Array:
-        """C (n, n) from Christoffel symbols, so that dD/dt - 2C is skew.
+        """The Coriolis matrix C (n, n) of Christoffel symbols at q, qd (n,): dD/dt - 2C is skew.
 
-        The bias b(q, qd) is the quadratic form Σ c_ijk qd_j qd_k of the Christoffel symbols,
-        so that polarisation gives the matrix from any formulation, without derivatives:
+        The bias b(q, qd) is the quadratic form Σ c_ijk qd_j qd_k of the Christoffel symbols.
+        Polarisation therefore gives the matrix for any formulation, without derivatives:
         C e_j = ¼ [b(qd + e_j) - b(qd - e_j)].
         """
         n = len(self.mechanism.joint_names)
@@ -111,12 +125,12 @@ class Equations:
         return from_columns(columns, n)
 
     def gravity(self, q: Array) -> Array:
-        """g (n,) of all that hangs there, links and rotors."""
+        """The gravity torques g (n,) of links and rotors at q (n,), N·m or N."""
         still = zeros(len(self.mechanism.joint_names))
         return replace(self, terms=frozenset({"gravity"})).torques(q, still, still)
 
     def friction(self, qd: Array) -> Array:
-        """(n,): each joint's law at its rate; a follower's friction acts on its master, by Sᵀ."""
+        """The friction torques (n,) at rates qd (n,); a follower's act on its master, by Sᵀ."""
         S, _ = self.mechanism.coordinates()
         rates = S @ array(qd)
         forces = []

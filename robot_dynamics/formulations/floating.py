@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot on a floating base, over any scalar and without a singular position.
+"""A robot on a floating base, for any scalar type and without singular orientations.
 
-    q = [p; quaternion x y z w; joints]   where the floating joint's frame is in the world
+    q = [p; quaternion x y z w; joints]   pose of the floating joint's frame in the world
     v = [ṗ; ω; q̇]                        its twist, on its own axes, and the joints' rates
     a = v̇                                 component by component
     τ = [force; moment; torques]           on those axes, about that frame's origin
 
-as Pinocchio's free flyer has them (n = 6 + joints; q has one entry more). The mechanism carries its
-base on six joints, three that slide and three that turn. They are left at zero, where nothing is
-singular: where a base is makes no difference but for gravity, which turns instead.
+as for Pinocchio's free flyer (n = 6 + joints; q has one more entry). The mechanism carries its
+base on six joints, three prismatic and three revolute. They are kept at zero, where they are not
+singular: the pose of the base has no effect except on gravity, which is rotated instead.
 
     slides: q̇ = 0,  q̈ = a_p + ω × ṗ      turns (z, y, x): q̇ = ω,  q̈ = α - Σ_{i<j} z_i q̇_i × z_j q̇_j
     g → Rᵀ g
@@ -35,10 +35,10 @@ class Floating(Equations):
     """`Equations` of a tree whose first six joints carry its base."""
 
     def coriolis_matrix(self, q: Array, qd: Array) -> Array:
-        """C (n, n), with C v the bias and dD/dt - 2C skew.
+        """The Coriolis matrix C (n, n): C v is the bias, and dD/dt - 2C is skew.
 
-        Polarisation gives what C has in common with its transpose in v and w. The rest is what
-        the base's axes turn: ∇_v w - ∇_w v = ad_v w.
+        Polarisation gives the part of C that is symmetric in v and w. The rest is due to the
+        rotation of the base's axes: ∇_v w - ∇_w v = ad_v w.
         """
         return on_turning_axes(super().coriolis_matrix(q, qd), self.mass_matrix(q), qd)
 
@@ -57,8 +57,8 @@ class FloatingRegressor(Regressor):
 
 
 def derivatives(equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
-    """(3, n, n): ∂τ/∂q, ∂τ/∂v and ∂τ/∂a = D. A position changes as by a twist δ on the base's axes,
-    R exp([δ]×), as Pinocchio's does."""
+    """∂τ/∂q, ∂τ/∂v and ∂τ/∂a = D (3, n, n) at q (n + 1,), qd and qdd (n,). A change of position is
+    a twist δ on the base's axes, R exp([δ]×), as in Pinocchio."""
     return open_derivatives(equations, q, qd, qdd, _of_tree)
 
 
@@ -81,7 +81,7 @@ def _of_tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, A
 
 
 def forward(equations: Equations, q: Array, qd: Array, tau: Array) -> Array:
-    """a (n,) at torques tau (n,), `equations` those of newton_euler."""
+    """The accelerations a (n,) at q (n + 1,), qd and tau (n,); `equations` of newton_euler."""
     return open_forward.forward(equations, q, qd, tau, _articulated)
 
 
@@ -94,20 +94,20 @@ def _articulated(tree: Mechanism, q: Array, qd: Array, tau: Array) -> Array:
 
 
 def pose(mechanism: Mechanism, link: str, q: Array) -> Array:
-    """(4, 4): the link's frame in the world, at q (n + 1,)."""
+    """The link's frame in the world (4, 4) at q (n + 1,)."""
     at = kinematics.pose(mechanism, link, _still(q))
     return _moved(mechanism, q).homogeneous() @ at if _floats(mechanism, link) else at
 
 
 def jacobian(mechanism: Mechanism, link: str, q: Array) -> Array:
-    """(6, n): [ṗ; ω] = J v, of the origin of the link's frame, on the world's axes."""
+    """The Jacobian J (6, n) of the origin of the link's frame on the world's axes, [ṗ; ω] = J v."""
     J = kinematics.jacobian(mechanism, link, _still(q))[:, _order(len(q) - 1)]
     R = _moved(mechanism, q).rotation
     return np.concatenate([R @ J[:3], R @ J[3:]])
 
 
 def potential_energy(mechanism: Mechanism, q: Array) -> Scalar:
-    """-Σ m g·p of all that moves, J; zero where the mass is at the world's origin."""
+    """The potential energy -Σ m g·p of all moving bodies, J; zero at the world's origin."""
     moved, g = _moved(mechanism, q), mechanism.gravity
     mass = sum(link.inertial.mass for link in mechanism.links if _floats(mechanism, link.name))
     # p = R p_0 + t
@@ -116,7 +116,7 @@ def potential_energy(mechanism: Mechanism, q: Array) -> Scalar:
 
 
 def rotation(quaternion: Array) -> Array:
-    """(3, 3) of a quaternion x, y, z, w of any length but 0."""
+    """The rotation matrix (3, 3) of a quaternion x, y, z, w of any nonzero length."""
     x, y, z, w = quaternion
     twice = 2.0 / (x * x + y * y + z * z + w * w)
     a, b, c = twice * x, twice * y, twice * z
@@ -130,7 +130,7 @@ def rotation(quaternion: Array) -> Array:
 
 
 def on_turning_axes(C: Array, D: Array, v: Array) -> Array:
-    """C (n, n) from what polarisation gives of it, and D (n, n)."""
+    """The Coriolis matrix (n, n) from its part C by polarisation, D (n, n) and v (n,)."""
     # C w = ¼ [b(v + w) - b(v - w)] + ½ D ad_v w
     columns = [*(C[:, :BASE] + D[:, :BASE] @ (adjoint(v) / 2)).T, *C[:, BASE:].T]
     return np.column_stack(columns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written once for a base that stands and once for one that floats."""
+"""Functions that differ between a fixed and a floating base."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ State = tuple[Array, Array, Array, Array]
 
 
 class Form(NamedTuple):
-    """Functions of one kind of base, over any scalar."""
+    """The functions for one kind of base, for any scalar type."""
 
     extra: int
     """By how much q is longer than v"""

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Accelerations from torques, over any scalar: by articulated bodies or by D solved.
+"""Forward dynamics, for any scalar type: by articulated bodies or by factorising D.
 
     q̈ = D⁻¹ (τ - C q̇ - g - friction)
 
-Articulated bodies (Featherstone, "Rigid Body Dynamics Algorithms", 2008, ch. 7) are O(n), but know
-joints that move on their own alone; D = Lᵀ Δ L, factorised from the tips so that branches stay
-apart (ibid., ch. 6), is O(n³) with a small factor and knows followers, rotors and shared shafts.
+The articulated-body algorithm (Featherstone, "Rigid Body Dynamics Algorithms", 2008, ch. 7) is O(n)
+but handles independent joints only. D = Lᵀ Δ L, factorised from the tips to keep the sparsity of
+branches (ibid., ch. 6), is O(n³) with a small factor and handles followers, rotors and shared
+shafts.
 """
 
 from __future__ import annotations
@@ -33,12 +34,16 @@ def forward(
     tau: Array,
     of_tree: Callable[..., Array] | None = None,
 ) -> Array:
-    """q̈ (n,) at torques tau (n,); `equations` are those of newton_euler.
+    """The accelerations q̈ (n,), rad/s² or m/s².
 
-    Not finite where D is singular: where a joint has nothing to move.
+    They are not finite if D is singular because a joint moves no mass.
 
     Args:
-        of_tree: in place of `articulated`.
+        equations: those of newton_euler.
+        q: (n,) positions, rad or m.
+        qd: (n,) rates, rad/s or m/s.
+        tau: (n,) torques, N·m or N.
+        of_tree: the function to use instead of `articulated`.
     """
     terms, tree = equations.terms, equations.mechanism
     n = len(tree.joint_names)
@@ -57,7 +62,7 @@ def forward(
 
 
 def stands_alone(equations: Equations) -> bool:
-    """Does every joint move on its own, every shaft turn with one joint, and all of it count?"""
+    """Is every joint independent, every shaft driven by one joint, and are all terms chosen?"""
     tree = equations.mechanism
     return (
         equations.rotors is None
@@ -67,9 +72,9 @@ def stands_alone(equations: Equations) -> bool:
 
 
 def solved(D: Array, b: Array) -> Array:
-    """x with D x = b, for D (n, n) symmetric and positive definite, by D = Lᵀ Δ L.
+    """The solution x of D x = b, for D (n, n) symmetric positive definite, by D = Lᵀ Δ L.
 
-    What is zero in D between branches is zero in L.
+    Zeros of D between branches are zeros of L.
     """
     n = len(b)
     A = [list(row) for row in D]
@@ -95,7 +100,8 @@ def solved(D: Array, b: Array) -> Array:
 
 
 def articulated(tree: Mechanism, q: Array, qd: Array, tau: Array) -> Array:
-    """q̈ (n,) of a tree in standard form whose joints move on their own, friction apart."""
+    """q̈ (n,) of a tree in standard form with independent joints, at q, qd, tau (n,), without
+    friction."""
     index = tree.index()
     links, n = tree.links, len(tree.links)
     parents = [index[link.parent] for link in links]

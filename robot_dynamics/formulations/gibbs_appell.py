@@ -8,8 +8,8 @@ link i's frame, vectors of a rotor in the rotor's own frame.
 
     τ_j = Σ_i [ m_i (a_Gi - g)·∂a_Gi/∂q̈_j + (I_i α_i + ω_i × I_i ω_i)·∂α_i/∂q̈_j ]
 
-over links and rotors. The partial derivatives do not depend on which body of the subtree is
-looked at beyond a lever arm, so that the sums are gathered once, from the tips to the base.
+over links and rotors. The partial derivatives depend on the body of the subtree only through a
+lever arm, so the sums are accumulated once, from the tips to the base.
 """
 
 from __future__ import annotations
@@ -24,12 +24,20 @@ Z = array([0.0, 0.0, 1.0])
 
 
 def prepare(mechanism: Mechanism) -> Mechanism:
-    """The form this formulation is written for: z-axis joints, rotors on their mounts."""
+    """The form that this formulation needs: z-axis joints, rotors on their mounts."""
     return standard_form(mechanism)
 
 
 def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
-    """Torques (n_tree,) of the tree coordinates (N·m, N), friction and loops apart."""
+    """The torques (n_tree,) of the tree coordinates, N·m or N, without friction and loops.
+
+    Args:
+        mechanism: in the form of `prepare`.
+        q: (n_tree,) positions, rad or m.
+        qd: (n_tree,) rates, rad/s or m/s.
+        qdd: (n_tree,) accelerations, rad/s² or m/s².
+        note: called with intermediate values; see `scalar.Note`.
+    """
     links = mechanism.links
     index = mechanism.index()
     parents = [index[link.parent] for link in links]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where links are and how they move, over any scalar, in the base frame. Any link of a tree, those
-on fixed joints too; loops apart."""
+"""Kinematics of the links of a tree in the base frame, for any scalar type; links may be on fixed
+joints. Loops are ignored."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..scalar import Array, Scalar, array, cross, zeros
 
 
 def pose(mechanism: Mechanism, link: str, q: Array) -> Array:
-    """(4, 4): the link's frame in the base frame, at q (n,)."""
+    """The link's frame in the base frame (4, 4) at q (n,)."""
     return _chain(mechanism, link, q)[-1][1].homogeneous()
 
 
 def jacobian(mechanism: Mechanism, link: str, q: Array) -> Array:
-    """(6, n): [ṗ; ω] = J q̇, of the origin of the link's frame, on base axes."""
+    """The Jacobian J (6, n) of the origin of the link's frame on base axes, [ṗ; ω] = J q̇."""
     S, _ = mechanism.coordinates()
     row = {name: j for j, name in enumerate(mechanism.tree_names)}
     chain = _chain(mechanism, link, q)
@@ -40,8 +40,8 @@ def jacobian(mechanism: Mechanism, link: str, q: Array) -> Array:
 
 
 def potential_energy(mechanism: Mechanism, q: Array) -> Scalar:
-    """-Σ m g·p of all bodies that move, J; zero where their mass is at the base frame's origin.
-    `mechanism` without rotors: they come as links."""
+    """The potential energy -Σ m g·p of all moving bodies at q (n,), J; zero at the base frame's
+    origin. `mechanism` has its rotors as links."""
     tree = lumped(mechanism)
     S, s = tree.coordinates()
     position = dict(zip(tree.tree_names, S @ array(q) + s, strict=True))

@@ -2,8 +2,8 @@
 """Lagrange–Euler by homogeneous matrices, O(n⁴), step by step.
 
 Source: Barrientos, Peñín, Balaguer, Aracil, "Fundamentos de Robótica", ch. 5 (after Uicker and
-Fu, González, Lee), steps L-E 1 to L-E 10. On a tree, "j ≤ i" reads "joint j carries link i".
-Rotors come as links of their own, with pseudo-inertias of their own.
+Fu, González, Lee), steps L-E 1 to L-E 10. On a tree, "j ≤ i" means "joint j carries link i".
+Rotors are separate links with their own pseudo-inertias.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..scalar import Array, Note, array, skew, unnoticed, zeros
 
 
 def prepare(mechanism: Mechanism) -> Mechanism:
-    """The form this formulation is written for: no fixed joints, rotors as links that turn."""
+    """The form that this formulation needs: no fixed joints, rotors as rotating links."""
     tree = lumped(rotors_as_links(mechanism))
     links = tuple(
         replace(link, joint=replace(link.joint, carries_frame=True)) for link in tree.links
@@ -34,15 +34,23 @@ def torques(
     qdd: Array,
     note: Note = unnoticed,  # noqa: ARG001  `steps` has all of it
 ) -> Array:
-    """Torques (n_tree,) of the tree coordinates (N·m, N), friction and loops apart."""
+    """The torques (n_tree,) of the tree coordinates, N·m or N, without friction and loops.
+
+    Args:
+        mechanism: in the form of `prepare`.
+        q: (n_tree,) positions, rad or m.
+        qd: (n_tree,) rates, rad/s or m/s.
+        qdd: (n_tree,) accelerations, rad/s² or m/s².
+        note: called with intermediate values; see `scalar.Note`.
+    """
     return steps(mechanism, q).torques(qd, qdd)
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Everything L-E 2 to L-E 9 computes at one q; indices count from 0.
+    """The results of L-E 2 to L-E 9 at one q; indices count from 0.
 
-    `i`, `j`, `k`, `m` below are the book's, less one.
+    `i`, `j`, `k`, `m` below are those of the book minus one.
     """
 
     names: tuple[str, ...]
@@ -65,24 +73,26 @@ class Steps:
     """(n,): the gravity torques, N·m or N (L-E 9)"""
 
     def H(self, qd: Array) -> Array:
-        """(n,): Coriolis and centripetal torques, h_i = Σ_k Σ_m h_ikm q̇_k q̇_m (L-E 8)."""
+        """The Coriolis and centripetal torques (n,), h_i = Σ_k Σ_m h_ikm q̇_k q̇_m (L-E 8)."""
         return self.coriolis_matrix(qd) @ array(qd)
 
     def coriolis_matrix(self, qd: Array) -> Array:
-        """(n, n): Σ_k h_ikm q̇_k, with which dD/dt - 2C is skew and C q̇ = H."""
+        """The Coriolis matrix (n, n), Σ_k h_ikm q̇_k: dD/dt - 2C is skew and C q̇ = H."""
         return array([[np.dot(row[:, m], qd) for m in range(len(qd))] for row in self.h]).reshape(
             self.D.shape
         )
 
     def torques(self, qd: Array, qdd: Array) -> Array:
-        """(n,): τ = D q̈ + H + C (L-E 10)."""
+        """The torques (n,), τ = D q̈ + H + C (L-E 10)."""
         return self.D @ array(qdd) + self.H(qd) + self.C
 
 
 def steps(mechanism: Mechanism, q: Array) -> Steps:
-    """L-E 2 to L-E 9 for a mechanism in this formulation's form (see `prepare`).
+    """L-E 2 to L-E 9.
 
-    q (n_tree,) in rad or m; numbers or symbols.
+    Args:
+        mechanism: in the form of `prepare`.
+        q: (n_tree,) positions, rad or m; numbers or symbols.
     """
     links = mechanism.links
     n = len(links)
@@ -110,7 +120,7 @@ def steps(mechanism: Mechanism, q: Array) -> Steps:
 
 
 def _ways(parents: Sequence[int]) -> list[list[int]]:
-    """By link: the joints on the way from the base to it, its own last."""
+    """For each link the joints on the path from the base to it, its own last."""
     ways: list[list[int]] = []
     for i, parent in enumerate(parents):
         ways.append([*(ways[parent] if parent >= 0 else []), i])
@@ -171,8 +181,8 @@ def _coefficients(
 def derivative_operator(joint: Joint) -> Array:
     """Q (4, 4) with ∂A/∂q = Q A for A = origin · motion · tail, in the frame before the joint.
 
-    For a z axis and no origin it is the book's: [[0, -1], [1, 0]] above for a revolute joint,
-    a one at (3, 4) for a prismatic one.
+    For a z axis and an identity origin it is that of the book: [[0, -1], [1, 0]] in the upper left
+    corner for a revolute joint, a one at (3, 4) for a prismatic one.
     """
     generator = zeros(4, 4)
     if joint.turns:

@@ -20,7 +20,7 @@ LINEAR = frozenset({"newton_euler"})
 
 
 def shaped(equations: Equations) -> Equations:
-    """In the form that is compiled: regrouped, where the formulation allows it."""
+    """The equations in the form that is compiled: regrouped if the formulation allows it."""
     if equations.method.name not in LINEAR:
         return equations
     apart = None if equations.rotors is None else compact(equations.rotors)
@@ -28,7 +28,7 @@ def shaped(equations: Equations) -> Equations:
 
 
 class Layout:
-    """Where gravity, friction and inertias are in the vector of parameters.
+    """The places of gravity, friction and inertias in the vector of parameters.
 
     gravity (3,); then for each link that has them the numbers of its joint's friction and its
     inertial numbers, in the form that the formulation reads.
@@ -99,7 +99,7 @@ def law_values(law: Friction, names: Iterable[str]) -> list[Any]:
 
 
 class Recompile(Exception):  # noqa: N818  no error: another way is taken
-    """A mechanism has a kind of friction that is not compiled into the kernel."""
+    """The mechanism has a kind of friction that the kernel was not compiled for."""
 
 
 def _entries(link: Link) -> tuple[int, ...]:

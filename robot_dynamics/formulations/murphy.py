@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Newton–Euler with the rotors' wrenches carried by their mounts, all in the base frame, O(n).
+"""Newton–Euler with the rotors' wrenches acting on their mounts, in the base frame, O(n).
 
 Source: Murphy, "Modelling and simulation of multiple cooperating manipulators on a mobile
 platform", RPI, 1990; as in Murphy, Wen, Saridis (1990). Each body's rate of momentum is a
-wrench about its centre of mass; a rotor hands its wrench to the link that carries the motor,
-and the part about its spin axis, times the gear ratio, to the joint that it drives.
+wrench about its centre of mass. A rotor's wrench acts on the link that carries the motor, and
+its component about the spin axis, times the gear ratio, on the joint that it drives.
 """
 
 from __future__ import annotations
@@ -17,12 +17,20 @@ from ..scalar import Array, Note, Scalar, array, cross, rotation_z, unnoticed, z
 
 
 def prepare(mechanism: Mechanism) -> Mechanism:
-    """The form this formulation is written for: z-axis joints, rotors on their mounts."""
+    """The form that this formulation needs: z-axis joints, rotors on their mounts."""
     return standard_form(mechanism)
 
 
 def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
-    """Torques (n_tree,) of the tree coordinates (N·m, N), friction and loops apart."""
+    """The torques (n_tree,) of the tree coordinates, N·m or N, without friction and loops.
+
+    Args:
+        mechanism: in the form of `prepare`.
+        q: (n_tree,) positions, rad or m.
+        qd: (n_tree,) rates, rad/s or m/s.
+        qdd: (n_tree,) accelerations, rad/s² or m/s².
+        note: called with intermediate values; see `scalar.Note`.
+    """
     index = mechanism.index()
     n = len(mechanism.links)
     # rotation, origin, ω, α and a of each link's frame; the base last, at index -1

@@ -3,7 +3,7 @@
 
 Sources: Luh, Walker, Paul (1980) for the recursion; Khalil, Kleinfinger (1987) for the
 moments about the origins, which make the torques linear in the inertial parameters.
-Rotors come as links of their own whose joints follow the joints they drive.
+Rotors are separate links whose joints follow the joints that they drive.
 """
 
 from __future__ import annotations
@@ -29,12 +29,20 @@ from ..scalar import (
 
 
 def prepare(mechanism: Mechanism) -> Mechanism:
-    """The form this formulation is written for: z-axis joints, rotors as links."""
+    """The form that this formulation needs: z-axis joints, rotors as links."""
     return standard_form(rotors_as_links(mechanism))
 
 
 def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = unnoticed) -> Array:
-    """Torques (n_tree,) of the tree coordinates (N·m, N), friction and loops apart."""
+    """The torques (n_tree,) of the tree coordinates, N·m or N, without friction and loops.
+
+    Args:
+        mechanism: in the form of `prepare`.
+        q: (n_tree,) positions, rad or m.
+        qd: (n_tree,) rates, rad/s or m/s.
+        qdd: (n_tree,) accelerations, rad/s² or m/s².
+        note: called with intermediate values; see `scalar.Note`.
+    """
     index = mechanism.index()
     # the base accelerates upwards instead of everything being pulled down
     motion = {-1: (zeros(3), zeros(3), zeros(3, 3), -mechanism.gravity)}
@@ -87,7 +95,7 @@ def torques(mechanism: Mechanism, q: Array, qd: Array, qdd: Array, note: Note = 
 
 
 class Turn:
-    """R = R_origin Rz(q), applied in two cheap steps; q is None where the frame does not turn."""
+    """R = R_origin Rz(q), applied in two cheap steps; q is None if the frame does not rotate."""
 
     def __init__(self, origin: Array, q: Scalar | None):
         self.origin = origin
@@ -111,7 +119,7 @@ class Turn:
 
 
 def _last_turn(rotation: Array) -> float:
-    """β with R = Rz Rx Rz(β), or 0 where R has zeros enough without it."""
+    """β with R = Rz Rx Rz(β), or 0 if R has enough zeros without it."""
     if rotation.dtype == object:
         return 0.0
     s, c = rotation[2, :2] if rotation[2, :2].any() else rotation[1::-1, 0]
@@ -119,7 +127,7 @@ def _last_turn(rotation: Array) -> float:
 
 
 def _gyration(I: Array, w: Array, alpha: Array, U: Array) -> Array:
-    """I ω̇ + ω × I ω, component by component, from products that U has in it already."""
+    """I ω̇ + ω × I ω, component by component, from products already contained in U."""
     x, y, z = w
     return array(
         [
@@ -144,7 +152,7 @@ def _gyration(I: Array, w: Array, alpha: Array, U: Array) -> Array:
 
 
 def acceleration_matrix(w: Array, alpha: Array) -> Array:
-    """U = [ω̇]× + [ω]×², with [ω]×² = ω ωᵀ - (ω·ω) 1 and its products formed once."""
+    """U = [ω̇]× + [ω]×² (3, 3), with [ω]×² = ω ωᵀ - (ω·ω) 1 and its products formed once."""
     xx, yy, zz = w[0] * w[0], w[1] * w[1], w[2] * w[2]
     xy, xz, yz = w[0] * w[1], w[0] * w[2], w[1] * w[2]
     square = array([[-(yy + zz), xy, xz], [xy, -(xx + zz), yz], [xz, yz, -(xx + yy)]])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The torques as a matrix times the standard parameters, tau = Y(q, qd, qdd) π, over any scalar.
+"""The regressor: tau = Y(q, qd, qdd) π with the standard parameters π, for any scalar type.
 
-A body's wrench is linear in its ten numbers (Atkeson, An, Hollerbach 1986; Khalil, Kleinfinger
-1987), and what a joint has to give for it is the virtual power along the joint's column of the
-body's Jacobian. Everything is in the body's own frame, in which π is given:
+A body's wrench is linear in its ten parameters (Atkeson, An, Hollerbach 1986; Khalil, Kleinfinger
+1987), and its contribution to a joint's torque is the virtual power along the joint's column of the
+body's Jacobian. All vectors are in the body's own frame, in which π is given:
 
     τ_j = V_jᵀ f + W_jᵀ n,   f = m a + U h,   n = I ω̇ + ω × I ω + h × a
 
@@ -33,7 +33,7 @@ _AXIAL = Inertial(0.0, zeros(3), np.diag([0.0, 0.0, 1.0]))
 
 @dataclass(frozen=True, eq=False)
 class Regressor:
-    """Y of one mechanism; no number of `mechanism.parameters` is in it."""
+    """The regressor of one mechanism; it contains none of the standard parameters' values."""
 
     tree: Mechanism
     """In standard form, rotors as links behind the others"""
@@ -114,11 +114,19 @@ class Regressor:
 
     @property
     def rates(self) -> int:
-        """The number of joints with Stribeck's term: each has a rate, which is no parameter."""
+        """The number of joints with a Stribeck term, whose rate is not among the parameters."""
         return sum("stribeck" in terms for terms in self.laws)
 
     def matrix(self, q: Array, qd: Array, qdd: Array, gravity: Array, rates: Array) -> Array:
-        """Y (n, p); gravity (3,), m/s², and Stribeck's rates, rad/s or m/s."""
+        """The regressor Y (n, p).
+
+        Args:
+            q: (n,) positions, rad or m.
+            qd: (n,) rates, rad/s or m/s.
+            qdd: (n,) accelerations, rad/s² or m/s².
+            gravity: (3,), m/s², in the base frame.
+            rates: the Stribeck rates of the joints that have one, rad/s or m/s.
+        """
         terms = self.terms
         weight = gravity_of(terms, gravity)
         slow, driven = motion_of("links", terms, qd, qdd)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The terms of the torques: what each is about, and whether it takes rates, accelerations, gravity.
-Whatever chooses among them reads this table.
+"""The terms of the torques: their bodies, and whether they use rates, accelerations or gravity.
+All code that selects terms uses this table.
 
-The terms add up: the torques of any set of terms are the sum of those of its terms alone, since
-torques are sums over bodies. What rotors weigh is gravity's, so that gravity alone holds the robot
-at rest, and none of it is left where another part of the system adds gravity.
+The terms add up: the torques of a set of terms are the sum of those of its terms, as
+torques are sums over bodies. The weight of rotors belongs to gravity, so gravity alone holds the
+robot at rest, and no weight remains if another part of the system compensates gravity.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ OF_LINKS = tuple(name for name in RIGID if "links" in TABLE[name].bodies)
 
 
 def motion_of(bodies: str, terms: Collection[str], qd: Array, qdd: Array) -> tuple[Array, Array]:
-    """(qd, qdd) as the chosen terms of `links` or of `rotors` take them: zero where none does."""
+    """(qd, qdd) (n,) as the chosen terms of `links` or `rotors` use them: zero if none does."""
     chosen = [TABLE[name] for name in terms if bodies in TABLE[name].bodies]
     still = zeros(*np.shape(array(qd)))
     return (
@@ -63,15 +63,15 @@ def motion_of(bodies: str, terms: Collection[str], qd: Array, qdd: Array) -> tup
 
 
 def move(bodies: str, terms: Collection[str]) -> bool:
-    """Do the chosen terms ask how `links` or `rotors` move?"""
+    """Do the chosen terms depend on the motion of `links` or `rotors`?"""
     return any(name in terms and bodies in TABLE[name].bodies for name in MOTION)
 
 
 def gravity_of(terms: Collection[str], gravity: Array) -> Array:
-    """Gravity (3,) as the chosen terms take it."""
+    """Gravity (3,), m/s², as the chosen terms use it."""
     return gravity if any(TABLE[name].gravity for name in terms) else zeros(3)
 
 
 def moves_as_one(terms: Collection[str]) -> bool:
-    """Do links and rotors move by all terms of motion, or by none?"""
+    """Do the chosen terms include all terms of motion, or none?"""
     return len({name in terms for name in MOTION}) == 1

@@ -75,7 +75,7 @@ def functions(
     """
     if not isinstance(mechanism, Mechanism):
         raise wrong(
-            InputError, "mechanism", type(mechanism).__name__, "a Mechanism: rd.load gives one"
+            InputError, "mechanism", type(mechanism).__name__, "a Mechanism, as from rd.load"
         )
     if library not in LIBRARIES:
         raise wrong(InputError, "library", library, choices(LIBRARIES))

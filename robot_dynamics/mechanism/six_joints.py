@@ -83,7 +83,7 @@ def floating(mechanism: Mechanism, order: Sequence[str] | None = None) -> Mechan
             raise wrong(InputError, at, rubbing[0], "none: a floating base has no friction")
     for link in mechanism.moving[BASE:]:
         if carrier not in mechanism.path(link.name):
-            expected = f"every joint that moves on {carrier!r}"
+            expected = f"every joint on {carrier!r}"
             raise wrong(InputError, "floating base: joint beside it", link.joint.name, expected)
     return mechanism if order is None else _ordered(mechanism, order)
 
@@ -127,5 +127,5 @@ def _ordered(mechanism: Mechanism, order: Sequence[str]) -> Mechanism:
     made = replace(mechanism, links=tuple(links.values()))
     for found, expected in zip(made.joint_names[BASE:], wanted, strict=True):
         if found != expected:
-            raise wrong(InputError, "joints", expected, f"behind {found!r}, which carries it")
+            raise wrong(InputError, "joints", expected, f"after {found!r}, which carries it")
     return made

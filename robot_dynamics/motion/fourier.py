@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions as Fourier series that begin and end at rest, as robots are excited with.
+"""Exciting motions as Fourier series that begin and end at rest.
 
 Source: Swevers, Ganseman, Tükel, de Schutter and van Brussel, "Optimal robot excitation and
 identification", IEEE Transactions on Robotics and Automation 13(5), 1997.
@@ -23,8 +23,8 @@ class RestingSeries:
     q(t) = offset + Σ_l (a_l sin lωt + b_l cos lωt) / l  with ω = 2π / duration, where rate and
     acceleration vanish at t = 0, and so at the period's end:  Σ a_l = 0,  Σ l b_l = 0.
 
-    The coefficients (2 (harmonics - 1),) of a joint are those of orthonormal a and b for which
-    that is so.
+    The coefficients (2 (harmonics - 1),) of a joint refer to an orthonormal basis of the a and b
+    that satisfy this.
 
     Raises:
         InputError: fewer than two harmonics, or no duration.
@@ -42,11 +42,11 @@ class RestingSeries:
 
     @property
     def size(self) -> int:
-        """Coefficients of a joint, the offset not counted."""
+        """The number of coefficients per joint, without the offset."""
         return 2 * (self.harmonics - 1)
 
     def basis(self, time: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """What each coefficient adds to q, qd, qdd: (…, size) each, at times (…) (s)."""
+        """The basis functions of q, qd and qdd, (…, size) each, at times (…), s."""
         t = np.clip(np.asarray(time, dtype=float), 0.0, self.duration)[..., None]
         order = np.arange(1, self.harmonics + 1)
         rate = 2 * np.pi * order / self.duration
@@ -59,7 +59,7 @@ class RestingSeries:
         )
 
     def overshoot(self, samples: int) -> float:
-        """How much larger a series without offset can be anywhere than at equidistant samples.
+        """Bound on the ratio of a series' maximum, without offset, to that of equidistant samples.
 
         max |f| ≤ max_k |f(t_k)| / cos(π H / N)  for a trigonometric polynomial of degree H at
         N > 2 H points of its period (Ehlich and Zeller, 1964).
@@ -76,7 +76,7 @@ def _normal_to(vector: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class FourierMotion:
-    """Every joint by its own resting series: periodic, from rest to rest.
+    """A motion with one resting series per joint: periodic, from rest to rest.
 
     Raises:
         InputError: counts that differ, or numbers that are not finite.
@@ -102,7 +102,7 @@ class FourierMotion:
 
     @property
     def start(self) -> list[float]:
-        """(n,), rad or m: where it begins and ends."""
+        """The position (n,) at both ends, rad or m."""
         return [float(x) for x in self(0.0)[0]]
 
     def __call__(self, time: ArrayLike) -> tuple[Floats, Floats, Floats]:
@@ -111,5 +111,5 @@ class FourierMotion:
         return self.offsets + q, qd, qdd
 
     def shrunk(self, share: float) -> FourierMotion:
-        """The same motion, smaller, about the offsets."""
+        """The same motion scaled by `share` about the offsets."""
         return FourierMotion(self.series, self.offsets, share * self.coefficients)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion that a demo asks for: smooth, from rest to rest, known in closed form."""
+"""The motion of the demos: smooth, from rest to rest, in closed form."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trajectories through waypoints, sampled in time.
 
-Between two waypoints runs, per joint, the polynomial of lowest degree that meets what both of
-them carry: positions alone give a straight line, rates too a cubic, accelerations too a quintic.
+Two waypoints are joined, per joint, by the polynomial of lowest degree that satisfies the values
+given at both: a straight line for positions, a cubic with rates, a quintic with accelerations.
 These are the rules of ros2_controllers' joint_trajectory_controller.
 """
 
@@ -49,7 +49,7 @@ class Waypoints:
         return len(self.times)
 
     def part(self, segments: slice) -> Waypoints:
-        """Those at the ends of some segments."""
+        """The waypoints at the ends of some segments."""
         some = slice(segments.start, segments.stop + 1)
         return Waypoints(
             self.times[some], self.q[some], self.qd[some], self.qdd[some], self.carries[some]
@@ -111,7 +111,7 @@ class Trajectory:
                 self.peak_accelerations = np.maximum(self.peak_accelerations, peaks[1])
         if not np.isfinite([self.peak_rates, self.peak_accelerations]).all():
             raise wrong(
-                TrajectoryError, "trajectory", "rates or accelerations beyond all numbers",
+                TrajectoryError, "trajectory", "rates or accelerations that overflow",
                 "positions, times and rates that fit together",
             )  # fmt: skip
 

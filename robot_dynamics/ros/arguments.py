@@ -12,7 +12,7 @@ USAGE = """usage: {name} --ros-args [-p PARAMETER:=VALUE ...] [--params-file FIL
 
 {examples}
 
-`ros2 param list` and `ros2 param describe` tell the parameters of a node that runs; they and the
+`ros2 param list` and `ros2 param describe` show the parameters of a running node; they and the
 topics of feed_forward are in docs/node.md."""
 
 EXAMPLES = {
@@ -51,11 +51,11 @@ def answered(name: str, arguments: Sequence[str] | None) -> int | None:
         return 0
     first = own[0]
     if first[0] == "-":
-        hint = f"arguments of ROS's stand behind --ros-args: {name} --ros-args {' '.join(own)}"
+        hint = f"put ROS arguments after --ros-args: {name} --ros-args {' '.join(own)}"
     elif ":=" in first:
         # to ROS 1 and to `ros2 launch` it would be one
         flag = "-r" if first[0] in "/~_" else "-p"
-        hint = f"a parameter is set by -p, a name by -r: {name} --ros-args {flag} {first}"
+        hint = f"set a parameter with -p, remap a name with -r: {name} --ros-args {flag} {first}"
     else:
         what, parameter = _PATHS.get(name, ("a robot", "description"))
         hint = f"{what} is a parameter: {name} --ros-args -p {parameter}:={first}"

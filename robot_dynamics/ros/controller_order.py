@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`~/commands` has no names: has the controller behind it the same joints in the same order?"""
+"""Checks that the controller behind `~/commands` has the same joints in the same order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNLESS = "or set check_controller to false"
 
 
 class Subscribers(NamedTuple):
-    """How many a publisher has, and has had, those included that have left."""
+    """How many subscribers a publisher has, and has had in total."""
 
     now: int
     ever: int
@@ -43,15 +43,15 @@ class ControllerOrder:
     A controller in ros2_control is a node with a topic `~/commands`: its name follows from the
     topic that the torques are remapped to. While a newly subscribed controller has not answered,
     no torque may be published. Neither may one go to a controller whose joints, or whose interface,
-    are unknown. Other subscribers have no say.
+    are unknown. Other subscribers are not asked.
 
     Args:
-        node: who publishes the torques.
-        topic: where.
+        node: publishes the torques.
+        topic: of the torques.
         steady: s, of a clock that never jumps.
 
     Attributes:
-        problem: why no torque may go out; empty: none that is known.
+        problem: why no torque may be published; empty: no known reason.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class ControllerOrder:
         self._futures: dict[str, Any] = {}
 
     def fit(self, outputs: Sequence[str]) -> None:
-        """From now on torques have these names; none: they are not compared."""
+        """Set the names of the torques; none: they are not compared."""
         self._outputs = tuple(outputs)
         self._judge()
 
@@ -91,12 +91,12 @@ class ControllerOrder:
         return self._is_one and bool(self._outputs)
 
     def sees(self, subscribers: Subscribers) -> None:
-        """To be called before torques go out, with those that they have."""
+        """To be called before torques are published, with the current subscribers."""
         if subscribers.ever != self._ever and not self.problem and self._applies:
             self._look(subscribers)
 
     def watch(self, subscribers: Subscribers) -> None:
-        """To be called again and again: sees who is there, asks, and takes the answer."""
+        """To be called periodically: finds subscribers, asks them, and takes their answers."""
         if not self._applies:
             return
         self._look(subscribers)
@@ -108,7 +108,7 @@ class ControllerOrder:
             self._ask(now)
 
     def _look(self, subscribers: Subscribers) -> None:
-        """Who is there?"""
+        """Find the current subscribers."""
         now = self._steady()
         there = {
             bytes(each.endpoint_gid): _name(each)
@@ -134,7 +134,7 @@ class ControllerOrder:
                 self._client = self._node.create_client(GetParameters, service)
             except RuntimeError as error:  # with SROS 2: no right to ask
                 self._denied = (
-                    f"{service} can't be asked: {one_line(error)}; allow it in the security "
+                    f"{service} cannot be called: {one_line(error)}; allow it in the security "
                     "policy, or set check_controller to false"
                 )
                 self._judge()
@@ -151,7 +151,7 @@ class ControllerOrder:
         self._judge()
 
     def _wait(self, now: float) -> None:
-        """Are the answers there?"""
+        """Take the answers that have come."""
         if all(future.done() for future in self._futures.values()):
             self._questions = 0
             self._told = self._of & self._theirs
@@ -205,14 +205,14 @@ def _value(found: ParameterValue) -> Any:
 
 
 def _difference(controller: str, told: dict[str, Any] | None, outputs: Sequence[str]) -> str:
-    """Why no torque may go to this controller; empty: it has these joints, and takes efforts."""
+    """Why no torque may go to this controller; empty: its joints and interface match."""
     if told is None:
         return f"{controller} has no parameters that name its joints; give it some, {UNLESS}"
     joints, interfaces = told.get("joints"), told.get("interface_name")
     if joints is None and told.get("joint"):
         joints, interfaces = [told["joint"]], told.get("interface_names")
     if not joints:
-        return f"{controller} does not say its joints (parameter joints); set it, {UNLESS}"
+        return f"{controller} does not name its joints (parameter joints); set it, {UNLESS}"
     if joints != list(outputs):
         what = "order" if sorted(joints) == sorted(outputs) else "joints"
         return (
@@ -221,8 +221,8 @@ def _difference(controller: str, told: dict[str, Any] | None, outputs: Sequence[
         )
     if not interfaces:
         return (
-            f"{controller} does not say what it commands (parameter interface_name); set it to "
-            f"effort, {UNLESS}"
+            f"{controller} does not name its command interface (parameter interface_name); set "
+            f"it to effort, {UNLESS}"
         )
     if interfaces not in ("effort", ["effort"]):
         found = interfaces if isinstance(interfaces, list) else [interfaces]

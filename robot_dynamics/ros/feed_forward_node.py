@@ -154,8 +154,8 @@ class FeedForwardNode(Managed):
         else:
             topic = self.resolve_topic_name("robot_description")
             self._say(
-                f"waiting for a robot: URDF text on {topic} (robot_state_publisher has it), or set "
-                "the parameter description"
+                f"waiting for a robot: URDF text on {topic} (robot_state_publisher publishes it), "
+                "or set the parameter description"
             )
 
     def activate(self) -> None:

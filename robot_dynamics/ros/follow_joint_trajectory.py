@@ -34,7 +34,7 @@ class GoalForwarding:
         node: its own.
         action: the controller's.
         fill: gives the points of a JointTrajectory their effort.
-        refuse: is told why a goal is not passed on.
+        refuse: called with the reason if a goal is not forwarded.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class GoalForwarding:
         self._absent = 0 if here else self._absent + 1
         if self._absent >= GONE:
             for goal in self._goals:
-                goal.give_up(f"the controller's action {self._action} has gone")
+                goal.give_up(f"the controller's action {self._action} is no longer available")
 
     def destroy(self) -> None:
         """End both sides."""
@@ -77,7 +77,7 @@ class GoalForwarding:
             if not self._client.server_is_ready():
                 raise RefusedError(
                     "no controller",
-                    f"there is no action {self._action}; start the controller, or mend the "
+                    f"there is no action {self._action}; start the controller, or correct the "
                     "parameter follow_joint_trajectory",
                 )
             self._fill(goal.trajectory)

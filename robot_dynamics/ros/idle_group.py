@@ -21,7 +21,7 @@ AWAKE = 10.0
 
 
 class Asleep(CallbackGroup):  # type: ignore[misc]
-    """A callback group that no executor takes anything from."""
+    """A callback group that no executor executes."""
 
     def can_execute(self, _entity: Any) -> bool:
         """Never."""
@@ -32,7 +32,7 @@ class Asleep(CallbackGroup):  # type: ignore[misc]
         return False
 
     def ending_execution(self, _entity: Any) -> None:
-        """Nothing began, so nothing ends."""
+        """Never called."""
         pass
 
 
@@ -62,7 +62,7 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         self.changes += 1
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Something has come: it stays awake."""
+        """A message or request has come: the entity stays active."""
         self._wake(entity)
         return True
 
@@ -75,7 +75,7 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         """There is one thread: nothing waits for it."""
 
     def poll(self) -> None:
-        """Hear what came to those that are asleep, and let those sleep that are silent."""
+        """Take what came to idle entities, and make silent ones idle."""
         now = self._steady()
         for reference in tuple(self.entities):
             entity = reference()
@@ -87,7 +87,7 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
                 self._take_pending(entity)
 
     def answer(self, besides: Any) -> None:
-        """Answer what was asked of all services but one, while the executor waits."""
+        """Answer the requests to all services but one, while the executor waits."""
         for reference in tuple(self.entities):
             entity = reference()
             if hasattr(entity, "srv_type") and entity is not besides:

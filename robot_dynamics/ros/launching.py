@@ -76,7 +76,7 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
         argument(
             "base_imu",
             "",
-            "topic of an IMU on a base that something else moves; empty: <node>/base_imu",
+            "topic of an IMU on a moving base; empty: <node>/base_imu",
         ),
         argument("params_file", PARAMETERS, "parameters of the nodes"),
         argument("sim", "false", "start a simulated robot in place of a real one", **yes_or_no),
@@ -89,8 +89,8 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
         argument(
             "publish_clock",
             "",
-            "with sim: does this robot publish /clock? One may. Empty: as in params_file, where it "
-            "says so, else as use_sim_time",
+            "with sim: whether this robot publishes /clock, as only one may; empty: as in "
+            "params_file, or else as use_sim_time",
             **maybe,
         ),
         argument("rviz", "false", "show the robot in RViz", **yes_or_no),

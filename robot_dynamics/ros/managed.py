@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A managed (lifecycle) node that starts by itself, unless somebody else is to.
+"""A managed (lifecycle) node that configures and activates itself by default.
 
     unconfigured ──configure──→ inactive ──activate──→ active
                  ←──cleanup───           ←─deactivate─
 
-What sleeps costs nothing: services while nobody asks, and the events of topics (a partner of
-another type or quality of service) but ten times a second.
+Idle services cost nothing. The events of topics (a partner with another type or quality of
+service) are polled ten times a second.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ ANSWERED = 0.05
 
 
 class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
-    """A node with four steps, to be overridden; a step that raises an error has not been taken.
+    """A node with four steps to be overridden; a step that raises an error has not been taken.
 
     Attributes:
-        is_active: is it to do its work?
+        is_active: is the node active?
     """
 
     def __init__(self, name: str):
@@ -57,17 +57,17 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
 
     @property
     def subscriptions(self) -> Iterator[Any]:
-        """Those that the executor goes through for every message: none that is asleep."""
+        """The subscriptions that the executor checks for every message: idle ones are hidden."""
         return iter(self._without_sleepers("_subscriptions"))
 
     @property
     def services(self) -> Iterator[Any]:
-        """As of `subscriptions`."""
+        """As `subscriptions`."""
         return iter(self._without_sleepers("_services"))
 
     @property
     def waitables(self) -> Iterator[Any]:
-        """As of `subscriptions`; events are shown once after each `poll`."""
+        """As `subscriptions`; events are visible once after each `poll`."""
         every = Node.waitables.fget(self)
         if self._shown:
             self._shown -= 1
@@ -75,7 +75,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         return (each for each in every if not isinstance(each, EventHandler))
 
     def poll(self) -> None:
-        """Look at what sleeps."""
+        """Check the hidden entities."""
         self.idle_group.poll()
         # the executor goes through them before it waits, and after
         self._shown = 2
@@ -94,22 +94,22 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         return isinstance(group, (Asleep, IdleGroup)) and not group.can_execute(entity)
 
     def configure(self) -> None:
-        """Make everything ready."""
+        """Allocate and prepare everything."""
 
     def activate(self) -> None:
-        """Begin."""
+        """Start working."""
 
     def deactivate(self) -> None:
-        """End, and leave all ready."""
+        """Stop working; everything stays prepared."""
 
     def cleanup(self) -> None:
-        """Let go of what `configure` has made."""
+        """Release what `configure` has created."""
 
     def autostart(self) -> None:
         """Configure and activate.
 
         Raises:
-            Exception: what a step has raised.
+            Exception: the error of a step.
         """
         self._alone = True
         for trigger in (self.trigger_configure, self.trigger_activate):
@@ -125,30 +125,30 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
     # What ROS calls
 
     def on_configure(self, _state: LifecycleState) -> Any:
-        """Of the state machine."""
+        """Called by the state machine."""
         return self._step(self.configure)
 
     def on_activate(self, _state: LifecycleState) -> Any:
-        """Of the state machine."""
+        """Called by the state machine."""
         self.is_active = True
         found = self._step(self.activate)
         self.is_active = found == TransitionCallbackReturn.SUCCESS
         return found
 
     def on_deactivate(self, _state: LifecycleState) -> Any:
-        """Of the state machine."""
+        """Called by the state machine."""
         return self._step(self._end)
 
     def on_cleanup(self, _state: LifecycleState) -> Any:
-        """Of the state machine."""
+        """Called by the state machine."""
         return self._step(self.cleanup)
 
     def on_shutdown(self, _state: LifecycleState) -> Any:
-        """Of the state machine, from any state."""
+        """Called by the state machine, from any state."""
         return self._step(self._leave)
 
     def on_error(self, _state: LifecycleState) -> Any:
-        """Of the state machine: back to the beginning."""
+        """Called by the state machine: back to unconfigured."""
         self.is_active = False
         return self._step(self.cleanup)
 
@@ -194,18 +194,18 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         return TransitionCallbackReturn.SUCCESS
 
     def answering(self, work: Callable[[], Any], remark: str) -> Any:
-        """What takes long, in a thread, while questions are answered here: of transitions that are
-        asked for one follows the other.
+        """Run a long task in a thread while services are answered here. Requested transitions are
+        carried out one after the other.
 
         Args:
-            work: gives the result.
-            remark: for the log, where it takes longer than `LONG`.
+            work: the task.
+            remark: logged if it takes longer than `LONG`.
 
         Returns:
             its result.
 
         Raises:
-            BaseException: what it has raised.
+            BaseException: the error of the task.
         """
         done: Future[Any] = Future()
 

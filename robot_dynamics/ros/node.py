@@ -17,7 +17,7 @@ def _load() -> Callable[[], Any]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the node until it is told to stop; returns the exit code."""
+    """Run the node until stopped; returns the exit code."""
     return run("feed_forward", _load, arguments, lambda node: node.farewell())
 
 

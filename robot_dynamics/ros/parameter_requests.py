@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to set a node's parameters, where the answer may take its time.
+"""Requests to set a node's parameters whose responses may take a while.
 
 rclpy answers as soon as a callback returns, or, where the callback awaits something, spins without
-a pause until it is there. Here the services of a node's parameters sleep as far as the executor is
-concerned: the node looks for requests when it likes, and answers when it can.
+a pause until it is there. Here the services of a node's parameters are hidden from the executor:
+the node polls for requests, and responds when the result is known.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ParameterRequests:
         self._services.append(service)
 
     def taken(self) -> Iterator[tuple[list[Parameter], Answer]]:
-        """(parameters to be set at once, whom to tell what became of it), for all that came."""
+        """(parameters to be set atomically, the function that responds), for all requests."""
         for service in self._services:
             while True:
                 with service.handle:
@@ -78,5 +78,5 @@ def _parts(service: Any, request: Any, header: Any) -> Iterator[tuple[list[Param
 
 
 def refused(reason: object) -> SetParametersResult:
-    """Refused, and why."""
+    """The result of a refused request, with its reason."""
     return SetParametersResult(successful=False, reason=one_line(reason))

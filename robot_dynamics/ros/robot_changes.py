@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever changes the robot while the node runs: descriptions, parameters, payloads, and links
-that wrenches begin to act on. Each is built beside the control loop, and taken over finished."""
+"""Changes of the robot while the node runs: descriptions, parameters, payloads, and links with
+new wrenches. Each is built beside the control loop, and adopted when finished."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from .parameter_requests import Answer, ParameterRequests, refused
 
 
 class RobotChanges:
-    """Requests, and what becomes of them.
+    """Requests for changes, and their results.
 
     Args:
         node: whose parameters they set.
-        requests: where those come from.
-        controller: gets accepted settings and a note of what is refused.
-        adopt: takes over a finished model.
-        say, warn: take lines for the log.
+        requests: the parameter requests.
+        controller: receives accepted settings and notes of refusals.
+        adopt: called with a finished model.
+        say, warn: called with lines for the log.
 
     Attributes:
-        heard: the newest text on `robot_description`, whatever it is.
+        heard: the newest text on `robot_description`, valid or not.
     """
 
     def __init__(
@@ -59,15 +59,15 @@ class RobotChanges:
     # Requests
 
     def describe(self, message: String, *, locked: bool, configured: bool) -> None:
-        """A text came on `robot_description`.
+        """Handle a text on `robot_description`.
 
         Args:
-            locked: the robot stays, whatever comes.
-            configured: is it to be looked at now? Else it is kept.
+            locked: keep the current robot.
+            configured: build it now; otherwise it is kept for later.
         """
         try:
             if locked and message.data != self.heard:
-                raise RefusedError("locked", "the robot stays, as lock_description says")
+                raise RefusedError("locked", "the current robot is kept (lock_description)")
             self.heard = message.data
             if configured:
                 self._builder.describe(message.data)
@@ -75,18 +75,18 @@ class RobotChanges:
             self._controller.tally.refuse("description", error)
 
     def describe_as_heard(self) -> None:
-        """Build the robot of the text that came last."""
+        """Build the robot of the last text."""
         self._builder.describe(self.heard)
 
     def carry(self, message: InertiaStamped) -> None:
-        """A payload came."""
+        """Handle a payload."""
         try:
             self._builder.carry(*payload.read(message), self._controller.model)
         except RobotDynamicsError as error:
             self._controller.tally.refuse("payload", error)
 
     def push(self, link: str) -> None:
-        """Wrenches begin to act on a link."""
+        """Build a model with wrenches on a link."""
         try:
             if self._builder.push(link):
                 self._say(
@@ -96,7 +96,7 @@ class RobotChanges:
             self._controller.tally.refuse("wrench", error)
 
     def _set_on_request(self, parameters: list[Parameter], answer: Answer) -> None:
-        """A request to set parameters: where they need a new model, it is built first."""
+        """Handle a request to set parameters; if they need a new model, it is built first."""
         parameters = [typed(each) for each in parameters]
         wanted = values(parameters)
         if not set(wanted) <= AT_ONCE and not any(BY_NAME[name].read_only for name in wanted):
@@ -117,14 +117,17 @@ class RobotChanges:
             return refused(error)
 
     def _check_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
-        """Are these values acceptable?"""
+        """Check whether these values are acceptable."""
         wanted = values(parameters)
         try:
             self._builder.settings.changed(wanted)
         except InputError as error:
             return refused(error)
         if not set(wanted) <= AT_ONCE and not self._committing:
-            return refused(f"{', '.join(wanted)}: no model was built; use the node's services")
+            return refused(
+                f"{', '.join(wanted)}: no model was built for it; use the node's own "
+                "parameter services"
+            )
         return SetParametersResult(successful=True)
 
     def _take_parameters(self, parameters: list[Parameter]) -> None:
@@ -135,7 +138,7 @@ class RobotChanges:
     # What becomes of them
 
     def poll(self) -> None:
-        """Begin what was asked for, and take over what is finished."""
+        """Start requested changes, and adopt finished ones."""
         for parameters, answer in self._requests.taken():
             self._set_on_request(parameters, answer)
         while (outcome := self._builder.poll(self._controller.model)) is not None:
@@ -148,15 +151,15 @@ class RobotChanges:
 
     @property
     def description_refused(self) -> bool:
-        """Did the newest description make no robot?"""
+        """Was the newest description refused?"""
         return self._builder.refused_description
 
     def clear(self, reason: str) -> None:
-        """Forget all changes that are not in force yet, and tell who asked for them why."""
+        """Discard all changes that are not in force yet, and respond with the reason."""
         self._dropped(self._builder.clear(), reason)
 
     def close(self) -> None:
-        """The node ends: no change will be in force any more."""
+        """The node ends: discard all changes."""
         self._dropped(self._builder.close(), "the node ends")
         for _, answer in self._requests.taken():
             answer(refused("the node ends"))
@@ -169,7 +172,7 @@ class RobotChanges:
                 answer(refused(f"not set: {reason}"))
 
     def _on_outcome(self, outcome: Outcome) -> None:
-        """A change was built, or could not be."""
+        """Handle a change that was built or failed."""
         change, error, tally = outcome.change, outcome.error, self._controller.tally
         if outcome.still_refused is not None:
             tally.refuse("description", outcome.still_refused)

@@ -104,7 +104,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             self._stand(load(values["description"]))
         else:
             self.create_subscription(String, "robot_description", self._on_description, LATCHED)
-            self.get_logger().info("waits for the robot on the topic robot_description")
+            self.get_logger().info("waiting for the robot on the topic robot_description")
         self.create_timer(
             self._period / SECOND / factor if factor > 0 else 0.0,
             self._on_timer,

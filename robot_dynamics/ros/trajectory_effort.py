@@ -42,8 +42,8 @@ class TrajectoryEffort:
         node: theirs.
         filler: gives what fills a trajectory that comes now, in any thread.
         robot: whose torques they are; those of another one than now are not passed on.
-        note: is told remarks.
-        refuse: is told why one is not passed on.
+        note: called with remarks.
+        refuse: called with the reason if one is not forwarded.
         group: of the subscription.
     """
 
@@ -120,7 +120,7 @@ class TrajectoryEffort:
         """
         if self._beside.waiting >= MOST_WAITING:
             raise RefusedError(
-                "too many", f"{MOST_WAITING} trajectories wait already; send it again"
+                "too many", f"{MOST_WAITING} trajectories are already waiting; send it again"
             )
         fill, robot = self._filler(), self._robot()
 

@@ -17,7 +17,7 @@ def _load() -> Callable[[], Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until it is told to stop; returns the exit code."""
+    """Run until stopped; returns the exit code."""
     return run("trajectory_source", _load, arguments)
 
 

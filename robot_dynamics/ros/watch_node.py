@@ -116,7 +116,7 @@ class WatchNode(Node):  # type: ignore[misc]
             proven = estimate.proven
             level = DiagnosticStatus.WARN if proven else DiagnosticStatus.OK
             message = (
-                "another model is proven to be better; ~/adopt takes it"
+                "another model is proven to be better; ~/adopt adopts it"
                 if proven
                 else f"the model in force stays: {estimate.why_not}"
             )

@@ -14,11 +14,11 @@ IN_A_ROW = 2
 
 
 class Watchdog:
-    """Calls `bark`, once, when `beat` has not been called for a while; looks on from a thread.
+    """Calls `bark` once, from a thread, when `beat` has not been called for a while.
 
     Args:
-        patience: gives the s that may pass between two beats; 0: for good.
-        bark: is called by the thread.
+        patience: returns the longest time between two beats, s; 0: unlimited.
+        bark: called by the thread.
     """
 
     def __init__(self, patience: Callable[[], float], bark: Callable[[], None]):
@@ -30,13 +30,13 @@ class Watchdog:
         self._thread.start()
 
     def beat(self) -> bool:
-        """The loop is alive; has it been taken for hanging since the last time?"""
+        """Report that the loop is alive; returns whether `bark` was called since the last beat."""
         self._beat = time.monotonic()
         barked, self._barked = self._barked, False
         return barked
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop the thread."""
         self._end.set()
         self._thread.join()
 

@@ -75,7 +75,7 @@ def mujoco() -> Any:
         import mujoco as engine
     except ImportError:
         raise BackendError(
-            "MuJoCo is missing, which the simulated robot needs: pip install 'robot_dynamics[sim]'",
+            "MuJoCo, which simulates the robot, is missing: pip install 'robot_dynamics[sim]'",
             name="mujoco",
             expected="an installed mujoco",
         ) from None
@@ -325,7 +325,7 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     except ValueError as error:
         reason = " ".join(str(error).split())
         raise DescriptionError(
-            f"{mechanism.name}: MuJoCo does not take it: {reason}", name=mechanism.name
+            f"{mechanism.name}: MuJoCo does not accept it: {reason}", name=mechanism.name
         ) from None
     for name, (mass, moments) in bodies.items():
         model.body(name).mass[:] = mass
@@ -377,8 +377,8 @@ def _check_masses(mechanism: Mechanism, model: Any) -> None:
     for link in mechanism.moving:
         if nothing[model.body(_link(mechanism, link.name)).id]:
             raise DescriptionError(
-                f"{link.joint.name}: it moves neither mass nor inertia, so that no torque has an "
-                f"answer; give {link.name} a mass, or fix the joint",
+                f"{link.joint.name}: it moves neither mass nor inertia, so its acceleration is "
+                f"undetermined; give {link.name} a mass, or fix the joint",
                 name=link.joint.name,
                 expected="a mass",
             )

@@ -48,7 +48,7 @@ def command(file: str) -> Result:
     lines = [
         f"{mechanism.name}: {n} joints; {dynamics.backend}",
         f"ready in {ready:.3f} s",
-        *(f"{name}: {each:.2f} µs a call" for name, each in times.items()),
+        *(f"{name}: {each:.2f} µs per call" for name, each in times.items()),
     ]
     result: dict[str, Any] = {
         "robot": mechanism.name,
@@ -61,7 +61,7 @@ def command(file: str) -> Result:
         batch = home + rng.uniform(-1, 1, (ROWS, n))
         each = _median(lambda: dynamics(batch, batch, batch)) / ROWS * 1e6
         result |= {"rows": ROWS, "batch_us_a_state": each}
-        lines.append(f"torques of {ROWS} states in one call: {each:.3f} µs a state")
+        lines.append(f"torques of {ROWS} states in one call: {each:.3f} µs per state")
     return {**result, "text": "\n".join(lines)}
 
 

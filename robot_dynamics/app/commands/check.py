@@ -17,7 +17,7 @@ from ..options import description
 def command(file: str, strict: bool) -> Result:
     """Check a description and its kernels.
 
-    Prints the robot as it was read, what is odd about it, and how closely the kernels of all
+    Print the robot as it was read, anything suspicious in it, and how closely the kernels of all
     formulations agree on its torques, joint by joint.
     """
     from ..report import report

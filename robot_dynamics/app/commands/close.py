@@ -34,8 +34,8 @@ from ..options import description
 def command(file: str, out: str | None, mode: int | None, picture: str | None) -> Result:
     """Find a home in which the loops are closed.
 
-    The home in the description may be rough: the motors stay where it puts them, as long as the
-    loops can be closed there, and the other joints are found by a search. The assembly modes (the
+    The home in the description may be an estimate: its motor positions are kept, as long as the
+    loops can be closed there, and a search finds the other joints. The assembly modes (the
     ways in which the robot can be assembled with its motors there) are listed, and drawn with
     --picture. Only you know which of them was built: choose it with --mode, or describe it with
     `near`.

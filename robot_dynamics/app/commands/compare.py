@@ -45,7 +45,7 @@ def _start(name: str, default: str) -> Callable[..., Any]:
     "--page",
     type=click.Path(),
     metavar="PAGE.html",
-    help="Write a page on which the robot plays the motion.",
+    help="Write a page that animates the robot along the motion.",
 )
 def command(
     file: str,
@@ -57,9 +57,9 @@ def command(
     picture: str | None,
     page: str | None,
 ) -> Result:
-    """Torques along one motion, by every formulation and rotor model.
+    """Compare torques along one motion, by every formulation and rotor model.
 
-    On the page of --page, the robot plays the motion, and the torques are drawn by term, by
+    The page of --page animates the robot along the motion, and plots the torques by term, by
     formulation and by rotor model.
     """
     from ...description import load

@@ -32,13 +32,13 @@ ENERGIES = "energies"
 @model(
     "lagrange_euler",
     (*FORMULATIONS, ENERGIES),
-    "energies: Euler–Lagrange from K and P, of a robot or as a file gives them.",
+    "energies: Euler–Lagrange from K and P, of a robot or given in a file.",
 )
 @click.option("--steps", is_flag=True, help="Show every step: definition, formula, value.")
 @click.option("--format", "style", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("--latex", is_flag=True, help="The same as --format latex.")
 @click.option(
-    "--document", is_flag=True, help="A whole LaTeX file, with the parameters and their values."
+    "--document", is_flag=True, help="A complete LaTeX file, with the parameters and their values."
 )
 @click.option("--out", metavar="FILE", help="Write to this file instead of printing.")
 @click.option(
@@ -64,7 +64,7 @@ def command(
     parameters: str,
     no_simplify: bool,
 ) -> Result:
-    """The equations of motion in symbols.
+    """Derive the equations of motion in symbols.
 
     FILE is a robot; with --formulation energies also a YAML of `coordinates`, `kinetic` and
     `potential` (J), such as `coordinates: [q1]`, `kinetic: m1*q1_d**2/2`, `potential: m1*g*q1`.

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     default=0.1,
     show_default=True,
     metavar="SHARE",
-    help="Share of every limit that is left unused.",
+    help="Fraction of every limit that is left unused.",
 )
 @click.option(
     "--harmonics",
@@ -82,7 +82,7 @@ def command(
     harmonics: int | None,
     seed: int,
 ) -> Result:
-    """An exciting motion to record for identification."""
+    """Find an exciting motion to record for identification."""
     from ...identification.excitation import excite
     from ...identification.motion_limits import regions
     from ..excitation_files import save

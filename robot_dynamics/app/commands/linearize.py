@@ -29,7 +29,7 @@ from ..tables import table
 @model()
 @one_a_joint("q", "One number per joint (rad or m); default: the description's home, or 0.")
 @one_a_joint("qd", "One number per joint (rad/s or m/s); default: 0.")
-@one_a_joint("tau", "One number per motor (N·m or N); default: the torques that hold these rates.")
+@one_a_joint("tau", "One number per motor (N·m or N); default: the torques at which qdd = 0.")
 @click.option(
     "--motion",
     type=click.Path(),
@@ -42,7 +42,7 @@ from ..tables import table
     type=float,
     default=0.0,
     metavar="RATE",
-    help="Rate (rad/s or m/s) within which Coulomb friction fades; 0: it has no slope.",
+    help="Rate (rad/s or m/s) below which Coulomb friction fades; 0: no smoothing.",
 )
 @click.option(
     "--out",
@@ -63,7 +63,7 @@ def command(
     out: str | None,
     reading: dict[str, Any],
 ) -> Result:
-    """The equations of motion to first order: A and B about a state, or about a motion.
+    """Linearise the equations of motion: A and B about a state or along a motion.
 
     With x = [q; qd] and u = tau, d(δx)/dt = A δx + B δu. Without --tau, the torques are those at
     which qdd = 0.

@@ -43,12 +43,12 @@ def command(
     terms: Sequence[str],
     reading: dict[str, Any],
 ) -> Result:
-    """Torque, rate, power and energy of joints and motors along a motion.
+    """Compute torque, rate, power and energy of joints and motors along a motion.
 
     MOTION is a JointTrajectory as YAML, a CSV with a time and JOINT/position (and JOINT/velocity),
-    or a bag. With --out, a page shows them over time and in the torque-speed plane, and another one
-    plays the motion. For a robot with loops, the range of each motor, the singularities on the way,
-    and maps of the range of two motors together are added.
+    or a bag. With --out, a page shows them over time and in the torque-speed plane, and another
+    animates the robot. For a robot with loops, the range of each motor, the singularities on
+    its way, and maps of the range of two motors together are added.
     """
     from ...description import load
     from ...dynamics import InverseDynamics

@@ -16,7 +16,7 @@ DESCRIPTION = "description"
 @click.command("schema", cls=Command, examples=["schema description", "schema torque --json"])
 @click.argument("what", type=click.Choice([DESCRIPTION, *SCHEMAS]))
 def command(what: str) -> Result:
-    """A JSON Schema: of a description, or of what a command prints with --json.
+    """Print a JSON Schema: of descriptions, or of a command's --json output.
 
     An editor with YAML's language server checks and completes a robot.yaml that begins with
 

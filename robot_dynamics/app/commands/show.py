@@ -38,7 +38,7 @@ from ..progress import Progress
 )
 @rotors_option
 def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str) -> Result:
-    """A robot in 3-D, on one HTML page that computes by itself.
+    """Write an interactive HTML page of a robot in 3-D.
 
     It has sliders for the state, a payload and gravity; torques term by term, D, C and g, energies,
     the assembly modes of a robot with loops, the DH table, bodies and checks, the equations; and a

@@ -52,7 +52,7 @@ def command(
     motor: bool,
     sensed: bool,
 ) -> Result:
-    """Joint torques at a state."""
+    """Compute the joint torques at a state."""
     from ...description import load
     from ...dynamics import InverseDynamics
 

@@ -23,7 +23,7 @@ from ..options import description
 )
 @click.option("--world", is_flag=True, help="Fix the base to a link `world`, as Gazebo expects.")
 def command(file: str, out: str | None, world: bool) -> Result:
-    """A robot as URDF with drawn links.
+    """Write a robot as URDF with simple shapes for its links.
 
     For RViz, Gazebo, Pinocchio and MuJoCo. What URDF cannot express is left out, with a warning.
     """

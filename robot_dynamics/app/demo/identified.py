@@ -195,7 +195,7 @@ def write_bag(
         from rosbags.typesys import Stores, get_typestore
     except ImportError:
         raise BackendError(
-            "rosbags is missing, which writes bags: pip install 'robot_dynamics[identify]'",
+            "rosbags, which writes bags, is missing: pip install 'robot_dynamics[identify]'",
             name="rosbags",
             expected="an installed rosbags",
         ) from None

@@ -116,7 +116,7 @@ class Processes:
     def last_words(self, module: str) -> str:
         """The last line that the process printed."""
         lines = self._log(module).read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return lines[-1] if lines else "it printed nothing"
 
     def stop(self) -> None:
         """End all processes: by SIGINT, then SIGTERM, then SIGKILL."""

@@ -87,7 +87,7 @@ def read(path: Path, label: str, subject: Subject) -> Track:
     if missed:
         problem = f"{missed} periods of the motion had no torques of their own"
     elif not abs(time[0]) < 1e-6:  # whole periods
-        problem = f"the robot heard of the motion {time[0]:.3f} s after it had begun"
+        problem = f"the robot received the motion {time[0]:.3f} s after its start"
     return Track(
         label,
         time,

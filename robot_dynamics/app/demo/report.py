@@ -141,13 +141,13 @@ def text(result: dict[str, Any]) -> str:
     lines += table(rows, left=2)
     if result["against"]:
         pairs = result["against"]
-        lines += ["", f"RMS errors {pairs['second']} in those of {pairs['first']}, draw by draw:"]
+        lines += ["", f"RMS errors {pairs['second']} relative to {pairs['first']}, by draw:"]
         kinds = [what for what in ("joints", "platform") if pairs[what]]
         lines += table([[what, *(f"{x:.2f}" for x in pairs[what])] for what in kinds])
         better = sum(x < 1 for x in pairs["platform"])
         lines.append(
-            f"  better in {better} of {len(pairs['platform'])}: what is true of one wrong robot "
-            "need not be of the next; benchmarks/passive_sensors.py has 200"
+            f"  better in {better} of {len(pairs['platform'])}: this depends on "
+            "the robot; benchmarks/passive_sensors.py compares 200"
         )
     if result["bounds"]:
         lines += ["", "What bounds it: the worst joint's RMS error, in one process without ROS"]

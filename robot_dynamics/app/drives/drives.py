@@ -147,7 +147,7 @@ def drives(dynamics: InverseDynamics, motion: States) -> Drives:
     sound = np.isfinite(tau).all(axis=-1)
     if not sound.any():
         raise InputError(
-            f"{motion.source}: the robot can't be in any of its states: {why}", name=motion.source
+            f"{motion.source}: the robot cannot reach any of its states: {why}", name=motion.source
         )
     names = dynamics.actuated_names
     places, rates = q, qd

@@ -114,7 +114,7 @@ def text(found: Drives, motion: States, reach: Reach) -> str:
     lines += ["at the joints:", *table(rows(found.joints))]
     if found.motors:
         lines += ["at the motors' shafts:", *table(rows(found.motors))]
-    lines.append(f"net energy (driven less braked): {number(found.energy)} J")
+    lines.append(f"net energy (driving minus braking): {number(found.energy)} J")
     for drive in (*found.joints, *found.motors):
         lines += [f"beyond: {words}" for words in drive.beyond]
     if found.lost:

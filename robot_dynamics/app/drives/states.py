@@ -48,7 +48,7 @@ def states(
     if Path(file).suffix.lower() in (".yaml", ".yml"):
         return _sampled(file, joints, step)
     if step is not None:
-        raise wrong(InputError, "--step", step, "none: a table or a bag has times of its own")
+        raise wrong(InputError, "--step", step, "none: a table or a bag has its own times")
     recording = read(file, topic).renamed(rename or {})
     _check(recording.names, joints, recording.source)
     is_plan = not any(np.isfinite(each.effort).any() for each in recording.streams)

@@ -86,7 +86,7 @@ def _numbers(text: str | None, count: int, default: float) -> Floats:
     words = (text or "").split()
     values = np.array([float(x) for x in words]) if len(words) == count else np.full(count, default)
     if not np.isfinite(values).all():
-        raise ValueError("a number that is none")
+        raise ValueError("a value is not a number")
     return values
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the base moves that something else moves, out of Imu and MultiDOFJointTrajectory messages.
+"""The motion of a moving base, from Imu and MultiDOFJointTrajectory messages.
 
-An accelerometer reads f = a_s - g on its own axes. With R its axes on the base's and r its place:
+An accelerometer measures f = a_s - g on its own axes. With R from its axes to the base's and r its
+position:
 
     a - g = R f - α × r - ω × (ω × r)        at the origin of the base's frame
 
-which is all that torques need. Messages are those of one source at a time.
+which is all that torques need. Only one source is used at a time.
 """
 
 from __future__ import annotations
@@ -34,16 +35,16 @@ class Base:
     """The newest motion of the base.
 
     Attributes:
-        source: the topic it came on; empty: nothing has come.
+        source: its topic; empty: no message yet.
         time: ns, of the newest.
-        late: s, by which a derived angular acceleration is late; None: none is derived.
+        late: delay of a derived angular acceleration, s; None: none is derived.
     """
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Nothing is known."""
+        """Discard everything."""
         self.source, self.time = "", 0
         self.late: float | None = None
         self._motion: BaseMotion | None = None
@@ -56,7 +57,7 @@ class Base:
     # What comes in
 
     def take_imu(self, message: Any, model: Model, settings: Settings, now: int) -> None:
-        """An Imu came.
+        """Handle an Imu.
 
         Args:
             now: the clock, ns.
@@ -98,7 +99,7 @@ class Base:
         self._gravity, self._rates, self._frame = gravity, rates, frame
 
     def take_motion(self, message: Any, model: Model, settings: Settings, now: int) -> None:
-        """A MultiDOFJointTrajectory of one point came: where the base is, and how it moves.
+        """Handle a MultiDOFJointTrajectory of one point: pose and motion of the base.
 
         Args, raises: as in `take_imu`.
         """
@@ -139,8 +140,8 @@ class Base:
         if pose and fresh and frame != self._frame:
             raise RefusedError(
                 "wrong frame",
-                f"header.frame_id is {shown(frame)}, that of the one before was "
-                f"{shown(self._frame)}, and base_imu_pose is of one sensor",
+                f"header.frame_id is {shown(frame)}, that of the previous message was "
+                f"{shown(self._frame)}, and base_imu_pose is for one sensor only",
             )
         known = self._mounted
         if known and known[:3] == (frame, mechanism, pose):
@@ -152,7 +153,7 @@ class Base:
     def _spinning(
         self, turning: Floats, time: int, settings: Settings, *, has_stamp: bool
     ) -> tuple[Derivative | None, Floats | None]:
-        """(what the next derivative goes on from, α (3,) or None where it is not known yet)"""
+        """(the state of the derivative, α (3,) or None if it is not known yet)"""
         if settings.base_angular_acceleration == "zero":
             self.late = None
             return None, np.zeros(3)
@@ -175,11 +176,11 @@ class Base:
         return (now - self.time) / SECOND if self.source else math.inf
 
     def age(self, now: int) -> str:
-        """s, of the newest; in words where there is none."""
+        """The age of the newest motion in s; in words if there is none."""
         return f"{self._age(now):.3f}" if self.source else "never"
 
     def problem(self, settings: Settings, now: int) -> str:
-        """Why there is no motion of the base that may still be used; empty: there is one."""
+        """Why there is no usable motion of the base; empty: there is one."""
         if self._motion is None:
             return f"no motion of the base has come on ~/{IMU} or ~/{MOTION}"
         age, limit = self._age(now), settings.base_timeout
@@ -191,10 +192,10 @@ class Base:
         )
 
     def move(self, model: Model, settings: Settings, now: int) -> None:
-        """The model's base moves so; nothing happens to one that stands.
+        """Set the motion of the model's base; a fixed base is unaffected.
 
         Raises:
-            RefusedError: nothing is known, or nothing recent.
+            RefusedError: there is no motion, or it is too old.
         """
         if not model.moved:
             return
@@ -208,7 +209,7 @@ class Base:
         model.base = self._motion
 
     def still(self, model: Model) -> BaseMotion:
-        """The base at rest in the attitude that was known last."""
+        """The base at rest in its last known attitude."""
         motion = self._motion
         if motion is None or not _has_gravity(model):
             return BaseMotion()
@@ -219,7 +220,7 @@ class Base:
         return BaseMotion(specific_force=felt * (self._gravity / length if length else 0.0))
 
     def leave(self, model: Model) -> None:
-        """The model's base rests in the attitude that was known last."""
+        """Set the model's base to rest in its last known attitude."""
         if model.moved:
             model.base = self.still(model)
 

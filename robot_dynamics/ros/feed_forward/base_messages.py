@@ -82,7 +82,7 @@ def sensed(message: Any, mount: Pose, gravity: float, *, by_force: bool, with_up
             raise RefusedError(
                 "no gravity in it",
                 f"linear_acceleration of {size:.6g} m/s², expected at least {least:.3g}: an "
-                "accelerometer that rests reads gravity (REP 145); let its driver leave it in",
+                "accelerometer at rest measures gravity (REP 145); let its driver include it",
             )
         force = R @ felt
     if with_up:
@@ -136,8 +136,7 @@ def told(message: Any, mechanism: Mechanism, most_spin: float) -> Told:
     if message.header.frame_id == mechanism.base:
         raise RefusedError(
             "wrong frame",
-            f"header.frame_id is {shown(mechanism.base)}, the base itself, expected what it moves "
-            "in",
+            f"header.frame_id is {shown(mechanism.base)}, the base itself, expected the frame in",
         )
     points = message.points
     if len(points) != 1 or nanoseconds(points[0].time_from_start):

@@ -59,7 +59,7 @@ class Builder:
     """Accepted settings, and a queue of changes to them and to the robot.
 
     Args:
-        settings: those to begin with.
+        settings: the initial settings.
         tell: gets each message of a build; it is called by another thread.
         process: makes the process of a build.
 
@@ -147,7 +147,7 @@ class Builder:
     def _make_room(self) -> None:
         if len(self._waiting) >= MOST_WAITING:
             raise RefusedError(
-                "too many", f"{MOST_WAITING} changes wait already: send it again later"
+                "too many", f"{MOST_WAITING} changes are already waiting: send it again later"
             )
 
     def _forget(self, is_outdated: Callable[[Change], bool]) -> None:
@@ -165,7 +165,7 @@ class Builder:
 
     @property
     def refused_description(self) -> bool:
-        """Did the newest description make no robot?"""
+        """Was the newest description refused?"""
         return self._refused
 
     def poll(self, current: Model | None) -> Outcome | None:
@@ -300,7 +300,7 @@ class _Work:
         self._thread.join(patience)
 
     def cancel(self) -> None:
-        """The outcome is not wanted any more."""
+        """Discard the outcome."""
         with self._lock:
             self.cancelled = True
             if self._process is not None:

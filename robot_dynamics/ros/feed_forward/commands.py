@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wanted: commands as they come, checked, until the next state takes them over."""
+"""Commands: received and checked, and adopted with the next state."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Commands:
             raise IncompleteError(
                 "no accelerations yet",
                 "accelerations are derived from the velocities of a stream of points "
-                "(missing_accelerations: derive), and too few of these are known",
+                "(missing_accelerations: derive), and too few of these have come",
             )
         self.pending = motion
         self.at = now
@@ -180,12 +180,12 @@ class Commands:
         self.motion = Setpoint(Desired(q, np.zeros(n), np.zeros(n)), since)
 
     def drop(self) -> None:
-        """Nothing is wanted any more."""
+        """Discard the command."""
         self.pending = self.motion = None
         self.phase = "waiting"
 
     def forget(self) -> None:
-        """Another robot: nothing that was wanted of the one before."""
+        """Another robot: discard the commands for the previous one."""
         self.drop()
         self._rates = None
 

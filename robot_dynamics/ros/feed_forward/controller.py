@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From states and commands to torques: the node's behaviour, in one thread, without ROS.
+"""The node's behaviour from states and commands to torques, in one thread, without ROS.
 
     states ───→ States ───┐
     commands ─→ Commands ─┼→ ControlLaw ─→ Outlet ─→ torques
     wrenches ─→ Wrenches ─┤
     base ─────→ Base ─────┘
 
-What comes in is checked by a door of its own; what happens when something ends is decided here.
+Each input is checked by its own class; this module decides what follows when something ends.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from .wrenches import Wrenches
 
 
 class FeedForward:
-    """Takes states and commands, gives torques, or None where nothing is to be published.
+    """Takes states and commands, and returns torques, or None if nothing is to be published.
 
     Times are ns of the node's clock. A bad message is counted, reported through `log`, and
     changes nothing.
 
     Args:
-        settings: those to begin with.
-        log: takes lines.
+        settings: the initial settings.
+        log: called with lines for the log.
         steady: s, of a clock that never jumps.
 
     Attributes:
         settings: may be replaced while it runs.
-        model: what computes, or None until there is a robot.
-        tally: what was refused, and what else happened.
-        states, commands, wrenches, base: what came in.
-        outlet: what went out.
-        residual: what the model does not explain of the measured torques, where it is asked for.
+        model: computes the torques; None until there is a robot.
+        tally: counts of refused messages and other events.
+        states, commands, wrenches, base: the inputs.
+        outlet: the output.
+        residual: measured minus modelled torques, if `residual` is set.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class FeedForward:
     # The robot
 
     def adopt(self, model: Model) -> None:
-        """Compute with this model from now on.
+        """Use this model from now on.
 
-        Where it is another robot than before, states, commands and wrenches are forgotten: another
-        type, axis or zero of a joint of the same name makes other positions of the same numbers,
-        and a link of the same name is another one.
+        If the robot differs from the previous one, states, commands and wrenches are discarded:
+        with another type, axis or zero of a joint the same numbers are other positions, and a link
+        of the same name is another link.
         """
         old, self.model = self.model, model
         if old is None or not old.is_the_robot_of(model):
@@ -86,7 +86,7 @@ class FeedForward:
             self._forget()
 
     def release(self) -> None:
-        """There is no robot any more, and no state of it."""
+        """Discard the robot and its states."""
         self.model = None
         self._forget()
         self.outlet.at_rest = True
@@ -113,7 +113,7 @@ class FeedForward:
     # What comes in
 
     def state(self, message: Any, now: int) -> Torques | None:
-        """A JointState came."""
+        """Handle a JointState."""
         if self.residual is not None:
             self.residual.at = None
         try:
@@ -128,7 +128,7 @@ class FeedForward:
             self.tally.note(
                 "joint_states",
                 "missing sensor",
-                f"no reading of {', '.join(map(repr, self.states.missing))}: going on with "
+                f"no reading of {', '.join(map(repr, self.states.missing))}: continuing with "
                 "solved values",
             )
         if self.settings.merge_states and not self.states.moves:
@@ -139,7 +139,7 @@ class FeedForward:
         return torques
 
     def _compare(self, residual: Residual, model: Model, time: int, now: int) -> None:
-        """Measured torques and the model's."""
+        """Compare measured torques with the model's."""
         states, settings = self.states, self.settings
         try:
             self.base.move(model, settings, now)
@@ -149,17 +149,17 @@ class FeedForward:
             self.tally.note("residual", reason_of(error), f"no residual: {error}")
 
     def command(self, message: Any, now: int) -> None:
-        """A JointTrajectory came. It takes over with the next state."""
+        """Handle a JointTrajectory, which takes over with the next state."""
         try:
             self.commands.take(message, now, self._robot, self.settings)
         except RobotDynamicsError as error:
             self.tally.refuse("command", error)
 
     def wrench(self, message: Any, now: int) -> str | None:
-        """A WrenchStamped came: what acts on a link from outside; see `Model.taken_by`.
+        """Handle a WrenchStamped, an external wrench on a link; see `Model.taken_by`.
 
         Returns:
-            its link, where the model first has to be built for it.
+            its link, if the model must be built for it first.
         """
         try:
             spec = self._robot.spec
@@ -170,22 +170,22 @@ class FeedForward:
         return link if link in self.wrenches.on and link not in spec.pushed else None
 
     def imu(self, message: Any, now: int) -> None:
-        """An Imu came: how the base moves."""
+        """Handle an Imu of the base."""
         try:
             self.base.take_imu(message, self._robot, self.settings, now)
         except RobotDynamicsError as error:
             self.tally.refuse(IMU, error)
 
     def base_motion(self, message: Any, now: int) -> None:
-        """A MultiDOFJointTrajectory of one point came: how the base moves."""
+        """Handle a MultiDOFJointTrajectory of one point: the motion of the base."""
         try:
             self.base.take_motion(message, self._robot, self.settings, now)
         except RobotDynamicsError as error:
             self.tally.refuse(MOTION, error)
 
     def filler(self, now: int) -> Callable[[Any], str]:
-        """What gives the points of a JointTrajectory for another controller their torques, in any
-        thread; see `efforts.fill`.
+        """A function, usable in any thread, that adds torques to the points of a JointTrajectory
+        for another controller; see `efforts.fill`.
 
         Raises:
             RefusedError: there is no robot, no state of the joints besides, or see
@@ -198,7 +198,7 @@ class FeedForward:
         return lambda message: efforts.fill(message, model, limits, now=now, besides=besides)
 
     def tick(self, now: int) -> Torques | None:
-        """Time has passed, with feedback commanded: go on where no states drive the output."""
+        """With feedback commanded: publish torques while no states drive the output."""
         driven, self._ticked = self.outlet.count > self._ticked, self.outlet.count
         if driven or self.model is None:
             return None
@@ -209,7 +209,7 @@ class FeedForward:
     # What ends
 
     def watch(self, now: int) -> Torques | None:
-        """Lost feedback: a torque that belongs to a motion must not stay for good."""
+        """Detect lost feedback: the torque of a motion must not stay applied."""
         limit = self.settings.max_age
         if self.wrenches.on:
             self.wrenches.drop_old(now, limit)
@@ -226,7 +226,7 @@ class FeedForward:
         return self._stopped(now)
 
     def _stopped(self, now: int) -> Torques | None:
-        """The robot is left at rest; nothing sets it in motion again by itself."""
+        """Leave the robot at rest until there is a new command."""
         output = self.farewell(now)
         self._end_command(now)
         return output
@@ -234,7 +234,7 @@ class FeedForward:
     def farewell(self, now: int) -> Torques | None:
         """The last torques before silence: the controllers downstream keep them.
 
-        At rest where the robot was seen last, or zero where on_timeout is stop.
+        Those at rest at the last measured position, or zero if on_timeout is stop.
         """
         if self.outlet.at_rest or self.model is None:
             return None
@@ -246,25 +246,25 @@ class FeedForward:
             return None
 
     def last_words(self) -> Floats | None:
-        """Torques (m,) as in a farewell, for another thread while this one hangs; None: there are
-        none to say."""
+        """Torques (m,) as in `farewell`, for another thread while this one hangs; None: there are
+        none."""
         if self.outlet.at_rest or self.model is None:
             return None
         return self._law.last_words(self.model, self.settings)
 
     def came_back(self, now: int) -> Torques | None:
-        """The loop hung, and the last words were said for it."""
+        """Continue after the loop hung and the watchdog published the torques at rest."""
         self.tally.note(
             "torques",
             "loop hung",
-            "the node's loop hung: the torques at rest went out, and the command is over; send a "
-            "new one",
+            "the node's loop hung: the torques at rest were published, and the command is over; "
+            "send a new one",
             anew=True,
         )
         return self._stopped(now)
 
     def retire(self, now: int) -> Torques | None:
-        """The last torques; the command is forgotten, nothing follows until there is a new one."""
+        """The last torques; the command is discarded, and only a new one moves the robot."""
         output = self.farewell(now)
         self.commands.drop()
         return output
@@ -274,11 +274,11 @@ class FeedForward:
         return self._clock_broke("jumped back", now)
 
     def clock_changed(self, now: int) -> Torques | None:
-        """Simulated time took over from the wall's, or gave way to it."""
+        """The node switched between simulated time and wall time."""
         return self._clock_broke("changed", now)
 
     def _clock_broke(self, what: str, now: int) -> Torques | None:
-        """Earlier stamps and times are void: the command is over."""
+        """Earlier stamps and times are invalid: the command is over."""
         self.states.forget_times()
         self.commands.forget_times()
         if self.residual is not None:
@@ -331,7 +331,7 @@ class FeedForward:
             return None
 
     def _believe(self, model: Model) -> None:
-        """Solved values take the place of readings that are missing or not trusted."""
+        """Replace readings that are missing or not trusted by solved values."""
         assert model.sensors is not None
         states = self.states
         states.q, states.qd = model.believed(states.q, states.qd)
@@ -339,7 +339,7 @@ class FeedForward:
             self.tally.note("sensors", event, text)
 
     def _start(self, model: Model, time: int, now: int) -> tuple[Floats | None, Floats | None]:
-        """q, qd (n,) from which a trajectory sets out: where the robot is, or is wanted."""
+        """q, qd (n,) at which a trajectory starts: measured or commanded."""
         n, motion = len(model.joints), self.commands.motion
         if self.settings.measured:
             return self.states.q[:n], self.states.qd[:n]
@@ -354,7 +354,7 @@ class FeedForward:
         return None, None
 
     def _after_timeout(self, model: Model, time: int, now: int) -> Torques | None:
-        """Torques, or silence, after a command: as `on_timeout` says now."""
+        """Torques, or None, after a command, according to `on_timeout`."""
         action, measured = self.settings.on_timeout, self.settings.measured
         if measured and action != "hold":
             # the robot may float away: where it was is not held any more, whatever is set later

@@ -113,7 +113,7 @@ class Diagnosis:
             }
             if controller.model.followers is not None:
                 values["motors"] = (
-                    f"{listed(controller.model.outputs)} share the work by torques of least norm; "
+                    f"{listed(controller.model.outputs)} share the load by torques of least norm; "
                     f"{listed(controller.model.followers.names)} follow the joints"
                 )
         if controller.wrenches.on:
@@ -125,7 +125,7 @@ class Diagnosis:
         if state == "active":
             level, message = self._verdict(controller, rates, new, now)
             if unheard and level == OK and rates[2] > 0:
-                level, message = WARN, f"torques go to nobody: {unheard} has no subscriber"
+                level, message = WARN, f"nobody receives the torques: {unheard} has no subscriber"
             if blocked:
                 level, message = ERROR, f"no torques: {blocked}"
         if description_refused:
@@ -152,7 +152,11 @@ class Diagnosis:
         over = phase in ("finished", "timeout", "interrupted")
         silent = over and action == "stop"
         if phase != "waiting" and rates[2] == 0 and controller.settings.measured and not silent:
-            why = "no joint_states come" if rates[0] == 0 and not new else controller.tally.newest
+            why = (
+                "no joint_states are received"
+                if rates[0] == 0 and not new
+                else controller.tally.newest
+            )
             if new["torques: closure"]:
                 why += "; " + ELSEWHERE
             return ERROR, f"no torques for {_age(controller.outlet.at, now)} s: {why}"
@@ -163,7 +167,7 @@ class Diagnosis:
         since = _age(controller.commands.over_since, now)
         what = f"{OUTCOME[action]} for {since} s (on_timeout is {action})"
         if phase == "timeout":
-            return WARN, f"no command comes any more: {what}"
+            return WARN, f"no commands are received any more: {what}"
         if phase == "interrupted":
             return WARN, f"the command was interrupted: {what}; send a new one"
         words = {"waiting": "waiting for a command", "finished": f"the trajectory is over: {what}"}
@@ -174,7 +178,7 @@ def readings(controller: FeedForward, now: int) -> dict[str, str]:
     """What is known of the states' parts, where they come in parts or incomplete."""
     settings, period, values = controller.settings, controller.states.rates.period, {}
     if settings.missing_velocities == "derive" and period is not None:
-        values["derived velocities are late by (s)"] = (
+        values["derived velocities are delayed by (s)"] = (
             f"{settings.derivative_filter + period / 2:.4f}"
         )
     if settings.merge_states:
@@ -213,7 +217,7 @@ def base(controller: FeedForward, now: int) -> tuple[dict[str, str], list[str]]:
         "base motion age (s)": known.age(now),
     }
     if known.late is not None:
-        values["derived angular acceleration is late by (s)"] = f"{known.late:.4f}"
+        values["derived angular acceleration is delayed by (s)"] = f"{known.late:.4f}"
     problem = known.problem(controller.settings, now)
     return values, [f"no torques: {problem}"] if problem else []
 

@@ -97,7 +97,7 @@ def fill(
     if (over > 0).any():
         k, j = divmod(int(np.argmax(over)), over.shape[1])
         remark = (
-            f"torque of {model.outputs[j]!r} at point {k} cut from {torques[k, j]:.6g} to "
+            f"torque of {model.outputs[j]!r} at point {k} clipped from {torques[k, j]:.6g} to "
             f"±{model.limits[j]:.6g} (effort_limits)"
         )
         torques = np.clip(torques, -model.limits, model.limits)

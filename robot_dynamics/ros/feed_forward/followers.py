@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motors beyond the degrees of freedom: where they are follows from those that are commanded.
+"""Redundant motors: their positions follow from those of the commanded motors.
 
-A command may name them, as a controller of all motors does. It then has to say of them what the
-loops make of the others; what it says of the others counts.
+A command may name them, as a controller of all motors does. Their values must then agree with
+those that follow from the other motors, which are used.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ...scalar import Floats
 from .refusal import RefusedError
 
 AGREEMENT = 0.01
-"""rad, or shares of the robot's size: how far a command may be off; of rates (per s) and
+"""rad, or fractions of the robot's size: how far a command may be off; of rates (per s) and
 accelerations (per s²) so much, and that share of the largest"""
 
 _DERIVATIVES = ("positions", "velocities", "accelerations")
 
 
 class Followers:
-    """The motors that follow the driving ones.
+    """The motors that follow the independent ones.
 
     Args:
-        mechanism: with more motors than degrees of freedom, of which the driving ones are known.
-        joints: the driving ones, in the order of commands.
+        mechanism: has more motors than degrees of freedom, with the independent ones known.
+        joints: the independent ones, in the order of commands.
 
     Attributes:
         names: those that follow.
@@ -47,10 +47,10 @@ class Followers:
         self._expected(home, 0 * home, 0 * home)
 
     def left_out(self, message: Any) -> Any:
-        """A JointTrajectory without them, where what it says of them agrees with the others.
+        """A JointTrajectory without them, if its values for them agree with the others.
 
         Raises:
-            RefusedError: it does not, or it says too little.
+            RefusedError: it does not agree, or is incomplete.
         """
         names = list(message.joint_names)
         if not set(names) & set(self.names) or not set(names) >= set(self._joints):
@@ -91,7 +91,7 @@ class Followers:
             )
 
     def _expected(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """(points, 3, followers) of the driving motors' q, qd, qdd (points, n)."""
+        """(points, 3, followers) from the independent motors' q, qd, qdd (points, n)."""
         q_r = self._chain.configuration(q)
         qd_r, qdd_r = self._chain.motion(q_r, qd, qdd)
         return np.stack([q_r, qd_r, qdd_r], axis=1)[..., self._rows]
@@ -104,11 +104,11 @@ class Followers:
         found: Floats,
         expected: Floats,
     ) -> None:
-        """Of what was told (points, 3, present) beside what follows."""
+        """Compare the given values (points, 3, present) with the expected ones."""
         if not np.isfinite(expected).all():
             k = int(np.argmin(np.isfinite(expected).all(axis=(1, 2))))
             raise RefusedError(
-                "closure", f"point {k} can't be closed, or is too near a singularity"
+                "closure", f"point {k} cannot be closed, or is too near a singularity"
             )
         joint, chain = self._chain.mechanism.joint, self._chain
         scale = chain.solver.scale[[chain.coordinate_names.index(names[c]) for c in columns]]
@@ -125,13 +125,13 @@ class Followers:
             raise RefusedError(
                 "inconsistent",
                 f"point {k} has {found[k, d, j]:.6g} in {_DERIVATIVES[d]} of "
-                f"{names[columns[j]]!r}, expected {expected[k, d, j]:.6g}, which the loops make of "
-                f"{listed(self._joints)}; it may be left out",
+                f"{names[columns[j]]!r}, expected {expected[k, d, j]:.6g}, as the loops require "
+                f"for {listed(self._joints)}; it may be left out",
             )
 
 
 def _with_columns(message: Any, kept: list[int]) -> Any:
-    """The same JointTrajectory of these joints alone."""
+    """The same JointTrajectory with these joints only."""
     points = []
     for point in message.points:
         rows = {

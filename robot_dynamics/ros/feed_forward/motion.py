@@ -131,8 +131,8 @@ class Course:
         except TrajectoryError:
             which = listed(self.joints)
         return None, (
-            f"the first point is {self.trajectory.start - elapsed:.3g} s ahead, too soon to get "
-            f"there from where {which} is: no acceleration is asked for until then, and the "
+            f"the first point is {self.trajectory.start - elapsed:.3g} s ahead, too soon for "
+            f"{which} to reach it: no acceleration is commanded until then, and the "
             "difference is left to the feedback (lead_in_acceleration)"
         )
 

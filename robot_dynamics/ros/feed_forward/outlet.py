@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The last door: no torque goes out that is not finite, or beyond a limit."""
+"""The final check: no torque is published that is not finite, or beyond a limit."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Torques(NamedTuple):
 
 
 class Outlet:
-    """Torques as they go out, and what the controllers downstream hold since.
+    """The published torques, and those that the controllers downstream hold.
 
     Args:
-        tally: counts what was cut.
+        tally: counts clipped torques.
         steady: s, of a clock that never jumps.
 
     Attributes:
-        count: how many went out.
-        at: ns, the last ones; None: there were none.
-        at_rest: do the last ones carry the robot where it is, or were there none?
+        count: number of torque messages.
+        at: time of the last torques, ns; None: there were none.
+        at_rest: are the last torques those at rest, or were there none?
     """
 
     def __init__(self, tally: Tally, steady: Callable[[], float]):
@@ -49,7 +49,7 @@ class Outlet:
         self._onset = TorqueRamp()
 
     def fit(self) -> None:
-        """Another robot: its torques come on from zero."""
+        """Another robot: its torques start from zero."""
         self._onset = TorqueRamp()
 
     def passed(
@@ -68,8 +68,8 @@ class Outlet:
         Args:
             time: ns, of their state.
             now: the clock, ns.
-            at_rest: they carry the robot where it is.
-            last: nothing follows for now: they have to be right at once.
+            at_rest: they hold the robot at rest.
+            last: no torques follow for now, so the ramp does not apply.
 
         Raises:
             RefusedError: one of them is not finite.
@@ -100,7 +100,7 @@ class Outlet:
             by_joint = dict(zip(model.outputs, torques.tolist(), strict=True))
             raise RefusedError(
                 "not finite",
-                f"the torques came out as {by_joint}; none are published, and the controller "
+                f"the computed torques are {by_joint}; none are published, and the controller "
                 "keeps the last ones: look at the newest state and command",
             )
         limits = model.limits
@@ -109,7 +109,7 @@ class Outlet:
             self._tally.note(
                 "torques",
                 "limited",
-                f"torque of {model.outputs[k]!r} cut from {torques[k]:.6g} to "
+                f"torque of {model.outputs[k]!r} clipped from {torques[k]:.6g} to "
                 f"±{limits[k]:.6g} (effort_limits)",
             )
             torques = np.clip(torques, -limits, limits)

@@ -33,7 +33,7 @@ class Settings:
     )
     gravity: tuple[float, ...] = numbers(
         (),
-        "gravity on the base's axes, for a base that is mounted on a wall, say; not set: the "
+        "gravity on the base's axes, for example if the base is mounted on a wall; not set: the "
         "description's",
         unit="m/s²",
         minimum=-1000.0,
@@ -41,8 +41,8 @@ class Settings:
     )
     moving_base: str = text(
         "described",
-        "whether something else moves the base, as `~/base_imu` or `~/base_motion` reports; "
-        "described: where the description has `base_motion`",
+        "whether the base moves, as reported on `~/base_imu` or `~/base_motion`; "
+        "described: if the description has `base_motion`",
         choices=("described", "always", "never"),
     )
     base_imu_pose: tuple[float, ...] = numbers(
@@ -55,7 +55,7 @@ class Settings:
     base_gravity: str = text(
         "accelerometer",
         "where the base's acceleration and gravity come from: the IMU's accelerometer, or its "
-        "orientation alone, for a base that does not accelerate",
+        "orientation only, for a base that does not accelerate",
         choices=("accelerometer", "orientation"),
         at_once=True,
     )
@@ -75,7 +75,7 @@ class Settings:
         at_once=True,
     )
     autostart: bool = flag(
-        True, "configure and activate at start; false: a lifecycle manager does", read_only=True
+        True, "configure and activate at start; false: a lifecycle manager does so", read_only=True
     )
     formulation: str = text(
         "newton_euler", "formulation of inverse dynamics", choices=tuple(FORMULATIONS)
@@ -124,7 +124,7 @@ class Settings:
     sensor_tolerance: float = number(
         THRESHOLD,
         "with sensed: closure residual beyond which a sensor is not trusted",
-        unit="rad, or shares of the robot's size",
+        unit="rad, or fractions of the robot's size",
         minimum=1e-06,
         maximum=1.0,
     )
@@ -158,7 +158,7 @@ class Settings:
     )
     derivative_filter: float = number(
         0.02,
-        "time constant of the filter behind derivatives, which adds to their delay of half a "
+        "time constant of the low-pass filter of derivatives, which adds to their delay of half a "
         "period",
         unit="s",
         minimum=0.0,
@@ -167,7 +167,7 @@ class Settings:
     )
     merge_states: bool = flag(
         False,
-        "combine states from messages that have some of the joints each, as from an arm and its "
+        "combine messages that have only some of the joints each, as from an arm and its "
         "gripper; joints whose last state is older than max_age are missing",
         at_once=True,
     )
@@ -196,7 +196,7 @@ class Settings:
     )
     farewell_time: float = number(
         1.0,
-        "how long the node repeats its last torques at its end where a subscriber is best "
+        "how long the node repeats its last torques when it ends, if a subscriber is best "
         "effort; 0: sent once",
         unit="s",
         minimum=0.0,
@@ -213,8 +213,8 @@ class Settings:
     )
     max_acceleration: float = number(
         1000.0,
-        "largest acceleration of any joint: commands beyond it are refused, and so are torques "
-        "that only more could explain; 0: no check",
+        "largest acceleration of any joint: commands beyond it are refused, as are torques "
+        "that would require more; 0: no check",
         unit="rad/s² or m/s²",
         minimum=0.0,
         maximum=1000000000.0,
@@ -222,8 +222,8 @@ class Settings:
     )
     lead_in_acceleration: float = number(
         10.0,
-        "largest acceleration on the way to a trajectory's first point: a quicker way is left "
-        "out, unless the trajectory itself is as quick",
+        "largest acceleration on the way to a trajectory's first point: a faster lead-in is left "
+        "out, unless the trajectory itself is as fast",
         unit="rad/s² or m/s²",
         minimum=0.0,
         maximum=1000000000.0,
@@ -232,14 +232,14 @@ class Settings:
     effort_limits: tuple[float, ...] = numbers(
         (),
         "largest magnitudes of the torques, in the order of publication; not set: the "
-        "description's <limit effort>, where it has one",
+        "description's <limit effort>, if it has one",
         unit="N·m or N",
         minimum=0.0,
     )
     velocity_limits: tuple[float, ...] = numbers(
         (),
-        "largest joint rates of a command, in the order of the joints; measured rates beyond "
-        "twice these are doubted; not set: the description's <limit velocity>, where it has one",
+        "largest joint rates of a command, in the order of the joints; measured rates beyond twice "
+        "these are not trusted; not set: the description's <limit velocity>, if it has one",
         unit="rad/s or m/s",
         minimum=1e-09,
     )
@@ -251,7 +251,7 @@ class Settings:
     )
     ramp_time: float = number(
         0.0,
-        "time over which torques are ramped in at the start and after an interruption; 0: at once",
+        "time over which torques are ramped in at the start and after an interruption; 0: no ramp",
         unit="s",
         minimum=0.0,
         maximum=60.0,
@@ -267,7 +267,7 @@ class Settings:
     )
     d_gains: tuple[float, ...] = numbers(
         (),
-        "velocity gains, likewise; not set: none",
+        "velocity gains, in the same order; not set: none",
         unit="N·m·s/rad or N·s/m",
         minimum=0.0,
         maximum=1000000000000.0,

@@ -24,7 +24,7 @@ class Sensors:
 
     @property
     def tolerance(self) -> float:
-        """rad, or shares of the robot's size. May be assigned."""
+        """rad, or fractions of the robot's size. May be assigned."""
         return self._monitor.threshold
 
     @tolerance.setter
@@ -64,17 +64,19 @@ class Sensors:
         if lost := [name for name in self._told if name not in before]:
             assert verdict is not None
             why = (
-                f"the reading of {lost[0]!r} doesn't fit the others"
+                f"the reading of {lost[0]!r} is inconsistent with the others"
                 if verdict.suspect
-                else "the readings are inconsistent, and the faulty one can't be isolated"
+                else "the readings are inconsistent, and the faulty one cannot be isolated"
             )
             lines.append(
                 (
                     "not trusted",
-                    f"{why} (closure residual {verdict.closure_residual:.3g}): going on with "
+                    f"{why} (closure residual {verdict.closure_residual:.3g}): continuing with "
                     f"solved values of {', '.join(lost)}",
                 )
             )
         if back := [name for name in before if name not in self._told]:
-            lines.append(("trusted again", f"the readings of {', '.join(back)} fit again"))
+            lines.append(
+                ("trusted again", f"the readings of {', '.join(back)} are consistent again")
+            )
         return lines

@@ -49,7 +49,7 @@ def check_begin(start: int, now: int) -> None:
     if 0 < now < start - FAR_AHEAD:
         raise RefusedError(
             "future stamp",
-            f"it begins by its sender's clock at {_seconds(start)}, and this node's clock is at "
+            f"by its sender's clock it begins at {_seconds(start)}, and this node's clock is at "
             f"{_seconds(now)}, expected at most {FAR_AHEAD // SECOND} s between them (is one of "
             "them on simulated time? Set use_sim_time on both sides)",
         )
@@ -98,7 +98,7 @@ def out_of_order(stamp: int, newest: int) -> RefusedError:
     return RefusedError(
         "old stamp",
         f"header.stamp is {(newest - stamp) / SECOND:.6f} s before the newest one: "
-        "it came late, or from another publisher (one of some joints: set merge_states)",
+        "it came late, or from another publisher (of some joints only: set merge_states)",
     )
 
 

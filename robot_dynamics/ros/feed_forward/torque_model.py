@@ -253,20 +253,20 @@ class Model:
         actuated = self.dynamics.actuated_names
         if settings.locked:
             name = next(iter(settings.locked))
-            raise wrong(InputError, "locked_joints", name, "none: the motors share the work")
+            raise wrong(InputError, "locked_joints", name, "none: redundant motors share the load")
         if missing := [name for name in actuated if name not in (settings.joints or actuated)]:
             raise wrong(
                 InputError,
                 "joints",
                 list(settings.joints),
-                f"{listed(missing)} as well: the motors share the work",
+                f"{listed(missing)} as well: redundant motors share the load",
             )
         if settings.residual:
             raise wrong(
                 InputError,
                 "residual",
                 True,
-                "false: motors that share the work may also work against each other",
+                "false: redundant motors may also work against each other",
             )
 
     def _feedback(self, settings: Settings) -> Feedback | None:
@@ -408,7 +408,7 @@ class Model:
 
     def _base(self) -> BaseMotion | None:
         if self.moved and self.base is None:
-            raise RefusedError("no base motion", "nobody knows how the base moves")
+            raise RefusedError("no base motion", "the motion of the base is not known")
         return self.base if self.moved else None
 
     def _torques(

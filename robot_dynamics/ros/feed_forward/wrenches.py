@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches that act on links from outside, out of WrenchStamped messages."""
+"""External wrenches on links, from WrenchStamped messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_LINKS = 10
 
 
 class Wrench(NamedTuple):
-    """What acts on a link from outside."""
+    """An external wrench on a link."""
 
     value: Floats
     """(6,): the force (N) and the moment (N·m) about the origin of the link's frame, on its axes"""
@@ -47,10 +47,10 @@ class Wrenches:
     """The newest wrench on each link.
 
     Args:
-        tally: logs what ends.
+        tally: logs what is dropped.
 
     Attributes:
-        on: those that there are, by link.
+        on: the current wrenches, by link.
     """
 
     def __init__(self, tally: Tally) -> None:
@@ -60,18 +60,18 @@ class Wrenches:
         self._unchecked: set[str] = set()
 
     def take(self, message: Any, mechanism: Mechanism, now: int, max_age: float) -> str:
-        """Take a message's wrench in place of the one before; a zero one takes that away.
+        """Use a message's wrench instead of the previous one; a zero one removes it.
 
         Args:
             now: the clock, ns.
-            max_age: s; 0: its age is not asked.
+            max_age: s; 0: no check of its age.
 
         Returns:
             its link.
 
         Raises:
-            RefusedError: it is not finite, on no link of this robot, on one too many, or of a wrong
-                time.
+            RefusedError: it is not finite, on an unknown link, on one link too many, or has a wrong
+                stamp.
         """
         link, value = read(message)
         check_link(link, mechanism)
@@ -84,7 +84,7 @@ class Wrenches:
             raise RefusedError(
                 "too many",
                 f"on {shown(link)}: there are wrenches on {MOST_LINKS} other links, expected no "
-                "more; take one away by a wrench of zero",
+                "more; remove one with a zero wrench",
             )
         else:
             # a stamp ahead must not keep it alive
@@ -93,9 +93,9 @@ class Wrenches:
         return link
 
     def torques(self, model: Model, q: Floats, now: int, settings: Settings) -> Floats:
-        """What they add to the torques (m,) at q (k,) of the model; see `Model.taken_by`.
+        """Their contribution to the torques (m,) at q (k,) of the model; see `Model.taken_by`.
 
-        A wrench that no joint could stand against is dropped, with a line.
+        A wrench beyond the bounds of the joints is dropped, with a line in the log.
 
         Raises:
             RobotDynamicsError: the mechanism cannot have this state.
@@ -117,7 +117,7 @@ class Wrenches:
             self._tally.refuse("wrench", error)
 
     def drop_old(self, now: int, max_age: float) -> None:
-        """Drop what is older than max_age, s; 0: nothing is."""
+        """Drop wrenches older than max_age, s; 0: none."""
         ages = {link: (now - wrench.time) / SECOND for link, wrench in self.on.items()}
         for link, age in ages.items():
             if 0 < max_age < age:
@@ -131,13 +131,13 @@ class Wrenches:
                 )
 
     def drop_all(self, why: str) -> None:
-        """Drop all of them, and say why."""
+        """Drop all of them, and log the reason."""
         if self.on:
             text = f"wrench on {listed(sorted(self.on))} dropped: {why}"
             self._tally.note("wrench", "dropped", text)
         self.on.clear()
 
     def clear(self) -> None:
-        """Drop all of them, and what is known of their times."""
+        """Drop all of them and their stamps."""
         self.on.clear()
         self._stamps.clear()
