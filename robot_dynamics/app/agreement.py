@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the kernels of all formulations agree on a robot, joint by joint."""
+"""The agreement of the kernels of all formulations on a robot, joint by joint."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def listing(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> list[dict[st
 
 
 def modes_table(modes: Sequence[dict[str, Any]], counted: str) -> list[str]:
-    """All of them, with where the platform and the tips are, for people to read."""
+    """A table of all modes with the positions of the platform and the tips."""
     names = list(modes[0]["poses"])[:MOST_TIPS]
     # of the first, which is the platform where there is one, the orientation as well
     columns = [f"{name} at, m" for name in names]
@@ -143,7 +143,7 @@ def _place(pose: Floats) -> tuple[str, str]:
 
 
 def undecided_note(mechanism: Mechanism, alike: Sequence[int]) -> str:
-    """That the description may mean any of these modes, and what to do."""
+    """A note that the description does not distinguish these modes, and what to do."""
     which = f"modes {listed(map(str, alike), 8)}"
     doubt = (
         f"near: {which} fit it about equally well"

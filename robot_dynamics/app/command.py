@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every command does the same way: several values after an option, errors in one line, JSON.
+"""What all commands share: several values after an option, errors in one line, JSON.
 
 Click rather than Typer: `--q 0.3 0.7` needs the parser itself, which Typer hides.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One motion, every formulation, every rotor model: how far they are apart.
+"""Differences between all formulations and rotor models along one motion.
 
 Source: Table 3 of Provenzano, Vergara, Mata (2005), for any robot.
 """

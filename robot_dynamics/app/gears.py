@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the model `reflected` misses, by gear ratio, speed, and balance of the rotors."""
+"""The error of the model `reflected`, by gear ratio, speed, and balance of the rotors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was identified, as one page that needs no network, and as pictures."""
+"""The result of an identification as one page that needs no network, and as pictures."""
 
 from __future__ import annotations
 

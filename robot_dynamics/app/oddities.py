@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a description probably does not mean: hints for people, beside `rd.load`'s warnings."""
+"""Likely mistakes in a description: hints beside the warnings of `rd.load`."""
 
 from __future__ import annotations
 

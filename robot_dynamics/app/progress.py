@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a long command says while it works."""
+"""Progress messages of long commands."""
 
 from __future__ import annotations
 

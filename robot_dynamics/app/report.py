@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `robot_dynamics check` reports: the robot as it was read, and what is odd about it."""
+"""The report of `robot_dynamics check`: the robot as it was read, and anything suspicious."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
 
 
 def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionError:
-    """The same error, and at which lines the schema refuses what else is in a YAML."""
+    """The same error with the lines of all other mistakes that the schema finds in a YAML."""
     if not source.lower().endswith((".yaml", ".yml")):
         return error
     try:
@@ -184,7 +184,7 @@ def _tensor(solid: Inertial) -> dict[str, float]:
 
 
 def text(result: dict[str, Any]) -> str:
-    """What people read."""
+    """The printed text."""
     motion, links = result["motion"], result["links"]
     count = result["degrees_of_freedom"]
     lines = [

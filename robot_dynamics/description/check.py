@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a description: what can't be computed with is an error, the unphysical a warning."""
+"""Checks of a description: errors for what cannot be computed, warnings for the unphysical."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def things(mechanism: Mechanism) -> Iterator[tuple[str, str]]:
 
 
 def check(mechanism: Mechanism, where: str, origins: Origins) -> Iterator[DescriptionError]:
-    """Complaints about what is odd, but can be computed with.
+    """Warnings about a questionable but computable description.
 
     Raises:
         DescriptionError: a name that appears twice or nowhere, a joint that cannot move, a negative
@@ -64,7 +64,7 @@ def check(mechanism: Mechanism, where: str, origins: Origins) -> Iterator[Descri
 
 
 def robot(mechanism: Mechanism, where: str) -> Iterator[DescriptionError]:
-    """Is there anything to compute?"""
+    """Warnings about a robot without moving links or mass."""
     carried: set[str] = set()
     for link in mechanism.links:
         if link.joint.moves or link.parent in carried:
@@ -84,7 +84,7 @@ def robot(mechanism: Mechanism, where: str) -> Iterator[DescriptionError]:
 
 
 def structure(mechanism: Mechanism, where: str) -> None:
-    """Names, parents, rotors, loops and the lists of joints fit together."""
+    """Check that names, parents, rotors, loops and lists of joints are consistent."""
     no_name_twice((link.joint.name for link in mechanism.links), f"{where}: joint")
     no_name_twice((rotor.name for rotor in mechanism.rotors), f"{where}: rotor")
     no_name_twice((loop.name for loop in mechanism.loops), f"{where}: loop")
@@ -124,7 +124,7 @@ def structure(mechanism: Mechanism, where: str) -> None:
 
 
 def body(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
-    """What is impossible about a link or a payload."""
+    """Errors in the inertial parameters of a link or a payload."""
     yield from mass(inertial, where)
     if inertial.mass == 0 and np.any(inertial.inertia):
         largest = float(np.abs(inertial.inertia).max())
@@ -135,7 +135,7 @@ def body(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
 
 
 def inertia(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
-    """What is impossible about a rigid body's inertia."""
+    """Errors in a rigid body's inertia."""
     moments = np.linalg.eigvalsh(np.asarray(inertial.inertia, dtype=float))
     slack = max(_SLACK * max(abs(moments)), _NOTHING)
     if moments[0] < -slack:
@@ -157,8 +157,8 @@ def inertia(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
 def nearest_possible(inertial: Inertial) -> Inertial:
     """The body of the same mass whose second moments are nearest, in the Frobenius norm.
 
-    A body is possible where those, Σ = ½ tr(I) 1 - I, are positive semidefinite; the nearest such
-    matrix has 0 in place of the eigenvalues below.
+    A body is possible if these, Σ = ½ tr(I) 1 - I, are positive semidefinite; the nearest such
+    matrix has its negative eigenvalues replaced by 0.
     """
     I = np.asarray(inertial.inertia, dtype=float)
     values, axes = np.linalg.eigh(np.trace(I) / 2 * np.eye(3) - I)

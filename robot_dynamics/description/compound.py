@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints of several degrees of freedom, as joints of one degree each with links of no mass between.
+"""Joints of several degrees of freedom as joints of one degree each, with massless links between.
 
 | joint     | parts             | position                                                     |
 |-----------|-------------------|--------------------------------------------------------------|
-| universal | rx, ry            | turned about x, then about the y that has turned with it     |
+| universal | rx, ry            | rotation about x, then about the rotated y axis               |
 | spherical | rz, ry, rx        | rx, ry, rz are roll, pitch, yaw: Rz(yaw) Ry(pitch) Rx(roll)  |
-| planar    | x, y, rz          | moved in the plane, then turned about its normal, z          |
-| floating  | x, y, z, rz, ry, rx | moved, then turned as a spherical joint                    |
+| planar    | x, y, rz          | translation in the plane, then rotation about its normal, z   |
+| floating  | x, y, z, rz, ry, rx | translation, then rotation as of a spherical joint         |
 
 The joint `hip` becomes `hip_rz`, `hip_ry`, `hip_rx`. The axes are those of the joint's frame.
 """
@@ -33,13 +33,13 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 
 
 def parts_of(kind: str, axes: object, where: str) -> tuple[str, ...]:
-    """The parts of a compound joint whose turning axes may be given in an order of their own.
+    """The parts of a compound joint, whose rotation axes may be given in another order.
 
     Args:
         axes: letters such as `zy`, in order from the parent; None: the default ones.
 
     Raises:
-        DescriptionError: axes that this joint can't have.
+        DescriptionError: axes that this joint cannot have.
     """
     usual = PARTS[kind]
     if axes is None:
@@ -61,7 +61,7 @@ def parts_of(kind: str, axes: object, where: str) -> tuple[str, ...]:
 
 
 def left_out(joint: Joint, parts: tuple[str, ...], where: str) -> Iterator[DescriptionError]:
-    """The complaint about friction of a whole joint, which can't be meant for all of its parts."""
+    """A warning about friction of a whole compound joint, which cannot apply to all parts."""
     if any(not is_zero(value) for value in joint.friction.numbers.values()):
         names = ", ".join(f"{joint.name}_{part}" for part in parts)
         yield wrong(
@@ -83,7 +83,7 @@ def split(
     friction: Mapping[str, Friction] | None = None,
     limits: Mapping[str, Limits | None] | None = None,
 ) -> list[Link]:
-    """The links of a compound joint: all but the last weigh nothing.
+    """The links of a compound joint: all but the last are massless.
 
     Args:
         joint: its name, its origin, and its tail.
@@ -117,7 +117,7 @@ def split(
 
 
 def moved_from_outside(mechanism: Mechanism, joint: str, where: str) -> Mechanism:
-    """The robot that a floating joint carries, on a base of its own: something else moves that.
+    """The robot that a floating joint carries, on a base with a prescribed motion.
 
     Raises:
         DescriptionError: no such joint, or one that does not carry all of the robot.

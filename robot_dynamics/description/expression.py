@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions in a description: arithmetic of numbers and names, and nothing else.
+"""Expressions in a description: arithmetic of numbers and names only.
 
-The text is parsed, never run: +, -, *, /, **, brackets, numbers, pi, names that are known, and
+The text is parsed, never executed: +, -, *, /, **, brackets, numbers, pi, names that are known, and
 sin, cos, tan, sqrt, exp of those.
 """
 
@@ -35,7 +35,7 @@ def letters(text: str) -> tuple[str, ...]:
     """The names in an expression, each once, functions and pi apart.
 
     Raises:
-        DescriptionError: it is no expression.
+        DescriptionError: not a valid expression.
     """
     found: dict[str, None] = {}
     for node in ast.walk(_tree(text)):
@@ -48,7 +48,7 @@ def evaluate(text: str, names: Mapping[str, Any], pi: Any = math.pi) -> Any:
     """The value of an expression in numbers or symbols, whichever `names` has.
 
     Raises:
-        DescriptionError: it is no expression, a name is unknown, it divides by zero.
+        DescriptionError: not a valid expression, an unknown name, or a division by zero.
     """
     try:
         return _value(_tree(text), names, pi, text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads values out of a description; errors name the file, the key and the value."""
+"""Reads values of a description; errors name the file, the key and the value."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ..scalar import Array, array, is_number
 
 
 class DescriptionWarning(UserWarning):
-    """Something in a description is odd, but can be computed with."""
+    """Something in a description is questionable but computable."""
 
 
 def tolerate(complaint: DescriptionError, strict: bool) -> None:
-    """Raise it if strict, else warn, at the line that called this package."""
+    """Raise the error if strict; otherwise warn, attributed to the caller's line."""
     if strict:
         raise complaint
     warnings.warn(str(complaint), DescriptionWarning, stacklevel=callers_level())
 
 
 def unknown(what: str, name: object, known: Iterable[str], noun: str = "") -> DescriptionError:
-    """The error of an unknown name; it lists the known ones, the nearest first."""
+    """The error for an unknown name; it lists the known ones, the most similar first."""
     names = list(known)
     near = difflib.get_close_matches(str(name)[:LONGEST_NAME], names, n=3)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
@@ -50,7 +50,7 @@ _PI = re.compile(r"\s*([+-]?)\s*(?:([\d.]+)\s*\*\s*)?pi\s*(?:/\s*([\d.]+))?\s*")
 
 
 def number(value: Any, where: str) -> float:
-    """A finite number; strings as YAML leaves them (1e-3) and multiples of pi are read too."""
+    """A finite number; strings (YAML's 1e-3) and multiples of pi are accepted."""
     result: float | None = None
     if is_number(value):
         result = float(value)
@@ -79,7 +79,7 @@ def numbers(value: Any, count: int, where: str) -> Array:
 
 
 def text(value: Any, where: str, longest: int = LONGEST_NAME) -> str:
-    """A name that is not blank, of at most `longest` characters."""
+    """A nonblank name of at most `longest` characters."""
     if not isinstance(value, str) or not value.strip():
         raise wrong(DescriptionError, where, value, "a name")
     if len(value) > longest:
@@ -88,7 +88,7 @@ def text(value: Any, where: str, longest: int = LONGEST_NAME) -> str:
 
 
 def mapping(value: Any, keys: Iterable[str], where: str) -> Mapping[str, Any]:
-    """A mapping with no key but these; an unknown key is named beside the nearest known one."""
+    """A mapping with only these keys; the error for another key names the most similar one."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -101,7 +101,7 @@ def mapping(value: Any, keys: Iterable[str], where: str) -> Mapping[str, Any]:
 
 
 def sequence(value: Any, where: str) -> list[Any]:
-    """A list; nothing is the empty one."""
+    """A list; None gives an empty one."""
     if value is None:
         return []
     if not isinstance(value, list):

@@ -71,7 +71,7 @@ def _home_expanded(path: Path, reference: str) -> Path:
 
 
 def shortened(reference: str) -> str:
-    """It in one line, shortened."""
+    """The reference in one line, shortened."""
     line = " ".join(reference.split())
     return line if len(line) <= LONGEST else line[:LONGEST] + "…"
 
@@ -80,7 +80,7 @@ def read_text(path: Path) -> str:
     """The text of a file.
 
     Raises:
-        DescriptionError: it may not be read, or is no text.
+        DescriptionError: it cannot be read, or is not text.
     """
     try:
         if (size := path.stat().st_size) > MOST_BYTES:
@@ -122,10 +122,10 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write a whole file, or leave the old one as it is: a full disk empties nothing.
+    """Write a whole file atomically: on an error the old one is unchanged.
 
     Raises:
-        InputError: it can't be written.
+        InputError: it cannot be written.
     """
     try:
         _replace(Path(os.path.realpath(path)), content)
@@ -138,7 +138,7 @@ def write_table(path: str | Path, columns: Iterable[tuple[str, Floats]]) -> None
     """Write a CSV: the columns' names, then their numbers (m,) row by row; nan is an empty cell.
 
     Raises:
-        InputError: it can't be written.
+        InputError: it cannot be written.
     """
     with io.StringIO(newline="") as file:
         writer = csv.writer(file)
@@ -150,10 +150,10 @@ def write_table(path: str | Path, columns: Iterable[tuple[str, Floats]]) -> None
 
 
 def writable(folder: Path) -> None:
-    """Make a folder where it is missing.
+    """Create a folder if it is missing.
 
     Raises:
-        InputError: it can't be made or written to.
+        InputError: it cannot be created or written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

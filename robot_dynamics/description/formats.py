@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which reader takes a file or a text that is no YAML."""
+"""Selects the reader of a file or a text that is not YAML."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read(file: Path, *, strict: bool = False) -> Mechanism:
     """The mechanism of a URDF, xacro, SDF or MJCF file, recognised by its first element.
 
     Raises:
-        DescriptionError: another ending, or what the format's reader refuses.
+        DescriptionError: another extension, or an error of the format's reader.
     """
     ending = file.suffix.lower()
     if ending not in ENDINGS:
@@ -45,6 +45,6 @@ def of_text(text: str, where: str, *, strict: bool = False) -> Mechanism:
 
 
 def form_of(text: str) -> str:
-    """mujoco or sdf, where that is the first element; else urdf."""
+    """mujoco or sdf, if that is the first element; otherwise urdf."""
     tag = first_tag(text)
     return tag if tag in NAMES else "urdf"

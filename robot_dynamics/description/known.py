@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots by name, from the packages of the extra `robots`.
 
-The wheel of example-robot-data has its files with it; robot_descriptions fetches a robot's
-repository when it is first asked for. What the wheel has comes from there: a name means the same
-robot with a network and without, and the network is not used where it need not be.
+The wheel of example-robot-data contains its files; robot_descriptions fetches a robot's
+repository on first use. The wheel takes precedence: a name means the same robot with and without a
+network, and nothing is downloaded unnecessarily.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def known_robot(name: str) -> Path | None:
     """The file of a robot; None: `name` cannot be a robot's name.
 
     Raises:
-        DescriptionError: it is not known, or can't be fetched.
+        DescriptionError: it is not known, or cannot be fetched.
     """
     if not NAME.fullmatch(name):
         return None
@@ -60,7 +60,7 @@ def known_robot(name: str) -> Path | None:
 
 
 def known_names() -> list[str]:
-    """Every name that is known, those that need no network first."""
+    """All known names, those that need no network first."""
     return list(dict.fromkeys([*sorted(_carried()), *sorted(_fetched())]))
 
 

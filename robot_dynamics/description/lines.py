@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""At which line of its file the thing stands that an error speaks of."""
+"""The line number of the element that an error is about."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOKEN = re.compile(
 
 
 def located(error: DescriptionError, source: str | Path) -> DescriptionError:
-    """The same error with its line, where it can be told; the source is a path or a URDF's text."""
+    """The same error with its line, if known; the source is a path or a URDF's text."""
     if error.line is not None:
         return error
     try:
@@ -83,7 +83,7 @@ def _tokens(way: str) -> list[Token]:
 
 
 def yaml_line(text: str, tokens: Sequence[Token], value: object = None) -> int | None:
-    """Of what the tokens lead to, as far as they do; of the key `value` there, if there is one."""
+    """The line of the element that the tokens lead to, or of its key `value` if it has one."""
     root = node = _composed(text)
     line = None
     for token in tokens:
@@ -162,7 +162,7 @@ def _xml_line(text: str, where: str, way: str) -> int | None:
 
 
 def of_path(path: Sequence[str | int], text: str) -> int | None:
-    """Of a place in a YAML: keys and numbers."""
+    """The line of a place in a YAML file, given by keys and indices."""
     tokens: list[Token] = [
         ("place", str(step)) if isinstance(step, int) else ("key", step) for step in path
     ]

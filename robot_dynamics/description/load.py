@@ -22,22 +22,22 @@ TEXT = "the URDF text"
 
 
 def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
-    """The mechanism that a description describes.
+    """The mechanism of a description.
 
     Args:
         source: the path of a .yaml, .urdf, .xacro or .sdf file, or of an MJCF (an .xml whose root
-            is `mujoco`), a `package://` URL of one, the text of a URDF, SDF or MJCF, or, where
+            is `mujoco`), a `package://` URL of one, the text of a URDF, SDF or MJCF, or, if
             there is no file of that name, the name of a known robot (extra `robots`).
-        strict: refuse what is otherwise a warning.
+        strict: raise an error instead of warnings.
 
     Raises:
         DescriptionError: the description is missing, broken or impossible; the message names
-            the file, the thing in it and what was expected.
+            the file, the element and what was expected.
 
     Warns:
         DescriptionWarning: an inconsistent inertia, a link with an inertia but no mass, a
-            robot in which nothing moves or has a mass, a joint that mimics one that is not there.
-            It points at the line that called this package.
+            robot without moving links or mass, a joint that mimics a missing one.
+            It is attributed to the caller's line.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise wrong(DescriptionError, "description", source, "a path or the text of a URDF")
@@ -65,11 +65,11 @@ def _loaded(source: str | Path, strict: bool, where: str = TEXT) -> Mechanism:
 def load_urdf_text(text: str) -> Mechanism:
     """The mechanism of an untrusted text.
 
-    URDF or nothing: it is never taken for a path or for YAML, xacro in it is never evaluated, and
-    no file is opened whatever it contains.
+    Only URDF is accepted: the text is never taken for a path or for YAML, xacro in it is never
+    evaluated, and no file is opened whatever it contains.
 
     Raises:
-        DescriptionError: it is no URDF, it is too large, or `load` would refuse it.
+        DescriptionError: not a URDF, too large, or refused by `load`.
 
     Warns:
         DescriptionWarning: as `load`.
@@ -93,7 +93,7 @@ def finished(
     source: str | Path = "",
     origins: Origins | None = None,
 ) -> Mechanism:
-    """Refuse what cannot be computed with; refuse or report what is unphysical."""
+    """Raise an error for what cannot be computed; raise it or warn for the unphysical."""
     for complaint in check(mechanism, where, origins or {}):
         tolerate(located(complaint, source), strict)
     return replace(mechanism, source=where)
@@ -103,11 +103,11 @@ def from_dh(robot: Any, *, strict: bool = False) -> Mechanism:
     """The mechanism of robotics-toolbox's `DHRobot`, standard or modified, motors and friction too.
 
     Args:
-        robot: the `roboticstoolbox.DHRobot`; its q is ours.
-        strict: refuse what is otherwise a warning.
+        robot: the `roboticstoolbox.DHRobot`; q is the same.
+        strict: raise an error instead of warnings.
 
     Raises:
-        DescriptionError: no such robot, or one that cannot be computed with.
+        DescriptionError: not such a robot, or one that cannot be computed.
 
     Warns:
         DescriptionWarning: as `load`.
@@ -123,10 +123,10 @@ def from_pinocchio(model: Any, *, strict: bool = False) -> Mechanism:
 
     Args:
         model: the model; see `description.pinocchio_model` for what becomes what.
-        strict: refuse what is otherwise a warning.
+        strict: raise an error instead of warnings.
 
     Raises:
-        DescriptionError: no model, or one with a joint of a kind that is not known here.
+        DescriptionError: not a model, or one with an unsupported kind of joint.
 
     Warns:
         DescriptionWarning: as `load`.
@@ -142,14 +142,14 @@ def from_mujoco(model: Any, *, strict: bool = False) -> Mechanism:
 
     Args:
         model: the compiled model.
-        strict: refuse what is otherwise a warning.
+        strict: raise an error instead of warnings.
 
     Raises:
         BackendError: MuJoCo is not installed.
-        DescriptionError: no model, or one that cannot be computed with.
+        DescriptionError: not a model, or one that cannot be computed.
 
     Warns:
-        DescriptionWarning: something of it is left out, by name; or as `load`.
+        DescriptionWarning: names each element that is left out; or as `load`.
     """
     if not isinstance(model, mujoco_model.library().MjModel):
         raise wrong(DescriptionError, "model", type(model).__name__, "a mujoco.MjModel")

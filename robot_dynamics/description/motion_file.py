@@ -27,7 +27,7 @@ def write_motion(
     """Write waypoints: times (k,) (s), q, qd, qdd (k, n).
 
     Raises:
-        InputError: it can't be written.
+        InputError: it cannot be written.
     """
     lines = ["# trajectory_msgs/JointTrajectory: rad, m and s", f"joint_names: {_texts(joints)}"]
     lines.append("points:")
@@ -51,7 +51,7 @@ def read_motion(file: str | os.PathLike[str]) -> tuple[tuple[str, ...], Waypoint
     """(joint names, waypoints) of a JointTrajectory as YAML, as `write_motion` writes it.
 
     Raises:
-        TrajectoryError: there is no such file, or what it has is no motion; one line says what.
+        TrajectoryError: there is no such file, or it is not a motion; one line says why.
     """
     try:
         path = find(os.fspath(file))

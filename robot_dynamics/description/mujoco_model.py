@@ -13,8 +13,8 @@
 | equality connect, weld                 | loops: spherical, fixed                           |
 | equality joint (linear)                | a joint that follows                              |
 
-What the dynamics of rigid bodies does not have (springs, tendons, gravity compensation, fluids) is
-left out, and said; contacts are no part of a description.
+Elements outside rigid-body dynamics (springs, tendons, gravity compensation, fluids) are left out
+with a warning; contacts are not part of a description.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
 
     Raises:
         BackendError: MuJoCo is not installed.
-        DescriptionError: MuJoCo's compiler refuses it; its own words.
+        DescriptionError: MuJoCo's compiler refuses it; with its message.
 
     Warns:
-        DescriptionWarning: something of it is left out, by name.
+        DescriptionWarning: names each element that is left out.
     """
     mujoco = library()
     try:

@@ -41,7 +41,7 @@ def made(model: Any, where: str) -> Mechanism:
     """The mechanism of a `pinocchio.Model`, unchecked.
 
     Raises:
-        DescriptionError: a joint of a kind that is not known here, by name.
+        DescriptionError: a joint of an unsupported kind, by name.
     """
     names = list(model.names)
     bodies = [frame for frame in model.frames if frame.type.name == "BODY"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may stand in our YAML: a table for each mapping makes both reader and JSON Schema."""
+"""The contents of our YAML: one table per mapping defines both reader and JSON Schema."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Kind:
     """Of what `read` takes, as far as a schema can tell"""
 
     def said(self, words: str) -> Kind:
-        """The same, described."""
+        """The same kind with a description."""
         return replace(self, schema=self.schema | {"description": words})
 
     @property
     def is_nullable(self) -> bool:
-        """Is null the same as nothing?"""
+        """Is null allowed, with the meaning of a missing value?"""
         options = [self.schema, *self.schema.get("anyOf", ())]
         return any("null" in each.get("type", ()) for each in options)
 
@@ -60,15 +60,15 @@ class Record:
     required: tuple[str, ...] = ()
 
     def read(self, value: Any, where: str) -> dict[str, Any]:
-        """What is said, by key.
+        """The values by key.
 
         Raises:
-            DescriptionError: an unknown key, or a value that means nothing.
+            DescriptionError: an unknown key or an invalid value.
         """
         return self.known(mapping(value, self.keys, where), where)
 
     def known(self, entries: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """What is said by these keys in a mapping that may have others."""
+        """The values of these keys in a mapping that may have others."""
         return {
             key: kind.read(entries.get(key), inside(where, key))
             for key, kind in self.keys.items()
@@ -88,12 +88,12 @@ class Record:
         }
 
     def kind(self, read: Reader | None = None) -> Kind:
-        """As a value of another mapping; `read` makes more of it than a dictionary."""
+        """This record as a value of another mapping; `read` converts the dictionary."""
         return Kind(read or self.read, self.schema())
 
 
 def listed(item: Kind, words: str) -> Kind:
-    """A list, nothing for an empty one."""
+    """A list; null means an empty one."""
 
     def read(value: Any, where: str) -> tuple[Any, ...]:
         entries = enumerate(sequence(value, where))
@@ -103,7 +103,7 @@ def listed(item: Kind, words: str) -> Kind:
 
 
 def by_name(item: Kind, words: str) -> Kind:
-    """A mapping from names to values of one kind, nothing for none of them."""
+    """A mapping from names to values of one kind; null means an empty one."""
 
     def read(value: Any, where: str) -> dict[str, Any]:
         entries = mapping(value, value or (), where)
@@ -186,7 +186,7 @@ def _posed(found: Mapping[str, Any]) -> Pose:
 
 
 def inertial(entries: Mapping[str, Any], where: str) -> Inertial:
-    """From the keys mass, center_of_mass and inertia of a link, a rotor or a payload."""
+    """The inertial parameters from the keys mass, center_of_mass and inertia."""
     found = BODY.known(entries, where)
     tensor = dict.fromkeys(INERTIA.keys, 0.0) | found.get("inertia", {})
     return Inertial(
@@ -239,8 +239,8 @@ LIMITS = Record(
 def limits(value: Any, where: str) -> Limits | None:
     """{lower, upper, velocity, effort}, all optional; None where not given.
 
-    What many programs write for an unknown limit counts as none: a velocity or an
-    effort of 0 or inf, positions from 0 to 0, a position that is infinite.
+    Values that many programs write for unknown limits are treated as not given: a velocity or
+    an effort of 0 or inf, positions from 0 to 0, an infinite position.
     """
     found = {key: each for key, each in LIMITS.read(value, where).items() if each is not None}
     for key in ("velocity", "effort"):

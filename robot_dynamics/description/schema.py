@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema of our YAML, for editors and `check`, made of the readers' own tables.
+"""The JSON Schema of our YAML, for editors and `check`, made from the readers' tables.
 
-Draft 7, which the YAML servers of editors know. What it refuses is refused by `rd.load`; what needs
-to know the robot (names, loops that close) is left to that.
+Draft 7, which YAML language servers support. `rd.load` refuses whatever the schema refuses; checks
+that need the robot (names, loops that close) are left to `rd.load`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FILE = Path(__file__).with_name("description.schema.json")
 
 
 def schema() -> Schema:
-    """Of a Denavit–Hartenberg tree, or of extras beside a URDF."""
+    """The schema of a Denavit–Hartenberg tree, or of extras beside a URDF."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A robot of robot_dynamics",
@@ -32,14 +32,14 @@ def schema() -> Schema:
 
 
 def text() -> str:
-    """What stands in `FILE`."""
+    """The contents of `FILE`."""
     return json.dumps(schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def mistakes(content: Any) -> list[tuple[tuple[str | int, ...], str]]:
-    """(path, words) of everything in a description's values that the schema refuses.
+    """(path, message) of everything in a description that the schema refuses.
 
-    Empty also where jsonschema is not installed: `rd.load` refuses the same, one by one.
+    Empty if jsonschema is not installed: `rd.load` reports the same mistakes one by one.
     """
     try:
         from jsonschema import Draft7Validator

@@ -53,8 +53,8 @@ def read(source: Path | str, where: str) -> Mechanism:
     """The mechanism of an SDF file, or of its text.
 
     Raises:
-        DescriptionError: naming `where`, the link or joint, and what was expected; or what SDF has
-            and cannot be said here (nested models, includes, screws).
+        DescriptionError: naming `where`, the link or joint, and what was expected; or an
+            unsupported element of SDF (nested models, includes, screw joints).
     """
     text = read_text(source) if isinstance(source, Path) else source
     root = parsed(text, where, "sdf")

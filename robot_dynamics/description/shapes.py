@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links drawn from a description alone: a marker at each joint, and sticks from one to the next."""
+"""Simple shapes for links: a marker at each joint, and sticks from one to the next."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ from ..scalar import array, exact, rotation_x, rotation_z
 def made(robot: Any, where: str) -> Mechanism:
     """The mechanism of a `roboticstoolbox.DHRobot`, unchecked.
 
-    q is the toolbox's: a link's `offset` is in its frame. A motor's inertia Jm becomes a rotor, its
-    friction B and Tc, which the toolbox counts at the motor, the joint's: G² B and |G| Tc.
+    q is that of the toolbox: a link's `offset` is part of its frame. A motor's inertia Jm becomes a
+    rotor; its friction B and Tc, which the toolbox gives at the motor, become the joint's: G² B and
+    |G| Tc.
 
     Raises:
-        DescriptionError: a link that is no DH link.
+        DescriptionError: a link that is not a DH link.
     """
     links: list[Link] = []
     rotors: list[Rotor] = []

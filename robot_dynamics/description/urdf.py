@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """URDF and xacro to a mechanism, through urdf_parser_py.
 
-Only links, inertials, joints and transmissions are kept before parsing: no visual or mesh is
-ever looked at, and the parser, which prints what it does not know, finds nothing to print.
+Only links, inertials, joints and transmissions are kept before parsing: visuals and meshes are
+never read, and the parser, which prints unknown elements, finds none.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
         DescriptionError: naming `where`, the link or joint, and what was expected.
 
     Warns:
-        DescriptionWarning: a joint that mimics one that is not there moves on its own (an error if
+        DescriptionWarning: a joint that mimics a missing one moves on its own (an error if
             strict).
     """
     root = parsed(text, where)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics cache`: the compiled kernels that are kept."""
+"""`robot_dynamics cache`: the compiled kernels in the cache."""
 
 from __future__ import annotations
 

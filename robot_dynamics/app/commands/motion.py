@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics motion`: what a motion asks of joints and motors."""
+"""`robot_dynamics motion`: the requirements of a motion on joints and motors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics schema`: what a command prints as JSON, what a description may contain."""
+"""`robot_dynamics schema`: JSON Schemas of commands' output and of descriptions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics show`: a robot on a page that computes."""
+"""`robot_dynamics show`: a robot on an interactive page."""
 
 from __future__ import annotations
 

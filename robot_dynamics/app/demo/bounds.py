@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keeps feed-forward from being perfect: the same loop in one process, one thing changed.
+"""What bounds the tracking error: the same loop in one process, with one thing changed.
 
 No ROS here: torques come straight from `InverseDynamics`, so that what is left is the hold
 between two torques, their delay, and the integrator.

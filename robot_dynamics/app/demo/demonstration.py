@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One demo from beginning to end: every run in processes of its own, then table and picture."""
+"""One demo from start to end: each run in separate processes, then table and picture."""
 
 from __future__ import annotations
 

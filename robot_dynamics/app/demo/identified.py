@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo of identification: a robot that is not as its URDF says, excited, recorded, identified.
+"""The identification demo: a robot that differs from its URDF is excited, recorded and identified.
 
 Here the robot is made, moved and recorded in this process; what was identified then tracks over
 DDS, as every demo does.
@@ -59,7 +59,7 @@ def identified(demo: Demo, folder: Path, scratch: Path, show: Show) -> Demo:
         demo: its description is the URDF that the robot should be like.
         folder: motion, recording and what was identified are left there.
         scratch: for the robot and its description.
-        show: is told what is being done.
+        show: called with progress messages.
     """
     nominal, real = descriptions(demo.description, scratch)
     show("looking for an exciting motion")

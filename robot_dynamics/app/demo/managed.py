@@ -66,7 +66,7 @@ Desired = Callable[[Floats], tuple[Floats, Floats, Floats]]
 
 
 def lacking(packages: Sequence[str]) -> list[str]:
-    """Those of these packages that no sourced setup file has."""
+    """The packages that are not in any sourced setup file."""
     return [name for name in packages if not _found(f"share/{name}")]
 
 

@@ -60,7 +60,7 @@ class Processes:
         self.launch(module, command)
 
     def launch(self, name: str, command: Sequence[str | Path]) -> None:
-        """Start any program; `name` is what it is called by."""
+        """Start any program under this name."""
         with self._log(name).open("wb") as log:
             self._running[name] = subprocess.Popen(  # noqa: S603  our own modules, and ROS's
                 command,
@@ -73,7 +73,7 @@ class Processes:
             )
 
     def pid(self, name: str) -> int:
-        """Of one that runs."""
+        """The process id."""
         return self._running[name].pid
 
     def wait(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a demo measured: as numbers, as a table, as a picture."""
+"""The results of a demo: as numbers, as a table, as a picture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GEARED_STATES = 400
 
 
 def picture(robot: str, subject: Subject, tracks: Sequence[Track], folder: Path) -> Path:
-    """Draw the runs; where the picture is."""
+    """Draw the runs; returns the picture's path."""
     from .. import plots
 
     demo = subject.demo
@@ -34,7 +34,7 @@ def picture(robot: str, subject: Subject, tracks: Sequence[Track], folder: Path)
 
 
 def played_page(subject: Subject, track: Track, path: Path) -> Path:
-    """A page on which the robot moves as it did in a run; rates and accelerations as asked for."""
+    """A page that animates the robot as in a run, with the desired rates and accelerations."""
     from ...motion.trajectory import States
     from ..show.playing import played
 
@@ -53,7 +53,7 @@ def _conditions(rate: float, delay: int) -> str:
 
 
 def numbers(subject: Subject, tracks: Sequence[Track]) -> dict[str, Any]:
-    """What was measured, for a program."""
+    """The measurements, for JSON."""
     demo, alone = subject.demo, tracks[0]
     return {
         "joints": list(subject.joints),
@@ -100,7 +100,7 @@ def _against(ends: tuple[str, str] | None, tracks: Sequence[Track]) -> dict[str,
 
 
 def gear_table(subject: Subject, path: Path) -> tuple[dict[str, Any], list[str]] | None:
-    """({"gears"}, lines): what reflected rotors miss on the demo's way, by gear ratio; drawn."""
+    """({"gears"}, lines): the error of reflected rotors on the demo's path, by gear ratio."""
     from .. import gears, plots
 
     motion = subject.demo.motion

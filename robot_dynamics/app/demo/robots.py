@@ -41,7 +41,7 @@ DRAWS = 3
 
 
 def wrong_lengths(draw: int) -> dict[str, float]:
-    """The legs' links 1 % longer or shorter, by tosses of a coin."""
+    """The legs' links 1 % longer or shorter, at random."""
     tosses = np.random.default_rng(draw).choice([0.99, 1.01], 6).tolist()
     links = [f"{kind}{leg}" for leg in (1, 2, 3) for kind in ("proximal", "distal")]
     return dict(zip(links, tosses, strict=True))

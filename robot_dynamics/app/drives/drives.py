@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion asks of joints and motors."""
+"""The requirements of a motion on joints and motors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far each motor of a robot with loops goes from home, the others where home has them, and how
-far two go together."""
+"""The range of each motor of a robot with loops, with the others at home, and of two motors
+together."""
 
 from __future__ import annotations
 

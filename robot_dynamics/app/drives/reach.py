@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far motors of a robot with loops go, drawn: strips, charts, and a map of two motors."""
+"""Drawings of the motors' ranges: strips, charts, and a map of two motors."""
 
 from __future__ import annotations
 

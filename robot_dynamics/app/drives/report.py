@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion asks of the motors: tables, a page, pictures, CSV."""
+"""The requirements of a motion on the motors: tables, a page, pictures, CSV."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _lost(found: Drives, motion: States) -> str:
 
 
 def text(found: Drives, motion: States, reach: Reach) -> str:
-    """What people read."""
+    """The printed text."""
     duration = float(motion.time[-1] - motion.time[0])
     lines = [f"{motion.source}: {len(motion.time)} states in {number(duration)} s"]
     lines += ["at the joints:", *table(rows(found.joints))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot on a page that computes.
+"""A robot on an interactive page.
 
 | file          | what                                                                    |
 |---------------|-------------------------------------------------------------------------|

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of a robot beside its picture: checks, tables, derivation, assembly modes."""
+"""Information beside the picture of a robot: checks, tables, derivation, assembly modes."""
 
 from __future__ import annotations
 

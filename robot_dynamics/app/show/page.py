@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One HTML file of a robot, that needs no network and computes by itself."""
+"""One interactive HTML file of a robot, which needs no network."""
 
 from __future__ import annotations
 

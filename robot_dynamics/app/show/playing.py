@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a robot that plays a motion."""
+"""The page that animates a robot along a motion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def played(
         file: the description, for its checks; None: nothing is said of them.
 
     Raises:
-        InputError: it can't be written.
+        InputError: it cannot be written.
     """
     facts = Facts() if file is None else gathered(file, mechanism, derived=LETTERS)
     drawn = {} if file is None else meshes.found(file)[0]
@@ -48,7 +48,7 @@ def recorded(
         stretches: with `time`, `q`, `qd` and `qdd`.
 
     Raises:
-        InputError: it can't be written.
+        InputError: it cannot be written.
     """
     longest = max(stretches, key=lambda each: len(each.time))
     order = [list(joints).index(name) for name in mechanism.joint_names]
