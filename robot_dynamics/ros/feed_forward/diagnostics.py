@@ -113,7 +113,7 @@ class Diagnosis:
             }
             if controller.model.followers is not None:
                 values["motors"] = (
-                    f"{listed(controller.model.outputs)} share the load by torques of least norm; "
+                    f"{listed(controller.model.outputs)} share the work by torques of least norm; "
                     f"{listed(controller.model.followers.names)} follow the joints"
                 )
         if controller.wrenches.on:

@@ -253,13 +253,13 @@ class Model:
         actuated = self.dynamics.actuated_names
         if settings.locked:
             name = next(iter(settings.locked))
-            raise wrong(InputError, "locked_joints", name, "none: redundant motors share the load")
+            raise wrong(InputError, "locked_joints", name, "none: redundant motors share the work")
         if missing := [name for name in actuated if name not in (settings.joints or actuated)]:
             raise wrong(
                 InputError,
                 "joints",
                 list(settings.joints),
-                f"{listed(missing)} as well: redundant motors share the load",
+                f"{listed(missing)} as well: redundant motors share the work",
             )
         if settings.residual:
             raise wrong(
