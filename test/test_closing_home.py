@@ -168,7 +168,7 @@ def test_every_way_to_assemble_three_parallelograms_is_told_with_where_it_puts_t
     assert [row.split(".")[0].strip() for row in rows] == list("12345678")
     # home says the motors alone: nothing tells the modes apart
     assert len(result["warnings"]) == 1
-    assert "modes 1, 2, 3, 4, 5, 6, 7, 8 are as near" in result["warnings"][0]
+    assert "modes 1, 2, 3, 4, 5, 6, 7, 8 are equally near" in result["warnings"][0]
     robot = closed_robots.palletiser({})
     model, _ = closed_robots.robots.dh_to_pinocchio(robot, rotors=False)
     for mode in modes:

@@ -427,7 +427,7 @@ def test_every_sort_of_real_numbers_is_taken(backend):
 def test_what_is_no_state_is_refused_in_one_line(backend, x, words):
     run = wave_kernel(backend)
     with pytest.raises(rd.RobotDynamicsError, match=words) as refusal:
-        run(x, np.zeros((5, 2)) if words.endswith("together") else [0.0, 0.0])
+        run(x, np.zeros((5, 2)) if words.endswith("broadcast") else [0.0, 0.0])
     assert "\n" not in str(refusal.value)
 
 

@@ -604,7 +604,7 @@ def test_what_cannot_float_is_refused(tmp_path):
         rd.FloatingBase(mechanism, joints=["ankle"])
     text = random_urdf(4, branching=False)
     names = rd.load(text).joint_names
-    with pytest.raises(InputError, match=f"{names[1]!r}.*behind|behind"):
+    with pytest.raises(InputError, match="expected after"):
         rd.FloatingBase(rd.load(text), joints=[*reversed(names)])
     beside = FLYING.replace(
         "</robot>",
