@@ -316,6 +316,18 @@ def test_even_samples_behind_jittering_stamps():
     assert not notes
 
 
+def test_stamps_that_drift_apart_end_on_an_even_grid():
+    """By far more than their median."""
+    count = 3000
+    stamps = 1.01 ** np.arange(count) * 1e-3
+    position = np.sin(np.outer(np.linspace(0, 20, count), [1.0, 1.3]))
+    pieces = even_stretches(stream_of(stamps, position), [])
+    for grid, stream in pieces:
+        np.testing.assert_allclose(np.diff(grid), grid[1] - grid[0], rtol=1e-6)
+        assert len(grid) <= count
+        assert len(stream.time) == len(grid)
+
+
 def test_held_states_are_left_out_and_a_rest_is_not():
     held = SINE.copy()
     effort = np.arange(200.0)[:, None]

@@ -134,11 +134,9 @@ def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
             "samples, and were taken as such"
         )
         time = even[best - 1]
-    grid = np.linspace(
-        time[0],
-        time[-1],
-        1 + round((time[-1] - time[0]) / np.mean(np.diff(time)[np.diff(time) < 1.5 * period])),
-    )
+    steps = np.diff(time)
+    usual = steps[steps < 1.5 * np.median(steps)].mean()
+    grid = np.linspace(time[0], time[-1], 1 + round((time[-1] - time[0]) / usual))
     if len(grid) == len(time) and np.abs(grid - time).max() < EVEN * period:
         return grid, replace(stream, time=grid)
     return grid, _resampled(stream, time, grid)
