@@ -49,7 +49,7 @@ def test_a_name_is_the_robot_of_that_name(wheel):
 
 def test_a_file_of_that_name_comes_first(wheel, tmp_path):
     (tmp_path / "arm9").write_text("anything")
-    with pytest.raises(rd.DescriptionError, match="ending"):
+    with pytest.raises(rd.DescriptionError, match="extension"):
         rd.load("arm9")
 
 

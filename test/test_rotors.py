@@ -289,7 +289,7 @@ def test_rotor_data_beside_a_urdf_take_its_gear_ratio(tmp_path):
         ({"mount": "nowhere"}, "mount: found 'nowhere'"),
         ({"mount": "bar2"}, "does not move"),
         ({"mount": "bar3"}, "does not move"),
-        ({"origin": None}, "no place"),
+        ({"origin": None}, "no position"),
         ({"gearratio": 3}, "did you mean 'gear_ratio'"),
         ({"mass": -1}, "mass"),
     ],
