@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,7 @@ import numpy as np
 import rclpy
 from builtin_interfaces.msg import Duration, Time
 from controller_manager_msgs.srv import ConfigureController, LoadController, SwitchController
-from lifecycle_msgs.msg import State
-from lifecycle_msgs.srv import GetState
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
@@ -78,12 +77,14 @@ class Trial(Node):  # type: ignore[misc]
             topic = self._topic
             self._wait(lambda: topic.get_subscription_count() > 0, "the trajectory's subscriber")
         if self._plan["efforts"]:
-            # it compiles the robot's equations first
-            node = self._plan["efforts"].rsplit("/", 1)[0]
-            self._states = self.create_client(GetState, f"{node}/get_state")
-            self._wait(self._states.service_is_ready, f"the node {node}")
-            self._asked = self._states.call_async(GetState.Request())
-            self._wait(self._is_active, f"active node {node}")
+            # it compiles the robot's equations first, and drops a command that waits for states
+            node = self._plan["efforts"].rsplit("/", 1)[0].lstrip("/")
+            reports: list[DiagnosticStatus] = []
+            heard = self.create_subscription(
+                DiagnosticArray, "/diagnostics", lambda message: reports.extend(message.status), 10
+            )
+            self._wait(lambda: _has_states(node, reports), f"states that the node {node} receives")
+            self.destroy_subscription(heard)
         begin = self.get_clock().now().nanoseconds + round(self._plan["lead"] * 1e9)
         if self._plan["points"]:
             self._topic.publish(self._trajectory(begin, 0.0))
@@ -113,15 +114,6 @@ class Trial(Node):  # type: ignore[misc]
             )
         return message
 
-    def _is_active(self) -> bool:
-        """Does the node publish torques by now? Asked again where it did not."""
-        if not self._asked.done():
-            return False
-        if self._asked.result().current_state.id == State.PRIMARY_STATE_ACTIVE:
-            return True
-        self._asked = self._states.call_async(GetState.Request())
-        return False
-
     def _on_effort(self, message: JointState) -> None:
         stamp = message.header.stamp
         self._efforts.append([stamp.sec + stamp.nanosec * 1e-9, *message.effort])
@@ -140,6 +132,12 @@ class Trial(Node):  # type: ignore[misc]
             if time.monotonic() > deadline:
                 sys.exit(f"no {what} within {patience:g} s")
             rclpy.spin_once(self, timeout_sec=0.05)
+
+
+def _has_states(node: str, reports: Sequence[DiagnosticStatus]) -> bool:
+    """Does the newest of the node's reports tell of states?"""
+    told = [each.values for each in reports if each.name == f"{node}: torques"]
+    return any(each.key == "states" and int(each.value) > 0 for each in (told or [[]])[-1])
 
 
 def main() -> None:

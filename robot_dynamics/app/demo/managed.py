@@ -370,6 +370,8 @@ class ManagedRobot:
         q, efforts = rows[:, 1 : 3 * n : 3], rows[:, 3 : 3 * n + 1 : 3]
         ages = None
         if way == "node":
+            if not told["efforts"]:
+                raise BackendError("node: it published no torques; see node.log", name=way)
             ages = _ages(stamps, efforts, np.array(told["efforts"]))[kept]
         time, q = time[kept], q[kept]
         errors = {late: q - desired(time - late)[0] for late in LATE}
