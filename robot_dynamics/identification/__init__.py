@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings of a moving robot to its model."""
+"""Identification of a robot's dynamic model from recordings of its motion."""
 
 from .errors import Errors
 from .identify import Identification, identify

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rosbag2 recordings through `rosbags`: folders, .db3 and .mcap, without ROS."""
+"""Reads rosbag2 recordings (folders, .db3 and .mcap files) with `rosbags`, without ROS."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ USUAL_TOPIC = "/joint_states"
 
 
 def read(path: Path, topic: str | None = None) -> Recording:
-    """The joint states of a rosbag2 folder or one of its files.
+    """The joint states in a rosbag2 folder or in one of its files.
 
     Args:
-        path: the folder with a metadata.yaml, or a .db3 or .mcap file.
-        topic: one of type sensor_msgs/JointState; None: `/joint_states`, or the only one there is.
+        path: the folder that contains metadata.yaml, or a .db3 or .mcap file.
+        topic: a topic of type sensor_msgs/JointState; None: `/joint_states`, or the only such
+            topic.
 
     Raises:
-        RecordingError: it is broken, or has no such topic, or no message on it.
+        RecordingError: the bag is broken, does not have this topic, or has no message on it.
         BackendError: `rosbags` is not installed.
     """
     try:
@@ -53,7 +54,7 @@ def read(path: Path, topic: str | None = None) -> Recording:
             )
     except RecordingError:
         raise
-    except Exception as error:  # rosbags, sqlite, zstd and struct each raise their own
+    except Exception as error:  # rosbags, sqlite, zstd and struct raise exceptions of their own
         words = " ".join(str(error).split()) or type(error).__name__
         raise RecordingError(f"{path.name}: a broken bag: {words[:200]}", name=str(path)) from error
     if not any(len(stream.time) for stream in recording.streams):
@@ -64,7 +65,7 @@ def read(path: Path, topic: str | None = None) -> Recording:
 def _recording(
     source: str, raws: list[bytes], received: list[int], deserialize: Callable[[bytes], Any]
 ) -> Recording:
-    """One stream for all messages that name the same joints, in the order in which they came."""
+    """One stream for all messages that name the same joints, in order of arrival."""
     blocks: dict[tuple[str, ...], list[Block]] = {}
     for block in decoded(raws, deserialize):
         blocks.setdefault(block[0], []).append(block)

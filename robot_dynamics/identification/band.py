@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far from a model's torque the measured one may lie.
+"""Prediction band: how far measured torques may deviate from the model's.
 
     deviation² = y C yᵀ + s²
 
-C is the covariance of what was fitted and y its row in a state: far where the motion told little.
-s is all that no parameter explains: noise, ripple, what the model leaves out. What a fit leaves of
-its own motion tells too little of it, and residuals are neither normal nor independent. So s is the
-least with which as many efforts, measured on motion kept from the fit, lie within two deviations as
-of a normal distribution: nothing is assumed but that other motion is like this ("split conformal
-prediction", [LGRTW18]).
+C is the covariance of the fitted parameters and y the regressor's row in a state, so the first term
+is large where the recorded motion carried little information. s stands for everything that no
+parameter explains: noise, torque ripple, unmodelled effects. The residuals of the fit's own data
+underestimate it, and residuals are neither normal nor independent. s is therefore the smallest
+value for which the share of held-out efforts within two deviations equals that of a normal
+distribution. The only assumption is that other motion resembles the held-out motion ("split
+conformal prediction", [LGRTW18]).
 """
 
 from __future__ import annotations
@@ -26,33 +27,36 @@ from .solve import inverted
 from .unknowns import Unknowns
 
 WITHIN = 0.9545
-"""Of a normal distribution, within two standard deviations"""
+"""Probability within two standard deviations of a normal distribution's mean"""
 FINENESS = 64
-"""Steps of s², each decade"""
+"""Grid steps of s² per decade"""
 DECADES = (-8, 12)
-"""Of s² over the noise's variance"""
+"""Range of the grid: powers of ten of s² over the noise variance"""
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """What a fit does not know of its parameters."""
+    """The uncertainty of a fit's parameters."""
 
     root: Floats
     """(all columns, c): C = root rootᵀ"""
     sigma: Floats
-    """(n,), N·m or N: the fit's noise, in which s is told; NaN where nothing was fitted"""
+    """(n,), N·m or N: the standard deviation of the fit's noise, which is the unit of s; NaN for a
+    joint whose efforts were not fitted"""
 
     def variance(self, rows: Rows) -> Floats:
-        """(k, n): y C yᵀ."""
+        """(k, n), (N·m)² or N²: y C yᵀ."""
         each = [(rows.model(j, self.root) ** 2).sum(axis=1) for j in range(len(rows.places))]
         return np.column_stack(each)
 
 
 def spread(fit: Fit, bodies: bool = True, drives: bool = True) -> Spread:
-    """Of those parameters that are not as described.
+    """The uncertainty of those parameters that were fitted rather than kept as described.
 
     Args:
-        bodies, drives: were they fitted?
+        fit: the fit.
+        bodies: whether the bodies were fitted.
+        drives: whether friction and rotors were fitted.
     """
     p, block = len(fit.x), 10 * len(fit.prior.bodies)
     fitted = np.r_[np.full(block, bodies), np.full(p - block, drives)]
@@ -66,18 +70,25 @@ def spread(fit: Fit, bodies: bool = True, drives: bool = True) -> Spread:
 
 @dataclass(frozen=True, eq=False)
 class Needed:
-    """How large s² has to be for each measured effort to lie within two deviations; those of
-    several recordings add up."""
+    """Histogram of the s² that each measured effort needs to lie within two deviations.
+
+    The histograms of several recordings add up.
+    """
 
     counts: Floats
-    """(n, bins): efforts that need s² up to the bin's upper edge, the last any"""
+    """(n, bins): number of efforts whose required s² is in the bin; the last bin has no upper
+    edge"""
     independent: Floats
-    """(n,): so many efforts that are independent of one another"""
+    """(n,): effective number of independent efforts"""
 
     def residual(self, sigma: Floats) -> Floats:
-        """s (n,), N·m or N; NaN where nothing was measured."""
+        """s (n,), N·m or N; NaN where nothing was measured.
+
+        Args:
+            sigma: (n,), N·m or N, the fit's noise, as in `Spread`.
+        """
         total = self.counts.sum(axis=1)
-        # of k that may come in any order, with the new one, the most
+        # the quantile for k exchangeable efforts and one new one
         share = np.minimum(WITHIN * (1 + 1 / np.maximum(self.independent, 1e-9)), 1.0)
         enough = np.cumsum(self.counts, axis=1) >= (share * total)[:, None] - 1e-6
         s = sigma * np.sqrt(_edges()[np.argmax(enough, axis=1)])
@@ -85,10 +96,12 @@ class Needed:
 
 
 def needed(spread: Spread, unknowns: Unknowns, missed: Iterable[tuple[Samples, Floats]]) -> Needed:
-    """Of one recording.
+    """The histogram of one recording.
 
     Args:
-        missed: stretches, and (k, n) of each: measured less modelled torque, unfiltered.
+        spread: the uncertainty of the fitted parameters.
+        unknowns: the parameters' columns.
+        missed: for each stretch, its samples and (k, n) measured minus modelled torque, unfiltered.
     """
     stretches = list(missed)
     n, edges = len(unknowns.joints), _edges()
@@ -113,7 +126,7 @@ def needed(spread: Spread, unknowns: Unknowns, missed: Iterable[tuple[Samples, F
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """The deviation of measured torques from a model's."""
+    """The standard deviation of measured torques from the model's."""
 
     unknowns: Unknowns
     spread: Spread
@@ -121,8 +134,13 @@ class Band:
     """s (n,), N·m or N"""
 
     def deviation(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """(k, n), N·m or N: in states (k, n), rad or m; NaN for a joint to whose efforts nothing
-        was fitted."""
+        """The deviation (k, n), N·m or N; NaN for a joint whose efforts were not fitted.
+
+        Args:
+            q: (k, n) positions, rad or m.
+            qd: (k, n) rates, rad/s or m/s.
+            qdd: (k, n) accelerations, rad/s² or m/s².
+        """
         zero, usable = np.zeros_like(q), np.ones(q.shape, dtype=bool)
         samples = Samples(np.arange(len(q)), q, qd, qdd, zero, zero, usable)
         chunks = [samples.rows(slice(k, k + CHUNK)) for k in range(0, len(q), CHUNK)]

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Physically consistent rigid bodies: the pseudo-inertia and the distance between two of them.
+"""Physically consistent rigid bodies: the pseudo-inertia, and a distance between two bodies.
 
 Sources: Wensing, Kim, Slotine, "Linear matrix inequalities for physically consistent inertial
 parameter identification", IEEE RA-L 3(1), 2018; Lee, Wensing, Park, "Geometric robot dynamic
 identification: a convex programming approach", IEEE T-RO 36(2), 2020.
 
-A body's ten numbers φ = (m, h, I) about its link's origin make the symmetric (4, 4) matrix
+The ten inertial parameters φ = (m, h, I) of a body about its link's origin form the symmetric 4×4
+matrix
 
-    P(φ) = | ½ tr(I) 1 - I   h |        the second moments of its mass distribution,
-           | hᵀ              m |        positive definite if and only if it can exist,
+    P(φ) = | ½ tr(I) 1 - I   h |
+           | hᵀ              m |
 
-and its distance from another one is the Bregman divergence of -log det,
+of the second moments of its mass distribution, which is positive definite if and only if the body
+is physically consistent. The distance from another body is the Bregman divergence of -log det,
 
-    d(P, P₀) = tr(P₀⁻¹ P) - log det(P₀⁻¹ P) - 4,
+    d(P, P₀) = tr(P₀⁻¹ P) - log det(P₀⁻¹ P) - 4.
 
-which no choice of frame or unit changes and which no impossible body can reach.
+It does not depend on the choice of frame or units, and is infinite for inconsistent bodies.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from ..mechanism.mechanism import point_inertia
 from .recording import Floats
 
 NAMES = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
-"""φ's order"""
+"""The order of φ"""
 ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 THINNEST = 1e-3
-"""Of a body's mean square size: what a description gives it at least in every direction"""
+"""Smallest extent of a reference body in any direction, as a share of its mean square size"""
 
 
 def _basis() -> Floats:
@@ -50,12 +52,12 @@ BASIS = _basis()
 
 
 def pseudo_inertia(phi: NDArray[np.float64]) -> Floats:
-    """P (4, 4) of φ (10,)."""
+    """The pseudo-inertia P (4, 4) of φ (10,)."""
     return np.tensordot(phi, BASIS, 1)
 
 
 def numbers(P: Floats) -> Floats:
-    """φ (10,) of P (4, 4)."""
+    """The inertial parameters φ (10,) of a pseudo-inertia P (4, 4)."""
     second = P[:3, :3]
     # I = tr(Σ) 1 - Σ
     I = np.trace(second) * np.eye(3) - second
@@ -63,21 +65,21 @@ def numbers(P: Floats) -> Floats:
 
 
 def hessian(Q: Floats) -> Floats:
-    """(10, 10): ∂²(-log det P)/∂φ² with Q = P⁻¹: tr(Q B_k Q B_l)."""
+    """The Hessian (10, 10) of -log det P by φ, given Q = P⁻¹: ∂²/∂φ_k ∂φ_l = tr(Q B_k Q B_l)."""
     QB = Q @ BASIS
     H: Floats = np.einsum("kij,lji->kl", QB, QB)
     return H
 
 
 def numbers_of(body: Inertial) -> Floats:
-    """φ (10,) of a body in its link's frame."""
+    """The inertial parameters φ (10,) of a body, in its link's frame."""
     I = body.inertia_about_origin
     values = [body.mass, *body.first_moment, *(I[i, j] for i, j in ENTRIES)]
     return np.array(values, dtype=float)
 
 
 def body_of(phi: Floats) -> Inertial:
-    """The body of φ (10,); its mass is not 0."""
+    """The body of φ (10,), whose mass must not be 0."""
     mass, center = float(phi[0]), phi[1:4] / phi[0]
     I = np.zeros((3, 3))
     for value, (i, j) in zip(phi[4:], ENTRIES, strict=True):
@@ -87,17 +89,17 @@ def body_of(phi: Floats) -> Inertial:
 
 
 def is_possible(phi: Floats) -> bool:
-    """Is the body physically consistent (with some extent in every direction)?"""
+    """Whether the body is physically consistent and has some extent in every direction."""
     return bool(phi[0] > 0 and np.linalg.eigvalsh(_shape(pseudo_inertia(phi))[0])[0] > 0)
 
 
 def reference(phi: Floats, mass: float, size: float) -> Floats:
-    """P₀ of what a description says: the nearest body with some extent in every direction.
+    """The reference P₀: the described body, or the nearest one with some extent in every direction.
 
     Args:
         phi: (10,), which may be zero or inconsistent.
-        mass: kg, of a body without a mass.
-        size: m, the same.
+        mass: kg, used where the description has no mass.
+        size: m, used likewise.
     """
     if phi[0] <= 0:
         return np.diag([mass * size**2] * 3 + [mass])
@@ -115,7 +117,7 @@ def reference(phi: Floats, mass: float, size: float) -> Floats:
 
 
 def _shape(P: Floats, size: float = 1.0) -> tuple[Floats, float]:
-    """(second moments about the centre of mass by their scale, the scale in kg m²)."""
+    """Second moments about the centre of mass divided by their scale, and the scale in kg m²."""
     center = P[:3, 3] / P[3, 3]
     spread = P[:3, :3] - P[3, 3] * np.outer(center, center)
     scale = float(np.abs(np.linalg.eigvalsh(spread)).max())

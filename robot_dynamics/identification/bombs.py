@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuses small files that decompress to very much, before anything decompresses them.
+"""Detects decompression bombs: small files that decompress to very much data.
 
-Whatever a reader decompresses with zstd is a frame that stands in the file, wherever an index
-points to. A frame is a row of blocks, each of which says how long it is and gives at most 128 kB
-(RFC 8878, 3.1.1), so that what all of them can give is known without decompressing them. LZ4 gives
+Everything that a reader decompresses with zstd is a frame in the file, wherever an index points to.
+A frame is a sequence of blocks, each of which states its length and decompresses to at most 128 kB
+(RFC 8878, 3.1.1). This bounds the decompressed size without decompressing anything. LZ4 expands to
 at most 255 times its size.
 """
 
@@ -15,21 +15,25 @@ from pathlib import Path
 from ..errors import RecordingError
 
 MAGIC = (0xFD2FB528).to_bytes(4, "little")
-"""How a zstd frame begins"""
+"""The magic number at the beginning of a zstd frame"""
 BLOCK = 128 * 1024
-"""Bytes that a block gives at most"""
+"""Largest decompressed size of a block, in bytes"""
 LEAST = 1024
-"""Bytes that each block counts for, so that looking at them is bounded, too"""
+"""Bytes that every block counts for at least, which also bounds the time spent on scanning"""
 TIMES, MORE = 300, 64 * 2**20
-"""A file may give so many times its size, and so many bytes more; recordings give ten times it"""
+"""A file may decompress to TIMES its size plus MORE bytes; recordings decompress to ten times
+theirs"""
 ENDINGS = (".mcap", ".zstd")
 
 
 def refuse_bomb(path: Path) -> None:
-    """Do nothing to a file, or a folder's files, that decompress to what recordings do.
+    """Checks that a file, or every file in a folder, decompresses to a plausible size.
+
+    Args:
+        path: the file or folder; only .mcap and .zstd files are scanned.
 
     Raises:
-        RecordingError: one gives far more.
+        RecordingError: a file decompresses to far more than recordings do.
     """
     for file in sorted(path.iterdir()) if path.is_dir() else [path]:
         size = file.stat().st_size
@@ -49,7 +53,8 @@ def refuse_bomb(path: Path) -> None:
 
 
 def _gives(data: mmap.mmap | bytes, most: int) -> int:
-    """Bytes that all frames give at most; where it is more than `most`, only that."""
+    """Upper bound, in bytes, of what all frames decompress to; the scan stops once it exceeds
+    `most`."""
     total, at = 0, data.find(MAGIC)
     while at >= 0 and total <= most:
         total += _frame(data, at + len(MAGIC), most - total)
@@ -58,7 +63,13 @@ def _gives(data: mmap.mmap | bytes, most: int) -> int:
 
 
 def _frame(data: mmap.mmap | bytes, at: int, most: int) -> int:
-    """Bytes that the blocks of a frame give at most, whose header begins here."""
+    """Upper bound, in bytes, of what a frame's blocks decompress to.
+
+    Args:
+        data: the file.
+        at: where the frame's header begins.
+        most: the scan stops beyond this many bytes.
+    """
     if at + 2 > len(data):
         return 0
     descriptor, window = data[at], data[at + 1]
@@ -76,9 +87,9 @@ def _frame(data: mmap.mmap | bytes, at: int, most: int) -> int:
     while at + 3 <= len(data) and total <= most:
         header = int.from_bytes(data[at : at + 3], "little")
         last, kind, size = header & 1, header >> 1 & 3, header >> 3
-        if kind == 3:  # no such block
+        if kind == 3:  # reserved block type: the frame is invalid
             break
-        # stored as they are, one byte many times, compressed
+        # block types: raw, run-length encoded, compressed
         total += max(LEAST, min(BLOCK, largest) if kind == 2 else min(size, BLOCK))
         at += 3 + (1 if kind == 1 else size)
         if last:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stretches in which something else than a robot's own motion bears on its joints.
+"""Detects contacts: stretches in which external forces act on the robot.
 
-A model misses torque everywhere: friction, noise, what its description leaves out. A contact is a
-stretch in which far more is missed than as a rule, for longer than a spike and for a small part of
-the time.
+Every model has residuals: friction, noise, unmodelled effects. A contact is a stretch whose
+residuals are far larger than usual, that lasts longer than a spike, and that covers only a small
+part of the time.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from .preparation import Samples
 from .recording import Floats
 
 WINDOW = 0.25
-"""s over which what is missed is averaged"""
+"""Length in s of the windows over which residuals are averaged"""
 FEW = 25
-"""Samples of it that are looked at"""
+"""Samples used per window"""
 LASTING = 3
-"""Windows in a row: less is a spike"""
+"""Consecutive windows that make a contact; fewer are a spike"""
 FEWEST = 24
-"""Windows: of fewer it cannot be said what stands out"""
+"""Windows needed to say what is an outlier"""
 FAR = 12.0
-"""Times what is missed as a rule (the median): more is a contact"""
+"""A window is an outlier if its residual exceeds the median residual by this factor"""
 LEAST = 0.1
-"""Of a joint's RMS torque: less does not matter"""
+"""Share of a joint's RMS torque; smaller residuals do not matter"""
 RARE = 0.15
-"""Of the time: what lasts longer is no contact, but a model that does not hold"""
+"""Share of the windows; if more are outliers, the model is wrong and there is no contact"""
 HOLDS = 0.5
-"""Of a joint's RMS torque: where more is missed as a rule no model holds"""
+"""Share of a joint's RMS torque; if the median residual is larger, the model is wrong"""
 MOST = 0.7
-"""Of the windows that stand out: so many lie in contacts, or there are none"""
+"""Share of the outlier windows that must lie in contacts; otherwise none is reported"""
 
 
 @dataclass(frozen=True)
 class Contact:
-    """A stretch in which far more of a joint's torque is missed than as a rule."""
+    """A stretch in which a joint's residual torque is far larger than usual."""
 
     source: str
     joint: str
@@ -46,9 +46,9 @@ class Contact:
     """s since the recording's first stamp"""
     end: float
     most: float
-    """N·m or N: the largest that is missed, over a window"""
+    """N·m or N: the largest residual, averaged over a window"""
     times: float
-    """Of what is missed as a rule"""
+    """The largest residual divided by the usual one"""
 
 
 def contacts(
@@ -57,7 +57,9 @@ def contacts(
     """The contacts in one recording.
 
     Args:
-        missed: its stretches, and (k, n) of each: measured less modelled torque.
+        source: the recording's name.
+        joints: the names of the n joints.
+        missed: for each stretch, its samples and (k, n) measured minus modelled torque, N·m or N.
     """
     places, means, squares, count = [], [], np.zeros(len(joints)), np.zeros(len(joints))
     for samples, residual in missed:
@@ -87,7 +89,7 @@ def contacts(
 
 
 def _standing_out(window: Floats, mean: Floats, level: float) -> Iterator[tuple[int, int, float]]:
-    """(first, last + 1, what is missed as a rule) of windows in a row."""
+    """(first, last + 1, usual residual) of each run of consecutive outlier windows."""
     known = np.isfinite(mean)
     if known.sum() < FEWEST:
         return
@@ -108,13 +110,13 @@ def _standing_out(window: Floats, mean: Floats, level: float) -> Iterator[tuple[
 
 
 def _runs(true: Floats, begin: int) -> list[tuple[int, int]]:
-    """(first, last + 1) of what is true in a row."""
+    """(first, last + 1) of each run of true values."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(int), [0]])))
     return [(begin + a, begin + b) for a, b in edges.reshape(-1, 2).tolist()]
 
 
 def words(found: Iterable[Contact]) -> Iterator[str]:
-    """A line for each time at which joints were touched together."""
+    """One line for each contact, with all joints that were touched at the same time."""
     together: list[list[Contact]] = []
     for each in sorted(found, key=lambda c: (c.source, c.begin, c.joint)):
         last = together[-1] if together else []

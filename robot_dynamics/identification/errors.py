@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of modelled torques against measured ones."""
+"""Errors of modelled torques with respect to measured ones."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from .recording import Floats
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Torque errors by joint: root mean squares, in N·m or N, over `duration` s of motion."""
+    """Torque errors by joint: root mean squares in N·m or N over `duration` seconds of motion."""
 
     joints: tuple[str, ...]
     duration: float
     torque: Floats
-    """(n,): of the measured torque itself"""
+    """(n,): number of samples"""
     described: Floats
-    """(n,): of the description's error"""
+    """(n,): RMS error of the described model"""
     identified: Floats
-    """(n,): of the identified model's error"""
+    """(n,): RMS error of the identified model"""
     unfiltered: Floats
-    """(n,): the same against the torque as measured, unfiltered"""
+    """(n,): RMS error of the identified model with respect to the unfiltered torque"""
 
     @property
     def relative(self) -> Floats:
-        """(n,): the identified model's error over the torque; NaN where none was measured"""
+        """(n,): the identified model's error over the RMS torque; NaN where none was measured"""
         return _over(self.identified, self.torque)
 
     @property
     def relative_described(self) -> Floats:
-        """(n,): the description's error over the torque"""
+        """(n,): the described model's error over the RMS torque; NaN where none was measured"""
         return _over(self.described, self.torque)
 
 
@@ -46,10 +46,11 @@ def _over(error: Floats, torque: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Misses:
-    """Sums over samples; those of several recordings add up."""
+    """Sums of squared errors; those of several recordings add up."""
 
     squares: Floats
-    """(4, n): of the torque, of what description and model miss, and of the unfiltered miss"""
+    """(4, n): of the torque, the described model's error, the identified model's, and the latter
+    with respect to the unfiltered torque"""
     count: Floats
     """(n,)"""
     duration: float
@@ -63,23 +64,28 @@ class Misses:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A stretch, and what both models miss of it; (k, n) each, N·m or N."""
+    """The residuals of both models on a stretch; (k, n) each, N·m or N."""
 
     samples: Samples
     described: Floats
     identified: Floats
     unfiltered: Floats
-    """The identified model against the torque as measured"""
+    """The identified model's residual with respect to the unfiltered torque"""
 
 
 def compared(part: Prepared, models: tuple[InverseDynamics, InverseDynamics]) -> Iterator[Compared]:
-    """With the description and the identified model, stretch by stretch."""
+    """The residuals of the described and the identified model, stretch by stretch.
+
+    Args:
+        part: the prepared motion.
+        models: the described and the identified model.
+    """
     rubbed = [
         InverseDynamics(model.mechanism, terms={"friction"}, backend="python") for model in models
     ]
     for each in part.stretches:
         before, after = (model(each.q, each.qd, each.qdd) for model in models)
-        # a filtered effort is told from a model that is filtered as well
+        # a filtered effort must be compared with filtered friction
         shown, modelled = (
             sharp + each.blurred(at_any_place(rub))
             for sharp, rub in zip((before, after), rubbed, strict=True)
@@ -88,7 +94,7 @@ def compared(part: Prepared, models: tuple[InverseDynamics, InverseDynamics]) ->
 
 
 def misses(part: Prepared, stretches: Iterable[Compared]) -> Misses:
-    """Of the description and of the identified model."""
+    """The sums of squared errors of both models over these stretches."""
     n = len(part.joints)
     squares, count = np.zeros((4, n)), np.zeros(n)
     for each in stretches:
