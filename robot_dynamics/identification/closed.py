@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed chains from recordings: legs and platform, rotors, and the friction of passive joints too.
+"""Identification of closed chains: legs and platform, rotors, and the friction of passive joints.
 
-What was recorded are the motors' positions and efforts; the loops say where everything else is.
-The torques of the motors are linear in the standard parameters of the cut-open tree,
+The recordings contain the motors' positions and efforts; loop closure gives the positions of all
+other joints. The motor torques are linear in the standard parameters of the cut-open tree,
 
-    τ = Tᵀ Y_tree π
+    τ = Tᵀ Y_tree π,
 
-so that the fit is that of open chains, over possible bodies; passive joints rub by viscous and
-Coulomb friction, whose torques reach the motors through T.
+so the fit is that of open chains, over physically consistent bodies. Passive joints have viscous
+and Coulomb friction, which T maps to the motors.
 """
 
 from __future__ import annotations
@@ -36,63 +36,66 @@ from .solve import Prior, inverted, minimise
 from .unknowns import with_rotors
 
 ENOUGH = 4000
-"""Samples of all recordings: more say little new, and every one is closed"""
+"""Samples of all recordings; more add little information, and the loops must be closed for each
+one"""
 FOLDS = 6
 PASSES = 4
-"""Of reweighting"""
+"""Iterations of reweighting"""
 BIWEIGHT = 4.685
-"""Standard deviations at which a sample counts no more"""
+"""Tukey's biweight: residuals beyond this many standard deviations have weight 0"""
 
 Source = str | os.PathLike[str] | Recording
 
 
 @dataclass(frozen=True, eq=False)
 class ClosedIdentification:
-    """A closed chain as identified."""
+    """The result of identifying a closed chain."""
 
     mechanism: Mechanism
     described: Mechanism
     parameters: dict[str, float]
-    """Those that were looked for, by name, SI units; as described where all is kept"""
+    """The identified parameters by name, SI units; the described ones if everything is kept"""
     described_parameters: dict[str, float]
-    """The same as described; 0 for friction and rotors that it has not"""
+    """The described values of these parameters; 0 for friction and rotors that are not described"""
     covariance: Floats
-    """(p, p) of them, in their order: the data's and the description's together"""
+    """(p, p), in the order of `parameters`: from the data and the description together"""
     unseen: Errors
-    """By motor, on motion kept from the fit"""
+    """Errors by motor on held-out motion"""
     fitted: Errors
-    """The same on the motion it was fitted to"""
+    """Errors by motor on the motion used for the fit"""
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     kept: Kept
-    """What stays as described, for on motion kept from the fit the description is better"""
+    """What is kept as described because the description predicts held-out motion better"""
     source: str | None
-    """The description's file or text; None: a mechanism was given"""
+    """The description's file or text; None if a mechanism was given"""
     shown: tuple[Shown, ...]
-    """Stretches kept from the fit, to be looked at"""
+    """Held-out motion, for plots"""
 
     @property
     def errors(self) -> dict[str, float]:
-        """By motor: RMS torque error on motion kept from the fit, over the RMS torque."""
+        """By motor: the identified model's RMS torque error on held-out motion, over the RMS
+        torque."""
         return dict(zip(self.unseen.joints, self.unseen.relative.tolist(), strict=True))
 
     @property
     def errors_described(self) -> dict[str, float]:
-        """The same of the description."""
+        """By motor: the described model's RMS torque error on held-out motion, over the RMS
+        torque."""
         return dict(zip(self.unseen.joints, self.unseen.relative_described.tolist(), strict=True))
 
     @property
     def locked(self) -> dict[str, float]:
-        """None: every motor was recorded."""
+        """Always empty: a closed chain needs recordings of all motors."""
         return {}
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Some samples in a row; (k, n) each, by motor, N·m or N."""
+    """Measured and modelled torques of consecutive samples; (k, n) each, by motor, N·m or N."""
 
     time: Floats
-    """(k,), s"""
+    """(k,), s since the recording's first stamp"""
     measured: Floats
     described: Floats
     identified: Floats
@@ -103,15 +106,15 @@ class _States:
     """Samples (k, n)."""
 
     duration: float
-    """s, of all that these are some of"""
+    """s, the duration of the motion that the samples are taken from"""
     time: Floats
-    """(k,), s"""
+    """(k,), s since the recording's first stamp"""
     q: Floats
     qd: Floats
     qdd: Floats
     tau: Floats
-    """As measured: a filter would round the steps of friction, which the motors' torques have
-    wherever a passive joint turns back"""
+    """Unfiltered: a filter would round the steps of Coulomb friction, which appear in the motor
+    torques wherever a passive joint changes direction"""
 
 
 def identify_closed(
@@ -125,23 +128,27 @@ def identify_closed(
     cutoff: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> ClosedIdentification:
-    """Identify a robot with loops from recordings of its motors.
+    """Identify a robot with kinematic loops from recordings of its motors.
 
     Args:
-        robot: a mechanism with loops, or what `rd.load` takes, in the assembly mode of its `home`.
-        recordings: of every motor's position and effort.
-        validate: recordings kept from the fit; None: the last third of each.
-        topic: of type sensor_msgs/JointState; None: `/joint_states`, or the only one there is.
-        rename: the recordings' joint names to the description's.
-        effort_scale: by motor, factor that turns its efforts into N·m or N.
-        cutoff: Hz, of the filter; None: from each recording.
-        progress: called with a few words at each step.
+        robot: a mechanism with loops, or what `rd.load` takes. Its `home` selects the assembly
+            mode.
+        recordings: with the position and effort of every motor; files as `identify` takes them, or
+            `Recording` objects.
+        validate: recordings that are held out for validation; None: the last third of each
+            recording.
+        topic: a topic of type sensor_msgs/JointState; None: `/joint_states`, or the only such
+            topic.
+        rename: from joint names in the recordings to those in the description.
+        effort_scale: by motor, the factor that converts its efforts to N·m or N.
+        cutoff: Hz, the low-pass filter's cut-off; None: no filter.
+        progress: called with a short message at each step.
 
     Raises:
         DescriptionError: the description is broken.
-        RecordingError: a recording cannot be used: it lacks a motor, its states do not close, or
-            its efforts are not those of this robot.
-        InputError: no loops, or motors that are not the independent joints.
+        RecordingError: a recording cannot be used: a motor is missing, its positions do not close
+            the loops, or its efforts are not those of this robot.
+        InputError: the robot has no loops, or its motors are not the independent joints.
     """
     say = progress or _silent
     described = robot if isinstance(robot, Mechanism) else load(robot)
@@ -210,7 +217,7 @@ def _silent(_: str) -> None:
 def _judged(
     before: InverseDynamics, after: InverseDynamics, judges: Sequence[_States]
 ) -> tuple[Errors, tuple[Shown, ...]]:
-    """(errors by motor, all samples) of states that close."""
+    """(errors by motor, the samples used) over the states in which the loops can be closed."""
     shown = []
     for each in judges:
         torques = [model(each.q, each.qd, each.qdd) for model in (before, after)]
@@ -227,7 +234,7 @@ def _judged(
 
 
 def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:
-    """With every friction and rotor that is looked for, so that each has its column."""
+    """The mechanism with all friction and rotors that are identified, so that each has a column."""
     links = []
     for link in mechanism.links:
         joint = link.joint
@@ -246,7 +253,7 @@ def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:
 
 
 class _Problem:
-    """The columns that are looked for: bodies first, ten each, then friction and rotors."""
+    """The regressor's columns to identify: ten for each body first, then friction and rotors."""
 
     def __init__(self, whole: Mechanism, described: InverseDynamics):
         self.whole, self.dynamics = whole, InverseDynamics(whole)
@@ -282,7 +289,11 @@ class _Problem:
         )
 
     def states(self, parts: Sequence[Prepared]) -> _States:
-        """The samples of several, thinned to what is enough."""
+        """The samples of several recordings, thinned out to about `ENOUGH`.
+
+        Raises:
+            RecordingError: there are none.
+        """
         total = sum(len(each) for part in parts for each in part.stretches)
         step = max(1, -(-total // ENOUGH))
         taken = [each.rows(slice(None, None, step)) for part in parts for each in part.stretches]
@@ -297,12 +308,16 @@ class _Problem:
         )
 
     def order(self, states: _States) -> _States:
-        """With the torques in the order of the motors."""
+        """The states with the torques in the order of the motors."""
         place = [list(self.dynamics.joint_names).index(name) for name in self.motors]
         return replace(states, tau=states.tau[:, place])
 
     def rows(self, states: _States) -> tuple[Floats, Floats]:
-        """(A (k, n, p), b (k, n)) of the states that close."""
+        """(A (k, n, p), b (k, n)) of the states in which the loops can be closed.
+
+        Raises:
+            RecordingError: there are too few such states.
+        """
         states = self.order(states)
         Y = self.dynamics.regressor(states.q, states.qd, states.qdd)
         good = np.isfinite(Y).all(axis=(1, 2)) & np.isfinite(states.tau).all(axis=1)
@@ -336,7 +351,7 @@ class _Problem:
                 part, curvature = minimise(G.sum(axis=0), g.sum(axis=0), prior, gamma)
                 x[:] = 0.0
                 x[keep] = part
-                # what no joint does: to be driven by its friction, or to have less than no rotor
+                # not physical: negative friction or rotor inertia
                 wrong = [
                     k for k in keep
                     if k >= b_size and x[k] < 0 and not self.names[k].endswith(".offset")
@@ -344,7 +359,7 @@ class _Problem:
                 if not wrong:
                     break
                 active[wrong] = False
-            # what was held at nothing is as uncertain as if it had not been
+            # parameters that were fixed at 0 are as uncertain as if they had been free
             H = gram.sum(axis=0)
             H[:b_size, :b_size] = curvature[:b_size, :b_size]
             residual = b - A @ x
@@ -369,12 +384,12 @@ class _Problem:
         return gram, moment, square
 
     def mechanism(self, x: Floats) -> Mechanism:
-        """The robot with these parameters."""
+        """The robot with these parameters (p,)."""
         return with_parameters(self.whole, dict(zip(self.names, x.tolist(), strict=True)))
 
 
 def _weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -> float:
-    """The weight of the description with the least cross-validation error."""
+    """The weight γ of the description with the smallest cross-validation error."""
     errors = np.zeros(len(WEIGHTS))
     for f in range(FOLDS):
         G, g = gram.sum(axis=0) - gram[f], moment.sum(axis=0) - moment[f]

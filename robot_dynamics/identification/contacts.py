@@ -25,7 +25,7 @@ LASTING = 3
 FEWEST = 24
 """Windows needed to say what is an outlier"""
 FAR = 12.0
-"""A window is an outlier if its residual exceeds the median residual by this factor"""
+"""A window is an outlier if its residual exceeds the usual one (the median) by this factor"""
 LEAST = 0.1
 """Share of a joint's RMS torque; smaller residuals do not matter"""
 RARE = 0.15

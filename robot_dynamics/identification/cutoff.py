@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which filter: the cut-off whose fit foretells best the torque of motion that it has not seen.
+"""Chooses the low-pass filter: the cut-off whose fit best predicts the torque of held-out motion.
 
-Noise in positions is noise in the columns of the model, and least squares then makes every inertia
-too small; a filter that is too slow takes motion and torque away. A spectrum shows neither, torques
-show both. So each candidate c is fitted to parts of the recording, and foretells the torque of the
-part that was kept aside,
+Noise in the positions is noise in the design matrix, which biases every inertia towards zero in
+least squares (errors in variables); a cut-off that is too low removes motion and torque. A spectrum
+shows neither, but the torques show both. Each candidate cut-off c is therefore fitted to parts of
+the recording and predicts the torque of the held-out part,
 
     E_j(c) = min_e mean [ tau_j - Y_j(q, qd, qdd filtered at e) x(c) ]²,
 
-where the measured torque is the same for all: its noise adds as much to one as to the other and is
-no reason to filter more. e is free, for what a fit is worth does not depend on what is noisy where
-it is tried.
+where the measured torque is the same for all candidates: its noise adds equally to each and does
+not favour stronger filtering. The evaluation cut-off e is free because the quality of a fit does
+not depend on the noise of the motion on which it is evaluated.
 """
 
 from __future__ import annotations
@@ -30,41 +30,44 @@ from .solve import Prior
 from .unknowns import Unknowns
 
 LOWEST = 0.5
-"""Hz: the slowest filter that is tried; its memory, 2 s, is that of the slowest motions"""
+"""Hz: the lowest candidate; its memory, 2 s, is that of the slowest motions"""
 FIRST = 8.0
-"""Hz: the candidate by which outliers are first known: most arms' motion ends below it"""
+"""Hz: the candidate with which outliers are first detected; most arms' motion lies below it"""
 FOLDS = 6
-"""Parts of the time, each kept aside once"""
+"""Parts of the time for cross-validation"""
 BLOCKS = 24
-"""Parts of the time, by which it is seen whether a difference is one"""
+"""Parts of the time from which the significance of differences is estimated"""
 INSTANTS = 2400
-"""Samples at which torques are compared: a hundred a block"""
+"""Samples at which torques are compared: a hundred per block"""
 ENDS = 0.5
-"""s at both ends of a stretch that are not looked at: transients of the slow filters"""
+"""s that are ignored at both ends of a stretch: transients of the slowest filters"""
 UPPER = 0.75
-"""Of the way (of logarithms) from the slowest to the fastest of the filters that are as good"""
+"""Position of the chosen cut-off, on a logarithmic scale, between the lowest (0) and the highest
+(1) of the equally good candidates"""
 TRUE = 0.1
-"""Of the sampling rate: up to here differences are true to 0.5 %, (0.2 pi)^4 / 30"""
+"""Share of the sampling rate up to which numerical differentiation is accurate to 0.5 %, (0.2 pi)^4
+/ 30"""
 NOTHING = 0.97
-"""Of the torque's mean square: where more is missed, no filter is better than another"""
+"""Share of the torque's mean square; if the error is larger, no filter is better than another"""
 CERTAIN = 3.0
-"""Standard deviations by which a candidate is worse for certain"""
+"""A candidate is significantly worse if its error is larger by this many standard deviations"""
 ALIKE = 0.2
-"""Of the mean square, a tenth of the error: what is worse by more is not as good, however few the
-blocks that show it"""
+"""Relative difference of mean squares (a tenth in RMS) beyond which a candidate is not equally
+good, even if too few blocks show it for significance"""
 TWICE = 2.0
-"""What is missed with one filter over what is missed with a slower one: with a larger ratio it is
-the filter that is wrong"""
+"""Ratio of the error with a filter to that with a slower one, beyond which the filter is at
+fault"""
 SLOWEST = 4.0
-"""Hz, of these slower ones: below it little but gravity is left"""
+"""Hz: the lowest of the slower filters; below it little but gravity is left"""
 
 
 def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0) -> Choice:
-    """The cut-off of one recording.
+    """Choose the cut-off for one recording.
 
     Args:
-        unknowns: what is looked for in it.
-        seen: the first part of its time, which alone may be looked at.
+        unknowns: the parameters to identify.
+        raw: the unfiltered recording.
+        seen: share of its time, from the beginning, that may be used.
     """
     trial = _Trial(unknowns, raw, seen)
     if not trial.count:
@@ -78,7 +81,7 @@ def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0) -> Choice:
         if math.isinf(target) and trial.in_vain(errors):
             return Choice(None, np.zeros(0), np.zeros((0, len(raw.joints))))
         low, best, high = _plateau(errors)
-        # the torque without what lies above shows smaller differences
+        # without the torque above these frequencies, smaller differences become visible
         less = min(len(candidates) - 1, max(best + 1, high))
         if candidates[less] >= target:
             break
@@ -88,7 +91,8 @@ def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0) -> Choice:
     relative = np.sqrt(means / np.where(known, means.min(axis=0), np.nan))
     cutoff = None
     if math.isfinite(candidates[low]):
-        # within both ends, where errors begin, nearer to that which takes less motion away
+        # between the two ends of the plateau, where errors begin to grow, nearer to the upper one,
+        # which removes less motion
         cutoff = candidates[low] ** (1 - UPPER) * min(candidates[high], top) ** UPPER
         cutoff = min(cutoff, max(TRUE * raw.rate, candidates[low]))
     return Choice(cutoff, np.array(candidates), relative)
@@ -96,23 +100,23 @@ def choose(unknowns: Unknowns, raw: Even, seen: float = 1.0) -> Choice:
 
 @dataclass(frozen=True)
 class Swayed:
-    """A joint whose torque is foretold far better with a slower filter."""
+    """A joint whose torque is predicted far better with a slower filter."""
 
     joint: str
     used: float | None
-    """Hz; None: nothing was filtered"""
+    """Hz, the cut-off that was used; None: not filtered"""
     missed: float
-    """Of the torque, with the filter that was used"""
+    """Relative torque error with the filter that was used"""
     slower: float
-    """Hz"""
+    """Hz, the cut-off of the better, slower filter"""
     less: float
-    """Of the torque, with the slower one"""
+    """Relative torque error with the slower filter"""
 
     def words(self, given: bool) -> str:
-        """One line.
+        """One line for the user.
 
         Args:
-            given: was the filter given, or chosen?
+            given: whether the user set the cut-off.
         """
         mend = "leave out --cutoff" if given else f"set --cutoff {self.slower:.3g}"
         now = "unfiltered" if self.used is None else f"filtered at {self.used:.3g} Hz"
@@ -126,11 +130,13 @@ class Swayed:
 def swayed(
     unknowns: Unknowns, raw: Even, used: float | None, seen: float = 1.0
 ) -> Iterator[Swayed]:
-    """The joints of which a fit misses less by a factor with a slower filter.
+    """The joints whose prediction error is far smaller with a slower filter.
 
     Args:
-        used: Hz; None: nothing was filtered.
-        seen: the first part of the time, which alone is looked at.
+        unknowns: the parameters to identify.
+        raw: the unfiltered recording.
+        used: Hz, the cut-off that was used; None: not filtered.
+        seen: share of the recording's time, from the beginning, that may be used.
     """
     trial = _Trial(unknowns, raw, seen)
     if not trial.count:
@@ -146,7 +152,7 @@ def swayed(
 
 
 def _plateau(errors: Floats) -> tuple[int, int, int]:
-    """(the first, the best, the last) of the candidates about the best that are as good."""
+    """(first, best, last) of the range of equally good candidates around the best."""
     known = np.isfinite(errors).any(axis=(0, 1))
     tried = np.array(np.isfinite(errors[:, :, known]).all(axis=(1, 2)), ndmin=1)
     with np.errstate(invalid="ignore"):
@@ -170,11 +176,11 @@ class _Candidate:
     samples: Samples
     rows: Rows
     found: list[Floats]
-    """(p,) without each part"""
+    """(p,) for each part of the time: the fit without it"""
 
 
 class _Trial:
-    """Candidates, each judged on the parts of the time that its fit was not made from."""
+    """Candidates, each evaluated by cross-validation over parts of the time."""
 
     def __init__(self, unknowns: Unknowns, raw: Even, seen: float):
         self.unknowns, self.raw = unknowns, raw
@@ -187,8 +193,10 @@ class _Trial:
         self._weights: Floats | None = None
 
     def errors(self, cutoffs: Sequence[float], target: float) -> Floats:
-        """(candidates, BLOCKS, n): mean squares of what is missed of the torque below `target`,
-        an outlier counted as BIWEIGHT standard deviations; infinite above the target."""
+        """Mean squared prediction errors (candidates, BLOCKS, n) of the torque below `target` Hz.
+
+        Outliers count as BIWEIGHT standard deviations; candidates above the target get infinity.
+        """
         judge = self._candidate(target).samples
         used = [k for k, each in enumerate(cutoffs) if each <= target]
         n = judge.tau.shape[1]
@@ -215,8 +223,8 @@ class _Trial:
         return out
 
     def _foretold(self, trial: float, cutoffs: Sequence[float]) -> list[Floats]:
-        """By cut-off, (n, count): torques with the fit to the other parts, in the motion that went
-        through the filter `trial`."""
+        """For each cut-off, the torques (n, count) predicted by fits without the respective part of
+        the time, on the motion filtered at `trial` Hz."""
         rows = self._candidate(trial).rows
         new = [each for each in cutoffs if (trial, each) not in self._torques]
         torques = np.empty((len(new), rows.tau.shape[1], self.count))
@@ -228,7 +236,8 @@ class _Trial:
         return [self._torques[trial, each] for each in cutoffs]
 
     def missed(self, cutoff: float) -> Floats:
-        """(n,): of the torque, motion and torque filtered alike; NaN where none was measured."""
+        """(n,): relative torque error, motion and torque filtered alike; NaN where none was
+        measured."""
         each = self._candidate(cutoff)
         (foretold,) = self._foretold(cutoff, [cutoff])
         usable = each.samples.usable
@@ -240,14 +249,14 @@ class _Trial:
             return np.asarray(np.sqrt(left / whole))
 
     def in_vain(self, errors: Floats) -> bool:
-        """Does no candidate predict any joint's torque better than nothing at all does?"""
+        """Whether no candidate predicts any joint's torque better than zero torque does."""
         tau = self._candidate(math.inf).samples.tau
         known = np.isfinite(errors).any(axis=(0, 1))
         power = np.nanmean(tau[:, known] ** 2, axis=0)
         return bool((errors[:, :, known].mean(axis=1).min(axis=0) > NOTHING * power).all())
 
     def _candidate(self, cutoff: float) -> _Candidate:
-        """Filtered, and fitted without each part of the time."""
+        """A candidate: the filtered samples, and the fits without each part of the time."""
         if cutoff in self._known:
             return self._known[cutoff]
         if self._weights is None and cutoff != FIRST and WHOLE * self.raw.rate > FIRST:
@@ -277,7 +286,7 @@ class _Trial:
 
 
 def _instants(raw: Even, seen: float) -> list[NDArray[np.intp]]:
-    """By piece, the samples that are looked at."""
+    """By piece, the indices of the samples used."""
     left = round(seen * sum(len(time) for time, _ in raw.pieces))
     step = max(1, left // INSTANTS)
     ends = round(ENDS * raw.rate)
@@ -289,6 +298,6 @@ def _instants(raw: Even, seen: float) -> list[NDArray[np.intp]]:
 
 
 def _parts(count: int, parts: int) -> list[tuple[int, int]]:
-    """(begin, end) of equal parts."""
+    """(begin, end) of parts of equal length."""
     edges = [count * k // parts for k in range(parts + 1)]
     return list(itertools.pairwise(edges))

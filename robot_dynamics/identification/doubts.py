@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts of another sign or unit than the other joints', told before anything is fitted to them.
+"""Detects joints whose efforts have the wrong sign or unit, before anything is fitted to them.
 
-A body is felt by every joint that carries it, so that the other joints tell what one joint's torque
-must be, up to what it alone feels. Each joint's efforts, taken for e = k τ, are tried with every k:
+A body acts on every joint that carries it, so the other joints' efforts determine what one joint's
+torque must be, except for what acts on that joint alone. Each joint's efforts e = k τ are tried
+with many factors k:
 
     Q_j(k) = min_x (x - x₀)ᵀ H (x - x₀) + Σ w (e_j - k Y_j x)²
 
-where x₀ and H are those of the fit to the other joints' efforts, and joint j's own friction takes
-power away, its rotor's inertia is not negative. Where another factor than 1 explains by far more,
-it is named.
+where x₀ and H are the solution and the Hessian of the fit to the other joints' efforts. Joint j's
+own friction must be dissipative and its rotor's inertia must not be negative. If a factor other
+than 1 explains the efforts far better, the joint is reported.
 
-A description of another robot, or one that is mounted otherwise, makes good efforts look wrong as
-well. The doubt is sure where the factor leaves a fifth of the error, or where no robot at all
-explains the efforts as they are: bodies need not be possible, friction may drive, and yet on every
-part of the time, kept aside, the joints together are missed by more than with the factor.
-Nothing is fitted to efforts that are in doubt for sure; others are fitted as they are.
+The description of a different robot, or of one that is mounted differently, also makes correct
+efforts look wrong. A doubt is therefore certain only if the factor reduces the error to a fifth, or
+if no robot explains the efforts as recorded. For the latter, bodies may be inconsistent and
+friction may drive; the doubt is certain if the errors of all joints together are nevertheless
+larger than with the factor, on every held-out part of the time. Efforts in certain doubt are
+excluded from the fit; others are fitted as they are.
 """
 
 from __future__ import annotations
@@ -35,49 +37,55 @@ from .unknowns import Unknowns
 
 OPPOSITE = "have the opposite sign"
 FREE = PLAIN.index("offset")
-"""Which of its numbers may have any sign"""
+"""Index of the one number of the plain law that may have any sign"""
 FINEST = 0.01
-"""Of the RMS effort: no model is taken to be nearer than this, however little noise there is"""
+"""Share of the RMS effort: the smallest model error that is assumed, however low the noise is"""
 WEIGHT = 0.3
-"""γ of the description: the least that a fit has"""
+"""The weight γ of the description"""
 BLIND = 0.9
-"""Of the RMS effort: a factor with which more is missed explains nothing"""
+"""Share of the RMS effort; a factor that leaves a larger error explains nothing"""
 FACTORS = np.logspace(-4, 4, 33)
-"""Of either sign: what is tried"""
+"""Magnitudes of the factors that are tried, with either sign"""
 TWICE = 2.0
-"""Times the RMS error that the best factor leaves: with a larger one, 1 is not the factor"""
+"""Ratio of the RMS error with factor 1 to the smallest one, beyond which 1 is not the factor"""
 LITTLE = 0.2
-"""Of the RMS effort: what less is missed needs no factor"""
+"""Share of the RMS effort; smaller errors need no factor"""
 NEAR = 2.0
-"""Factors nearer to 1 than this are a torque constant's own error"""
+"""Factors nearer to 1 than this are errors of a torque constant"""
 ROUNDING = 1e-6
-"""Of the squared efforts"""
+"""Share of the squared efforts below which a difference is rounding error"""
 CLEAR = 5.0
-"""Times the RMS error that the factor leaves: with so large a one as they are, efforts are wrong"""
+"""Ratio of the RMS error without the factor to that with it, beyond which the doubt is certain"""
 SURE = 1.5
-"""Times the errors of all joints, multiplied, on a part kept aside: the geometric mean of these"""
+"""Ratio of the products of all joints' held-out errors, as a geometric mean over the parts, beyond
+which the doubt is certain"""
 ALIKE = 1.3
-"""Times the least error: a factor that is known by name is taken where it leaves no more"""
+"""A well-known factor (sign, degrees, gear ratio) is chosen if its error is at most this many times
+the smallest one"""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """A joint whose efforts are torques but for a factor."""
+    """A joint whose efforts are its torques divided by a factor."""
 
     joint: str
     factor: float
-    """By which they must be multiplied"""
+    """The factor by which the efforts must be multiplied"""
     why: str
-    """What the factor is"""
+    """What the factor means"""
     before: float
-    """RMS of what the best possible robot misses of the efforts as they are, over theirs"""
+    """Relative RMS error of the best model with the efforts as they are"""
     after: float
-    """The same with the factor"""
+    """Relative RMS error with the factor"""
     sure: bool = True
-    """Is there no robot that explains the efforts as they are? Else they are fitted as they are"""
+    """Whether no robot explains the efforts as they are; otherwise they are fitted as they are"""
 
     def words(self, given: float = 1.0) -> str:
-        """One line; `given` is the factor that the efforts have already."""
+        """One line for the user.
+
+        Args:
+            given: the factor that was already applied to the efforts.
+        """
         scale = self.factor * given
         if not self.sure:
             return (
@@ -99,10 +107,13 @@ class Doubt:
 def doubts(
     unknowns: Unknowns, normal: NormalEquations, sure: Mapping[str, float]
 ) -> tuple[Doubt, ...]:
-    """Joints whose efforts need a factor, the clearest first.
+    """The joints whose efforts need a factor, the clearest first.
 
     Args:
-        sure: factors that were given; a joint with 1 is believed.
+        unknowns: the parameters to identify.
+        normal: the normal equations of all recordings.
+        sure: by joint, factors that the user gave; the efforts of a joint with factor 1 are not
+            doubted.
     """
     if unknowns.payload is not None:
         return ()
@@ -125,37 +136,40 @@ def doubts(
 
 
 def turned(before: Floats, after: Floats, drives: Floats, brakes: Floats) -> bool:
-    """Have all efforts the opposite sign?
+    """Whether all efforts have the opposite sign.
 
     Args:
-        before, after: (n,), of each joint, what is missed of its efforts as they are, and turned.
-        drives, brakes: (n,), friction against the motion, likewise: below 0 where it drives.
+        before: (n,) relative error of each joint with the efforts as they are.
+        after: (n,) the same with all efforts negated.
+        drives: (n,) friction of each joint with the efforts as they are, over its RMS effort;
+            negative where it drives the joint.
+        brakes: (n,) the same with all efforts negated.
     """
     driven = len(before) > 1 and (drives < -FINEST).all() and (brakes > FINEST).all()
     return bool(driven and (after <= np.minimum(before, BLIND)).all())
 
 
 def surely_worse(more: Floats) -> bool:
-    """On every part that was kept aside, and by far in the mean?
+    """Whether the error is larger on every held-out part, and by the factor SURE in the mean.
 
     Args:
-        more: (parts,), logarithms of how many times more is missed.
+        more: (parts,), the logarithms of the error ratios.
     """
     return bool(len(more) > 1 and (more > 0).all() and more.mean() > math.log(SURE))
 
 
 @dataclass(frozen=True)
 class _Tried:
-    """What factors leave of one joint's efforts."""
+    """The result of trying factors on one joint's efforts."""
 
     before: float
     doubt: Doubt | None
     rest: float
-    """Σ log of the RMS errors of all joints, were this one left out"""
+    """Σ log of the RMS errors of all joints if this one is left out"""
 
 
 class _Trial:
-    """Sums over all samples, by joint, in the columns of one plain law for every joint."""
+    """Sums over all samples by joint, with the plain friction law at every joint."""
 
     def __init__(self, unknowns: Unknowns, normal: NormalEquations):
         self.unknowns, self.joints = unknowns, unknowns.joints
@@ -179,12 +193,12 @@ class _Trial:
         self.own = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
 
     def leave_out(self, joint: str) -> None:
-        """Its efforts say nothing any more."""
+        """Exclude this joint's efforts from now on."""
         self.used.remove(self.joints.index(joint))
 
     def all_turned(self) -> tuple[Doubt, ...]:
-        """All joints, if friction would drive every one of them by efforts as they are, and turning
-        these explains none of them worse."""
+        """All joints, if every joint's friction would drive it with the efforts as they are, and no
+        joint's error grows when all efforts are negated."""
         before, drives = self._errors(1.0)
         after, brakes = self._errors(-1.0)
         if not turned(before, after, drives, brakes):
@@ -195,8 +209,8 @@ class _Trial:
         )
 
     def _errors(self, k: float) -> tuple[Floats, Floats]:
-        """(RMS of what a fit to k times all efforts misses, friction against the motion) of each
-        joint, over its RMS effort."""
+        """(relative RMS error, friction over the RMS effort) of each joint, in a fit to k times all
+        efforts."""
         gram, moment = self.gram[self.used], k * self.moment[self.used]
         x, _ = self._fit(gram.sum(axis=0), moment.sum(axis=0))
         missed = 1 + (gram @ x @ x - 2 * moment @ x) / self.square[self.used]
@@ -207,18 +221,19 @@ class _Trial:
         return np.sqrt(np.maximum(missed, ROUNDING)), np.array(braking)
 
     def explained(self, doubt: Doubt) -> bool:
-        """Does some robot, possible or not, explain all efforts as they are nearly as well?"""
+        """Whether some robot, physically consistent or not, explains all efforts as they are nearly
+        as well."""
         if doubt.before > CLEAR * doubt.after:
             return False
         j = self.joints.index(doubt.joint)
         missed = np.array([self._aside(j, factor) for factor in (1.0, doubt.factor)])
-        # Σ log of the RMS errors: of all joints multiplied
+        # Σ log of the RMS errors: the logarithm of all joints' errors multiplied
         as_is, with_factor = np.log(np.maximum(missed, ROUNDING)).sum(axis=2) / 2
         return not surely_worse(as_is - with_factor)
 
     def _aside(self, j: int, factor: float) -> Floats:
-        """(parts, joints): squared errors over squared efforts on each part that was kept aside,
-        where joint j's efforts are multiplied."""
+        """(parts, joints): relative squared errors on each held-out part if joint j's efforts are
+        multiplied by the factor."""
         used = self.used
         factors = np.where(np.arange(len(self.joints)) == j, factor, 1.0)
         grams, moments = self._grams[:, used], self._moments[:, used] * factors[used, None]
@@ -227,14 +242,14 @@ class _Trial:
         H = prior.curvature(WEIGHT)
         for part in np.flatnonzero((squares > 0).all(axis=1)):
             G, g = grams.sum(axis=0) - grams[part], moments.sum(axis=0) - moments[part]
-            # of a prior that is normal: any body may come out
+            # with a Gaussian prior, so that bodies need not be consistent
             x = solved(G.sum(axis=0) + H, g.sum(axis=0) + H @ prior.mean)
             left = squares[part] + grams[part] @ x @ x - 2 * moments[part] @ x
             out.append(left / squares[part])
         return np.array(out).reshape(-1, len(used))
 
     def clearest(self, sure: Collection[str]) -> Doubt | None:
-        """Of the joints in doubt that without which all the others agree best."""
+        """Of the joints in doubt, the one without which all others agree best."""
         tried = [self._tried(j) for j in self.used if self.joints[j] not in sure]
         doubtful = [each for each in tried if each.doubt is not None]
         return min(doubtful, key=lambda each: each.rest).doubt if doubtful else None
@@ -271,7 +286,7 @@ class _Trial:
             for k in (value, 1 / value):
                 names |= {k: what, -k: f"{what}, with the opposite sign"}
         for (k, what), error in zip(names.items(), left(np.array([*names])), strict=True):
-            # a sign is by far the likeliest
+            # a wrong sign is by far the likeliest error
             alike = TWICE if k == -1 else ALIKE
             if error <= max(alike * least, least + 0.01) and TWICE * error < before:
                 return Doubt(joint, 1 / k, what, before, float(error))
@@ -290,7 +305,7 @@ class _Trial:
         )
 
     def _fit(self, G: Floats, g: Floats) -> tuple[Floats, Floats]:
-        """Over possible bodies and rotors; nothing runs away."""
+        """The fit over physically consistent bodies and rotors, regularised in every direction."""
         return minimise(G, g, self._prior(np.diag(G)), WEIGHT)
 
     def _prior(self, information: Floats) -> Prior:
@@ -300,7 +315,7 @@ class _Trial:
 
 
 class _Left:
-    """√(Q_j(k) / Σ w e_j²) of one joint, for many k at once."""
+    """√(Q_j(k) / Σ w e_j²) of one joint, for many factors k at once."""
 
     def __init__(self, trial: _Trial, j: int, x: Floats, H: Floats):
         own = trial.own[j]
@@ -317,11 +332,11 @@ class _Left:
             for r in range(len(bound) + 1)
             for fixed in itertools.combinations(bound, r)
         ]
-        """Which of joint j's own numbers are not 0"""
+        """The active sets: which of joint j's own parameters are not 0"""
 
     def __call__(self, factors: Floats) -> Floats:
         k = np.asarray(factors, dtype=float)[:, None]
-        # of the shared numbers: (H + k² A) x = H x₀ + k a - k B f
+        # eliminate the shared parameters: (H + k² A) x = H x₀ + k a - k B f
         M = self.H + (k**2)[..., None] * self.A
         right = self.H @ self.x + k * self.a
         B = k[..., None] * self.B
@@ -333,14 +348,15 @@ class _Left:
         diagonal = np.arange(S.shape[1])
         least = 1e-12 * np.diag(self.own)
         S[:, diagonal, diagonal] = np.maximum(S[:, diagonal, diagonal] + least, least)
-        # then of f, in units of the recorded effort: the least of fᵀ S f - 2 sᵀ f with k f ≥ 0
+        # then joint j's own parameters f, in units of the recorded effort: the minimum of fᵀ S f -
+        # 2 sᵀ f with k f ≥ 0
         best = np.zeros(len(k))
         for some in filter(None, self.patterns):
             f = solved(S[:, some][:, :, some], s[:, some])
             allowed = ((k * f >= 0) | (np.array(some) == FREE)).all(axis=1)
             best = np.where(allowed, np.minimum(best, -(s[:, some] * f).sum(axis=1)), best)
         missed = (left + best) / self.square
-        # a square that comes out negative was lost to rounding
+        # a negative square is the result of cancellation
         return np.sqrt(np.where(missed < -ROUNDING, np.inf, np.maximum(missed, 0.0)))
 
 
