@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a unit of current is in torque, from recordings without and with a known load.
+"""Identifies drive gains (torque per unit of current) from recordings with and without a known
+load.
 
-Currents tell a model up to one factor a joint. A load whose body is known adds torques that are
-known, and with them the factors of all joints at once:
+Currents determine a model up to one factor per joint. A load whose inertial parameters are known
+adds known torques, and thereby determines the factors of all joints at once:
 
     v_j = s_j (Y_j φ + τ_j) + F_j f_j
 
-with v_j what was recorded of joint j, s_j = 1/g_j, Y_j φ the torque of bodies that nobody needs to
-know, τ_j that of the load (0 without it), and F_j f_j friction, offset and rotor in units of v.
-Least squares in s, φ and f, linear in each alone, from sums over the samples.
+where v_j is the recorded effort of joint j, s_j = 1/g_j, Y_j φ the torque of the robot's bodies,
+which need not be known, τ_j that of the load (0 without it), and F_j f_j friction, offset and rotor
+in units of v. This is a least-squares problem in s, φ and f, bilinear in s and φ, solved from sums
+over the samples.
 
 Source: Gautier, Briot, "Global identification of joint drive gains and dynamic parameters of
-robots", ASME J. Dyn. Sys. Meas. Control 136(5), 2014, who solve g_j v_j = … by total least squares;
-here the noise is where it arises, in the currents.
+robots", ASME J. Dyn. Sys. Meas. Control 136(5), 2014. They solve g_j v_j = … by total least
+squares; here the noise is modelled where it arises, in the currents.
 """
 
 from __future__ import annotations
@@ -36,29 +38,29 @@ from .recording import Floats, Recording
 from .unknowns import Unknowns, match
 
 OWN = 5
-"""Columns of a joint alone: viscous, forwards, backwards, offset, reflected inertia"""
+"""A joint's own columns: viscous, forwards, backwards, offset, reflected inertia"""
 RANK = 1e-7
-"""Of the largest singular value of the scaled bodies' columns: what is below is not moved"""
+"""Share of the largest singular value of the scaled body columns; smaller ones are not excited"""
 STEPS = 60
-"""Of Gauss–Newton's method at most"""
+"""Largest number of Gauss–Newton iterations"""
 SMALL = 1e-10
-"""Relative step at which it has arrived"""
+"""Relative step at which the iteration has converged"""
 VAGUE = 0.1
-"""Relative standard deviation beyond which a gain is not determined"""
+"""Relative standard deviation above which a gain is not determined"""
 
 Source = str | os.PathLike[str] | Recording
 
 
 @dataclass(frozen=True, eq=False)
 class DriveGains:
-    """Torque over recorded effort, by joint: what `effort_scale` takes."""
+    """Drive gains: torque over recorded effort by joint, the values of `effort_scale`."""
 
     gains: dict[str, float]
-    """N·m or N for one unit of the recorded effort; negative where its sign is the other one"""
+    """N·m or N per unit of the recorded effort; negative if its sign is inverted"""
     deviations: dict[str, float]
-    """Their standard deviations"""
+    """Standard deviations of the gains"""
     warnings: tuple[str, ...]
-    """Joints that the load says too little about, and what to do"""
+    """Joints whose gains the load hardly determines, and what to do"""
 
 
 def drive_gains(
@@ -76,20 +78,22 @@ def drive_gains(
     """Identify each joint's drive gain.
 
     Args:
-        robot: a mechanism, or what `rd.load` takes; its bodies need not be right.
+        robot: a mechanism, or what `rd.load` takes; its inertial parameters need not be right.
         unloaded: recordings without the load.
-        loaded: recordings with it, of motions as rich.
-        link: carries the load.
-        load: its mass (kg), centre of mass (m) and inertia about it (kg m²), in the link's frame.
-        topic: of type sensor_msgs/JointState; None: `/joint_states`, or the only one there is.
-        rename: the recordings' joint names to the description's.
-        cutoff: Hz, of the filter; None: from each recording.
-        progress: called with a few words at each step.
+        loaded: recordings with the load, of equally exciting motion.
+        link: the link that carries the load.
+        load: the load's mass (kg), centre of mass (m) and inertia about it (kg m²), in the link's
+            frame.
+        topic: a topic of type sensor_msgs/JointState; None: `/joint_states`, or the only such
+            topic.
+        rename: from joint names in the recordings to those in the description.
+        cutoff: Hz, the low-pass filter's cut-off; None: no filter.
+        progress: called with a short message at each step.
 
     Raises:
         DescriptionError: the description is broken.
-        RecordingError: a recording cannot be used, or the load moves nothing.
-        InputError: the robot has loops, or no such link; a load without mass.
+        RecordingError: a recording cannot be used, or the load causes no torque in its motion.
+        InputError: the robot has loops or does not have this link, or the load has no mass.
     """
     mechanism = robot if isinstance(robot, Mechanism) else load_description(robot)
     if mechanism.loops:
@@ -130,7 +134,7 @@ def drive_gains(
 
 
 class _Sums:
-    """For each joint Σ z zᵀ over samples, z = (Y, τ, F, v) its row."""
+    """For each joint the Gram matrix Σ z zᵀ over samples, where z = (Y, τ, F, v) is its row."""
 
     def __init__(self, bodies: Unknowns, carrier: Unknowns, load: Inertial):
         self.bodies, self.carrier, self.load = bodies, carrier, numbers_of(load)
@@ -140,10 +144,15 @@ class _Sums:
         self.gram = np.zeros((len(self.joints), width, width))
         self.count = np.zeros(len(self.joints))
         self.kept: list[tuple[Floats, ...]] = []
-        """A few rows of each joint in their order, which tell how residuals are correlated"""
+        """Some consecutive rows of each joint, for the residuals' autocorrelation"""
 
     def add(self, prepared: Prepared, carried: bool) -> None:
-        """One recording more."""
+        """Add a recording.
+
+        Args:
+            prepared: the recording.
+            carried: whether the robot carries the load.
+        """
         for samples in prepared.stretches:
             rows = [*self._rows(samples, carried)]
             for j, Z in enumerate(rows):
@@ -167,7 +176,7 @@ class _Sums:
         return found
 
     def solved(self) -> DriveGains:
-        """The gains, and how well they are known."""
+        """The gains and their standard deviations."""
         n, p = len(self.joints), self.p
         idle = [name for name, each in zip(self.joints, self.gram, strict=True) if not each[-1, -1]]
         if idle:
@@ -192,9 +201,9 @@ class _Sums:
         return self._told(x, m, B, J)
 
     def _moved(self) -> Floats:
-        """(p, m): the combinations of the bodies' numbers that the motion tells."""
+        """(p, m): the combinations of inertial parameters that the motion excites."""
         p = self.p
-        # every joint counts by its own noise-free size
+        # every joint is scaled by the size of its efforts
         whole = sum(each[:p, :p] / max(each[-1, -1], 1e-300) for each in self.gram)
         scale = np.sqrt(np.maximum(np.diag(whole), 0.0))
         inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
@@ -204,7 +213,7 @@ class _Sums:
         return basis
 
     def _through(self, gram: Floats, B: Floats) -> Floats:
-        """The Gram matrix with the bodies' columns in these combinations."""
+        """The Gram matrix with the body columns combined by B."""
         p, m = self.p, B.shape[1]
         T = np.zeros((len(gram), m + len(gram) - p))
         T[:p, :m] = B
@@ -213,7 +222,8 @@ class _Sums:
         return combined
 
     def _alone(self, gram: Floats, B: Floats) -> tuple[tuple[float, float], float]:
-        """((s_j, its variance), noise σ²) of a joint whose bodies are its own: linear."""
+        """((s_j, its variance), noise σ²) of one joint, fitted alone, which makes the problem
+        linear."""
         G = self._through(gram, B)
         scale = np.sqrt(np.maximum(np.diag(G), 1e-300))
         G = G / np.outer(scale, scale)
@@ -232,7 +242,8 @@ class _Sums:
         )
 
     def _together(self, alone: list[tuple[float, float]], B: Floats) -> Floats:
-        """(n,) of every joint: of those that the load moves little, from the bodies of the rest."""
+        """s (n,); for joints that the load hardly moves, it follows from the bodies found with the
+        others."""
         values = np.array([value for value, _ in alone])
         vague = np.array(
             [not variance < (0.3 * value) ** 2 for value, variance in alone], dtype=bool
@@ -261,7 +272,7 @@ class _Sums:
         return values
 
     def _linear(self, x: Floats, B: Floats, sigma2: Floats) -> Floats:
-        """φ and f at given s."""
+        """Solve for φ and f at given s."""
         n, m = len(self.joints), B.shape[1]
         size = m + n * OWN
         A, b = np.zeros((size, size)), np.zeros(size)
@@ -280,7 +291,7 @@ class _Sums:
     def _jacobian(
         self, x: Floats, m: int, reduced: list[Floats], sigma: Floats
     ) -> tuple[Floats, Floats]:
-        """(J, r) of all joints' residuals s_j (Y_j φ + τ_j) + F_j f_j - v_j over σ_j."""
+        """(J, r) of all joints' residuals s_j (Y_j φ + τ_j) + F_j f_j - v_j, divided by σ_j."""
         n = len(self.joints)
         phi = np.append(x[n : n + m], 1.0)
         Js, rs = [], []
@@ -319,7 +330,7 @@ class _Sums:
 
 
 def _factor(gram: Floats) -> Floats:
-    """R with RᵀR the Gram matrix."""
+    """A factor R of the Gram matrix: RᵀR equals it."""
     scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
     R: Floats = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * scale

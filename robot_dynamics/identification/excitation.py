@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion that tells as much about a robot as its limits allow.
+"""Designs an exciting motion for identification within the robot's limits.
 
-The regressor of the base parameters over the motion, rows by each joint's scale of torque, columns
-by what is typical of the robot, is W. The motion is the resting Fourier series that maximises
-log det Wᵀ W (a D-optimal design: what it takes for best does not depend on the columns' units),
-found by L-BFGS with quadratic penalties on what goes beyond the limits, from the best of some
-random starts; at last it is shrunk about its middle posture until a fine grid knows no violation.
+W is the regressor of the base parameters over the motion, with its rows scaled by each joint's
+torque and its columns by their typical size. The motion is the Fourier series from rest to rest
+that maximises log det Wᵀ W (a D-optimal design, whose optimum does not depend on the columns'
+units). It is found by L-BFGS with quadratic penalties for violated limits, from the best of some
+random starts, and finally shrunk about its middle posture until no limit is violated on a fine
+grid.
 """
 
 from __future__ import annotations
@@ -28,65 +29,68 @@ from .recording import Floats
 from .unknowns import with_rotors
 
 TOP = 0.75
-"""Hz of the fastest harmonic: far below the elasticity of gears"""
+"""Hz of the fastest harmonic: far below the resonances of elastic gears"""
 FEWEST, MOST = 5, 20
-"""Harmonics, where nothing else is asked for"""
+"""Fewest and most harmonics by default"""
 STATES = 160
-"""of the motion that the search looks at, at least, and eight a harmonic"""
+"""States at which the search evaluates the motion: at least so many, and eight per harmonic"""
 STARTS = 24
 STAGES = ((3.0, 80), (100.0, 40), (1000.0, 40))
-"""Weights of the penalty, and how many steps of the search each has"""
+"""Weights of the penalty, and the number of iterations with each"""
 RIDGE = 1e-12
-"""Keeps the logarithm finite where a start does not see everything"""
+"""Keeps the logarithm finite where a start does not excite every parameter"""
 STEP = 1e-6
-"""rad, rad/s, rad/s² …: of differences; the cube root of rounding would be too far for corners"""
+"""Step of finite differences in rad, rad/s, rad/s² …; the cube root of the machine epsilon would be
+too large near the penalties' corners"""
 CLEARANCE = 0.01
-"""m that regions are kept away from, so that nothing happens between the grid's states: at 4 m/s
-a link moves so far in half a step of the grid"""
+"""m of clearance from regions, for the motion between grid states: at 4 m/s a link moves this far
+in half a grid step"""
 GRID = 200.0
-"""Hz at which the limits are verified"""
+"""Hz of the grid on which the limits are verified"""
 SHRINK = 0.995
 SMALLEST = 0.05
-"""A motion of this share of what was looked for is none"""
+"""Smallest share of the intended motion that is accepted after shrinking"""
 TOLD = 1e-3
-"""Of the largest singular value: what has less is lost in the noise"""
+"""Share of the largest singular value; combinations with smaller ones are lost in the noise"""
 DRY = ("coulomb", "coulomb_negative", "stribeck", "offset")
-"""Columns that depend on rates by their sign: their slope is no slope"""
+"""Columns that depend on the sign of the rate; their derivatives are not used"""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How much of the robot a motion excites."""
+    """A measure of how well a motion excites the robot's parameters."""
 
     log_det: float
-    """Of WᵀW over the number of states; -inf: some combination of parameters is not seen at all"""
+    """log det (WᵀW / number of states); -inf: some combination of parameters is not excited at
+    all"""
     condition: float
-    """Of W: the best told combination of parameters over the worst told"""
+    """The condition number of W"""
     excited: int
-    """Combinations with at least a thousandth of the largest singular value"""
+    """Number of singular values of W of at least a thousandth of the largest"""
     parameters: int
-    """Combinations that some motion could tell: rigid bodies', friction's and rotors'"""
+    """Number of base parameters: of rigid bodies, friction and rotors"""
 
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """How near the motion comes to each limit: 1 is the limit itself."""
+    """How close the motion comes to each limit; 1 is the limit itself."""
 
     joints: tuple[str, ...]
-    """(m,), those that follow others too"""
+    """(m,), all moving joints, including those coupled to others"""
     independent: tuple[str, ...]
-    """(n,)"""
+    """(n,), the independent joints"""
     position: Floats
-    """(m,), distance from the range's middle over half the range"""
+    """(m,): distance from the middle of the range over half the range"""
     rate: Floats
     acceleration: Floats
     effort: Floats
-    """(n,), of the independent joints, by the description's model; 0 where no limit is known"""
+    """(n,), of the independent joints, by the described model; 0 where no limit is known"""
     rooms: dict[str, float]
-    """m, by region: how far the link stays away from it"""
+    """m, by region: the smallest distance to its boundary, less the clearance; negative if
+    violated"""
 
     def faults(self) -> list[str]:
-        """What is beyond its limit."""
+        """The names of the limits that are violated."""
         found = []
         for kind in ("position", "rate", "acceleration", "effort"):
             worst = getattr(self, kind)
@@ -97,24 +101,28 @@ class Margins:
 
 @dataclass(frozen=True, eq=False)
 class Excitement:
-    """The motion that was found."""
+    """The exciting motion, its score and its margins."""
 
     mechanism: Mechanism
     joints: tuple[str, ...]
     motion: FourierMotion
     plain: Motion | None
-    """What it is compared to: every joint swings there and back, each at its own frequency"""
+    """For comparison: every joint swings back and forth at a frequency of its own"""
     before: Score
-    """Of the plain motion"""
+    """Score of the plain motion"""
     after: Score
     limits: MotionLimits
     margins: Margins
-    """On a fine grid, of the limits as they are given"""
+    """Evaluated on a fine grid, with respect to the limits as given"""
     names: tuple[str, ...]
-    """The combinations of parameters"""
+    """Names of the base parameters"""
 
     def efforts(self, time: Floats) -> Floats:
-        """(k, n), N·m or N: what the described robot needs."""
+        """The torques (k, n), N·m or N, that the motion requires by the described model.
+
+        Args:
+            time: (k,), s since the motion's start.
+        """
         return np.asarray(InverseDynamics(self.mechanism)(*self.motion(time)))
 
 
@@ -129,21 +137,22 @@ def excite(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> Excitement:
-    """A motion from rest to rest that excites the robot's parameters, inside its limits.
+    """Find a motion from rest to rest that excites the robot's parameters within its limits.
 
     Args:
         robot: a mechanism, or what `rd.load` takes.
         duration: s.
-        limits: a joint_limits.yaml as MoveIt has it, over the description's; see `motion_limits`.
-        regions: where links' origins have to be. The bodies' extent is not known here.
-        harmonics: of the series; None: as many as come up to 0.75 Hz, 5 to 20.
-        margin: share of each limit that stays free.
-        seed: of the random starts.
-        progress: called with a few words at each step.
+        limits: a joint_limits.yaml as in MoveIt, which overrides the description's limits; see
+            `motion_limits`.
+        regions: where links' origins must be. The bodies' extents are not known here.
+        harmonics: number of harmonics of the series; None: as many as lie below 0.75 Hz, 5 to 20.
+        margin: share of each limit that remains unused.
+        seed: seed of the random starts.
+        progress: called with a short message at each step.
 
     Raises:
         DescriptionError: the description is broken.
-        InputError: an option that is wrong, a robot with loops, or limits that no motion keeps to.
+        InputError: an option is invalid, the robot has loops, or no motion satisfies the limits.
         BackendError: SciPy is not installed.
     """
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
@@ -180,11 +189,14 @@ def _silent(words: str) -> None:
 
 
 class _Design:
-    """What makes a motion good, and what it must keep to.
+    """The design problem: the objective and the constraints.
 
     Args:
-        given: the limits.
-        kept: those that the motion is to keep to.
+        mechanism: the robot.
+        given: the limits as given.
+        kept: the limits that the motion must satisfy.
+        regions: where links' origins must be.
+        seed: seed of the random states from which the columns' typical sizes are found.
     """
 
     def __init__(
@@ -221,7 +233,7 @@ class _Design:
         self._rows = 1.0 / np.where(torque > 0, torque, 1.0)
         W = Y[..., self._columns] * self._rows[:, None]
         self._scale = 1.0 / np.sqrt(np.mean(np.sum(W**2, axis=1), axis=0))
-        for region in regions:  # a link that is none is told of now
+        for region in regions:  # an unknown link is reported here
             self._dynamics.pose(q[0], region.link)
 
     def torques(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
@@ -233,15 +245,20 @@ class _Design:
         return np.asarray(Y[..., self._columns] * (self._rows[:, None] * self._scale))
 
     def points(self, region: Region, q: Floats) -> Floats:
-        """(…, 3), m: the link's origin"""
+        """(…, 3), m: the link's origin in the base frame"""
         return np.asarray(self._dynamics.pose(q, region.link)[..., :3, 3])
 
     def cost(
         self, q: Floats, qd: Floats, qdd: Floats, weight: float, sloped: bool = True
     ) -> tuple[float, list[Floats]]:
-        """-log det WᵀW / b + weight Σ violation², and its slopes by q, qd, qdd (k, n).
+        """-log det WᵀW / b + weight Σ violation², and its gradients by q, qd, qdd (k, n).
 
-        Without slopes (zeros) it is quicker.
+        Args:
+            q: (k, n) positions, rad or m.
+            qd: (k, n) rates, rad/s or m/s.
+            qdd: (k, n) accelerations, rad/s² or m/s².
+            weight: the penalty's weight.
+            sloped: whether to compute the gradients; otherwise they are 0, which is faster.
         """
         Y = self._dynamics.regressor(q, qd, qdd)
         W, tau = self._weighed(Y), Y @ self._parameters
@@ -265,7 +282,7 @@ class _Design:
     def _slopes(
         self, q: Floats, qd: Floats, qdd: Floats, Y: Floats, by_W: Floats, by_tau: Floats
     ) -> list[Floats]:
-        """By q, qd and qdd, of what has these slopes by W (k, n, b) and tau (k, n)."""
+        """Gradients by q, qd and qdd, given those by W (k, n, b) and tau (k, n)."""
         k, n, p = Y.shape
         by_Y = by_tau[..., None] * self._parameters
         by_Y[..., self._columns] += by_W * (self._rows[:, None] * self._scale)
@@ -280,7 +297,8 @@ class _Design:
         return [np.ascontiguousarray(each.T) for each in change.reshape(3, n, k)]
 
     def _stay(self, state: Sequence[Floats], weight: float, slopes: list[Floats]) -> float:
-        """Σ of the squares of what positions, rates and accelerations are too large by."""
+        """Penalty of positions, rates and accelerations beyond their limits; adds to the
+        gradients."""
         value, kept = 0.0, self.kept
         for order, (x, low, high) in enumerate(
             zip(
@@ -311,9 +329,10 @@ class _Design:
         return value
 
     def kinematic(self, motion: Any, limits: MotionLimits) -> tuple[Floats, Floats, Floats]:
-        """(m,) each: the shares of position, rate and acceleration limits, see `Margins`.
+        """(m,) each: position, rate and acceleration over their limits, as in `Margins`.
 
-        Of a Fourier series they hold between the grid's states too, to the last digit.
+        For a Fourier series the values are rigorous bounds that also hold between the grid's
+        states.
         """
         time, more = _grid(motion)
         q, qd, qdd = motion(time)
@@ -330,7 +349,7 @@ class _Design:
         )
 
     def margins(self, motion: Any, limits: MotionLimits) -> Margins:
-        """Of these limits, on a fine grid."""
+        """The margins with respect to these limits, on a fine grid."""
         q, qd, qdd = motion(_grid(motion)[0])
         effort = np.abs(self.torques(q, qd, qdd)[1]).max(axis=0) / limits.effort
         rooms = {
@@ -341,7 +360,7 @@ class _Design:
 
 
 def _grid(motion: Any) -> tuple[Floats, float]:
-    """(times, how much larger a motion can be between them)."""
+    """(times, the factor by which a motion can be larger between them than at them)."""
     count, more = max(round(GRID * motion.duration), 1000), 1.0
     if isinstance(motion, FourierMotion):
         count = max(count, 40 * motion.series.harmonics)
@@ -350,7 +369,7 @@ def _grid(motion: Any) -> tuple[Floats, float]:
 
 
 def _score(design: _Design, motion: Any) -> Score:
-    """Of a motion; None: no motion."""
+    """The score of a motion; None: there is no motion."""
     parameters = len(design.names)
     if motion is None:
         return Score(float("-inf"), float("inf"), 0, parameters)
@@ -379,7 +398,7 @@ def _search(
         ) from None
     n = len(design.reach)
     count = max(STATES, 8 * series.harmonics)
-    # not at the ends, where all joints rest
+    # not at the ends, where all joints are at rest
     basis = series.basis((np.arange(count) + 0.5) / count * series.duration)
 
     def motion(x: Floats) -> FourierMotion:
@@ -390,7 +409,7 @@ def _search(
         rows = x.reshape(n, -1) * design.reach[:, None]
         q, qd, qdd = (each @ rows[:, 1:].T for each in basis)
         value, slopes = design.cost(q + rows[:, 0], qd, qdd, weight, sloped)
-        # by the chain rule: q = offset + Φ c
+        # chain rule: q = offset + Φ c
         by_offset = slopes[0].sum(axis=0)[:, None]
         by_rows = sum(slope.T @ each for slope, each in zip(slopes, basis, strict=True))
         slope = np.concatenate([by_offset, by_rows], axis=1)
@@ -401,7 +420,7 @@ def _search(
     center = (design.lower + design.upper) / 2
     for k in range(STARTS):
         say(f"start {k + 1} of {STARTS}")
-        # where a joint swings about, and the half of its range that is left to either side
+        # the middle of each joint's motion, and the half range that remains on either side
         aside = (k > 0) * rng.uniform(-0.6, 0.6, n)
         middle, room = center + aside * design.reach, 1.0 - np.abs(aside)
         rows = rng.normal(size=(n, series.size)) * design.reach[:, None]
@@ -430,12 +449,12 @@ def _search(
 
 
 def _largest(design: _Design, shares: Floats) -> Floats:
-    """(n,): of each joint and those that follow it, from (m,)."""
+    """(n,): the largest of the values (m,) of each joint and those coupled to it."""
     return np.array([shares[row].max() for row in design.S.T != 0])
 
 
 def _inside(design: _Design, motion: FourierMotion) -> FourierMotion:
-    """Shrunk about its offsets as far as the limits ask for."""
+    """The motion, shrunk about its offsets until it satisfies the limits."""
     share = 1.0
     while share > SMALLEST:
         smaller = motion.shrunk(share)
@@ -451,7 +470,8 @@ def _inside(design: _Design, motion: FourierMotion) -> FourierMotion:
 
 
 def _plain(design: _Design, motion: FourierMotion) -> Motion | None:
-    """Each joint through as much of its range as the limits allow, the k-th k times."""
+    """The plain motion: each joint through as much of its range as the limits allow, joint k at k
+    cycles."""
     for center in ((design.lower + design.upper) / 2, motion.offsets):
         reach = np.minimum(center - design.lower, design.upper - center)
         shares = design.kinematic(_swinging(center, reach, motion.duration), design.kept)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of an identification: descriptions that can be loaded, its numbers as JSON."""
+"""Writes an identification to files: loadable descriptions, and the numbers as JSON."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ from .identify import Identification
 Result = Identification | ClosedIdentification
 
 COPY = "description"
-"""The description as it was, beside what was identified"""
+"""File name of the copy of the original description"""
 
 
 def save(result: Result, folder: Path) -> dict[str, Path]:
-    """Write identified.yaml, the description that it refers to, identified.urdf where a URDF came
-    in, and report.json.
+    """Write an identification's result to a folder.
+
+    The files are identified.yaml, the description that it refers to, identified.urdf if the
+    description is a URDF, and report.json.
 
     Args:
-        result: of a description that came from a file or a text.
-        folder: it is made where it is missing.
+        result: an identification of a robot whose description came from a file or a text.
+        folder: created if it does not exist.
 
-    Returns: the files by what they are.
+    Returns: the files' paths by kind.
 
     Raises:
         InputError: the robot was given as a mechanism, or the folder cannot be written to.
@@ -79,7 +81,8 @@ def _descriptions(result: Result, folder: Path) -> dict[str, Path]:
 
 
 def _urdf_of(source: str) -> tuple[bytes | None, dict[str, Any]]:
-    """(the URDF's text, the YAML beside it); no URDF: (None, the YAML)."""
+    """(the URDF's text, the content of the YAML beside it); without a URDF: (None, the YAML's
+    content)."""
     if source.lstrip("\ufeff \t\r\n").startswith("<"):
         return source.encode(), {}
     path = find(source)
@@ -95,7 +98,8 @@ def _urdf_of(source: str) -> tuple[bytes | None, dict[str, Any]]:
 
 
 def _extras(result: Result, content: dict[str, Any]) -> dict[str, Any]:
-    """The sections beside a URDF, what stood there before under what was found."""
+    """The YAML's sections beside a URDF: the existing content, overridden by what was
+    identified."""
     found: dict[str, dict[str, Any]] = {
         "inertials": {name: _body(body) for name, body in _changed_bodies(result).items()},
         "friction": {name: _friction(law) for name, law in _changed_friction(result).items()},
@@ -108,7 +112,7 @@ def _extras(result: Result, content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tree(result: Result, content: dict[str, Any]) -> dict[str, Any]:
-    """A YAML of links with what was found in place of what stood there."""
+    """A YAML description with links, with the identified values in place of the existing ones."""
     bodies, laws = _changed_bodies(result), _changed_friction(result)
     links = []
     for item in content["links"]:
@@ -197,7 +201,7 @@ def _rotor(rotor: Rotor) -> dict[str, Any]:
 
 
 def summary(result: Result) -> dict[str, Any]:
-    """What report.json says."""
+    """The content of report.json."""
     if isinstance(result, ClosedIdentification):
         return {
             **_common(result),
@@ -247,7 +251,7 @@ def summary(result: Result) -> dict[str, Any]:
 
 
 def _common(result: Result) -> dict[str, Any]:
-    """Of robots with loops and without."""
+    """The part that is common to robots with and without loops."""
     deviations = np.sqrt(np.diag(result.covariance))
     before = result.described_parameters
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From normal equations to parameters and their covariance."""
+"""Solves normal equations for parameters and their covariance."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from .unknowns import Unknowns
 WEIGHTS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 """γ, the weight of the description: cross-validation chooses one of these"""
 RIDGE = 1e-9
-"""Of each number's own information: what keeps a law's numbers apart"""
+"""Ridge relative to each parameter's own information; separates nearly collinear friction
+columns"""
 
 PASSES = 5
-"""Of fit and noise in turn"""
+"""Alternations between fit and noise estimate"""
 SAME = 0.2
-"""Of a variance: less changes no weight that matters"""
+"""Relative change of a noise variance below which the weights have converged"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,36 +32,37 @@ class Fit:
     unknowns: Unknowns
     drives: dict[str, Drive]
     x: Floats
-    """(p,): ten numbers a body, then each joint's own, in the order of `names`"""
+    """(p,): ten parameters per body, then each joint's own, in the order of `names`"""
     names: tuple[str, ...]
     curvature: Floats
-    """(p, p) of half the squared error in standard deviations, the description's share included"""
+    """(p, p): Hessian of half the squared error in standard deviations, including the prior's"""
     information: Floats
-    """(p, p): what of it the data say"""
+    """(p, p): the data's share of the curvature (Fisher information)"""
     moment: Floats
-    """(p,): Σ w y τ of these data"""
+    """(p,): Σ w y τ of the data"""
     prior: Prior
     gamma: float
     sigma: Floats
-    """(n,), N·m or N: the residual's standard deviation by joint, NaN where there is none"""
+    """(n,), N·m or N: residual standard deviation by joint, NaN where there are no efforts"""
 
     @property
     def covariance(self) -> Floats:
-        """(p, p)"""
+        """(p, p), of x"""
         return inverted(self.curvature)
 
     @property
     def columns(self) -> Floats:
-        """(all columns, p): x in terms of `Unknowns`' columns."""
+        """(all columns, p): maps x to the columns of `Unknowns`."""
         return embedding(self.unknowns, self.drives)
 
     def body(self, name: str) -> Floats:
-        """φ (10,)"""
+        """The inertial parameters φ (10,) of a body."""
         k = 10 * self.unknowns.bodies.index(name)
         return self.x[k : k + 10]
 
     def drive(self, joint: str) -> Floats:
-        """The numbers of a joint's law, then its rotor's inertia where it was looked for."""
+        """The parameters of a joint's friction law, then its rotor's inertia if it was
+        identified."""
         at = 10 * len(self.unknowns.bodies)
         for name in self.unknowns.joints:
             if name == joint:
@@ -70,11 +72,16 @@ class Fit:
 
 
 def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
-    """The physically consistent robot that fits these normal equations best.
+    """The physically consistent robot that best fits these normal equations.
 
-    Noise is first known from what parameters miss of which nothing is asked. Of a joint that no
-    possible robot explains as well, what is missed is noise to all that other joints tell: fit and
-    noise are found in turn, until both stay.
+    The noise is first estimated from a fit without constraints. Where no physically consistent
+    robot explains a joint's efforts as well, the additional residuals are noise with respect to
+    what the other joints determine. Fit and noise are therefore estimated in turn until they
+    converge.
+
+    Args:
+        unknowns: the parameters to identify.
+        normal: the normal equations of all recordings.
     """
     wider = np.ones(len(unknowns.joints))
     for _ in range(PASSES):
@@ -86,10 +93,13 @@ def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
 
 
 def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
-    """The same numbers, with the noise to which they bent in their covariance.
+    """The same parameters; the noise, and thus their covariance, accounts for the fit's degrees of
+    freedom.
 
     Args:
-        taken: (n,), by which each joint's noise variance was taken to be larger than before.
+        found: the fit.
+        normal: the normal equations.
+        taken: (n,), the factor by which each joint's noise variance was already increased.
     """
     E = found.columns
     bent = normal.bent(found.unknowns, E @ found.covariance @ E.T) / taken
@@ -113,7 +123,7 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
         gram = np.array([E.T @ G @ E for G in normal.gram])
         moment = normal.moment @ E
         own = _with_scalars(prior, gram.sum(axis=0), unknowns, drives)
-        gamma = WEIGHTS[0]  # of a load nothing is known that could have a weight
+        gamma = WEIGHTS[0]  # a payload has no description to be weighted
         if unknowns.payload is None:
             gamma = _chosen_weight(gram, moment, normal.square, own)
         x, curvature = minimise(gram.sum(axis=0), moment.sum(axis=0), own, gamma)
@@ -128,9 +138,9 @@ def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
 
 
 def about_described_bodies(found: Fit) -> Fit | None:
-    """The same laws of friction and the same rotors, fitted about bodies as they are described.
+    """The same friction laws and rotors, fitted with the bodies kept as described.
 
-    None: there are none of these, or they come out as no friction can be.
+    None: there are no such parameters, or their fitted values are not physical.
     """
     bodies = 10 * len(found.prior.bodies)
     if bodies == len(found.x):
@@ -148,7 +158,7 @@ def about_described_bodies(found: Fit) -> Fit | None:
 def _with_scalars(
     prior: Prior, gram: Floats, unknowns: Unknowns, drives: dict[str, Drive]
 ) -> Prior:
-    """The same with the numbers of the drives: of rotors what is described, of friction nothing."""
+    """The prior with the drives' parameters added: rotors as described, friction 0."""
     information = np.diag(gram)[10 * len(prior.bodies) :]
     rotors = [number for joint in unknowns.joints for number in drives[joint].limits]
     return Prior(
@@ -157,7 +167,7 @@ def _with_scalars(
 
 
 def _chosen_weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -> float:
-    """The γ with the least cross-validation error."""
+    """The γ with the smallest cross-validation error."""
     used = [f for f in range(len(gram)) if square[f] > 0]
     if len(used) < 2 or not prior.bodies:
         return 1.0
@@ -172,7 +182,7 @@ def _chosen_weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -
 
 
 def _sound(unknowns: Unknowns, drives: dict[str, Drive], x: Floats) -> dict[str, Drive]:
-    """The drives, or simpler ones where the numbers come out as no friction can be."""
+    """The drives, or simpler ones where the fitted values are not physical."""
     at, found = 10 * len(unknowns.bodies), {}
     for joint in unknowns.joints:
         drive = drives[joint]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function over many recordings, each where it lies: in this process, or by a fleet of workers.
+"""Applies a function to many recordings, in this process or on a cluster of Dask workers.
 
-A recording is read, and made small, by the one that the function runs on; what comes back is taken
-as it arrives, so that neither the recordings nor their results are all in memory at once.
+Each recording is read and reduced where the function runs, and each result is consumed as it
+arrives, so neither all recordings nor all results are in memory at once.
 """
 
 from __future__ import annotations
@@ -30,41 +30,46 @@ from .recording import Recording
 CONNECT = 4.0
 """s to wait for a scheduler to answer"""
 PATIENCE = 20.0
-"""s to wait for a worker where there is none"""
+"""s to wait for a worker if there is none"""
 LOOK = 2.0
-"""s between looks at whether there are still workers"""
+"""s between checks whether workers are left"""
 AHEAD = 2
-"""Recordings for each thread that are given out at once: one to work on, one to go on with"""
+"""Recordings submitted at a time per worker thread: one being processed, one waiting"""
 RETRIES = 2
-"""Of what fails for a reason that is not the recording's own: a disk, a network"""
+"""Retries after failures that are not the recording's own, of a disk or a network"""
 DIFFERENCES = ("robot_dynamics", "python", "numpy", "scipy", "dask", "distributed")
-"""Packages whose versions are to be the same everywhere"""
+"""Packages whose versions must be the same everywhere"""
 
 TRIM = "MALLOC_TRIM_THRESHOLD_"
-"""The environment variable by which Dask has its workers give memory back"""
+"""The environment variable with which Dask sets the trim threshold of its workers' allocators"""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-"""Of glibc's malloc.h"""
+"""Parameters of mallopt, from glibc's malloc.h"""
 
 Source = str | os.PathLike[str] | Recording
 R = TypeVar("R")
 Outcome = tuple[int, R | RobotDynamicsError]
-"""Which of the recordings, and what came of it"""
+"""The recording's index, and the function's result or the error it raised"""
 
 
 class Fleet(Protocol):
-    """Where functions of recordings run."""
+    """An executor of functions of recordings."""
 
     notes: tuple[str, ...]
-    """What is to be said about it"""
+    """Notes for the user"""
 
     def map(
         self, function: Callable[[Source], R], sources: Sequence[Source]
     ) -> Iterator[Outcome[R]]:
-        """What comes of each recording, in any order; what is wrong with one is its outcome."""
+        """The outcomes in any order; an error in one recording is its outcome.
+
+        Args:
+            function: maps a recording to its result.
+            sources: the recordings.
+        """
 
 
 class Here(Fleet):
-    """In this process, one after another."""
+    """Runs in this process, one recording after another."""
 
     notes: tuple[str, ...] = ()
 
@@ -79,13 +84,14 @@ def fleet_at(scheduler: str | None) -> AbstractContextManager[Fleet]:
     """The workers of a Dask scheduler (`tcp://host:8786`); None: this process.
 
     Raises:
-        BackendError: `distributed` is missing, or the scheduler or its workers are.
+        BackendError: `distributed` is not installed, or the scheduler or its workers are not
+            available.
     """
     return nullcontext(Here()) if scheduler is None else Workers(scheduler)
 
 
 class Workers(Fleet, AbstractContextManager["Workers"]):
-    """The workers of a Dask scheduler: processes, on this machine or others."""
+    """Runs on the workers of a Dask scheduler: processes on this machine or others."""
 
     def __init__(self, address: str):
         try:
@@ -101,10 +107,10 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         try:
             _knock(distributed.comm.addressing, address)
             with warnings.catch_warnings():
-                # told in one line below
+                # `_checked` reports the mismatch in one line
                 warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
                 self._client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
-        # each transport, and each way to write an address, raises its own
+        # each transport and each malformed address raises an exception of its own
         except Exception as error:  # noqa: BLE001
             raise BackendError(
                 f"no scheduler answers at {one_line(address, 200)} ({_words(error)}): expected the "
@@ -119,7 +125,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             raise
 
     def __exit__(self, *_: object) -> None:
-        # what is still under way is of no use to anybody
+        # tasks that are still running are not needed any more
         self._client.close()
 
     def map(
@@ -168,7 +174,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             ) from None
 
     def _done(self, pending: Iterable[Any]) -> Iterable[Any]:
-        """Those that are done, soon."""
+        """The futures that are done, after waiting up to LOOK seconds for one."""
         distributed = self._dask
         with self._client.as_current():
             try:
@@ -180,7 +186,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
                 return ()
 
     def _outcome(self, future: Any, place: Source) -> Any:
-        """What came of a recording; None: the worker that had it is dead, others are at it."""
+        """The outcome of a recording; None: its worker died and it was given to another."""
         distributed = self._dask
         try:
             return future.result(timeout=PATIENCE)
@@ -193,7 +199,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             return None
 
     def _threads(self, hosts: Iterable[frozenset[str] | None]) -> int:
-        """How many work, of those that can do anything of what there is to do."""
+        """Number of threads of all workers that can process any of the pending recordings."""
         wanted = list(hosts)
         anybody = not wanted or None in wanted
         able = frozenset().union(*(each for each in wanted if each is not None))
@@ -201,7 +207,8 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         return sum(n for name, n in threads.items() if anybody or _host(name) in able)
 
     def _checked(self) -> tuple[str, ...]:
-        """Is there a worker, and does it have what is needed? What is to be said about it."""
+        """Check that there is a worker and that the packages' versions match; returns notes for the
+        user."""
         distributed = self._dask
         try:
             self._client.wait_for_workers(1, timeout=PATIENCE)
@@ -218,7 +225,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         return (f"{self.address}: versions differ: {', '.join(differences)}",)
 
     def _hosts(self, places: Sequence[Source]) -> list[frozenset[str] | None]:
-        """By recording: the hosts that have its file; None: all of them."""
+        """By recording, the hosts that have its file; None: all of them."""
         paths = [place for place in places if isinstance(place, str)]
         answers = self._client.run(_exist, paths, on_error="return")
         seen: dict[str, list[bool]] = {}
@@ -246,14 +253,17 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
 
 
 def _knock(addressing: Any, address: str) -> None:
-    """Does anybody listen there? A client that finds nobody is left half made, and ends badly."""
+    """Check that something listens at the address.
+
+    A client that cannot connect remains half initialised and does not shut down cleanly.
+    """
     whole = addressing.normalize_address(address)
     if whole.startswith(("tcp://", "tls://")):
         socket.create_connection(addressing.get_address_host_port(whole), CONNECT).close()
 
 
 def _place(source: Source) -> Source:
-    """A recording as a worker can take it, whatever its working directory."""
+    """The recording as a worker can take it: with an absolute path."""
     if isinstance(source, Recording):
         return source
     return os.path.abspath(Path(source).expanduser())
@@ -268,22 +278,22 @@ def _nowhere(place: Source, address: str) -> RecordingError:
 
 
 def _exist(paths: list[str]) -> list[bool]:
-    """On a worker."""
+    """Runs on a worker."""
     return [Path(path).exists() for path in paths]
 
 
 def _run(code: bytes, source: Source) -> Any:
-    """On a worker."""
+    """Runs on a worker."""
     with _kept_memory():
         return _attempt(_function(code), source)
 
 
 @contextmanager
 def _kept_memory() -> Iterator[None]:
-    """Memory that is freed stays with the process for the next array; at the end it is given back.
+    """Keep freed memory in the process for the next array; return it to the system at the end.
 
-    Dask tells its workers' C library (glibc) to give every 64 kB back at once, so that each array
-    has to be paged in anew: half as long again for one recording.
+    Dask makes its workers' C library (glibc) return every 64 kB at once, so the pages of each array
+    have to be mapped again: one recording takes half as long again.
     """
     small = os.environ.get(TRIM, "")
     libc = ctypes.CDLL(None) if small.isdigit() and sys.platform == "linux" else None
@@ -302,8 +312,8 @@ def _kept_memory() -> Iterator[None]:
 
 @lru_cache(maxsize=4)
 def _function(code: bytes) -> Callable[[Source], Any]:
-    """Once for all of a worker's recordings, with what it has prepared for them."""
-    # from the client, as all of a worker's tasks
+    """The function, unpickled once for all of a worker's recordings, with what it has cached."""
+    # it comes from the client, as all of a worker's tasks do
     found: Callable[[Source], Any] = pickle.loads(code)  # noqa: S301
     return found
 
@@ -316,11 +326,11 @@ def _attempt(function: Callable[[Source], R], source: Source) -> R | RobotDynami
 
 
 def _differences(everybody: list[dict[str, Any]]) -> list[str]:
-    """Of each package that is not the same everywhere, its versions."""
+    """The versions of each package that is not the same everywhere."""
     found = []
     for package in DIFFERENCES:
         versions = {str(each.get(package) or "none") for each in everybody}
-        if package in ("robot_dynamics", "numpy", "scipy"):  # a scheduler computes nothing
+        if package in ("robot_dynamics", "numpy", "scipy"):  # the scheduler need not have these
             versions -= {"none"}
         if len(versions) > 1:
             found.append(f"{package} {' and '.join(sorted(versions))}")
@@ -339,7 +349,8 @@ T = TypeVar("T")
 
 
 class Sum(Generic[T]):
-    """Of dataclasses of arrays, in twice the precision of one: their order is not seen."""
+    """A sum of dataclasses of arrays in twice double precision, so that the order does not
+    matter."""
 
     def __init__(self) -> None:
         self._kind: type[T] | None = None
@@ -347,8 +358,11 @@ class Sum(Generic[T]):
         self._low: list[Any] = []
 
     def add(self, term: T) -> None:
-        """One more."""
-        values = [np.asarray(getattr(term, each.name), dtype=float) for each in fields(term)]  # type: ignore[arg-type]
+        """Add a term."""
+        values = [
+            np.asarray(getattr(term, each.name), dtype=float)
+            for each in fields(term)  # type: ignore[arg-type]
+        ]
         if self._kind is None:
             self._kind = type(term)
             self._high = [np.zeros_like(value) for value in values]
@@ -361,6 +375,6 @@ class Sum(Generic[T]):
             a[...] = s
 
     def value(self) -> T:
-        """Of all that were added, at least one."""
+        """The sum of all terms; at least one must have been added."""
         assert self._kind is not None, "something was added"
         return self._kind(*(high + low for high, low in zip(self._high, self._low, strict=True)))
