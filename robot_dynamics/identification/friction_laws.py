@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The friction laws among which the data choose.
+"""The candidate friction laws, from which the data select one for each joint.
 
-Each joint has raw columns, of which the torque of every law is a sum:
+Each joint has raw columns; the torque of every law is a linear combination of them:
 
     qd,   1 where qd > 0,   -1 where qd < 0,   1,   exp(-(qd/r)²)·sign(qd) for some rates r
 
-A law is a matrix from its own numbers to those of the raw columns (see `mechanism.Friction`).
+A law is a matrix that maps its own parameters to those of the raw columns (see
+`mechanism.Friction`).
 """
 
 from __future__ import annotations
@@ -19,18 +20,23 @@ from ..mechanism import Friction
 from .recording import Floats
 
 RATES = (0.01, 0.02, 0.035, 0.06, 0.1, 0.18, 0.35, 0.7)
-"""rad/s, of Stribeck's hump: what is tried"""
+"""rad/s: the candidate rates of the Stribeck effect"""
 SLIDING = 0.1
-"""m/s of a sliding joint for one rad/s of a turning one"""
+"""m/s at a sliding joint that correspond to 1 rad/s at a turning joint"""
 VISCOUS, FORWARDS, BACKWARDS, OFFSET = range(4)
 RAW = 4 + len(RATES)
-"""Columns of a joint"""
+"""Number of raw columns of a joint"""
 PLAIN = ("viscous", "coulomb", "offset")
-"""The numbers of the law that most joints have"""
+"""The parameters of the law that most joints have"""
 
 
 def raw_columns(qd: Floats, turns: bool) -> Floats:
-    """(k, RAW) of one joint's rates (k,)."""
+    """The raw columns (k, RAW) of one joint.
+
+    Args:
+        qd: (k,) rates, rad/s or m/s.
+        turns: whether the joint turns; otherwise it slides.
+    """
     ahead, back = (qd > 0).astype(float), -(qd < 0).astype(float)
     columns = [qd, ahead, back, np.ones_like(qd)]
     for rate in rates(turns):
@@ -39,25 +45,31 @@ def raw_columns(qd: Floats, turns: bool) -> Floats:
 
 
 def rates(turns: bool) -> tuple[float, ...]:
-    """Stribeck's rates that are tried at a turning or a sliding joint."""
+    """The candidate Stribeck rates in rad/s of a turning joint or m/s of a sliding one."""
     return tuple(rate * (1.0 if turns else SLIDING) for rate in RATES)
 
 
 @dataclass(frozen=True, eq=False)
 class FrictionLaw:
-    """One friction law: which columns it uses, and which parameters it has."""
+    """A friction law: its parameters, and the columns that it uses."""
 
     names: tuple[str, ...]
-    """Its numbers: fields of `mechanism.Friction`"""
+    """Its parameters, which are fields of `mechanism.Friction`"""
     matrix: Floats
-    """(RAW, len(names))"""
+    """(RAW, len(names)): maps its parameters to those of the raw columns"""
     rate: int | None = None
-    """Which of the rates its hump has"""
+    """Index of its Stribeck rate; None: no Stribeck effect"""
     tied: bool = False
-    """Does the hump take away all Coulomb friction at rest, so that the law has no step there?"""
+    """Whether the Stribeck torque cancels Coulomb friction at rest, so that the law has no step
+    there"""
 
     def friction(self, values: Floats, turns: bool) -> Friction:
-        """The law with these numbers."""
+        """The friction with these parameters.
+
+        Args:
+            values: the parameters, in the order of `names`.
+            turns: whether the joint turns; otherwise it slides.
+        """
         fields = dict(zip(self.names, map(float, values), strict=True))
         if self.rate is not None:
             fields["stribeck_rate"] = rates(turns)[self.rate]
@@ -66,7 +78,12 @@ class FrictionLaw:
         return Friction(**fields)
 
     def fault(self, values: Floats) -> str | None:
-        """The number that drives the joint at some rate where friction must slow it down."""
+        """The parameter because of which friction would drive the joint at some rate; None: there
+        is none.
+
+        Args:
+            values: the parameters, in the order of `names`.
+        """
         fields = dict(zip(self.names, values, strict=True))
         dry = fields.get("coulomb", 0.0)
         least = min(dry, fields.get("coulomb_negative", dry))
@@ -77,7 +94,11 @@ class FrictionLaw:
         return "stribeck_torque" if least + fields.get("stribeck_torque", 0.0) < 0 else None
 
     def without(self, fault: str) -> FrictionLaw:
-        """The law nearest to this one that excludes the fault."""
+        """The most similar law that cannot have this fault.
+
+        Args:
+            fault: the name of the parameter, as `fault` returns it.
+        """
         bias = tuple(name for name in self.names if name == "offset")
         wet = tuple(name for name in self.names if name == "viscous")
         match fault:
@@ -85,13 +106,13 @@ class FrictionLaw:
                 return law(self.names[1:], self.rate, self.tied)
             case "coulomb":
                 return law((*wet, *bias))
-            case _:  # all the Coulomb friction there is, and no more
+            case _:  # the Stribeck torque cancels all Coulomb friction, but no more
                 return law((*wet, "coulomb", *bias), self.rate, tied=True)
 
 
 @cache
 def laws() -> tuple[FrictionLaw, ...]:
-    """Every law that is tried, the simplest first."""
+    """All candidate laws, the simplest first."""
     found = []
     for wet in ((), ("viscous",)):
         for bias in ((), ("offset",)):
@@ -107,7 +128,13 @@ def laws() -> tuple[FrictionLaw, ...]:
 
 
 def law(names: tuple[str, ...], rate: int | None = None, tied: bool = False) -> FrictionLaw:
-    """The one of `laws` with these numbers."""
+    """The candidate law with these parameters.
+
+    Args:
+        names: its parameters.
+        rate: index of its Stribeck rate; None: no Stribeck effect.
+        tied: whether the Stribeck torque cancels Coulomb friction at rest.
+    """
     return next(
         each
         for each in laws()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identified robot as a mechanism."""
+"""Builds the mechanism of the identified robot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from .bodies import ENTRIES, body_of, is_possible, numbers_of
 from .fit import Fit
 
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.01, 1e-3)
-"""Of what is fixed to a link: so much stays where it is, the most that leaves the link possible"""
+"""Shares of the bodies fixed to a link that remain in place: the largest is used that leaves the
+link physically consistent"""
 
 
 def mechanism_of(fit: Fit) -> Mechanism:
@@ -43,7 +44,8 @@ def mechanism_of(fit: Fit) -> Mechanism:
 
 
 def friction_of(fit: Fit, joint: str) -> Friction:
-    """The joint's law, or the described one where nothing was measured."""
+    """The identified friction of a joint, or the described one if none of its efforts were
+    measured."""
     unknowns = fit.unknowns
     link = unknowns.mechanism.joint(joint)
     if not np.isfinite(fit.sigma[unknowns.joints.index(joint)]):
@@ -53,7 +55,8 @@ def friction_of(fit: Fit, joint: str) -> Friction:
 
 
 def _rotors(fit: Fit) -> tuple[Rotor, ...]:
-    """The rotors with their inertias; those that were tried and not identifiable are left out."""
+    """The rotors with their identified inertias, without those that were tried but not
+    identifiable."""
     unknowns = fit.unknowns
     driven = {name: joint for joint, name in unknowns.rotors.items()}
     found = []
@@ -71,7 +74,8 @@ def _rotors(fit: Fit) -> tuple[Rotor, ...]:
 
 
 def _across(rotor: Rotor) -> Array:
-    """(3, 3), kg m²: what a rotor known about its axis alone lacks across it to be a body."""
+    """(3, 3), kg m²: the transverse inertia that a rotor with only an axial inertia needs to be
+    physically consistent."""
     I = rotor.inertial.inertia
     half = I[2, 2] / 2
     return np.diag([max(half - I[0, 0], 0.0), max(half - I[1, 1], 0.0), 0.0])
@@ -83,7 +87,8 @@ def _possible_rotor(rotor: Rotor) -> Rotor:
 
 
 def _taken_from_mounts(mechanism: Mechanism, rotors: tuple[Rotor, ...]) -> dict[str, Array]:
-    """By moving link: the last six of φ that its rotors got, so that the sum stays the same."""
+    """By moving link, the inertia (last six of φ) that its rotors gained, to be subtracted from the
+    link so that the sum stays the same."""
     taken: dict[str, Array] = {}
     carriers = {name: (name, Pose()) for name in (mechanism.base, *mechanism.index())}
     for link in mechanism.links:
@@ -99,9 +104,14 @@ def _taken_from_mounts(mechanism: Mechanism, rotors: tuple[Rotor, ...]) -> dict[
 
 
 def parted(mechanism: Mechanism, name: str, phi: np.ndarray) -> dict[str, Inertial]:
-    """A moving link's whole body φ (10,) as the link's own and those fixed to it, by name.
+    """Split the whole body φ (10,) of a moving link into its own and those fixed to it, by name.
 
-    What is fixed stays as described as long as the rest is a possible body.
+    The fixed bodies remain as described as long as the rest is physically consistent.
+
+    Args:
+        mechanism: the robot as described.
+        name: the moving link.
+        phi: (10,), in the moving link's frame.
     """
     fixed = fixed_to(mechanism, name)
     for share in SHARES:
@@ -123,7 +133,7 @@ def parted(mechanism: Mechanism, name: str, phi: np.ndarray) -> dict[str, Inerti
 
 
 def fixed_to(mechanism: Mechanism, name: str) -> list[tuple[Link, Pose]]:
-    """The links that are fixed to a moving one, and their poses in its frame."""
+    """The links that are fixed to a moving link, and their poses in its frame."""
     poses = {name: Pose()}
     found = []
     for link in mechanism.links:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings to a model."""
+"""Identifies an open chain's model from recordings."""
 
 from __future__ import annotations
 
@@ -47,9 +47,10 @@ from .recording import Floats, Recording
 from .unknowns import match
 
 NONSENSE = 0.99
-"""Of every joint's torque: a model with a larger error is useless"""
+"""Share of every joint's torque; a model with larger errors is useless"""
 WORSE = 1.02
-"""Of the description's error, as a mean over the joints: with a larger one a fit is not used"""
+"""Ratio of the fit's error to the description's, in the mean over the joints, beyond which the fit
+is not used"""
 
 Kept = Literal["nothing", "bodies", "everything"]
 _KEPT: tuple[Kept, Kept, Kept] = ("nothing", "bodies", "everything")
@@ -58,7 +59,7 @@ R = TypeVar("R")
 
 
 class HasLoopsError(InputError):
-    """A robot with loops was given where open chains are taken."""
+    """A robot with loops was given to a function for open chains."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,40 +67,40 @@ class Identification:
     """The result of an identification."""
 
     mechanism: Mechanism
-    """The robot as identified; joints that were not recorded are locked"""
+    """The identified robot; joints that were not recorded are locked"""
     described: Mechanism
-    """The same as described"""
+    """The described robot, with the same joints locked"""
     fit: Fit
     errors: Errors
-    """On motion kept from the fit"""
+    """Errors on held-out motion"""
     fitted: Errors
-    """On the motion it was fitted to"""
+    """Errors on the motion used for the fit"""
     locked: dict[str, float]
-    """Joints that were not recorded, and where they are held (rad or m)"""
+    """Joints that were not recorded, and the positions at which they are locked (rad or m)"""
     notes: tuple[str, ...]
-    """What was found and mended in the recordings"""
+    """Problems found in the recordings, and how they were handled"""
     warnings: tuple[str, ...]
     """What the data do not determine, and what to do"""
     cutoffs: dict[str, float | None]
-    """Hz by recording; None: nothing was filtered"""
+    """By recording, the low-pass filter's cut-off in Hz; None: not filtered"""
     choices: dict[str, Choice]
-    """Why, by recording, where no cut-off was given"""
+    """By recording, how the cut-off was chosen, unless it was given"""
     duration: float
-    """s of motion that the fit saw"""
+    """s of motion used for the fit"""
     traces: tuple[Trace, ...]
     excitation: Excitation
-    """How much of the robot the motion excited"""
+    """How well the motion excites the robot's parameters"""
     source: str | None
-    """The description's file or text; None: a mechanism was given"""
+    """The description's file or text; None if a mechanism was given"""
     band: Band
-    """How far measured torques lie from the model's"""
+    """The prediction band of measured torques about the model's"""
     kept: Kept = "nothing"
-    """What stays as described, for on motion kept from the fit the description is better"""
+    """What is kept as described because the description predicts held-out motion better"""
     contacts: tuple[Contact, ...] = ()
-    """Stretches in which something else than its own motion bore on the robot"""
+    """Stretches in which external forces acted on the robot"""
     doubts: tuple[Doubt, ...] = ()
-    """Joints whose efforts look like torques but for a factor; to those that are so for sure
-    nothing is fitted, and all errors of theirs are those with the factor"""
+    """Joints whose efforts look like torques times a factor. Efforts in certain doubt are not
+    fitted, and all errors of such a joint are computed with the factor applied"""
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -108,24 +109,24 @@ class Identification:
 
     @property
     def unseen(self) -> Errors:
-        """`errors`: on motion kept from the fit."""
+        """Errors on held-out motion: the same as `errors`."""
         return self.errors
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """What `parameters` and `covariance` are of, in order."""
+        """The names of `parameters`, which are also the order of `covariance`."""
         return self.fit.names
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Every identified parameter, by name, SI units; those as described where all is kept."""
+        """The identified parameters by name, SI units; the described ones if everything is kept."""
         if self.kept == "everything":
             return self.described_parameters
         return self._by_name(self.fit.x)
 
     @property
     def described_parameters(self) -> dict[str, float]:
-        """The same numbers as they are described; of a joint's friction 0 where it has none."""
+        """The described values of these parameters; 0 for friction that is not described."""
         unknowns = self.fit.unknowns
         values = np.zeros(len(self.fit.x))
         values[: 10 * len(unknowns.bodies)] = unknowns.described
@@ -139,7 +140,8 @@ class Identification:
         return self._by_name(values)
 
     def _by_name(self, x: Floats) -> dict[str, float]:
-        """With the rotors' inertias whole, of which x has what differs from the description."""
+        """Parameters by name, with complete rotor inertias; x has only their differences from the
+        described ones."""
         values = x.copy()
         for k, joint in self._rotor_places():
             values[k] += self.fit.unknowns.rotor_inertia(joint)
@@ -147,18 +149,20 @@ class Identification:
 
     @property
     def covariance(self) -> Floats:
-        """(p, p), of `parameters` in their order: the data's and the description's together."""
+        """(p, p), in the order of `parameters`: from the data and the description together."""
         return self.fit.covariance
 
     def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """(torque, deviation), N·m or N: what will be measured in these states, unfiltered.
+        """Predict the torques that would be measured, unfiltered: (torque, deviation), N·m or N.
 
-        95 % of it lies within two deviations, in motion like that which was recorded: what its
-        parameters leave open here, and what was missed on motion kept from the fit. NaN for a joint
-        to whose efforts nothing was fitted.
+        In motion like the recorded one, 95 % of the measured torques lie within two deviations. The
+        deviation combines the parameters' uncertainty in these states with the residuals on
+        held-out motion. It is NaN for a joint whose efforts were not fitted.
 
         Args:
-            q, qd, qdd: (n,) or (k, n), rad or m, in the order of `joints`.
+            q: (n,) or (k, n) positions, rad or m, in the order of `joints`.
+            qd: rates, rad/s or m/s, likewise.
+            qdd: accelerations, rad/s² or m/s², likewise.
 
         Raises:
             InputError: another shape, or a number that is not finite.
@@ -192,28 +196,34 @@ def identify(
 ) -> Identification:
     """Identify a robot's bodies, friction and rotors from recordings.
 
-    Recordings are taken one by one; only their normal equations are kept. One that cannot be used
-    is named among the warnings and left out, unless it is the only one.
+    The recordings are processed one by one, and only their normal equations are kept. A recording
+    that cannot be used is left out with a warning, unless it is the only one.
 
     Args:
         robot: a mechanism, or what `rd.load` takes.
         recordings: rosbag2 folders, .db3, .mcap or .csv files, or `Recording` objects.
-        validate: recordings kept from the fit, for validation; None: the last third of each.
-        topic: of type sensor_msgs/JointState; None: `/joint_states`, or the only one there is.
-        rename: the recordings' joint names, or how several begin, to the description's.
-        effort_scale: by joint (as described), factor that turns its efforts into N·m or N.
-        payload: a link whose ten numbers alone are looked for, the arm being as described.
-        cutoff: Hz, of the filter; None: for each recording that whose fit predicts torque best.
-        scheduler: address of a Dask scheduler, whose workers read the recordings by their paths;
-            None: this process does.
-        progress: called with a few words at each step.
+        validate: recordings that are held out for validation; None: the last third of each
+            recording.
+        topic: a topic of type sensor_msgs/JointState; None: `/joint_states`, or the only such
+            topic.
+        rename: from joint names in the recordings, or prefixes of several, to those in the
+            description.
+        effort_scale: by joint (as named in the description), the factor that converts its efforts
+            to N·m or N.
+        payload: a link whose ten inertial parameters are the only ones to identify; the rest of the
+            robot stays as described.
+        cutoff: Hz, the low-pass filter's cut-off; None: for each recording, the one whose fit
+            predicts torque best.
+        scheduler: address of a Dask scheduler whose workers read the recordings by their paths;
+            None: this process reads them.
+        progress: called with a short message at each step.
 
     Raises:
         DescriptionError: the description is broken.
-        RecordingError: no recording can be used: the first is broken, of another robot, too short,
-            at rest, or has no efforts.
-        InputError: an option that does not fit robot and recordings.
-        BackendError: there is no such scheduler, or it has no workers.
+        RecordingError: no recording can be used; the error is that of the first: it is broken, of
+            another robot, too short, at rest, or has no efforts.
+        InputError: an option does not fit the robot and the recordings.
+        BackendError: the scheduler does not answer or has no workers.
     """
     progress = progress or _silent
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
@@ -325,13 +335,14 @@ def _all_in_doubt(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
 
 
 def _means(errors: Errors) -> tuple[float, float]:
-    """(of the model, of the description), over the joints whose torque was measured."""
+    """The mean relative errors (of the model, of the description) over joints with measured
+    torque."""
     known = np.isfinite(errors.relative)
     return float(errors.relative[known].mean()), float(errors.relative_described[known].mean())
 
 
 def loses(errors: Errors) -> bool:
-    """Does a fit lose to the description, on motion kept from it?"""
+    """Whether the description predicts held-out motion better than the fit."""
     if not np.isfinite(errors.relative).any():
         return False
     after, before = _means(errors)
@@ -339,7 +350,7 @@ def loses(errors: Errors) -> bool:
 
 
 def stays(kept: Kept, errors: Errors) -> Iterator[str]:
-    """The warning that something is kept as described."""
+    """The warning that something is kept as described, if it is."""
     if kept == _KEPT[0]:
         return
     after, before = _means(errors)
@@ -358,7 +369,7 @@ def _swayed(
     explained: set[str],
     used: Sequence[Reduced],
 ) -> tuple[Swayed, ...]:
-    """The joints of which much is missed for no reason but the filter."""
+    """The joints with large errors for which only the filter is to blame."""
     much = {
         joint
         for joint, error in zip(errors.joints, errors.relative, strict=True)
@@ -373,10 +384,14 @@ def _swayed(
 
 
 def refuse_nonsense(errors: Errors, filters: Sequence[str] = ()) -> None:
-    """Nothing.
+    """Check that the model explains at least one joint's torque.
+
+    Args:
+        errors: the errors on held-out motion.
+        filters: what is known about unsuitable filters; the first is reported.
 
     Raises:
-        RecordingError: no joint's torque is anything like the model's.
+        RecordingError: no joint's torque resembles the model's.
     """
     known = errors.relative[np.isfinite(errors.relative)]
     if len(known) and known.min() > NONSENSE:
@@ -392,7 +407,7 @@ def refuse_nonsense(errors: Errors, filters: Sequence[str] = ()) -> None:
 
 
 class _Passes:
-    """Over recordings, of which some may be of no use."""
+    """Applies functions to the recordings, of which some may be unusable."""
 
     def __init__(self, fleet: Fleet, progress: Callable[[str], None]):
         self._fleet, self._progress = fleet, progress
@@ -405,10 +420,11 @@ class _Passes:
         sources: Mapping[int, Source],
         needed: bool = True,
     ) -> Iterator[tuple[int, R]]:
-        """What comes of each, in any order, of those that can be used.
+        """The results of the usable recordings with their numbers, in any order.
 
         Raises:
-            RobotDynamicsError: what is wrong with the first, where one is needed and there is none.
+            RobotDynamicsError: the error of the first recording, if one is needed and none is
+                usable.
         """
         places, faults = [*sources], {}
         if places:
@@ -430,9 +446,10 @@ class _Passes:
 def _reduced(
     passes: _Passes, work: Work, sources: Mapping[int, Source]
 ) -> tuple[NormalEquations, dict[int, Reduced]]:
-    """The sum of all, and what is kept of each.
+    """The sum of all normal equations, and the summaries of the recordings used.
 
-    Recordings may have different joints. Those that most of the motion has are fitted to.
+    Recordings may have different joints. Those joints are identified that the largest part of the
+    motion has.
     """
     groups: dict[tuple[str, ...], tuple[Sum[NormalEquations], dict[int, Reduced]]] = {}
 
@@ -463,8 +480,8 @@ def _judged(
     model: Mechanism,
     unsure: Spread,
 ) -> tuple[Errors, Errors, tuple[Trace, ...], list[Judged], tuple[Contact, ...], Needed]:
-    """(errors on motion that the fit has not seen, on that it was fitted to, traces, judges,
-    contacts in any, how wide a band is needed on motion that the fit has not seen)."""
+    """(errors on held-out motion, errors on the motion used for the fit, traces, the validation
+    recordings, contacts in any recording, the width that the band needs on held-out motion)."""
     judgement = Judgement(work, described, model, unsure)
     show = Show(work, described.joint_names)
     lacking: Sum[Needed] = Sum()
@@ -475,7 +492,7 @@ def _judged(
     touched: dict[tuple[bool, int], tuple[Contact, ...]] = {}
     for some, judging in ((used, False), (judges, True)):
         for k, each in passes.over("judging", judgement, some):
-            # nothing is held out of recordings where others judge
+            # nothing is held out of the recordings if others are given for validation
             (unseen if judging else fitted).add(each.seen)
             if judging or not judges:
                 lacking.add(each.needed)

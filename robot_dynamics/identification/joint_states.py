@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many serialised sensor_msgs/JointState at once.
+"""Decodes many serialised sensor_msgs/JointState messages at once.
 
-Messages of one publisher differ in their stamps and numbers alone. One of them is read word by
-word; those that equal it in every other byte are read together, as columns of one array of bytes.
+The messages of one publisher usually differ only in their stamps and numbers. One of them is parsed
+field by field; all messages that equal it in every other byte are decoded together, as columns of
+one array of bytes.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from .recording import Floats
 
 Indices = NDArray[np.intp]
 Block = tuple[tuple[str, ...], Indices, Floats, Floats]
-"""(names of n joints, which messages (k,), stamps (k,) in s, (k, 3, n) of position, velocity and
-effort)"""
+"""(names of n joints, indices of the messages (k,), stamps (k,) in s, values (k, 3, n) of position,
+velocity and effort)"""
 
 LITTLE_ENDIAN = b"\x00\x01"
-"""How plain CDR of almost every machine begins"""
+"""First bytes of plain little-endian CDR, which almost every machine writes"""
 LAYOUTS = 16
-"""Of one length: a publisher with more is read message by message"""
+"""Layouts to try per message length; further messages are deserialised one by one"""
 
 
 def decoded(raws: Sequence[bytes], deserialize: Callable[[bytes], Any]) -> Iterator[Block]:
-    """Every message once, those of one layout together; NaN where a field is not given.
+    """Decode every message once, those of one layout together; NaN where a field is missing.
 
     Args:
-        raws: messages in CDR.
-        deserialize: reads a message of any layout.
+        raws: the messages in CDR.
+        deserialize: deserialises a message of any layout.
     """
     lengths = np.array([len(raw) for raw in raws])
     for length in np.unique(lengths):
@@ -69,22 +70,22 @@ def _one(k: int, message: Any) -> Block:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the numbers of a message are."""
+    """The byte offsets of a message's numbers."""
 
     joints: int
     places: tuple[int | None, ...]
-    """Of the first position, velocity and effort; None: not one for each joint"""
+    """Offsets of the first position, velocity and effort; None: not one value per joint"""
     fixed: NDArray[np.bool_]
-    """(bytes,): is neither stamp nor number"""
+    """(bytes,): True for bytes that belong to neither the stamp nor a number"""
 
     def stamps(self, data: NDArray[np.uint8]) -> Floats:
-        """(k,), s"""
+        """The stamps (k,), s."""
         sec = np.ascontiguousarray(data[:, 4:8]).view("<i4")[:, 0]
         nanosec = np.ascontiguousarray(data[:, 8:12]).view("<u4")[:, 0]
         return sec + 1e-9 * nanosec
 
     def values(self, data: NDArray[np.uint8]) -> Floats:
-        """(k, 3, n)"""
+        """The positions, velocities and efforts (k, 3, n)."""
         out = np.full((len(data), 3, self.joints), np.nan)
         for k, place in enumerate(self.places):
             if place is not None and self.joints:
@@ -94,10 +95,11 @@ class Layout:
 
 
 def layout_of(raw: bytes) -> Layout | None:
-    """The layout of one message in plain little-endian CDR; None: it is no such message.
+    """The layout of one message in plain little-endian CDR; None: the message is not of this form.
 
-    header: stamp (int32, uint32), frame (string); names (strings); three sequences of float64.
-    Every word is aligned to its size, counted from behind the four bytes of encapsulation.
+    The fields are: header with stamp (int32, uint32) and frame (string); names (strings); three
+    sequences of float64. Every word is aligned to its size, counted from the end of the four-byte
+    encapsulation header.
     """
     if raw[:2] != LITTLE_ENDIAN:
         return None
@@ -122,7 +124,7 @@ def layout_of(raw: bytes) -> Layout | None:
 
 
 def _count(raw: bytes, at: int) -> tuple[int, int]:
-    """(a length, where it ends)"""
+    """(a length, the offset after it)"""
     at += -at % 4
     return struct.unpack_from("<I", raw, at)[0], at + 4
 

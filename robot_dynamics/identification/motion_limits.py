@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion has to keep to: the joints' limits, and where links may not be."""
+"""The limits of a motion: those of the joints, and regions that links must not enter."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ..scalar import is_number
 from .recording import Floats
 
 TURN = math.pi
-"""rad to either side of home: how far a joint turns of which no position limit is known"""
+"""rad to either side of home: the position limits of a turning joint without any"""
 RATE = {True: 1.0, False: 0.25}
-"""rad/s or m/s, by whether it turns: the rate of a joint of which no limit is known"""
+"""rad/s of a turning (True) and m/s of a sliding (False) joint without a rate limit"""
 RISE = 0.5
-"""s from rest to the largest rate: the acceleration where no limit of it is known"""
+"""s from rest to the largest rate: determines the acceleration limit where there is none"""
 
 
 @dataclass(frozen=True, eq=False)
 class MotionLimits:
-    """The largest magnitudes, of all moving joints (those that follow others too)."""
+    """The limits of all moving joints, including those coupled to others."""
 
     joints: tuple[str, ...]
     """(m,), the mechanism's `tree_names`"""
@@ -45,10 +45,14 @@ class MotionLimits:
     effort: Floats
     """(n,), N·m or N, of the independent joints; inf: not known"""
     notes: tuple[str, ...] = ()
-    """What was assumed"""
+    """The assumptions made where limits are missing"""
 
     def within(self, margin: float) -> MotionLimits:
-        """The same with this share left free: of the positions' range, and of each magnitude."""
+        """Tighter limits.
+
+        Args:
+            margin: the share to take away from the position ranges and from every other limit.
+        """
         span = self.upper - self.lower
         room = np.where(np.isfinite(span), margin * span / 2, 0.0)
         keep = 1.0 - margin
@@ -64,14 +68,14 @@ class MotionLimits:
 
 @dataclass(frozen=True)
 class Above:
-    """A link's origin stays above the plane z = height of the base frame."""
+    """A region: a link's origin stays above the plane z = height of the base frame."""
 
     link: str
     height: float
     """m"""
 
     def room(self, points: NDArray[Any]) -> Floats:
-        """(…,), m: how far points (…, 3) are on the right side."""
+        """(…,), m: signed distance of points (…, 3) from the plane, positive above it."""
         return np.asarray(points[..., 2] - self.height)
 
     def __str__(self) -> str:
@@ -80,16 +84,16 @@ class Above:
 
 @dataclass(frozen=True)
 class Outside:
-    """A link's origin stays out of a sphere in the base frame."""
+    """A region: a link's origin stays outside a sphere in the base frame."""
 
     link: str
     center: tuple[float, float, float]
-    """m"""
+    """m, in the base frame"""
     radius: float
     """m"""
 
     def room(self, points: NDArray[Any]) -> Floats:
-        """(…,), m: how far points (…, 3) are on the right side."""
+        """(…,), m: signed distance of points (…, 3) from the sphere, positive outside it."""
         return np.asarray(np.linalg.norm(points - np.array(self.center), axis=-1) - self.radius)
 
     def __str__(self) -> str:
@@ -100,14 +104,19 @@ Region = Above | Outside
 
 
 def motion_limits(mechanism: Mechanism, file: str | os.PathLike[str] | None = None) -> MotionLimits:
-    """The limits of the description, and over them those of a joint_limits.yaml as MoveIt has it.
+    """The description's limits, overridden by those of a joint_limits.yaml as in MoveIt.
 
-    Where neither says anything: half a turn to either side of home, 1 rad/s (0.25 m/s), and the
-    acceleration that reaches the largest rate in 0.5 s. A limit of 0 says nothing.
+    Where neither has a limit, the following are assumed: half a turn to either side of home, 1
+    rad/s (0.25 m/s), and the acceleration that reaches the largest rate in 0.5 s. A limit of 0
+    counts as missing.
+
+    Args:
+        mechanism: the robot.
+        file: the joint_limits.yaml; None: the description's limits alone.
 
     Raises:
-        InputError: a broken file, an unknown joint, an impossible limit, or a sliding joint of
-            which no position limit is known.
+        InputError: the file is broken or names an unknown joint, a limit is impossible, or a
+            sliding joint has no position limits.
     """
     given = _moveit(mechanism, file) if file is not None else {}
     notes = []
@@ -119,7 +128,7 @@ def motion_limits(mechanism: Mechanism, file: str | os.PathLike[str] | None = No
         lower = mine.get("min_position", known.lower)
         upper = mine.get("max_position", known.upper)
         if lower is None or upper is None or lower == upper == 0:
-            if joint.coupling is not None:  # where its masters may go, it goes
+            if joint.coupling is not None:  # it follows its master joints
                 lower, upper = -np.inf, np.inf
             elif joint.turns:
                 lower, upper = home - TURN, home + TURN
@@ -161,7 +170,8 @@ _KEYS = {
 
 
 def _moveit(mechanism: Mechanism, file: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
-    """By joint what the file gives. What it has not (`has_…: false`) the description may have."""
+    """By joint, the limits in the file. For those that it disables (`has_…: false`) the description
+    counts."""
     name = Path(file).name
     try:
         content = plain(read_text(find(os.fspath(file))), name)
@@ -199,10 +209,14 @@ def _number(entry: dict[str, Any], key: str, where: str) -> float:
 
 
 def regions(above: Sequence[str], outside: Sequence[str]) -> tuple[Region, ...]:
-    """From LINK:Z and LINK:X,Y,Z,R.
+    """Parse regions from texts.
+
+    Args:
+        above: texts of the form LINK:Z, in m.
+        outside: texts of the form LINK:X,Y,Z,R, in m.
 
     Raises:
-        InputError: a text that is not so.
+        InputError: a text has another form.
     """
     found: list[Region] = []
     for text in above:

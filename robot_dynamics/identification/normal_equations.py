@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings reduced to normal equations, which add up: however many, wherever they lie.
+"""Reduces recordings to normal equations, which add up over any number of recordings.
 
-Each recording is weighted by what its own residuals say: by joint, with the noise and the time over
-which it is correlated, and by sample, with Tukey's biweight, which an outlier does not pull.
+Each recording is weighted according to its own residuals: by joint, with the noise variance and the
+residuals' correlation time, and by sample, with Tukey's biweight, which makes the fit robust
+against outliers.
 """
 
 from __future__ import annotations
@@ -20,23 +21,24 @@ from .solve import Prior, solved
 from .unknowns import Unknowns
 
 FOLDS = 6
-"""Parts of each recording, for cross-validation"""
+"""Parts of each recording for cross-validation"""
 CHUNK = 2048
-"""Samples at a time"""
+"""Samples that are processed at a time"""
 BLOCK = 256
-"""Samples whose regressor stays in a core's cache"""
+"""Samples whose regressor fits into a core's cache"""
 PASSES = 5
-"""Of reweighting"""
+"""Iterations of reweighting"""
 ENOUGH = 2400
-"""Samples from which weights are found"""
+"""Samples from which the weights are determined"""
 BIWEIGHT = 4.685
-"""Standard deviations at which a sample counts no more: 95 % efficient on normal noise"""
+"""Residual in standard deviations from which a sample has weight 0: 95 % efficient for Gaussian
+noise"""
 FLOOR = 1e-7
-"""Of a joint's RMS torque: the least noise that is believed"""
+"""Share of a joint's RMS torque: lower bound of the noise's standard deviation"""
 ROUNDING = 1e-11
-"""Of a joint's squared torque: what less is missed is not known from sums"""
+"""Share of a joint's squared torque; smaller squared errors are lost to rounding in the sums"""
 RIDGE = 1e-10
-"""Of each scalar's own information: what keeps columns that are nearly one from running away"""
+"""Ridge relative to each scalar's own information; keeps nearly collinear columns bounded"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +52,17 @@ class Equations:
     square: Floats
     """(FOLDS,): Σ w τ²"""
     count: Floats
-    """(n,): by joint, samples that are independent of one another"""
+    """(n,): effective number of independent samples by joint"""
     sigma: Floats
-    """(n,), N·m or N: the residual's standard deviation, NaN where there is none"""
+    """(n,), N·m or N: the residual's standard deviation, NaN where there are no efforts"""
 
 
 @dataclass(frozen=True, eq=False)
 class NormalEquations:
     """Sums over weighted samples, by fold and joint; `a + b` are those of both.
 
-    A joint's are in the k columns that its rows have (`Unknowns.places`), so that joints can be
-    weighted anew.
+    The sums of a joint are over the k columns of its rows (`Unknowns.places`), so joints can be
+    reweighted later.
     """
 
     gram: Floats
@@ -70,9 +72,9 @@ class NormalEquations:
     square: Floats
     """(FOLDS, n): Σ w τ²"""
     count: Floats
-    """(n,): by joint, samples that are independent of one another"""
+    """(n,): effective number of independent samples by joint"""
     noise: Floats
-    """(n,): by joint, Σ count σ²"""
+    """(n,): Σ count σ² by joint"""
 
     def __add__(self, other: NormalEquations) -> NormalEquations:
         return NormalEquations(
@@ -84,7 +86,11 @@ class NormalEquations:
         )
 
     def without(self, joints: list[int]) -> NormalEquations:
-        """As if these joints' efforts had not been measured."""
+        """The equations without these joints' efforts.
+
+        Args:
+            joints: the joints' indices.
+        """
         kept = np.ones(len(self.count))
         kept[joints] = 0.0
         return NormalEquations(
@@ -93,10 +99,11 @@ class NormalEquations:
         )  # fmt: skip
 
     def together(self, unknowns: Unknowns, wider: Floats | float = 1.0) -> Equations:
-        """Of all joints.
+        """The normal equations of all joints together.
 
         Args:
-            wider: (n,), by which each joint's noise variance is larger than it was taken for.
+            unknowns: the parameters' columns.
+            wider: (n,), factors by which to increase the joints' noise variances.
         """
         n, p = len(unknowns.joints), unknowns.size
         share = 1.0 / np.broadcast_to(np.asarray(wider, dtype=float), n)
@@ -109,10 +116,11 @@ class NormalEquations:
         return Equations(gram, moment, self.square @ share, self.count, sigma)
 
     def bent(self, unknowns: Unknowns, covariance: Floats) -> Floats:
-        """(n,): to how many of each joint's samples a fit bends, whatever they say.
+        """The fit's degrees of freedom (n,) that each joint's samples account for.
 
         Args:
-            covariance: (p, p), of a fit to these equations, with their noise.
+            unknowns: the parameters' columns.
+            covariance: (p, p), of a fit to these equations with their noise.
         """
         G = self.gram.sum(axis=0)
         return np.array(
@@ -124,12 +132,16 @@ class NormalEquations:
         )
 
     def misfit(self, unknowns: Unknowns, x: Floats, bent: Floats | float = 0.0) -> Floats:
-        """(n,), at least 1: what x (p,) misses, squared, over the noise variance it was taken for.
+        """The squared error (n,) of x (p,) over what the assumed noise variance predicts; at least
+        1.
 
-        What rounding may be is nothing.
+        An error that may be due to rounding counts as 1.
 
         Args:
-            bent: (n,), to how many samples x bent; half of them tell the noise in any case.
+            unknowns: the parameters' columns.
+            x: (p,), the parameters.
+            bent: (n,), the degrees of freedom of the fit to x; they are subtracted from the numbers
+                of samples, up to half of these.
         """
         out = np.ones(len(self.count))
         G, g, square = self.gram.sum(axis=0), self.moment.sum(axis=0), self.square.sum(axis=0)
@@ -145,22 +157,28 @@ class NormalEquations:
 
 @dataclass(frozen=True, eq=False)
 class _Weighting:
-    """What one recording's residuals say."""
+    """The weighting that follows from one recording's residuals."""
 
     sigma: Floats
     """(n,)"""
     x: Floats
-    """(p,): the fit that they are the residuals of"""
+    """(p,): the fit to which the residuals belong"""
 
     def weights(self, residual: Floats, usable: NDArray[np.bool_]) -> Floats:
-        """(k, n), in units of 1/sigma²."""
+        """The weights (k, n), in units of 1/sigma²."""
         u = residual / (BIWEIGHT * self.sigma)
         weights: Floats = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / self.sigma**2
         return weights
 
 
 def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquations:
-    """The normal equations of one recording."""
+    """The normal equations of one recording.
+
+    Args:
+        unknowns: the parameters' columns.
+        prior: the described bodies.
+        prepared: the recording.
+    """
     weighting = _weighting(unknowns, prior, prepared)
     n, k = unknowns.places.shape
     gram, moment = np.zeros((FOLDS, n, k, k)), np.zeros((FOLDS, n, k))
@@ -178,7 +196,7 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
     for fold, each in enumerate(sums):
         for j, felt, G, g in each.by_joint():
             gram[fold, j, felt[:, None], felt], moment[fold, j, felt] = G, g
-    # of samples over which a residual is one and the same, one counts
+    # correlated residuals: all samples within the correlation time count as one
     share = 1.0 / np.array([max(1.0, _correlation(each)) for each in np.concatenate(missed).T])
     count *= share
     return NormalEquations(
@@ -188,7 +206,7 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
 
 
 class Rows:
-    """The equations of some samples; a joint's friction stands in that joint's rows alone."""
+    """The equations of some samples. A joint's friction appears only in that joint's rows."""
 
     def __init__(self, unknowns: Unknowns, samples: Samples):
         self.unknowns = unknowns
@@ -198,7 +216,7 @@ class Rows:
         ]
         """By joint, the columns that are not 0 in its rows"""
         self.tau: Floats = samples.tau.copy()
-        # [Y_j own τ], where all columns that joint j feels are Y_j T_j
+        # [Y_j own τ], with the independent columns Y_j; all columns that joint j feels are Y_j T_j
         self._spread = [T for _, T in unknowns.independent]
         self._equations = [
             np.empty((len(samples), len(T) + unknowns.raw + 1)) for T in self._spread
@@ -216,21 +234,21 @@ class Rows:
 
     @property
     def matrices(self) -> list[Floats]:
-        """(k, …) by joint: its rows, the columns in `places`."""
+        """By joint, its design matrix (k, …), with the columns in `places`."""
         return [
             np.hstack([rows[:, : len(T)] @ T, rows[:, len(T) : -1]])
             for rows, T in zip(self._equations, self._spread, strict=True)
         ]
 
     def model(self, j: int, x: Floats, part: slice = slice(None)) -> Floats:
-        """(k,) or (k, c): the torque of joint j by x (p,) or (p, c)."""
+        """The torque (k,) or (k, c) of joint j for parameters x (p,) or (p, c)."""
         rows, T, own = self._equations[j], self._spread[j], x[self.places[j]]
         width = T.shape[1]
         torque: Floats = rows[part, :-1] @ np.concatenate([T @ own[:width], own[width:]])
         return torque
 
     def residual(self, x: Floats) -> Floats:
-        """(k, n): measured less modelled."""
+        """The residuals (k, n): measured minus modelled torque, N·m or N."""
         model = [self.model(j, x) for j in range(len(self.places))]
         residual: Floats = self.tau - np.column_stack(model)
         return residual
@@ -244,14 +262,14 @@ class Rows:
 
 
 class Sums:
-    """Aᵀ W A and Aᵀ W τ of some rows, joint by joint; in few columns until they are asked for."""
+    """Aᵀ W A and Aᵀ W τ by joint, accumulated in the independent columns and expanded on demand."""
 
     def __init__(self, unknowns: Unknowns):
         self._unknowns = unknowns
         self._halves: dict[int, Floats] = {}
 
     def add(self, rows: Rows, weights: Floats, part: slice = slice(None)) -> None:
-        """Some rows more, weighted by (k, n)."""
+        """Add rows with weights (k, n)."""
         for j in np.flatnonzero(weights[part].any(axis=0)).tolist():
             half = rows.squares(j, weights, part)
             if j in self._halves:
@@ -259,8 +277,7 @@ class Sums:
             self._halves[j] = half
 
     def by_joint(self) -> Iterator[tuple[int, NDArray[np.intp], Floats, Floats]]:
-        """(j, columns, Aᵀ W A, Aᵀ W τ): of each joint's rows in those of its `places` that it
-        feels."""
+        """(j, columns, Aᵀ W A, Aᵀ W τ) of each joint, in those of its `places` that act on it."""
         for j, half in self._halves.items():
             whole = half + np.triu(half, 1).T
             _, T = self._unknowns.independent[j]
@@ -272,7 +289,7 @@ class Sums:
             yield j, self._unknowns.felt[j], (G + G.T) / 2, whole[-1, :-1] @ spread
 
     def together(self) -> tuple[Floats, Floats]:
-        """((p, p), (p,)) of all joints."""
+        """(Aᵀ W A (p, p), Aᵀ W τ (p,)) of all joints."""
         p = self._unknowns.size
         gram, moment = np.zeros((p, p)), np.zeros(p)
         for j, felt, G, g in self.by_joint():
@@ -283,7 +300,8 @@ class Sums:
 
 
 def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighting:
-    """Noise and outliers by refitting this recording alone, on few samples where it has many."""
+    """Noise and outliers, by refitting this recording alone, on a subset of its samples if it is
+    long."""
     step = max(1, -(-sum(map(len, prepared.stretches)) // ENOUGH))
     thin = [each.rows(slice(None, None, step)) for each in prepared.stretches]
     rows = [Rows(unknowns, chunk) for each in thin for chunk in _chunks(each)]
@@ -295,10 +313,16 @@ def _weighting(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> _Weighti
 def robust(
     prior: Prior, rows: list[Rows], usable: NDArray[np.bool_], start: Floats | None = None
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """(x (p,), sigma (n,), weights (k, n) in units of 1/sigma², residual (k, n)) by reweighting.
+    """Robust fit by iterative reweighting.
 
     Args:
-        start: (k, n), weights to begin with, in units of 1/sigma²: one pass does; None: several.
+        prior: the described bodies.
+        rows: the equations.
+        usable: (k, n), which efforts to use.
+        start: (k, n), initial weights in units of 1/sigma², with which one iteration is enough;
+            None: several iterations.
+
+    Returns: x (p,), sigma (n,), weights (k, n) in units of 1/sigma², residuals (k, n).
     """
     tau = np.concatenate([each.tau for each in rows])
     n = tau.shape[1]
@@ -329,11 +353,12 @@ def robust(
 
 
 def fitted(gram: Floats, moment: Floats, prior: Prior) -> Floats:
-    """x of this recording alone: nothing runs away, nothing is asked to be possible."""
+    """The regularised fit x (p,) to this recording alone, without constraints of physical
+    consistency."""
     block = 10 * len(prior.bodies)
     tightness = RIDGE * np.diag(gram)[block:]
     tightness = np.maximum(tightness, RIDGE * max(float(tightness.max(initial=0.0)), 1e-12))
-    # as a normal prior: any body may come out
+    # with a Gaussian prior, so that bodies need not be consistent
     H, right = gram.copy(), moment.copy()
     bodies = prior.curvature(1.0)
     H[:block, :block] += bodies
@@ -344,7 +369,8 @@ def fitted(gram: Floats, moment: Floats, prior: Prior) -> Floats:
 
 
 def _correlation(residual: Floats) -> float:
-    """Samples over which it is correlated: 1 + 2 Σ ρ_k up to where ρ is nothing any more."""
+    """The residual's correlation length in samples: 1 + 2 Σ ρ_k up to where ρ first falls below
+    0.05."""
     n = len(residual)
     energy = float(residual @ residual)
     if n < 8 or energy == 0:
@@ -356,7 +382,7 @@ def _correlation(residual: Floats) -> float:
 
 
 def _folded(prepared: Prepared) -> Iterator[tuple[int, Samples]]:
-    """(fold, samples): each fold one part of the time."""
+    """(fold, samples): each fold is one part of the time."""
     total = sum(map(len, prepared.stretches))
     bounds = np.linspace(0, total, FOLDS + 1).round().astype(int)
     done = 0

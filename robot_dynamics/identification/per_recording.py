@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work on one recording: prepare it, then reduce it or judge a fit by it."""
+"""Processes one recording: prepares it, then reduces it or evaluates a fit on it."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ from .solve import Prior
 from .unknowns import Unknowns, match
 
 HELD_OUT = 1 / 3
-"""Of each recording, the last: what the fit has not seen where no other recording judges it"""
+"""Share of each recording, at its end, that is held out if no validation recordings are given"""
 SHOWN = 6000
-"""Samples of a recording that are kept to be looked at"""
+"""Samples of a recording that are kept for plots"""
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Samples to be looked at."""
+    """Samples for plots."""
 
     source: str
     seen: bool
-    """Did the fit see them?"""
+    """Whether they were used for the fit"""
     samples: Samples
 
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """What is kept of a recording beside its normal equations."""
+    """A recording's summary, kept beside its normal equations."""
 
     source: str
     joints: tuple[str, ...]
     lowest: Floats
-    """(n,), rad or m: of the positions"""
+    """(n,), rad or m: the smallest positions"""
     highest: Floats
     cutoff: float | None
     choice: Choice | None
     notes: tuple[str, ...]
     duration: float
-    """s of motion that the fit sees"""
+    """s of motion used for the fit"""
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What the recordings of one identification have in common."""
+    """The settings that are common to all recordings of an identification."""
 
     mechanism: Mechanism
     topic: str | None
@@ -70,9 +70,9 @@ class Work:
     payload: str | None
     cutoff: float | None
     held_out: float
-    """Of each recording, the last: what the fit does not see"""
+    """Share of each recording, at its end, that is held out"""
     cache: PreparedCache | None
-    """Stays where it is: another process prepares again"""
+    """Not pickled: another process prepares the recordings again"""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "cache": None, "_unknowns": {}}
@@ -82,16 +82,17 @@ class Work:
         return {}
 
     def unknowns(self, joints: tuple[str, ...]) -> Unknowns:
-        """What is looked for where these joints were recorded."""
+        """The parameters to identify if these joints were recorded."""
         if joints not in self._unknowns:
             self._unknowns[joints] = Unknowns.of(match(self.mechanism, joints)[0], self.payload)
         return self._unknowns[joints]
 
     def prepared(self, source: Source, joints: tuple[str, ...] | None = None) -> Prepared:
-        """A recording made ready.
+        """The prepared recording.
 
         Args:
-            joints: those to take; None: all that were recorded.
+            source: the recording.
+            joints: the joints to take; None: all that were recorded.
         """
         kept = self.cache.get((source, joints)) if self.cache is not None else None
         if kept is not None:
@@ -108,7 +109,15 @@ class Work:
         return prepared
 
     def raw(self, source: Source, joints: tuple[str, ...] | None = None) -> Even:
-        """A recording on even grids; its joints are those of `prepared`."""
+        """The recording on even grids, not yet filtered.
+
+        Args:
+            source: the recording.
+            joints: the joints to take; None: all that were recorded.
+
+        Raises:
+            RecordingError: it lacks one of the joints, or cannot be used.
+        """
         recording = source if isinstance(source, Recording) else read(source, self.topic)
         recording = recording.renamed(self.rename).scaled(self.effort_scale)
         if joints is None:
@@ -124,17 +133,17 @@ class Work:
         return even(recording, joints, sliding)
 
     def parts(self, prepared: Prepared) -> tuple[Prepared, Prepared]:
-        """(what the fit sees, what it does not see)."""
+        """(the part used for the fit, the held-out part)."""
         return prepared.split(self.held_out)
 
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """A recording's normal equations."""
+    """Computes a recording's normal equations."""
 
     work: Work
     joints: tuple[str, ...] | None = None
-    """None: all that it has"""
+    """The joints to take; None: all that were recorded"""
 
     def __call__(self, source: Source) -> tuple[NormalEquations, Reduced]:
         prepared = self.work.prepared(source, self.joints)
@@ -152,14 +161,14 @@ class Reduction:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What description and model miss of a recording."""
+    """The errors of the described and the identified model on a recording."""
 
     source: str
     seen: Misses
-    """Of what the fit saw"""
+    """On the part used for the fit"""
     unseen: Misses
     needed: Needed
-    """Of motion that no fit saw, where this is kept from one"""
+    """On the held-out part if there is one, otherwise on the whole recording"""
     cutoff: float | None
     choice: Choice | None
     notes: tuple[str, ...]
@@ -168,7 +177,7 @@ class Judged:
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What description and model miss of a recording."""
+    """Computes the errors of the described and the identified model on a recording."""
 
     work: Work
     described: Mechanism
@@ -198,12 +207,12 @@ class Judgement:
 
 @dataclass(frozen=True, eq=False)
 class Sway:
-    """Of what is missed of a recording, is it the filter's doing?"""
+    """Finds the joints of a recording whose errors are due to the filter."""
 
     work: Work
     joints: tuple[str, ...]
     cutoff: float | None
-    """Hz: what the recording was filtered with"""
+    """Hz, the cut-off that was used; None: not filtered"""
 
     def __call__(self, source: Source) -> tuple[Swayed, ...]:
         raw, unknowns = self.work.raw(source, self.joints), self.work.unknowns(self.joints)
@@ -213,7 +222,7 @@ class Sway:
 
 @dataclass(frozen=True, eq=False)
 class Show:
-    """A recording to be looked at."""
+    """Collects a recording's samples for plots."""
 
     work: Work
     joints: tuple[str, ...]
@@ -228,10 +237,10 @@ class Show:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """So that rounding does not depend on how many cores the process has that reduces."""
+    """Limit BLAS to one thread, so that rounding does not depend on a process's number of cores."""
     try:
         from threadpoolctl import threadpool_limits
-    except ImportError:  # the same but for rounding
+    except ImportError:  # the results differ only by rounding
         return nullcontext()
     return threadpool_limits(1, user_api="blas")  # type: ignore[no-any-return]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache on disk of prepared recordings, so that a second pass need not prepare them again."""
+"""A cache of prepared recordings on disk, so that later passes need not prepare them again."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from pathlib import Path
 from .preparation import Prepared
 
 ROOM = 1 << 30
-"""Bytes: what is prepared beyond this is not kept, however many recordings there are"""
+"""Size of the cache in bytes; recordings that do not fit are not kept"""
 
 
 class PreparedCache:
-    """Prepared recordings by key, kept while it is open, up to so many bytes."""
+    """Prepared recordings by key, in a temporary folder that is deleted on exit.
+
+    Args:
+        room: size in bytes.
+    """
 
     def __init__(self, room: int = ROOM) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="robot_dynamics_")
@@ -29,7 +33,7 @@ class PreparedCache:
         self._folder.cleanup()
 
     def put(self, key: Hashable, prepared: Prepared) -> None:
-        """Kept if there is room."""
+        """Keep a prepared recording if there is room."""
         content = pickle.dumps(prepared)
         if key in self._paths or len(content) > self._room:
             return
@@ -39,6 +43,6 @@ class PreparedCache:
         self._paths[key] = path
 
     def get(self, key: Hashable) -> Prepared | None:
-        """What is kept under this key, or None."""
+        """The recording under this key, or None."""
         path = self._paths.get(key)
         return pickle.loads(path.read_bytes()) if path else None  # noqa: S301  what `put` wrote

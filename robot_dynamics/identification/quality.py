@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How exciting the motion was, and warnings where it was not enough."""
+"""Measures how well the motion excites the parameters, and warns where it is not enough."""
 
 from __future__ import annotations
 
@@ -16,30 +16,35 @@ from .preparation import Samples
 from .recording import Floats
 
 STATES = 400
-"""Random states over which every motion that the robot can make is looked at"""
+"""Random states that represent all motion of which the robot is capable"""
 RANK = 1e-9
-"""Of the largest eigenvalue: less than this no motion tells"""
+"""Share of the largest eigenvalue; combinations with smaller ones are not identifiable by any
+motion"""
 ENOUGH = 0.75
-"""Of the identifiable numbers, in standard deviations of what was thought before"""
+"""Share of the identifiable combinations that the motion should determine"""
 LITTLE = 0.5
-"""Of the torque: a model with a larger error explains little"""
+"""Share of the torque; a model with a larger error explains little"""
 
 
 @dataclass(frozen=True)
 class Excitation:
-    """How much of the robot the motion excited."""
+    """How well the motion excites the robot's parameters."""
 
     identifiable: int
-    """Identifiable combinations of parameters"""
+    """Number of identifiable combinations of parameters"""
     told: float
-    """How many of these this motion determined; the description gives the rest"""
+    """How many of these the motion determines; the others are given by the description"""
     condition: float
-    """Condition number of the regressor in units of what was thought before: the best told
-    combination over the worst told"""
+    """Condition number of the regressor, with the parameters in units of their prior standard
+    deviations"""
 
 
 def excitation(fit: Fit) -> Excitation:
-    """In units of the description's own uncertainty, so that no choice of units matters."""
+    """How well the fit's motion excites the parameters.
+
+    The parameters are in units of the description's own uncertainty, so the result does not depend
+    on physical units.
+    """
     scale = _units(fit)
     seen = scale.T @ fit.information @ scale
     possible = _possible(fit)
@@ -54,8 +59,8 @@ def excitation(fit: Fit) -> Excitation:
 
 
 def _units(fit: Fit) -> Floats:
-    """(p, p): x in standard deviations of what was thought before; a drive's numbers, of which
-    nothing was, in units of what they contribute."""
+    """(p, p): the prior's standard deviations of x. Friction and rotors, which have no informative
+    prior, are scaled by their contribution to the torques."""
     p, block = len(fit.x), 10 * len(fit.prior.bodies)
     out = np.zeros((p, p))
     for i, P in enumerate(fit.prior.bodies):
@@ -71,7 +76,7 @@ def _units(fit: Fit) -> Floats:
 
 
 def _possible(fit: Fit) -> Floats:
-    """(p, p): what every motion together would tell."""
+    """(p, p): the information that all motions together would provide."""
     unknowns = fit.unknowns
     n = len(unknowns.joints)
     q, qd, qdd = np.random.default_rng(0).uniform(-3, 3, (3, STATES, n))
@@ -88,7 +93,7 @@ def _possible(fit: Fit) -> Floats:
 
 
 def driving(fit: Fit) -> Iterator[str]:
-    """A warning of each joint whose friction came out as what drives it, a line each."""
+    """One warning for each joint whose identified friction drives it."""
     for joint in fit.unknowns.joints:
         law, values = fit.drives[joint].law, fit.drive(joint)
         if law.fault(values[: len(law.names)]) is not None:
@@ -109,8 +114,10 @@ def warnings(
     """Warnings for the user, a line each.
 
     Args:
-        moved: (n,) how far each joint moved, rad or m.
-        explained: joints of which it was said already why so much is missed.
+        told: how well the motion excites the parameters.
+        unseen: the errors on held-out motion.
+        moved: (n,) range of each joint's motion, rad or m.
+        explained: joints whose large errors are already explained by another warning.
     """
     joints = unseen.joints
     for joint, way in zip(joints, moved, strict=True):

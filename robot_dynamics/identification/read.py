@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads any recording."""
+"""Reads a recording in any supported format."""
 
 from __future__ import annotations
 
@@ -12,10 +12,15 @@ from .recording import Recording
 
 
 def read(source: str | os.PathLike[str], topic: str | None = None) -> Recording:
-    """A recording from a rosbag2 folder, a .db3 or .mcap file, or a CSV with a header.
+    """Read a recording from a rosbag2 folder, a .db3 or .mcap file, or a CSV file with a header.
+
+    Args:
+        source: the folder or file.
+        topic: for bags, a topic of type sensor_msgs/JointState; None: `/joint_states`, or the only
+            such topic.
 
     Raises:
-        RecordingError: there is none, or it is broken; one line says what and where.
+        RecordingError: it does not exist or is broken; one line says what is wrong and where.
         BackendError: `rosbags` is not installed.
     """
     path = Path(source).expanduser()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording of a moving robot: positions, rates and efforts by joint, with their stamps."""
+"""Recordings of a moving robot: timestamped positions, rates and efforts by joint."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from ..errors import InputError, choices, wrong
 
 Floats = NDArray[Any]
-"""Of float64"""
+"""An array of float64"""
 
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Messages that name the same joints, in the order in which they came. NaN: not given."""
+    """Messages that name the same joints, in order of arrival. NaN: no value."""
 
     names: tuple[str, ...]
     time: Floats
-    """(k,), s, as stamped: it may jitter, jump, repeat or go back"""
+    """(k,), s, as stamped: stamps may jitter, jump, repeat or go backwards"""
     position: Floats
     """(k, n), rad or m"""
     velocity: Floats
@@ -31,7 +31,7 @@ class Stream:
     """(k, n), N·m or N"""
 
     def of(self, names: Iterable[str]) -> Stream:
-        """These joints alone."""
+        """The stream with these joints alone, in this order."""
         place = {name: k for k, name in enumerate(self.names)}
         columns = [place[name] for name in names]
         return Stream(
@@ -43,7 +43,7 @@ class Stream:
         )
 
     def rows(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> Stream:
-        """These messages alone, in this order."""
+        """The stream with these messages alone, in this order."""
         return replace(
             self,
             time=self.time[chosen],
@@ -55,25 +55,26 @@ class Stream:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """One recording, with a stream for each publisher of different joints."""
+    """One recording, with a stream for each set of joints that messages name."""
 
     source: str
-    """Its name in messages"""
+    """Its name in messages to the user"""
     streams: tuple[Stream, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every joint that is in it, once."""
+        """The joints in any of the streams, without duplicates."""
         return tuple(dict.fromkeys(name for stream in self.streams for name in stream.names))
 
     def renamed(self, names: Mapping[str, str]) -> Recording:
-        """With joints named as in the description.
+        """The recording with joints renamed to those of the description.
 
-        A name of the mapping is that of a joint, or the beginning of several:
-        `fer_joint` → `panda_joint` renames `fer_joint1` … `fer_joint7`.
+        Args:
+            names: from joint names in the recording to new names. A key may also be a prefix of
+                several names: `fer_joint` → `panda_joint` renames `fer_joint1` … `fer_joint7`.
 
         Raises:
-            InputError: no joint has that name, or two would have the same.
+            InputError: no joint has that name or prefix, or two joints would have the same name.
         """
         renaming = {name: name for name in self.names}
         for old, new in names.items():
@@ -99,10 +100,14 @@ class Recording:
         return replace(self, streams=streams)
 
     def scaled(self, factors: Mapping[str, float]) -> Recording:
-        """With each joint's effort times its factor: a sign, or torque by current.
+        """The recording with each joint's effort multiplied by its factor.
+
+        Args:
+            factors: by joint, for instance a sign, or a torque per current; 1 for joints that are
+                missing.
 
         Raises:
-            InputError: no such joint, or a factor that is 0 or not finite.
+            InputError: there is no such joint, or a factor is 0 or not finite.
         """
         for name, factor in factors.items():
             if name not in self.names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare models' torques with measured ones."""
+"""Compares models' torques with measured ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .unknowns import Unknowns, match
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """One recording, and the torques of several models."""
+    """One recording, and the torques of several models on its motion."""
 
     source: str
     joints: tuple[str, ...]
@@ -32,15 +32,15 @@ class Replay:
     """The models' names"""
     stretches: tuple[Samples, ...]
     torques: tuple[tuple[Floats, ...], ...]
-    """By model and stretch: (k, n)"""
+    """By model and stretch: (k, n), N·m or N"""
     terms: tuple[dict[str, Floats], ...]
-    """Of the last model, by stretch and term: (k, n); they add up to its torques"""
+    """Of the last model, by stretch and term: (k, n); the terms add up to its torques"""
     duration: float
     notes: tuple[str, ...]
 
     @property
     def relative(self) -> Floats:
-        """(models, n): root mean square of the error over that of the torque."""
+        """(models, n): the RMS error over the RMS torque; NaN where none was measured."""
         out = np.full((len(self.labels), len(self.joints)), np.nan)
         usable = np.concatenate([each.usable for each in self.stretches])
         tau = np.concatenate([each.tau for each in self.stretches])
@@ -53,7 +53,12 @@ class Replay:
 
 
 def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
-    """What each term gives, (k, n) each; they add up to the torques."""
+    """The torques (k, n) of each term; they add up to the model's torques.
+
+    Args:
+        mechanism: the model.
+        samples: the motion, with the mechanism's joints in their order.
+    """
     q, qd, qdd = samples.q, samples.qd, samples.qdd
     still = np.zeros_like(q)
     bare = InverseDynamics(mechanism, terms=OF_LINKS)
@@ -61,7 +66,7 @@ def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
     found["inertia"] = bare(q, still, qdd) - found["gravity"]
     found["coriolis"] = bare(q, qd, still) - found["gravity"]
     found["friction"] = InverseDynamics(mechanism, terms={"friction"})(q, qd, qdd)
-    # rotors act in each of the rigid terms: what they bring is what is left
+    # rotors contribute to each of the rigid-body terms: theirs is the remainder
     found["rotors"] = InverseDynamics(mechanism)(q, qd, qdd) - sum(found.values())
     return found
 
@@ -76,11 +81,16 @@ def replay(
     cutoff: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Replay:
-    """The torques of each model on a recorded motion.
+    """Compute the torques of each model on a recorded motion.
 
     Args:
-        robots: mechanisms, or what `rd.load` takes; with the same joints among those recorded.
-        source: a recording, as `identify` takes it, and its options.
+        robots: mechanisms, or what `rd.load` takes, with the same joints among those recorded.
+        source: a recording, as `identify` takes it.
+        topic: as for `identify`.
+        rename: as for `identify`.
+        effort_scale: as for `identify`.
+        cutoff: Hz, the low-pass filter's cut-off; None: the one whose fit predicts torque best.
+        progress: called with a short message at each step.
 
     Raises:
         DescriptionError, RecordingError, InputError: as `identify`.
