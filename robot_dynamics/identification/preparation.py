@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a recording to samples (q, qd, qdd, tau) that a model can be fitted to.
+"""Converts a recording to samples (q, qd, qdd, tau) to which a model can be fitted.
 
-Each even stretch is filtered forwards and backwards (no lag), differentiated, cut at its ends, and
-thinned out to what the filter leaves.
+Each evenly sampled stretch is filtered forwards and backwards (zero phase), differentiated, cut at
+its ends, and decimated to the filter's bandwidth.
 """
 
 from __future__ import annotations
@@ -20,38 +20,40 @@ from .recording import Floats, Recording, Stream
 from .stamps import even_stretches
 
 ORDER = 4
-"""Of the Butterworth filter, which runs forwards and backwards"""
+"""Order of the Butterworth filter, which is applied forwards and backwards"""
 WHOLE = 0.4
-"""Of the sampling rate: a cut-off beyond this filters nothing"""
+"""Share of the sampling rate; with a cut-off beyond it nothing is filtered"""
 THINNING = 10.0
-"""Samples for each period of the cut-off: more say nothing new"""
+"""Samples kept per period of the cut-off frequency; more add no information"""
 SHORTEST = 1.0
-"""s of motion, below which a stretch is left out"""
+"""s of motion; shorter stretches are left out"""
 RESTING = 0.02
-"""Of a joint's largest rate: slower is at rest"""
+"""Share of a joint's largest rate, below which it is at rest"""
 LONGEST_REST = 0.3
-"""s: a rest of all joints beyond it is left out"""
+"""s; longer rests of all joints are left out"""
 NOISIER = 2.0
-"""Times the noise of the positions' differences, beyond which recorded rates are not taken"""
+"""Ratio of the noise of recorded rates to that of position differences, beyond which the latter are
+used"""
 MATCH = 0.1
-"""Relative miss of recorded rates from the positions' beyond which they are not believed"""
+"""Relative deviation of recorded rates from position differences, beyond which the latter are
+used"""
 ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
 """rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons"""
 SATURATED = 5
-"""Equal extreme efforts in a row that no motor gives by chance"""
+"""Consecutive samples at the largest or smallest effort that indicate saturation"""
 
 
 @dataclass(frozen=True, eq=False)
 class Smoothing:
-    """The zero-phase filter that a stretch went through, and the rates that came out of it."""
+    """The zero-phase filter of a stretch, and the filtered rates."""
 
     sections: Floats
     pad: int
     qd: Floats
-    """(m, n): at the recording's own rate, before samples were left out"""
+    """(m, n): at the recording's sampling rate, before decimation"""
 
     def __call__(self, values: Floats) -> Floats:
-        """Values (m, …) of the whole stretch, filtered."""
+        """Filter values (m, …) of the whole stretch."""
         from scipy.signal import sosfiltfilt
 
         return np.asarray(sosfiltfilt(self.sections, values, axis=0, padlen=self.pad))
@@ -59,7 +61,7 @@ class Smoothing:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A stretch of evenly timed samples; rows are samples, columns joints."""
+    """A stretch of evenly sampled motion; rows are samples, columns are joints."""
 
     time: Floats
     """(k,), s since the recording's first stamp"""
@@ -67,17 +69,17 @@ class Samples:
     qd: Floats
     qdd: Floats
     tau: Floats
-    """Filtered as q, qd and qdd are"""
+    """Filtered in the same way as q, qd and qdd"""
     unfiltered: Floats
-    """The effort as measured"""
+    """The effort as measured, unfiltered"""
     usable: NDArray[np.bool_]
-    """(k, n): may the effort be believed here?"""
+    """(k, n): whether the effort may be used"""
     rubbing: Floats | None = None
-    """(k, n, RAW): the columns of friction, filtered as the effort is: what a filter makes of the
-    step where a joint turns back must not be taken for friction. None: nothing was filtered"""
+    """(k, n, RAW): the friction columns, filtered like the effort: the smoothed step where a joint
+    changes direction must not be mistaken for friction. None: not filtered"""
     smoothing: Smoothing | None = None
     place: NDArray[np.intp] | None = None
-    """(k,): which of the smoothing's rows these samples are"""
+    """(k,): indices of these samples in the rows of `smoothing`"""
 
     def __len__(self) -> int:
         return len(self.time)
@@ -104,11 +106,15 @@ class Samples:
 
     @property
     def sharp(self) -> Samples:
-        """As if nothing had been filtered: friction has its steps."""
+        """The samples as if they had not been filtered: friction has steps."""
         return replace(self, rubbing=None, smoothing=None, place=None)
 
     def blurred(self, friction: Callable[[Floats], Floats]) -> Floats:
-        """(k, n): friction(qd) as the filter shows it, less friction(qd) itself."""
+        """(k, n): filtered friction minus friction(qd).
+
+        Args:
+            friction: maps rates (k, n) to torques (k, n).
+        """
         if self.smoothing is None:
             return np.zeros_like(self.tau)
         sharp = friction(self.smoothing.qd)
@@ -116,12 +122,12 @@ class Samples:
 
     @property
     def period(self) -> float:
-        """s between samples"""
+        """s between consecutive samples"""
         return float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
-    """One after another."""
+    """Concatenate stretches."""
 
     def whole(name: str) -> Floats:
         return np.concatenate([getattr(each, name) for each in parts])
@@ -135,42 +141,47 @@ def joined(parts: Sequence[Samples]) -> Samples:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A cut-off and the reason for it."""
+    """A cut-off, and how it was chosen."""
 
     cutoff: float | None
-    """Hz; None: nothing is filtered"""
+    """Hz; None: not filtered"""
     candidates: Floats
-    """(c,), Hz, rising; infinite: not filtered"""
+    """(c,), Hz, ascending; infinite: not filtered"""
     errors: Floats
-    """(c, n): RMS of what each does not foretell, over the least of any; NaN: not comparable"""
+    """(c, n): RMS prediction error with each candidate over the smallest one; NaN: not
+    comparable"""
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A recording made ready."""
+    """A recording, prepared for the fit."""
 
     source: str
     joints: tuple[str, ...]
-    """Whose columns these are"""
+    """The joints of the columns"""
     measured: tuple[str, ...]
-    """Those with efforts"""
+    """The joints with efforts"""
     stretches: tuple[Samples, ...]
     rate: float
-    """Hz, of the recording itself"""
+    """Hz, the recording's sampling rate"""
     cutoff: float | None
-    """Hz; None: nothing was filtered"""
+    """Hz; None: not filtered"""
     notes: tuple[str, ...]
-    """What was found and done, a line each"""
+    """What was found and done, one line each"""
     choice: Choice | None = None
-    """Why this cut-off; None: it was given"""
+    """How the cut-off was chosen; None: it was given"""
 
     @property
     def duration(self) -> float:
-        """s of samples"""
+        """s, the samples' total duration"""
         return sum(len(each) * each.period for each in self.stretches)
 
     def split(self, fraction: float) -> tuple[Prepared, Prepared]:
-        """(the first part, the last `fraction` of the time)."""
+        """(the first part, the last part) of the samples.
+
+        Args:
+            fraction: the last part's share.
+        """
         total = sum(map(len, self.stretches))
         first: list[Samples] = []
         last: list[Samples] = []
@@ -185,25 +196,29 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Even:
-    """A recording on even grids, not filtered yet."""
+    """A recording on even time grids, not yet filtered."""
 
     source: str
     joints: tuple[str, ...]
     turns: tuple[bool, ...]
-    """Which of the joints turn; the others slide"""
+    """Whether each joint turns; the others slide"""
     measured: tuple[str, ...]
-    """Those with efforts"""
+    """The joints with efforts"""
     pieces: tuple[tuple[Floats, Stream], ...]
-    """(time in s since the first, values) of each stretch without a gap"""
+    """(time in s since the first stamp, values) of each stretch without a gap"""
     rate: float
     """Hz"""
     notes: tuple[str, ...]
 
     def filtered(self, cutoff: float | None, rests: bool = False) -> Prepared:
-        """Filtered, differentiated, cut at its ends and thinned out.
+        """Filter, differentiate, cut at the ends, and decimate.
+
+        Args:
+            cutoff: Hz; None: not filtered.
+            rests: whether to keep samples at rest.
 
         Raises:
-            RecordingError: nothing is left of it.
+            RecordingError: nothing is left of the recording.
         """
         if cutoff is not None and cutoff >= WHOLE * self.rate:
             cutoff = None
@@ -231,11 +246,11 @@ class Even:
 
 
 def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = ()) -> Even:
-    """These joints' samples on even grids, with a rate for each.
+    """Resample these joints' states on even time grids, with rates for every joint.
 
     Args:
-        recording: with joints called as in the description.
-        joints: those to take, all of them in the recording.
+        recording: with joints named as in the description.
+        joints: the joints to take, all of them in the recording.
         sliding: which of the joints slide; the others turn.
 
     Raises:
@@ -261,10 +276,10 @@ def even(recording: Recording, joints: Iterable[str], sliding: Iterable[str] = (
 
 
 def checked_cutoff(cutoff: float) -> float:
-    """A frequency in Hz.
+    """Check that a cut-off is a frequency in Hz, and return it.
 
     Raises:
-        RecordingError: it is none.
+        RecordingError: it is not finite, or not positive.
     """
     if not (np.isfinite(cutoff) and cutoff > 0):
         raise RecordingError(f"cutoff: found {cutoff}, expected a frequency in Hz", name="cutoff")
@@ -279,14 +294,25 @@ def prepare(
     rests: bool = False,
     sliding: Iterable[str] = (),
 ) -> Prepared:
-    """`even`, filtered at this cut-off (Hz); None: not filtered."""
+    """Resample a recording with `even`, then filter and decimate it.
+
+    Args:
+        recording: with joints named as in the description.
+        joints: the joints to take, all of them in the recording.
+        cutoff: Hz; None: not filtered.
+        rests: whether to keep samples at rest.
+        sliding: which of the joints slide; the others turn.
+
+    Raises:
+        RecordingError: no efforts, too short, at rest, or an invalid cut-off.
+    """
     if cutoff is not None:
         checked_cutoff(cutoff)
     return even(recording, joints, sliding).filtered(cutoff, rests)
 
 
 def _without_absurd(recording: Recording, notes: list[str]) -> Recording:
-    """NaN instead of numbers that no robot has."""
+    """The recording with NaN for physically implausible values."""
     streams, count = [], 0
     for stream in recording.streams:
         values = {}
@@ -310,7 +336,7 @@ def _without_absurd(recording: Recording, notes: list[str]) -> Recording:
 
 
 def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str]) -> Stream:
-    """All joints in one stream, at the stamps of that which has most of them."""
+    """All joints in one stream, at the stamps of the stream with most of the joints."""
     best: dict[str, Stream] = {}
     for stream in recording.streams:
         for name in stream.names:
@@ -340,7 +366,7 @@ def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str])
                 continue
             time, column = time[given], column[given]
             values[:, j] = CubicSpline(time, column)(main.time)
-            # nothing is invented where this joint was not heard of
+            # no interpolation across this joint's gaps
             gap = 4.5 * np.median(np.diff(time))
             near = np.searchsorted(time, main.time)
             before, after = time[np.maximum(near - 1, 0)], time[np.minimum(near, len(time) - 1)]
@@ -350,7 +376,7 @@ def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str])
 
 
 def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream, tuple[str, ...]]:
-    """The stream, and the joints whose efforts say something."""
+    """The stream without meaningless efforts, and the joints whose efforts are meaningful."""
     for j, name in enumerate(stream.names):
         if not np.isfinite(stream.position[:, j]).any():
             raise RecordingError(f"{source}: no position of {name} is a number", name=source)
@@ -390,7 +416,12 @@ def _check_motion(pieces: list[tuple[Floats, Stream]], source: str) -> None:
 
 
 def differences(values: Floats, period: float) -> Floats:
-    """d/dt (k, n) of even samples, of fourth order; the two at each end of lower order."""
+    """Fourth-order central differences d/dt (k, n); of lower order in the two rows at each end.
+
+    Args:
+        values: (k, n), evenly sampled.
+        period: s between samples.
+    """
     # ẋ_k = (x_{k-2} - 8 x_{k-1} + 8 x_{k+1} - x_{k+2}) / 12 h
     rates = np.gradient(values, period, axis=0)
     if len(values) > 4:
@@ -400,8 +431,11 @@ def differences(values: Floats, period: float) -> Floats:
 
 
 def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
-    """Rates for every joint: as recorded where they are those of the positions and the less noisy
-    ones; differences of the positions elsewhere."""
+    """The stream with rates for every joint.
+
+    Recorded rates are kept if they agree with the positions and are not much noisier than their
+    differences; otherwise the differences of the positions are used.
+    """
     velocity = stream.velocity.copy()
     own = differences(stream.position, 1.0 / rate)
     given = np.isfinite(velocity).all(axis=0) & (velocity.any(axis=0) | ~own.any(axis=0))
@@ -434,8 +468,8 @@ def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
 
 
 def _miss(recorded: Floats, derived: Floats) -> Floats:
-    """(n,): relative difference of two rates (k, n) where motion is: below a tenth of the sampling
-    rate."""
+    """(n,): relative deviation of recorded from derived rates (k, n) below a tenth of the Nyquist
+    frequency, where motion is."""
     from scipy.signal import butter, filtfilt
 
     if len(recorded) < 30:
@@ -448,8 +482,8 @@ def _miss(recorded: Floats, derived: Floats) -> Floats:
 
 
 def _noise(values: Floats) -> Floats:
-    """(n,): RMS of (k, n) between a tenth and a quarter of the sampling rate, where differences
-    are true."""
+    """(n,): RMS of (k, n) between a tenth and a quarter of the sampling rate, where numerical
+    differences are accurate."""
     from scipy.signal import butter, sosfiltfilt
 
     if len(values) < 30:
@@ -465,11 +499,15 @@ def filtered(
     turns: tuple[bool, ...],
     kept: NDArray[np.intp] | None = None,
 ) -> Samples:
-    """One stretch, filtered.
+    """Filter one stretch.
 
     Args:
-        kept: the samples to keep; None: as many as the filter leaves different, without the ends
-            that it spoils.
+        time: (k,), s.
+        stream: the values on this even grid.
+        cutoff: Hz; None: not filtered.
+        turns: whether each joint turns; the others slide.
+        kept: indices of the samples to keep; None: decimated to the filter's bandwidth, without the
+            ends that its transients affect.
     """
     from scipy.signal import butter
 
@@ -480,7 +518,7 @@ def filtered(
     spoiled, step, rubbing, smoothing = 3, 1, None, None
     if cutoff is not None:
         sections = butter(ORDER, cutoff, fs=1.0 / period, output="sos")
-        # the filter's memory on either side
+        # the filter's transients on either side
         spoiled = max(3, math.ceil(1.0 / (cutoff * period)))
         if kept is None and len(time) <= 3 * spoiled:
             return Samples(time[:0], q[:0], qd[:0], q[:0], tau[:0], tau[:0], usable[:0])
@@ -508,7 +546,7 @@ def filtered(
 
 
 def _few_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
-    """(k, n, RAW): the columns of friction, with every third of Stribeck's rates."""
+    """(k, n, RAW): the filtered friction columns, with every third Stribeck rate only."""
     out = np.zeros((*qd.shape, RAW))
     out[..., VISCOUS], out[..., OFFSET] = qd, 1.0
     ahead = qd > 0
@@ -523,7 +561,7 @@ def _few_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floa
 
 
 def _unsaturated(tau: Floats) -> NDArray[np.bool_]:
-    """(k, n): False where an effort stands at its extreme for some samples."""
+    """(k, n): False where an effort remains at its extreme for several samples."""
     usable = np.ones(tau.shape, dtype=bool)
     for j, column in enumerate(tau.T):
         if not np.isfinite(column).any():
@@ -540,7 +578,7 @@ def _unsaturated(tau: Floats) -> NDArray[np.bool_]:
 
 
 def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
-    """False also within `width` samples of False."""
+    """False also within `width` samples of a False."""
     if usable.all():
         return usable
     from scipy.ndimage import binary_erosion
@@ -552,7 +590,7 @@ def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
 
 
 def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
-    """Without samples of a robot at rest, and with a word about what cannot be used."""
+    """Leave out samples in which the robot is at rest, and note what cannot be used."""
     fastest = np.max([np.abs(each.qd).max(axis=0) for each in prepared.stretches], axis=0)
     stretches, resting, total = [], 0.0, 0.0
     for each in prepared.stretches:
@@ -581,7 +619,7 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
 def at_any_place(
     friction: Callable[[Floats, Floats, Floats], Floats],
 ) -> Callable[[Floats], Floats]:
-    """Friction as a function of the rates (k, n) alone: it does not know where the robot is."""
+    """Turn a torque function of (q, qd, qdd) into one of the rates (k, n) alone, for friction."""
 
     def of_rates(qd: Floats) -> Floats:
         still = np.zeros_like(qd)

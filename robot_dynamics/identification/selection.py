@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selects each joint's friction law, and whether its rotor is identified, by cross-validation.
 
-Everything is done on normal equations. While one joint tries its laws, the bodies and the other
-joints' laws are eliminated (a Schur complement), so that a law costs a solution of its own size.
+All computations use normal equations. While the laws of one joint are compared, the bodies and the
+other joints' laws are eliminated (Schur complement), so each law costs only the solution of a
+system of its own size.
 """
 
 from __future__ import annotations
@@ -18,43 +19,44 @@ from .solve import Prior, solved
 from .unknowns import Unknowns
 
 PENALTY = 10.0
-"""By which the squared error in standard deviations must fall for each number more: one that is not
-three of its own standard deviations from nothing is left out"""
+"""Decrease of the squared error, in noise variances, that each additional parameter must bring: a
+parameter less than about three standard deviations from 0 is left out"""
 HUMP = 0.1
-"""Of what a joint misses, squared, that Stribeck's hump must explain: in a noisy rate's change of
-sign there is always one that explains a little"""
+"""Share of a joint's squared error that the Stribeck effect must explain; where a noisy rate
+changes sign, some Stribeck rate always explains a little"""
 DRIVES = 3.0
-"""Times a joint's noise, squared, that friction of the other sign must explain on motion kept
-aside, and something on every part of it: half the error"""
+"""Decrease of the squared held-out error, per sample and in noise variances, that justifies
+friction that drives (half the RMS error); the error must also decrease on every held-out part"""
 SWEEPS = 3
-"""Over the joints: what one chooses bears on the others"""
+"""Sweeps over the joints, since the choice at one affects the others"""
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """A joint's friction and rotor."""
+    """The friction law and the rotor of a joint."""
 
     law: FrictionLaw
     rotor: bool
-    """Is the rotor's inertia among the unknowns, as the difference from the description's?"""
+    """Whether the rotor's inertia is identified, as the difference from the described one"""
     described: float = 0.0
     """kg m²: the rotor's inertia as described"""
     driving: bool = False
-    """May its friction drive the joint? Efforts are so that do not have the sign of the motion"""
+    """Whether its friction may drive the joint, which efforts of the wrong sign require"""
 
     @property
     def size(self) -> int:
-        """How many unknowns: the friction law's, and the rotor's inertia."""
+        """Number of parameters: the friction law's, and the rotor's inertia."""
         return len(self.law.names) + self.rotor
 
     @property
     def limits(self) -> list[float]:
-        """(size,): below 0 by how much each number may not come: by a rotor's described inertia."""
+        """(size,): how far below 0 each parameter may lie: for a rotor its described inertia, else
+        infinite."""
         rotor = [self.described if self.described > 0 else np.inf]
         return [np.inf] * len(self.law.names) + rotor * self.rotor
 
     def columns(self, width: int) -> Floats:
-        """(width, size): from its own numbers to its joint's group of columns."""
+        """(width, size): maps its parameters to the columns of its joint."""
         out = np.zeros((width, self.size))
         k, m = self.law.matrix.shape
         if width >= k:
@@ -64,23 +66,23 @@ class Drive:
         return out
 
     def sound(self, values: Floats) -> Drive:
-        """This one, or with these values the nearest that does not drive its joint by itself."""
+        """This drive, or the most similar one that does not drive its joint with these values."""
         own = len(self.law.names)
         fault = None if self.driving else self.law.fault(values[:own])
         law = self.law if fault is None else self.law.without(fault)
-        # a described rotor is kept possible by the fit itself
+        # the fit itself keeps the inertia of a described rotor positive
         rotor = self.rotor and (self.described > 0 or bool((values[own:] >= 0).all()))
         same = (law, rotor) == (self.law, self.rotor)
         return self if same else replace(self, law=law, rotor=rotor)
 
 
 def nothing() -> Drive:
-    """No friction and a rotor as described."""
+    """No friction, and the rotor as described."""
     return Drive(law(()), False)
 
 
 def embedding(unknowns: Unknowns, drives: dict[str, Drive]) -> Floats:
-    """(p, 10 b + m): from the numbers of bodies and drives to all columns."""
+    """(p, 10 b + m): maps the parameters of bodies and drives to all columns."""
     block = 10 * len(unknowns.bodies)
     width = block + sum(drive.size for drive in drives.values())
     out = np.zeros((unknowns.size, width))
@@ -94,11 +96,17 @@ def embedding(unknowns: Unknowns, drives: dict[str, Drive]) -> Floats:
 
 
 def choose(unknowns: Unknowns, prior: Prior, normal: Equations) -> dict[str, Drive]:
-    """The drive of each joint."""
+    """Select the drive of each joint.
+
+    Args:
+        unknowns: the parameters' columns.
+        prior: the described bodies.
+        normal: the normal equations.
+    """
     drives = {joint: nothing() for joint in unknowns.joints}
     if unknowns.payload is not None:
         return drives
-    for joint in unknowns.joints:  # something to begin with
+    for joint in unknowns.joints:  # initial guess
         drives[joint] = Drive(law(PLAIN), False)
     for _ in range(SWEEPS):
         before = dict(drives)
@@ -143,8 +151,8 @@ def _best(
         z, Z, S, s = eliminated(np.where(np.arange(folds) == f, 0.0, 1.0))
         schur.append(S)
         right.append(s)
-        # Σ w (τ - y x)² of the part that was left out, where the others are z - Z own:
-        # ownᵀ Q own + 2 rᵀ own + c
+        # the held-out error Σ w (τ - y x)², where the other parameters are z - Z own, as a
+        # quadratic form: ownᵀ Q own + 2 rᵀ own + c
         cross = Z.T @ od[f]
         Q = Z.T @ oo[f] @ Z - cross - cross.T + dd[f]
         r = Z.T @ (o[f] - oo[f] @ z) + od[f].T @ z - d[f]
@@ -155,7 +163,7 @@ def _best(
     drives_of: dict[int, list[tuple[Drive, Floats]]] = {}
     for drive in (Drive(each, rotor, described) for each in laws() for rotor in rotors):
         C = drive.columns(width)
-        if (np.diag(C.T @ whole @ C) > 0).all():  # something is known of each column
+        if (np.diag(C.T @ whole @ C) > 0).all():  # every column is excited
             drives_of.setdefault(drive.size, []).append((drive, C))
     count = float(normal.count[unknowns.joints.index(joint)])
     nobody = _Scored(nothing(), np.full(len(errors), np.inf), np.inf)
@@ -175,32 +183,35 @@ def _best(
 
 @dataclass(frozen=True, eq=False)
 class _Scored:
-    """A drive, and what it misses of parts that were kept aside."""
+    """A drive and its held-out error."""
 
     drive: Drive
     missed: Floats
-    """(parts,)"""
+    """(parts,): squared error on each held-out part"""
     score: float
-    """All of it, and the price of its numbers"""
+    """Their sum plus the penalty for the number of parameters"""
 
     def total(self) -> float:
-        """The score"""
+        """The score."""
         return self.score
 
     def explains(self, other: _Scored, more: float) -> bool:
-        """More than the other by so much, and on every part something?"""
+        """Whether this drive's score is better than the other's by more than `more`, and its error
+        is smaller on every part."""
         return self.score + more < other.score and bool((self.missed < other.missed).all())
 
 
 def _tried(
     C: Floats, schur: list[Floats], right: list[Floats], errors: list[tuple[Floats, Floats, float]]
 ) -> tuple[Floats, Floats]:
-    """(numbers (k, size) of all the data, squared errors (k, parts) on each part) of drives.
+    """(parameters (k, size) fitted to all data, squared errors (k, parts) on each held-out part) of
+    drives.
 
     Args:
         C: (k, width, size), each drive's columns.
-        schur: (width, width), right: (width,): of all the data, then without each part.
-        errors: of each part, as a quadratic form of what stands in the columns.
+        schur: (width, width) each: the Schur complement of all data, then without each part.
+        right: (width,) each: its right-hand side, likewise.
+        errors: for each part, the error as a quadratic form of the joint's columns.
     """
     Ct = np.swapaxes(C, 1, 2)
     found = [solved(Ct @ S @ C, Ct @ s) for S, s in zip(schur, right, strict=True)]
@@ -212,5 +223,5 @@ def _tried(
 
 
 def bodies_only(prior: Prior) -> Prior:
-    """The prior of the bodies, without that of friction and rotors."""
+    """The prior of the bodies alone."""
     return Prior(prior.bodies, np.zeros(0), np.zeros(0))

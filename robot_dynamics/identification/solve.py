@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fit: a convex problem over physically consistent bodies, by Newton's method.
+"""Solves the fit, a convex problem over physically consistent bodies, by Newton's method.
 
     minimise ½ xᵀ G x - gᵀ x + γ Σ d(P(φ_i), P₀_i) + ½ Σ λ_k (s_k - s₀_k)²
              + γ Σ (s_k / r_k - log(1 + s_k / r_k)),   x = (φ_1 …, s)
 
-G and g are normal equations in units of their noise, so that γ = 1 is one standard deviation for
-a body that is about twice or half what it was taken for. -log det keeps every body possible, and
--log the inertia r_k + s_k of every rotor of which r_k was thought, a body of one number; both are
-self-concordant, so that damped steps from any possible start reach the one minimum.
+G and g are normal equations in units of their noise; with γ = 1, a body that differs from its
+described one by about a factor of two is one standard deviation away. -log det is a barrier that
+keeps every body physically consistent. Likewise, -log keeps the inertia r_k + s_k of every rotor
+with described inertia r_k positive. Both are self-concordant, so damped Newton steps from any
+feasible start converge to the unique minimum.
 """
 
 from __future__ import annotations
@@ -22,30 +23,30 @@ from .bodies import BASIS, hessian, numbers, pseudo_inertia
 from .recording import Floats
 
 STEPS = 60
-"""Newton steps for one γ; ten are usual"""
+"""Largest number of Newton steps for one γ; ten are usual"""
 FLAT = 1e-7
-"""Of the roots of a pseudo-inertia's own entries: with less left in a direction it has no inverse
-but for rounding"""
+"""Smallest diagonal entry of the Cholesky factor over the root of the pseudo-inertia's own; below
+it the matrix is numerically singular"""
 DONE = 1e-9
-"""Newton decrement squared at which a minimum is reached, in units of γ"""
+"""Squared Newton decrement, in units of γ, at which the iteration has converged"""
 CLOSER = 10.0
-"""From one γ to the next, on the way from the prior to data that know better"""
+"""Ratio of consecutive γ on the path from the prior to the required weight"""
 LONGEST_PATH = 40
-"""Such γ: no numbers in double precision are further away"""
+"""Largest number of γ on this path, enough for any numbers in double precision"""
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The prior: bodies and scalars before any data."""
+    """The prior of bodies and scalars."""
 
     bodies: tuple[Floats, ...]
-    """P₀ (4, 4) of each body"""
+    """P₀ (4, 4) of each described body"""
     scalars: Floats
-    """s₀ (m,)"""
+    """s₀ (m,): expected scalars"""
     tightness: Floats
-    """λ (m,)"""
+    """λ (m,): their weights"""
     rotors: Floats | None = None
-    """r (m,): s_k + r_k > 0; infinite: s_k may be anything; None: all are"""
+    """r (m,): lower bounds s_k > -r_k; infinite: s_k is unbounded; None: all are unbounded"""
 
     @property
     def per_rotor(self) -> Floats:
@@ -54,11 +55,11 @@ class Prior:
 
     @property
     def mean(self) -> Floats:
-        """x₀ (10 b + m,)"""
+        """x₀ (10 b + m,): the expected parameters"""
         return np.concatenate([*(numbers(P) for P in self.bodies), self.scalars])
 
     def curvature(self, gamma: float) -> Floats:
-        """(p, p): what it adds to the normal equations near x₀."""
+        """(p, p): the prior's Hessian at x₀, apart from the rotors' barrier."""
         block = 10 * len(self.bodies)
         p = block + len(self.scalars)
         out = np.zeros((p, p))
@@ -69,7 +70,7 @@ class Prior:
 
     @cached_property
     def _hessians(self) -> Floats:
-        """(10 b, 10 b): of the bodies, for γ = 1."""
+        """(10 b, 10 b): the bodies' Hessian at x₀ with γ = 1."""
         out = np.zeros((10 * len(self.bodies),) * 2)
         for i, P in enumerate(self.bodies):
             block = slice(10 * i, 10 * i + 10)
@@ -80,15 +81,17 @@ class Prior:
 def minimise(
     G: Floats, g: Floats, prior: Prior, gamma: float, start: Floats | None = None
 ) -> tuple[Floats, Floats]:
-    """(x (p,), H (p, p) the curvature there) of the fit.
+    """The fit: (x (p,), H (p, p), the Hessian at x).
 
     Args:
-        G: (p, p), g: (p,): normal equations, ten columns for each of the prior's bodies first.
+        G: (p, p), the normal matrix, with ten columns for each of the prior's bodies first.
+        g: (p,), the right-hand side.
+        prior: the prior.
         gamma: the weight of the description.
-        start: x of a fit near by, with possible bodies; None: the prior's.
+        start: x of a similar fit, with physically consistent bodies; None: the prior's.
 
     Raises:
-        RecordingError: numbers that no step brings nearer (it is not finite).
+        RecordingError: the normal equations are not finite.
     """
     if not (np.isfinite(G).all() and np.isfinite(g).all()):
         raise RecordingError("the normal equations are not finite", name="identification")
@@ -96,7 +99,7 @@ def minimise(
         return _newton(G, g, prior, gamma, start)
     x, path = prior.mean, [gamma]
     slope = G @ x - g
-    # from a weight at which Newton's step from the prior stays where the logarithm is a parabola
+    # start with a weight at which Newton's step from the prior stays where the barrier is quadratic
     while len(path) < LONGEST_PATH:
         H = G + prior.curvature(path[-1])
         if float(slope @ solved(H, slope)) <= path[-1]:
@@ -115,7 +118,7 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
     per = prior.per_rotor
 
     def logarithms(x: Floats) -> float:
-        """Σ log det P, or -inf."""
+        """Sum of all barriers' logarithms; -inf outside the feasible set."""
         total = 0.0
         for i in range(len(inverses)):
             P = pseudo_inertia(x[10 * i : 10 * i + 10])
@@ -130,7 +133,7 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
         return total + float(np.log(left).sum()) if (left > 0).all() else -np.inf
 
     def gain(x: Floats, step: Floats, before: float) -> float:
-        """f(x) - f(x + step), term by term: no difference of two large numbers."""
+        """f(x) - f(x + step), term by term, which avoids cancellation."""
         after = logarithms(x + step)
         if after == -np.inf:
             return -np.inf
@@ -150,30 +153,31 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
         H[scalar, scalar] += gamma * left**2
         for i in range(len(inverses)):
             s = slice(10 * i, 10 * i + 10)
-            # P⁻¹ = L⁻ᵀ L⁻¹, which there is wherever the logarithm was taken
+            # P⁻¹ = L⁻ᵀ L⁻¹; the factor exists because the barrier at x is finite
             half = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(x[s])))
             Q = half.T @ half
             slope[s] += gamma * (traces[s] - np.tensordot(BASIS, Q, 2))
             H[s, s] += gamma * hessian(Q)
         step = -solved(H, slope)
         decrement = -float(slope @ step)
-        if not decrement >= DONE * gamma:  # or no number: as near as these numbers let it come
+        if not decrement >= DONE * gamma:  # or NaN: the numerical limit
             break
         before = logarithms(x)
         length = 1.0
         while gain(x, length * step, before) < 0.1 * length * decrement and length > 1e-9:
             length /= 2
-        if length <= 1e-9:  # as near as rounding lets it come
+        if length <= 1e-9:  # the limit of rounding
             break
         x = x + length * step
     return x, H
 
 
 def solved(H: Floats, right: Floats) -> Floats:
-    """H⁻¹ right of positive definite H whose rows are of very different size.
+    """H⁻¹ right for a positive definite H with badly scaled rows.
 
     Args:
-        H: (n, n), right: (n,) or (n, k); or many at once, (m, n, n) and (m, n).
+        H: (n, n), or (m, n, n) for many systems.
+        right: (n,) or (n, k), or (m, n) or (m, n, k) for many systems.
     """
     columns = right[..., None] if right.ndim < H.ndim else right
     scale = 1.0 / np.sqrt(np.maximum(np.diagonal(H, 0, -2, -1), np.finfo(float).tiny))[..., None]
@@ -190,7 +194,7 @@ def solved(H: Floats, right: Floats) -> Floats:
 
 
 def inverted(H: Floats) -> Floats:
-    """H⁻¹, symmetric."""
+    """H⁻¹ of a positive definite H, exactly symmetric."""
     out = solved(H, np.eye(len(H)))
     inverse: Floats = (out + out.T) / 2
     return inverse

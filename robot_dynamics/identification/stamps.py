@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cleans stamps: from raw messages to stretches of evenly timed samples.
+"""Cleans timestamps: converts raw messages to evenly sampled stretches.
 
-Clocks are set back, publishers stall, and republished states are held for a period now and then.
-Each finding is one line.
+Clocks are set back, publishers stall, and some messages repeat the previous state. Each finding is
+noted in one line.
 """
 
 from __future__ import annotations
@@ -16,19 +16,25 @@ from numpy.typing import NDArray
 from .recording import Floats, Stream
 
 GAP = 4.5
-"""Periods without a message that are not bridged"""
+"""Longest gap, in sampling periods, that is interpolated"""
 REST = 0.25
-"""s: equal messages for longer than this are a robot at rest, not a state that was held"""
+"""s: identical messages for longer than this mean that the robot is at rest, not that a state was
+repeated"""
 EVEN = 1e-3
-"""Of a period: stamps this near to an even grid are on it"""
+"""Share of a period; stamps this close to an even grid are taken to be on it"""
 TELLING = 0.6
-"""Of the stamps' roughness: another timing must be as smooth as this to be believed"""
+"""Roughness of the positions with even timing over that with the stamps, below which even timing is
+used"""
 
 
 def even_stretches(stream: Stream, notes: list[str]) -> list[tuple[Floats, Stream]]:
     """(even time (k,), stream) for each stretch without a gap, earliest first.
 
-    Rows with a NaN among them are left out: they make a gap, or are bridged like one.
+    Messages with a NaN are left out; they leave a gap, or are interpolated.
+
+    Args:
+        stream: raw messages.
+        notes: findings are appended to it.
     """
     stream = _without_nan(stream, notes)
     if len(stream.time) < 4:
@@ -42,7 +48,7 @@ def even_stretches(stream: Stream, notes: list[str]) -> list[tuple[Floats, Strea
 
 
 def _without_nan(stream: Stream, notes: list[str]) -> Stream:
-    """Rows that have a stamp and all values of the joints that have any."""
+    """The messages with a stamp and all values, apart from joints without any efforts."""
     measured = np.isfinite(stream.effort).any(axis=0)
     given = np.column_stack([stream.time, stream.position, stream.effort[:, measured]])
     whole = np.isfinite(given).all(axis=1)
@@ -52,11 +58,12 @@ def _without_nan(stream: Stream, notes: list[str]) -> Stream:
 
 
 def _between_resets(stream: Stream, notes: list[str]) -> list[Stream]:
-    """Split where the clock was set back by more than messages change places."""
+    """Split the stream where the clock was set back; messages that merely come late are no
+    reset."""
     steps = np.diff(stream.time)
     forwards = steps[steps > 0]
     period = float(np.median(forwards)) if len(forwards) else 0.0
-    # a message that comes late steps back, and the next one forward again
+    # after a late message, the next one steps forwards again
     back = np.flatnonzero(steps < -GAP * period)
     cuts = [k + 1 for k in back if (stream.time[k + 1 :] < stream.time[k]).sum() > GAP]
     if cuts:
@@ -66,7 +73,7 @@ def _between_resets(stream: Stream, notes: list[str]) -> list[Stream]:
 
 
 def _in_order(stream: Stream, notes: list[str]) -> Stream:
-    """Sorted by stamps, each once."""
+    """The messages sorted by stamps, without repeated stamps."""
     order = np.argsort(stream.time, kind="stable")
     late = int((np.diff(stream.time) < 0).sum())
     if late:
@@ -79,12 +86,12 @@ def _in_order(stream: Stream, notes: list[str]) -> Stream:
 
 
 def _without_held(stream: Stream, notes: list[str]) -> Stream:
-    """Without messages that repeat the one before although the robot moves."""
+    """Leave out messages that repeat the previous state although the robot moves."""
     values = np.column_stack([stream.position, stream.effort])
     same = np.r_[False, _equal(values[1:], values[:-1])]
     if not same.any() or same.all():
         return stream
-    # runs of equal messages: long ones are a rest
+    # runs of equal messages: during long ones the robot is at rest
     begin = np.flatnonzero(~same)
     end = np.r_[begin[1:], len(same)]
     long = stream.time[end - 1] - stream.time[begin] > REST
@@ -112,17 +119,17 @@ def _between_gaps(stream: Stream, notes: list[str]) -> list[Stream]:
 
 
 def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
-    """The stretch on an even grid of its own rate.
+    """The stretch on an even grid at its own rate.
 
-    A stamp says when a message was sent; its values may have been taken evenly all the same. Of
-    the stamps and the two even timings that go with them, that is right in which the positions
-    are smoothest.
+    A stamp says when a message was sent, but its values may have been sampled evenly nevertheless.
+    Among the stamps and two even timings that fit them, the one in which the positions are
+    smoothest is used.
     """
     time = stream.time
     period = float(np.median(np.diff(time)))
     steps = np.maximum(1, np.round(np.diff(time) / period))
     even = [np.linspace(time[0], time[-1], len(time))]
-    if (steps > 1).any():  # messages that are missing leave their places
+    if (steps > 1).any():  # with gaps for missing messages
         places = np.r_[0.0, np.cumsum(steps)]
         even.append(np.polyval(np.polyfit(places, time, 1), places))
     roughness = [_roughness(each, stream.position) for each in (time, *even)]
@@ -143,7 +150,8 @@ def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
 
 
 def _roughness(time: Floats, position: Floats) -> float:
-    """How badly each position follows from its four neighbours (cubic), over its steps."""
+    """Error of cubic interpolation of each position from its four neighbours, over the positions'
+    steps."""
     t = [time[k : len(time) - 4 + k] for k in (0, 1, 3, 4)]
     middle = time[2:-2]
     if len(middle) < 1:
@@ -162,7 +170,7 @@ def _roughness(time: Floats, position: Floats) -> float:
 
 
 def _resampled(stream: Stream, time: Floats, grid: Floats) -> Stream:
-    """By cubic splines, whose error is of fourth order in the period."""
+    """Resample by cubic splines, whose error is of fourth order in the period."""
     from scipy.interpolate import CubicSpline
 
     def at_grid(field: Floats) -> Floats:

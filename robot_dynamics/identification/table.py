@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings as CSV, as PlotJuggler and pandas write them."""
+"""Reads recordings from CSV files as written by PlotJuggler and pandas."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ FIELDS = ("position", "velocity", "effort")
 
 
 def read(path: Path) -> Recording:
-    """A table with a header: the time in s, and columns that end in JOINT/position,
-    JOINT/velocity and JOINT/effort, whatever stands before. Empty cells are no values.
+    """Read a table with a header.
 
-    A row that has only some of the joints is a message of these.
+    It must have a column for the time in s, and columns whose names end in JOINT/position,
+    JOINT/velocity and JOINT/effort (rad or m, rad/s or m/s, N·m or N), after any prefix. Empty
+    cells are missing values. A row with only some of the joints is a message of these joints.
 
     Raises:
-        RecordingError: it is not such a table.
+        RecordingError: the file is not such a table.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -48,7 +49,7 @@ def read(path: Path) -> Recording:
     for (joint, field), column in columns.items():
         fields[field][:, place[joint]] = values[:, column]
     whole = Stream(joints, stamps, *(fields[field] for field in FIELDS)).rows(np.isfinite(stamps))
-    # PlotJuggler leaves cells empty where another publisher's message made the row
+    # PlotJuggler leaves cells empty in rows that come from another publisher's message
     given = np.isfinite(whole.position) | np.isfinite(whole.effort)
     patterns, which = np.unique(given, axis=0, return_inverse=True)
     streams = []
@@ -62,7 +63,7 @@ def read(path: Path) -> Recording:
 
 
 def _joined(whole: Stream, streams: list[Stream]) -> tuple[Stream, ...]:
-    """Streams of disjoint joints; where they overlap (cells missing here and there) one stream."""
+    """The streams if their joints are disjoint; otherwise (single cells are missing) one stream."""
     names = [name for stream in streams for name in stream.names]
     if len(set(names)) == len(names):
         return tuple(streams)
@@ -97,7 +98,7 @@ def _columns(header: list[str], source: str) -> tuple[int, dict[tuple[str, str],
 
 
 def _plain_numbers(file: TextIO, delimiter: str, width: int) -> np.ndarray | None:
-    """The rest of a table that has a number in every cell; None: it has not."""
+    """The rest of a table if every cell is a number; otherwise None."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # no rows

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unknowns of an identification, and the torques as a matrix times them."""
+"""The parameters to identify, and the design matrix by which the torques depend on them."""
 
 from __future__ import annotations
 
@@ -23,30 +23,31 @@ from .preparation import Samples, at_any_place
 from .recording import Floats
 
 STATES = 8
-"""Random states for each column: what is 0 in all of them is always 0, and what is a sum of others
-is it always"""
+"""Random states per column; columns that are 0 or linearly dependent in all of them always are"""
 DEPENDENT = 1e-10
-"""Of a column: with less left beside the others it is a sum of them but for rounding"""
+"""Share of a column's norm; a column with a smaller component outside the others' span is
+numerically dependent on them"""
 GEAR_RATIO = 100.0
-"""Of a motor about which nothing is known: its inertia is reflected by the square"""
+"""Assumed gear ratio of an unknown motor; its inertia is reflected by the square"""
 LOAD = 0.1
-"""Of the robot's mass: what an arm may carry"""
+"""Share of the robot's mass: the assumed mass of a payload"""
 
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """Ten numbers a body, then for each joint its raw columns of friction and its rotor's inertia.
+    """Ten parameters per body, then for each joint its raw friction columns and its rotor's
+    inertia.
 
-    With a payload: the ten numbers of one link alone.
+    With a payload: the ten parameters of one link alone.
     """
 
     mechanism: Mechanism
-    """As described, the joints that were not recorded locked, a rotor at every joint"""
+    """The described robot, with joints that were not recorded locked, and a rotor at every joint"""
     payload: str | None = None
     added: tuple[str, ...] = ()
-    """The rotors that the description has not"""
+    """The rotors that are not described"""
     doubted: Mapping[str, Rotor] = field(default_factory=dict)
-    """By name, rotors as described, behind a gear that is not believed"""
+    """By name, described rotors whose gear ratio is not trusted"""
     _dynamics: InverseDynamics = field(init=False, repr=False)
     _followers: InverseDynamics | None = field(init=False, repr=False)
 
@@ -57,7 +58,12 @@ class Unknowns:
 
     @classmethod
     def of(cls, mechanism: Mechanism, payload: str | None = None) -> Unknowns:
-        """Of a mechanism whose joints were all recorded.
+        """The unknowns of a mechanism whose joints were all recorded.
+
+        Args:
+            mechanism: the robot as described.
+            payload: a link whose ten parameters are the only unknowns; None: those of the whole
+                robot.
 
         Raises:
             InputError: the robot does not have the payload's link.
@@ -83,14 +89,14 @@ class Unknowns:
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """The links whose bodies are looked for, each with all that is fixed to it."""
+        """The links whose bodies are identified, each together with everything fixed to it."""
         if self.payload is not None:
             return (self.payload,)
         return tuple(link.name for link in self.mechanism.moving)
 
     @property
     def rotors(self) -> dict[str, str]:
-        """Joint to the rotor that drives it alone, by its name among the parameters."""
+        """By joint, the rotor that drives it alone, by its name among the parameters."""
         if self.payload is not None:
             return {}
         found: dict[str, str] = {}
@@ -101,11 +107,11 @@ class Unknowns:
 
     @property
     def raw(self) -> int:
-        """Columns of a joint beside its rotor's."""
+        """Number of friction columns per joint."""
         return 0 if self.payload is not None else laws.RAW
 
     def group(self, joint: str) -> slice:
-        """Where a joint's own columns are: friction, then its rotor."""
+        """The columns of a joint: friction, then its rotor."""
         start = 10 * len(self.bodies)
         for name in self.joints:
             size = self.raw + (name in self.rotors)
@@ -116,13 +122,13 @@ class Unknowns:
 
     @cached_property
     def size(self) -> int:
-        """How many unknowns there are."""
+        """The number of unknowns."""
         size: int = self.group(self.joints[-1]).stop
         return size
 
     @cached_property
     def places(self) -> NDArray[np.intp]:
-        """(n, k): the columns that each joint's rows have: bodies, rotors, its own friction."""
+        """(n, k): the columns of each joint's rows: bodies, rotors, its own friction."""
         groups = [self.group(joint) for joint in self.joints]
         rotors = [self.group(joint).stop - 1 for joint in self.rotors]
         common = [*range(10 * len(self.bodies)), *rotors]
@@ -130,15 +136,15 @@ class Unknowns:
 
     @cached_property
     def felt(self) -> list[NDArray[np.intp]]:
-        """By joint, which of its `places` are not 0 in its rows, whatever the state: a joint does
-        not feel the bodies before it."""
+        """By joint, which of its `places` can be nonzero in its rows: a joint's torque does not
+        depend on the bodies before it."""
         own = np.ones(self.raw, dtype=bool)
         return [np.flatnonzero(np.r_[rows.any(axis=0), own]) for rows in self._random_rows]
 
     @cached_property
     def independent(self) -> list[tuple[NDArray[np.intp], Floats]]:
-        """By joint, (some of bodies' and rotors' columns, T): all that it feels, whatever the
-        state, are these times T."""
+        """By joint, (some of the bodies' and rotors' columns, T): in every state, all columns that
+        affect the joint are these times T."""
         from scipy.linalg import qr
 
         found = []
@@ -170,13 +176,13 @@ class Unknowns:
 
     @property
     def described(self) -> Floats:
-        """(10 b,): the bodies as described."""
+        """(10 b,): the described bodies."""
         return np.concatenate([numbers_of(self._body(name)) for name in self.bodies])
 
     def references(self) -> tuple[Floats, ...]:
-        """P₀ of each body: as described, with some extent where it has none.
+        """P₀ of each body: as described, with some extent where the description has none.
 
-        Of a load nothing is described: the link without it says nothing of it.
+        A payload's reference does not depend on the description, which gives the link without it.
         """
         total = sum(float(link.inertial.mass) for link in self.mechanism.links)
         mass = (0.01 if self.payload is None else LOAD) * total if total > 0 else 1.0
@@ -190,12 +196,12 @@ class Unknowns:
         return tuple(reference(phi, mass, size) for phi in described)
 
     def rotor_inertia(self, joint: str) -> float:
-        """kg m², about its own axis, as described."""
+        """The rotor's described inertia about its own axis, kg m²."""
         rotor = rotor_names(self.mechanism)[self.rotors[joint]]
         return float(rotor.inertial.inertia[2, 2])
 
     def gear_ratio(self, joint: str) -> float:
-        """Rotor rate / joint rate of the joint's rotor."""
+        """The gear ratio of the joint's rotor: rotor rate / joint rate."""
         return float(rotor_names(self.mechanism)[self.rotors[joint]].ratios[0][1])
 
     def _body(self, name: str) -> Inertial:
@@ -204,10 +210,11 @@ class Unknowns:
         return next(link.inertial for link in lumped(self.mechanism).links if link.name == name)
 
     def rigid(self, samples: Samples) -> tuple[Floats, Floats]:
-        """(Y (k, n, 10 b + r), known (k, n)): what bodies and rotors bring, what is known.
+        """(Y (k, n, 10 b + r), known (k, n)): the columns of bodies and rotors, and the known
+        torques.
 
-        The rotors come in the order of the joints; their columns are for what their inertia
-        differs by from the description's.
+        The rotors are in the order of the joints; their columns are those of the difference between
+        their inertia and the described one.
         """
         columns, rest, values = self._columns
         Y = self._dynamics.regressor(samples.q, samples.qd, samples.qdd)
@@ -222,7 +229,7 @@ class Unknowns:
 
     @cached_property
     def _columns(self) -> tuple[NDArray[np.intp] | slice, NDArray[np.intp], Floats]:
-        """(the regressor's columns that are looked for, those that are known, their numbers)."""
+        """(the regressor's columns to identify, the known ones, the values of their parameters)."""
         names, values = self._dynamics.parameter_names, self._dynamics.parameters
         place = {name: k for k, name in enumerate(names)}
         if self.payload is not None:
@@ -235,12 +242,12 @@ class Unknowns:
             sought += [place[f"{rotor}.inertia"] for rotor in self.rotors.values()]
         rest = np.flatnonzero(known)
         first, last = sought[0], sought[-1] + 1
-        # a slice copies nothing
+        # indexing by a slice does not copy
         every = slice(first, last) if sought == [*range(first, last)] else np.array(sought)
         return every, rest, known[rest]
 
     def own(self, samples: Samples, j: int) -> Floats:
-        """(k, RAW) of joint j: its raw columns of friction."""
+        """(k, RAW): the raw friction columns of joint j."""
         if samples.rubbing is not None:
             return samples.rubbing[:, j, : self.raw]
         turns = self.mechanism.joint(self.joints[j]).turns
@@ -253,7 +260,7 @@ class Unknowns:
         return known + samples.blurred(at_any_place(self._followers))
 
     def _carried(self, name: str) -> tuple[str, Floats]:
-        """(moving link, T) with φ_moving = T φ_link for what is fixed to it."""
+        """(moving link, T) with φ_moving = T φ_link, for a link that is fixed to the moving one."""
         pose, link = Pose(), self.mechanism.link(name)
         while not link.joint.moves:
             pose = link.joint.pose(0.0) @ pose
@@ -266,7 +273,7 @@ class Unknowns:
 
 
 def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
-    """The friction that is not looked for: that of followers, of every joint with a payload."""
+    """The friction that is not identified: of followers, or with a payload of every joint."""
     mechanism = unknowns.mechanism
     if unknowns.payload is None:
         links = tuple(
@@ -286,11 +293,11 @@ def _doubted(known: Mapping[str, Rotor], rotor: Rotor) -> bool:
 
 
 def with_rotors(mechanism: Mechanism) -> Mechanism:
-    """A rotor at every joint that has none.
+    """The mechanism with a rotor at every joint that has none.
 
-    One that is known by its gear ratio alone is put on the joint's axis. A ratio of 1 is not
-    believed: descriptions have it where nobody knew the gear, and behind it a rotor is felt by
-    other joints as the link is.
+    A rotor of which only the gear ratio is described is placed on the joint's axis. A ratio of 1 is
+    not trusted: descriptions contain it where the gear was not known, and with it the effect of a
+    rotor on other joints cannot be distinguished from the link's.
     """
     rotors = []
     driven = set()
@@ -310,14 +317,19 @@ def with_rotors(mechanism: Mechanism) -> Mechanism:
 
 
 def _about(mechanism: Mechanism, joint: str, ratio: float, name: str) -> Rotor:
-    """A rotor of no inertia yet that spins about its joint's axis."""
+    """A rotor with zero inertia that spins about its joint's axis."""
     link = next(link for link in mechanism.links if link.joint.name == joint)
     origin = link.joint.origin @ Pose(rotation_to(link.joint.axis))
     return Rotor(name, link.parent, origin, ((joint, ratio),), Inertial())
 
 
 def locked(mechanism: Mechanism, positions: Mapping[str, float]) -> Mechanism:
-    """The same robot with these joints held, and their followers where that puts them."""
+    """The robot with these joints locked, and their followers at the resulting positions.
+
+    Args:
+        mechanism: the robot.
+        positions: by joint, rad or m.
+    """
     return replace(
         with_locked_joints(mechanism, positions),
         actuated=tuple(name for name in mechanism.actuated if name not in positions),
@@ -327,7 +339,11 @@ def locked(mechanism: Mechanism, positions: Mapping[str, float]) -> Mechanism:
 
 
 def match(mechanism: Mechanism, recorded: Iterable[str]) -> tuple[Mechanism, tuple[str, ...]]:
-    """(the mechanism with the joints that were not recorded locked at home or 0, their names).
+    """(the mechanism with joints that were not recorded locked at home or 0, these joints' names).
+
+    Args:
+        mechanism: the robot.
+        recorded: the names of the recorded joints.
 
     Raises:
         InputError: none of its joints was recorded.

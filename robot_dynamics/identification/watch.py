@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model watched while the robot works: friction and load, from normal equations that forget.
+"""Monitors a model during operation: friction and load, by least squares with forgetting.
 
-Block after block of what the drives report is reduced to sums; older sums count less. What they
-propose (a body that one link carries, each joint's friction) is judged on the blocks that come
-after it, and is proven once it misses clearly less of them than the model in force. Nothing is
-adopted unless somebody asks for it, and nothing unproven is.
+Blocks of the reported joint states are reduced to normal equations, in which older blocks are
+weighted less. The proposed parameters (the body that one link carries, each joint's friction) are
+evaluated on the blocks that come afterwards, and are proven once their error is clearly smaller
+than that of the model in force. Parameters are adopted only on request, and only if proven.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from .solve import Prior, inverted, minimise
 from .unknowns import Unknowns
 
 GAMMAS = (1e-2, 1.0, 100.0)
-"""Weights of the described load: little, since a load is what changes; more where it has to be"""
+"""Candidate weights of the described load: small because the load is what changes; larger if the
+body would not be physically consistent"""
 BLOCKS = 3
-"""That a proposal is judged on before it can be proven"""
+"""Blocks on which a proposal must be evaluated before it can be proven"""
 BETTER = 0.9
-"""Of what the model in force misses, at most, over all joints"""
+"""Largest ratio of a proven proposal's error to that of the model in force, over all joints"""
 WORSE = 1.05
-"""Of what the model in force misses, at most, at any one joint"""
+"""Largest ratio of a proven proposal's error to that of the model in force, at any one joint"""
 OWN = 3
-"""Columns of a joint: viscous, Coulomb, offset"""
+"""A joint's own columns: viscous, Coulomb, offset"""
 
 
 @dataclass(frozen=True)
 class Number:
-    """One parameter."""
+    """One parameter: its estimate, its value in the model in force, and its standard deviation."""
 
     value: float
     in_force: float
@@ -46,34 +47,34 @@ class Number:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """What the sums say now."""
+    """The current estimate."""
 
     numbers: dict[str, Number]
-    """By name: the link's ten, about its origin, and each joint's friction. An offset is told, and
-    not part of what may be adopted"""
+    """By name: the link's ten parameters, about its origin, and each joint's friction. Offsets are
+    reported but not adopted"""
     missed: dict[str, float]
-    """By joint, N·m or N: RMS of what the model in force missed of the judged blocks"""
+    """By joint, N·m or N: RMS error of the model in force on the evaluated blocks"""
     proposed: dict[str, float]
-    """The same of what was proposed before each of them"""
+    """By joint, N·m or N: RMS error of the parameters proposed before each of these blocks"""
     why_not: str
-    """Why it is not proven; empty: it is"""
+    """Why it is not proven; empty if it is"""
 
     @property
     def proven(self) -> bool:
-        """May it be adopted?"""
+        """Whether it may be adopted."""
         return not self.why_not
 
 
 class Watch:
-    """Sums over blocks of a robot's recorded motion.
+    """Estimates load and friction from blocks of a robot's recorded motion.
 
     Args:
         mechanism: the model in force, an open chain.
-        link: carries what may change; it moves.
-        memory: s of motion after which a block counts 1/e.
+        link: the moving link that carries what may change.
+        memory: s of motion after which a block's weight has fallen to 1/e.
 
     Raises:
-        InputError: loops, no such link, or a memory that is no time.
+        InputError: the robot has loops or does not have this link, or the memory is not positive.
     """
 
     def __init__(self, mechanism: Mechanism, link: str, memory: float = 60.0):
@@ -115,14 +116,19 @@ class Watch:
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """Those that a block has to have."""
+        """The joints that every block must contain."""
         return self._unknowns.joints
 
     def add(self, block: Recording, cutoff: float | None = None) -> Estimate:
-        """A block of motion, of some seconds; it is judged first, and learned from then.
+        """Add a block of motion of some seconds, which is first used for evaluation and then for
+        estimation.
+
+        Args:
+            block: the recorded motion.
+            cutoff: Hz, the low-pass filter's cut-off; None: no filter.
 
         Raises:
-            RecordingError: it cannot be used: at rest, too short, without efforts.
+            RecordingError: the block cannot be used: at rest, too short, or without efforts.
         """
         sliding = [name for name in self.joints if self.mechanism.joint(name).slides]
         prepared = prepare(block, self.joints, cutoff, sliding=sliding)
@@ -162,7 +168,8 @@ class Watch:
         self._moment = forget * self._moment + M.T @ (tau * root).ravel()
 
     def _adoptable(self, x: Floats) -> Floats:
-        """Without offsets, which no URDF has words for, and without friction that drives."""
+        """The parameters without offsets, which URDF cannot express, and without friction that
+        drives."""
         out: Floats = x.copy()
         for k in range(OWN - 1):
             own = slice(10 + k, None, OWN)
@@ -193,11 +200,12 @@ class Watch:
         return Estimate(numbers, missed, proposed, self._why_not(numbers))
 
     def _fitted(self, prior: Prior) -> tuple[Floats, Floats]:
-        """(x, curvature), with as little of the description as keeps the body possible."""
+        """(x, Hessian), with the smallest weight of the description that keeps the body
+        consistent."""
         for gamma in GAMMAS[:-1]:
             try:
                 return minimise(self._gram, self._moment, prior, gamma)
-            except np.linalg.LinAlgError:  # a body as thin as rounding
+            except np.linalg.LinAlgError:  # a numerically singular body
                 continue
         return minimise(self._gram, self._moment, prior, GAMMAS[-1])
 
@@ -218,7 +226,7 @@ class Watch:
         return ""
 
     def adopted(self) -> Mechanism:
-        """The model that is proven; from now on it is the one in force, and the sums begin anew.
+        """Adopt the proven parameters: the new model is in force, and the estimation starts afresh.
 
         Raises:
             InputError: nothing is proven.
