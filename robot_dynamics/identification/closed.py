@@ -331,7 +331,7 @@ class _Problem:
         return A, states.tau[good] - Y[good][:, :, self._rest] @ self._known
 
     def fitted(self, states: _States) -> tuple[Floats, Floats]:
-        """(x (p,), curvature (p, p))"""
+        """The robust fit: (x (p,), its Hessian (p, p))."""
         A, b = self.rows(states)
         b_size = 10 * len(self.bodies)
         active = np.ones(len(self.names), dtype=bool)

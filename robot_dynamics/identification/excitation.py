@@ -237,7 +237,7 @@ class _Design:
             self._dynamics.pose(q[0], region.link)
 
     def torques(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
-        """(W (k, n, b), tau (k, n))"""
+        """(W (k, n, b), the scaled regressor; tau (k, n), the described model's torques)"""
         Y = self._dynamics.regressor(q, qd, qdd)
         return self._weighed(Y), np.asarray(Y @ self._parameters)
 

@@ -342,7 +342,8 @@ def _means(errors: Errors) -> tuple[float, float]:
 
 
 def loses(errors: Errors) -> bool:
-    """Whether the description predicts held-out motion better than the fit."""
+    """Whether the fit predicts held-out motion worse than the description does, by more than
+    `WORSE`."""
     if not np.isfinite(errors.relative).any():
         return False
     after, before = _means(errors)

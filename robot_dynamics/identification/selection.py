@@ -211,7 +211,8 @@ def _tried(
         C: (k, width, size), each drive's columns.
         schur: (width, width) each: the Schur complement of all data, then without each part.
         right: (width,) each: its right-hand side, likewise.
-        errors: for each part, the error as a quadratic form of the joint's columns.
+        errors: for each part, the error as a quadratic form of the coefficients of the joint's
+            columns.
     """
     Ct = np.swapaxes(C, 1, 2)
     found = [solved(Ct @ S @ C, Ct @ s) for S, s in zip(schur, right, strict=True)]

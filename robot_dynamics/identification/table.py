@@ -101,7 +101,7 @@ def _plain_numbers(file: TextIO, delimiter: str, width: int) -> np.ndarray | Non
     """The rest of a table if every cell is a number; otherwise None."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # no rows
+            warnings.simplefilter("error")  # a table without rows is only a warning
             values = np.loadtxt(file, delimiter=delimiter, comments=None, ndmin=2)
     except (ValueError, UserWarning):
         return None
