@@ -421,7 +421,7 @@ class _Passes:
         sources: Mapping[int, Source],
         needed: bool = True,
     ) -> Iterator[tuple[int, R]]:
-        """The results of the usable recordings with their numbers, in any order.
+        """The results of the usable recordings with the recordings' indices, in any order.
 
         Raises:
             RobotDynamicsError: the error of the first recording, if one is needed and none is

@@ -216,7 +216,7 @@ class Rows:
         ]
         """By joint, the columns that are not 0 in its rows"""
         self.tau: Floats = samples.tau.copy()
-        # [Y_j own τ], with the independent columns Y_j; all columns that joint j feels are Y_j T_j
+        # [Y_j own τ], with the independent columns Y_j; all columns that affect joint j are Y_j T_j
         self._spread = [T for _, T in unknowns.independent]
         self._equations = [
             np.empty((len(samples), len(T) + unknowns.raw + 1)) for T in self._spread
