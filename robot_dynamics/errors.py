@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors that a caller can cause, under one base class, and how their messages are worded.
+"""The errors that a caller can cause, under one base class, and the wording of their messages.
 
-Names and values come from outside. A message repeats them in one short, printable line: no control
-character reaches a terminal or a log, no list of 100,000 names fills it.
+Names and values in a message come from outside. They are repeated in one short, printable line: no
+control character reaches a terminal or a log, and no list of 100,000 names fills it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import TypeVar
 
 LONGEST = 1000
-"""Characters of a message"""
+"""Most characters in a message"""
 
 MOST_NAMES = 20
-"""of a list that a message repeats"""
+"""Most names of a list that a message repeats"""
 
 
 def one_line(text: object, most: int = LONGEST) -> str:
-    """The text in one line of printable characters, the others escaped; at most so many."""
+    """The text in one line of at most `most` printable characters; other characters are escaped."""
     found = str(text)
-    # nobody reads on: what is left out need not be looked at either
+    # what will be left out need not be processed either
     line = " ".join(found[: 2 * most].split())
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
     if len(line) <= most and len(found) <= 2 * most:
@@ -36,7 +36,7 @@ def one_line(text: object, most: int = LONGEST) -> str:
 
 
 def listed(names: Iterable[object], most: int = MOST_NAMES) -> str:
-    """`a, b, c and 5 more`, for messages; `none` where there are none."""
+    """`a, b, c and 5 more`, for messages; `none` if there are no names."""
     known = list(names)
     shown = ", ".join(one_line(name, 100) for name in islice(known, most))
     more = f" and {len(known) - most} more" if len(known) > most else ""
@@ -49,14 +49,14 @@ _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = MOST_NAMES
 _SHORT.maxlong = 60
 _SHORT.maxlevel = 2
 LONGEST_VALUE = 200
-"""Characters of a value that a message repeats"""
+"""Most characters of a value that a message repeats"""
 
 
 def shown(value: object) -> str:
-    """`repr`, shortened."""
+    """The value's `repr`, shortened."""
     try:
         return one_line(_SHORT.repr(value), LONGEST_VALUE)
-    # whatever the value's own repr does, as with a number of 5,000 digits
+    # a value's own repr may raise anything, as that of a number of 5,000 digits does
     except Exception:  # noqa: BLE001
         return f"a {type(value).__name__} that can't be shown"
 
@@ -65,8 +65,8 @@ class RobotDynamicsError(ValueError):
     """Base of every failure that a caller can cause. Its message is one line.
 
     Attributes:
-        name: what was wrong: a parameter, or a place in a description, the file, then the way
-            there: `arm.yaml: link 'upper': inertia.ixx`, `arm.yaml: loops[2].type`.
+        name: what was wrong: a parameter, or a place in a description, given as the file and the
+            path within it: `arm.yaml: link 'upper': inertia.ixx`, `arm.yaml: loops[2].type`.
         value: the value found there.
         expected: what would have been accepted.
     """
@@ -82,7 +82,7 @@ class DescriptionError(RobotDynamicsError):
     """A robot description that is broken or describes an impossible robot.
 
     Attributes:
-        line: of its file, from 1 on; None: it is not known.
+        line: the line of the file, counted from 1; None if it is not known.
     """
 
     def __init__(
@@ -99,19 +99,19 @@ class DescriptionError(RobotDynamicsError):
 
 
 class InputError(RobotDynamicsError):
-    """A joint vector, a parameter or an option that a function cannot take."""
+    """A joint vector, a parameter or an option that a function does not accept."""
 
 
 class ClosureError(RobotDynamicsError):
-    """A closed chain that cannot be closed, or a configuration too near a singularity."""
+    """Loops that cannot be closed, or a configuration too near a singularity."""
 
 
 class BackendError(RobotDynamicsError):
-    """A code generation backend that was asked for and is not available."""
+    """A code generation backend that was requested but is not available."""
 
 
 class RecordingError(RobotDynamicsError):
-    """A recording that cannot be read, or that says too little about the robot."""
+    """A recording that cannot be read, or that does not determine enough about the robot."""
 
 
 class TrajectoryError(RobotDynamicsError):
@@ -120,7 +120,8 @@ class TrajectoryError(RobotDynamicsError):
 
 @contextmanager
 def said_of(label: str) -> Iterator[None]:
-    """Errors in here begin with the robot's label (see `Mechanism.label`), where it has one."""
+    """Put the robot's label (see `Mechanism.label`), if it has one, before the messages of errors
+    that are raised in this context."""
     try:
         yield
     except RobotDynamicsError as error:
@@ -141,11 +142,11 @@ def callers_level() -> int:
 
 
 class ClosureWarning(UserWarning):
-    """A closed robot is computed with, but not quite as it was described.
+    """A closed robot is used, but not quite as it was described.
 
-    A rough home was closed by a search, a joint that does no work is held, there are more motors
-    than are needed; or some states of a batch are nan: they can't be closed, or are too near a
-    singularity.
+    An approximate home was closed by a search, a joint that does no work is held fixed, there are
+    more motors than needed, or some states of a batch give nan because they cannot be closed or are
+    too near a singularity.
     """
 
 
@@ -153,7 +154,7 @@ _Error = TypeVar("_Error", bound=RobotDynamicsError)
 
 
 def wrong(error: type[_Error], name: str, value: object, expected: str) -> _Error:
-    """The sentence of every complaint: the thing, the value found, what was expected."""
+    """An error with the message that all have in common: `name: found value, expected …`."""
     return error(
         f"{name}: found {shown(value)}, expected {expected}",
         name=name,

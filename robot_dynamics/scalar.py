@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arithmetic over any scalar.
 
-A formulation is written once and runs over floats, SymPy expressions or the recorder's
-scalars. Vectors and matrices are NumPy arrays (`dtype=float` or `dtype=object`), so `+`, `*`
-and `@` are the same for all three; the few functions that NumPy does not hand through are here.
+A formulation is written once and runs over floats, SymPy expressions or the recorder's scalars.
+Vectors and matrices are NumPy arrays (`dtype=float` or `dtype=object`), so `+`, `*` and `@` are the
+same for all three. This module adds the few functions that NumPy does not forward to such scalars.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 Note = Callable[[str, int, Array], Array]
-"""(quantity, place of its body, value) as a recursion computes them; it goes on with the result"""
+"""Called with (quantity, index of its body, value) for each value that a recursion computes; the
+recursion continues with the returned value"""
 
 
 def unnoticed(quantity: str, body: int, value: Array) -> Array:  # noqa: ARG001
-    """Nobody looks on."""
+    """The `Note` that does nothing: it returns the value unchanged."""
     return value
 
 
 _ROUNDING = 1e-15
-"""Below this an entry of a rotation matrix is the rounding of an exact 0 or ±1."""
+"""An entry of a rotation matrix that differs less than this from 0 or ±1 is a rounded 0 or ±1."""
 
 
 LEVEL = 1e-12
-"""Below this the share of x that is not upright says nothing of yaw: it is rounding"""
+"""If the horizontal part of the x axis is shorter than this, it is rounding: yaw is undetermined"""
 
 MOST_EXP = 709.782712893384
 """The largest x whose exp(x) is a float"""
@@ -43,7 +44,7 @@ MOST_EXP = 709.782712893384
 def _function(name: str, x: Scalar) -> Scalar:
     if isinstance(x, (int, float, np.floating)):
         return getattr(math, name)(x)
-    own = getattr(x, name, None)  # a recorder's scalar knows its functions
+    own = getattr(x, name, None)  # a recorder's scalar has the functions as methods
     if own is not None:
         return own()
     import sympy
@@ -67,7 +68,7 @@ def tanh(x: Scalar) -> Scalar:
 
 
 def exp(x: Scalar) -> Scalar:
-    """eˣ; inf, not an error, where it overflows."""
+    """eˣ; inf instead of an error if it overflows."""
     if isinstance(x, (int, float, np.floating)) and x > MOST_EXP:
         return math.inf
     return _function("exp", x)
@@ -84,7 +85,7 @@ def atan(x: Scalar) -> Scalar:
 
 
 def sign(x: Scalar) -> Scalar:
-    """-1, 0 or 1; nan of nan."""
+    """-1, 0 or 1; nan for nan."""
     if isinstance(x, (int, float, np.floating)):
         return float(np.sign(x))
     return _function("sign", x)
@@ -98,22 +99,22 @@ def is_zero(x: Scalar) -> bool:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """A finite real number of Python or NumPy, which True is not."""
+    """Is this a finite real number of Python or NumPy? A bool is not one."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
     try:
         return math.isfinite(value)
-    except OverflowError:  # an int beyond every float
+    except OverflowError:  # an int too large for a float
         return False
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """A whole number of Python or NumPy, which neither True nor 2.0 is."""
+    """Is this an integer of Python or NumPy? Neither a bool nor 2.0 is one."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def array(values: Iterable[Any]) -> Array:
-    """An array of floats where all entries are numbers, of objects otherwise."""
+    """An array of floats if all entries are numbers, otherwise of objects."""
     entries = np.array(list(values), dtype=object)
     kinds = set(map(type, entries.flat))
     numbers = all(issubclass(kind, (int, float, np.integer, np.floating)) for kind in kinds)
@@ -126,7 +127,7 @@ def array(values: Iterable[Any]) -> Array:
 
 
 def _nearest(x: float) -> float:
-    """The float nearest to a number; infinite where that is an int beyond every float."""
+    """The float nearest to a number; ±inf for an int too large for a float."""
     try:
         return float(x)
     except OverflowError:
@@ -134,7 +135,7 @@ def _nearest(x: float) -> float:
 
 
 def zeros(*shape: int) -> Array:
-    """An array of zeros (float)."""
+    """A float array of zeros with this shape."""
     return np.zeros(shape)
 
 
@@ -144,35 +145,35 @@ def cross(a: Sequence[Scalar] | Array, b: Sequence[Scalar] | Array) -> Array:
 
 
 def skew(a: Sequence[Scalar] | Array) -> Array:
-    """[a]×, with [a]× b = a × b."""
+    """The skew-symmetric matrix [a]×, with [a]× b = a × b."""
     return array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])
 
 
 def rotation_z(angle: Scalar) -> Array:
-    """Rz(angle)."""
+    """The rotation matrix Rz(angle); angle in rad."""
     c, s = cos(angle), sin(angle)
     return array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def rotation_x(angle: Scalar) -> Array:
-    """Rx(angle)."""
+    """The rotation matrix Rx(angle); angle in rad."""
     c, s = cos(angle), sin(angle)
     return array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
 
 def rotation_y(angle: Scalar) -> Array:
-    """Ry(angle)."""
+    """The rotation matrix Ry(angle); angle in rad."""
     c, s = cos(angle), sin(angle)
     return array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
 
 
 def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
-    """Rz(yaw) Ry(pitch) Rx(roll), as in URDF (fixed axes x, y, z)."""
+    """Rz(yaw) Ry(pitch) Rx(roll), angles in rad, as in URDF (fixed axes x, y, z)."""
     return exact(rotation_z(yaw) @ rotation_y(pitch) @ rotation_x(roll))
 
 
 def rotation_quaternion(w: float, x: float, y: float, z: float) -> Array:
-    """The rotation of a quaternion w + x i + y j + z k of any length but 0."""
+    """The rotation matrix of a quaternion w + x i + y j + z k of any length except 0."""
     w, x, y, z = np.array([w, x, y, z]) / math.sqrt(w * w + x * x + y * y + z * z)
     return exact(
         np.array(
@@ -186,10 +187,11 @@ def rotation_quaternion(w: float, x: float, y: float, z: float) -> Array:
 
 
 def roll_pitch_yaw(rotation: Array) -> list[float]:
-    """The angles of `rotation_rpy` that make this rotation; exact also where roll and yaw are one.
+    """[roll, pitch, yaw] in rad, with which `rotation_rpy` gives this rotation.
 
-    Whatever yaw is, roll and pitch make up the rest: in Rz(-yaw) R = Ry(pitch) Rx(roll) they are
-    told from well-conditioned entries.
+    They are exact even where only the sum or difference of roll and yaw is determined (pitch ±π/2):
+    given any yaw, roll and pitch follow from well-conditioned entries of
+    Rz(-yaw) R = Ry(pitch) Rx(roll).
     """
     R = np.asarray(rotation, dtype=float)
     level = math.hypot(R[0, 0], R[1, 0])
@@ -201,25 +203,27 @@ def roll_pitch_yaw(rotation: Array) -> list[float]:
 
 
 def from_columns(columns: Sequence[Any], rows: int) -> Array:
-    """The matrix (rows, n) of n columns, none at all among them."""
+    """The matrix (rows, n) made of n columns; n may be 0."""
     matrix: Array = array(columns).reshape(len(columns), rows).T
     return matrix
 
 
 def rotation_about(axis: Array, angle: Scalar) -> Array:
-    """Rodrigues' formula about a unit axis: a aᵀ + cos (1 - a aᵀ) + sin [a]×."""
+    """The rotation by an angle (rad) about a unit axis a, by Rodrigues' formula:
+    a aᵀ + cos (1 - a aᵀ) + sin [a]×."""
     along = np.outer(axis, axis)
     R: Array = along + cos(angle) * (np.eye(3) - along) + sin(angle) * skew(axis)
     return R
 
 
 def rotation_to(axis: Array) -> Array:
-    """A rotation R with R z = axis (unit); the identity for z itself, never nearly singular."""
+    """A rotation matrix R with R z = axis (a unit vector), well conditioned for every axis; the
+    identity if the axis is z."""
     axis = np.asarray(axis, dtype=float)
     x, y, z = axis
     if x == 0 and y == 0:
         return np.eye(3) if z > 0 else np.diag([1.0, -1.0, -1.0])
-    # the base vector least along the axis makes a sound cross product
+    # the unit vector least aligned with the axis gives a well-conditioned cross product
     helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
     first = np.cross(helper, axis)
     first /= np.linalg.norm(first)
@@ -227,7 +231,8 @@ def rotation_to(axis: Array) -> Array:
 
 
 def exact(rotation: Array) -> Array:
-    """A float matrix whose entries within rounding of 0 and ±1 are made exactly that."""
+    """The rotation with entries that are 0 or ±1 up to rounding made exact; an array of objects is
+    returned as it is."""
     if rotation.dtype == object:
         return rotation
     nearest = np.round(rotation)
