@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of motion in symbols: from a mechanism, or from energies."""
+"""Symbolic equations of motion, derived from a mechanism or from energies."""
 
 from .derive import derive
 from .energies import derive_energies, from_energies

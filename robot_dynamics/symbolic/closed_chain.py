@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A closed mechanism in symbols.
+"""The symbolic equations of a mechanism with loops; (19) is an equation of [ZCPOM].
 
-A planar one whose platform hangs on one hinge, as the 3RRR does, is written in the paper's own
-coordinates: q_r = [q_a; q_s; …] of the legs and x = (x, y, θ_z) of the platform, all hinges of the
-platform being closures Γ(x, q_r) = 0 in vector form (19). Its matrices are whole expressions.
-Any other mechanism, and one with more motors than degrees of freedom, is written in the q_r of
-`subsystems`, as a list of intermediates.
+For a planar mechanism whose platform is attached by one hinge, such as the 3RRR, they are written
+in the coordinates of [ZCPOM]: q_r = [q_a; q_s; …] of the legs and x = (x, y, θ_z) of the platform.
+All hinges of the platform are then closures Γ(x, q_r) = 0 in vector form (19), and the matrices are
+complete expressions. For any other mechanism, and if there are more motors than degrees of freedom,
+the equations are written in the q_r of `subsystems`, with a list of intermediates.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from .symbolic_parameters import (
 )
 
 LETTER = {"closure": "phi", "torques": "tau"}
-"""What entries of these matrices are called; others as the matrix is"""
+"""The symbols for these matrices' entries; entries of the others are named after their matrix"""
 PLANE = (0, 1, 5)
-"""Of [ṗ; ω]: what a planar platform has"""
+"""The components of [ṗ; ω] that a planar platform has: ẋ, ẏ and ω_z"""
 
 
 def derive(
@@ -65,7 +65,7 @@ def derive(
         DescriptionError, ClosureError, InputError: see `ClosedChain`.
     """
     chain = ClosedChain(mechanism, rotors=rotors, terms=(), backend="python")
-    # home closed, joints held that do no work
+    # with its home closed and with joints that do no work held fixed
     mechanism = chain.mechanism
     taken = plain_names(chain.coordinate_names, "q")
     taken += [f"{name}{dots}" for name in taken for dots in ("_d", "_dd")]
@@ -77,7 +77,7 @@ def derive(
 
 
 def is_planar(mechanism: Mechanism) -> bool:
-    """Do all joints turn about the base's z, and does the platform hang on one of its own?"""
+    """Do all joints turn about the base's z axis, with the platform attached by a passive hinge?"""
     if mechanism.platform is None:
         return False
     hinge = mechanism.link(mechanism.platform).joint
@@ -101,7 +101,8 @@ def is_planar(mechanism: Mechanism) -> bool:
 
 
 def _floating(mechanism: Mechanism) -> Mechanism:
-    """The platform free in the plane by joints x, y, theta_z; its hinge is one more loop."""
+    """The mechanism with a platform that moves freely in the plane by joints x, y and theta_z; the
+    hinge by which it was attached becomes one more loop."""
     platform_link = mechanism.link(str(mechanism.platform))
     hinge = platform_link.joint
     upright = Pose(rotation_to(hinge.axis))
@@ -232,14 +233,15 @@ def _tree(mechanism: Mechanism) -> Mechanism:
 
 
 def _platform(model: Mechanism) -> tuple[Moments, Mechanism]:
-    """(the platform in its own frame, the legs)."""
+    """(the platform's moments in its own frame, the legs)."""
     return platform.platform_body(model)[0], _tree(model)
 
 
 def _with_symbolic_loops(
     mechanism: Mechanism, known: Naming, rotation: Callable[..., Array] = unnamed
 ) -> Mechanism:
-    """Where the hinges are on their links: e_x1, e_y1 … on the successor, f_x1 … before."""
+    """The loops with symbols for the places of their hinges: e_xi, e_yi … on the successor, f_xi,
+    f_yi … on the predecessor."""
 
     def placed(end: Attachment, kind: str, i: int) -> Attachment:
         p = [known(f"{kind}_{c}{i}", v) for c, v in zip("xyz", end.pose.translation, strict=True)]
@@ -257,7 +259,7 @@ def _with_symbolic_loops(
 
 
 def _solved(A: Array, B: Array, write: Callable[[Any], sympy.Expr]) -> sympy.Matrix:
-    """A⁻¹ B of a matrix of polynomials that falls into blocks, one a leg."""
+    """A⁻¹ B for a matrix A of polynomials that consists of blocks, one for each leg."""
     solution = sympy.zeros(A.shape[1], B.shape[1])
     for columns in _blocks(A):
         rows = [i for i in range(A.shape[0]) if any(not is_zero(A[i, j]) for j in columns)]
@@ -268,7 +270,7 @@ def _solved(A: Array, B: Array, write: Callable[[Any], sympy.Expr]) -> sympy.Mat
                 name="derive",
             )
         block = A[np.ix_(rows, columns)]
-        # the determinant by itself is short: L l sin q_p of two links
+        # the determinant alone is short: L l sin q_p for a leg of two links
         determinant = write(_determinant(block))
         part = _adjugate(block) @ B[rows]
         for i, j in enumerate(columns):
@@ -278,7 +280,7 @@ def _solved(A: Array, B: Array, write: Callable[[Any], sympy.Expr]) -> sympy.Mat
 
 
 def _determinant(A: Array) -> Any:
-    """By the first row."""
+    """The determinant, expanded along the first row."""
     if len(A) == 1:
         return A[0, 0]
     minors = (np.delete(A[1:], j, axis=1) for j in range(len(A)))
@@ -294,7 +296,7 @@ def _adjugate(A: Array) -> Array:
 
 
 def _blocks(A: Array) -> list[list[int]]:
-    """Columns that share a row belong together."""
+    """The groups of columns that are coupled by non-zero entries in a common row."""
     groups: list[set[int]] = []
     for i in range(A.shape[0]):
         joined = {j for j in range(A.shape[1]) if not is_zero(A[i, j])}
@@ -343,7 +345,7 @@ def _listed_model(
         "torques": model.torques(q, qd, qdd),
     }
     flat = [entry for part in parts.values() for entry in np.ravel(part)]
-    # entries that others stand on go on under their names: T_31, D_12 …
+    # an entry that others depend on appears in them under its name: T_31, D_12 …
     entries = [
         f"{LETTER.get(name, name)}_" + "_".join(str(k + 1) for k in place)
         for name, part in parts.items()
@@ -372,8 +374,9 @@ def _listed_model(
 def _named(
     model: ClosedModel, mechanism: Mechanism, plain: list[str], state: tuple[Array, Array, Array]
 ) -> dict[str, Any]:
-    """What occurs in the equations and has a name: the frame of link k is Rk_11 …, pk_x …; the
-    closures' Jacobian J_11 … and its rate dJ_11 …; rates and accelerations of passive joints."""
+    """The values in the equations that have a name: Rk_11 … and pk_x … are the frame of link k,
+    J_1_1 … the closures' Jacobian and dJ_1_1 … its rate; and the joints' rates and accelerations.
+    """
     q, qd, qdd = state
     closure, number = model.geometry.constraints, mechanism.index()
     rates, accelerations = model.motion(q, qd, qdd)

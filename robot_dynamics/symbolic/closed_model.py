@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of deriving a closed mechanism."""
+"""The symbolic models of mechanisms with loops."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .symbolic_parameters import Symbols
 
 @dataclass(frozen=True, eq=False)
 class PaperModel(Documented):
-    """A planar closed mechanism as in the paper's section 4; bracketed numbers are its equations.
+    """The equations of a planar closed mechanism as in section 4 of [ZCPOM].
 
-    Here v = ẋ, so that matrices are 3 where the general ones are 6.
+    Numbers in parentheses are its equations. Here v = ẋ, which has 3 components instead of 6.
     """
 
     title: str
     q_a: Symbols
     q_s: Symbols
     q_p: Symbols
-    """Passive joints of the legs that carry no sensor"""
+    """Passive joints of the legs without a sensor"""
     x: Symbols
     """x, y, theta_z of P, the origin of the platform link's frame"""
     qd: Symbols
@@ -54,13 +54,13 @@ class PaperModel(Documented):
     friction: sympy.Matrix
     """(n_r, 1)"""
     K: sympy.Matrix
-    """(n_r, 3): q̇_r = K ẋ, -J_q⁻¹ J_x"""
+    """(n_r, 3): K = -J_q⁻¹ J_x, with q̇_r = K ẋ"""
     parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
     """The value that the description gives for each parameter's symbol"""
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Of q_r."""
+        """The names of q_r = [q_a; q_s; q_p]."""
         return tuple(str(symbol) for symbol in (*self.q_a, *self.q_s, *self.q_p))
 
     @property
@@ -87,7 +87,11 @@ class PaperModel(Documented):
         return -(normal.adjugate() / normal.det(method="berkowitz")) * self.J_x.T * self.J_q
 
     def rate(self, values: sympy.Matrix) -> sympy.Matrix:
-        """The total derivative by time, in qd and xd."""
+        """The total derivative with respect to time, in terms of qd and xd.
+
+        Args:
+            values: a matrix of expressions in q_r and x.
+        """
         moving = zip((*self.q_a, *self.q_s, *self.q_p, *self.x), (*self.qd, *self.xd), strict=True)
         result = sympy.zeros(*values.shape)
         for symbol, speed in moving:
@@ -96,26 +100,26 @@ class PaperModel(Documented):
 
     @cached_property
     def J_R_rate(self) -> sympy.Matrix:
-        """(3, n_a) (28): of K_a J_R = 1."""
+        """(3, n_a): dJ_R/dt (28), from K_a J_R = 1."""
         return -self.J_R * self.rate(self.K[: len(self.q_a), :]) * self.J_R
 
     @cached_property
     def T_rate(self) -> sympy.Matrix:
-        """(n_r, n_a) (31): of T = K J_R."""
+        """(n_r, n_a): dT/dt (31), from T = K J_R."""
         return self.rate(self.K) * self.J_R + self.K * self.J_R_rate
 
     @cached_property
     def J_C_rate(self) -> sympy.Matrix:
-        """(3, n_r) (29)."""
+        """(3, n_r): dJ_C/dt (29)."""
         return self.rate(self.J_C)
 
     def sensed(self) -> dict[str, sympy.Matrix]:
-        """D, C, G, F_ext of (39): in q_r = q where every passive joint of the legs is sensed.
+        """D, C, G and F_ext of (39), in q_r, for legs whose passive joints all have a sensor.
 
-        F_ext is what stands before Q_x.
+        F_ext is the factor of Q_x.
 
         Raises:
-            ClosureError: not every one is.
+            ClosureError: a passive joint of the legs has no sensor.
         """
         if self.q_p:
             raise ClosureError(
@@ -132,9 +136,9 @@ class PaperModel(Documented):
         }
 
     def active(self) -> dict[str, sympy.Matrix]:
-        """D, C, G, F_ext of (40): in q_a alone."""
+        """D, C, G and F_ext of (40), in q_a alone; F_ext is the factor of Q_x."""
         T, J = self.T, self.J_R
-        # J_C T is J_R
+        # J_C T = J_R
         return {
             "D": T.T * self.D_q * T + J.T * self.D_x * J,
             "C": T.T * (self.C_q * T + self.D_q * self.T_rate)
@@ -145,7 +149,7 @@ class PaperModel(Documented):
 
     @property
     def torques(self) -> list[sympy.MatrixExpr]:
-        """τ by (40), in the names of the matrices: one equation for all motors."""
+        """τ by (40), as one matrix equation for all motors in the names of the matrices."""
         a, n = len(self.q_a), len(self.joint_names)
         shapes = {
             "D_q": (n, n),
@@ -172,30 +176,38 @@ class PaperModel(Documented):
 
     @property
     def intermediates(self) -> tuple[tuple[sympy.Symbol, sympy.Expr], ...]:
-        """None: the matrices are whole expressions."""
+        """Empty: the matrices are complete expressions."""
         return ()
 
     def document(self, *, steps: bool = False) -> Document:
-        """What there is in closed form; with steps how the rest is made of it, T by T."""
+        """The matrices in closed form and the equations of the model.
+
+        Args:
+            steps: also show each matrix's definition, and J_R, T and T_q in terms of K.
+        """
         return closed_show.paper(self, steps=steps)
 
 
 @dataclass(frozen=True, eq=False)
 class ListedModel(Documented):
-    """Any closed mechanism: τ = D q̈ + C q̇ + G + friction of closed states, in intermediates."""
+    """The equations of any mechanism with loops, written in terms of intermediates.
+
+    τ = D q̈ + C q̇ + g + friction, valid at configurations in which the loops are closed.
+    """
 
     title: str
     joint_names: tuple[str, ...]
-    """The control coordinates: actuated joints; of more than are needed, those that q is of"""
+    """The control coordinates q: the actuated joints, or, if there are more motors than needed, the
+    ones that q consists of"""
     coordinate_names: tuple[str, ...]
-    """Of q_r"""
+    """The names of q_r"""
     q: Symbols
     """q_r, a closed configuration"""
     qd: Symbols
     qdd: Symbols
     intermediates: tuple[tuple[sympy.Symbol, sympy.Expr], ...]
     closure: sympy.Matrix
-    """φ(q_r), zero where the loops are closed; the independent rows"""
+    """The independent rows of φ(q_r), which is zero if the loops are closed"""
     T: sympy.Matrix
     D: sympy.Matrix
     C: sympy.Matrix
@@ -204,10 +216,14 @@ class ListedModel(Documented):
     actuated_names: tuple[str, ...]
     """The order of the torques"""
     S: sympy.Matrix | None = None
-    """(n_m, n_a) of more motors than degrees of freedom: their torques of least norm are S times
-    those that the driving ones alone would give"""
+    """(n_m, n_a), if there are more motors than degrees of freedom: the motor torques of least norm
+    are S times those that the driving motors alone would need"""
     parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
 
     def document(self, *, steps: bool = False) -> Document:
-        """The intermediates, then the matrices; with steps what each of them is."""
+        """The intermediates, then the matrices.
+
+        Args:
+            steps: also show each matrix's definition.
+        """
         return closed_show.listed(self, steps=steps)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A closed mechanism's derivation as a document; bracketed numbers are the paper's equations."""
+"""The derivation for a mechanism with loops as a document.
+
+Numbers in parentheses are equations of [ZCPOM].
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,12 @@ HOW = (
 
 
 def paper(model: Any, *, steps: bool) -> Document:
-    """The matrices in closed form, and the equations that make the model of them."""
+    """The matrices in closed form, and the equations that compose the model from them.
+
+    Args:
+        model: a `PaperModel`.
+        steps: also show each matrix's definition, and J_R, T and T_q in terms of K.
+    """
     order = ", ".join(model.joint_names)
     sections = [
         Section("Coordinates", words=f"q_r = ({order}), x = (x, y, theta_z) of the platform's P")
@@ -78,7 +86,7 @@ def paper(model: Any, *, steps: bool) -> Document:
 
 
 def _letters(name: str, values: Any) -> sympy.Matrix:
-    """A letter for each entry that is not zero."""
+    """The matrix with a symbol for each entry that is not zero."""
     return sympy.Matrix(
         *values.shape,
         lambda i, j: 0 if values[i, j] == 0 else sympy.Symbol(f"{name}_{i + 1}{j + 1}"),
@@ -86,7 +94,7 @@ def _letters(name: str, values: Any) -> sympy.Matrix:
 
 
 def _projections(model: Any) -> list[Section]:
-    """J_R, T, T_q and J_C in the entries of K and J_x, by what they are."""
+    """J_R, T and T_q in terms of the entries of K."""
     a, k = len(model.q_a), len(model.q_a) + len(model.q_s)
     K = _letters("K", model.K)
     K_a = K[:a, :]
@@ -159,7 +167,12 @@ INTERMEDIATES = (
 
 
 def listed(model: Any, *, steps: bool) -> Document:
-    """The intermediates, then the matrices in them."""
+    """The intermediates, then the matrices in terms of them.
+
+    Args:
+        model: a `ListedModel`.
+        steps: also show each matrix's definition.
+    """
     names = Names(model.q, (*model.qd, *model.qdd), model.parameters)
     words = f"q_r = ({', '.join(model.coordinate_names)})"
     if model.S is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of motion of a mechanism in symbols, by any formulation."""
+"""Derives a mechanism's symbolic equations of motion by any formulation."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from .tidy import tidied
 PARAMETERS = ("symbols", "numbers")
 
 MOST_AS_A_WHOLE = 16
-"""Terms up to which a torque is written as a whole too"""
+"""Up to this number of terms, one expression for a whole torque is tried too"""
 MOST_TERMS = 2000
-"""Of all torques together, written out; beyond, intermediates are listed"""
+"""Most terms of all expanded torques together; beyond it, intermediates are listed"""
 LARGEST_STEPS = 6
-"""Bodies up to which the steps of Lagrange–Euler come with the model"""
+"""Largest number of bodies for which the model includes the steps of Lagrange–Euler"""
 
 
 def derive(
@@ -50,24 +50,26 @@ def derive(
     intermediates: bool | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Any:
-    """tau = D qdd + C qd + g + friction as SymPy expressions.
-
-    A `SymbolicModel`; of a mechanism with loops what `closure.symbolic` has for it.
+    """The equations of motion tau = D qdd + C qd + g + friction as SymPy expressions.
 
     Args:
-        mechanism: what `rd.load` gives.
-        formulation: lagrange_euler (whose steps are kept), newton_euler, gibbs_appell, murphy.
-        parameters: "symbols" for masses, lengths and inertias (m1, a1, I_xx1, …; zeros stay
-            zeros), "numbers" for the description's own values, exactly.
+        mechanism: the robot, as from `rd.load`.
+        formulation: lagrange_euler (whose steps are kept), newton_euler, gibbs_appell or murphy.
+        parameters: "symbols" for symbolic masses, lengths and inertias (m1, a1, I_xx1, …; zeros
+            stay zeros), "numbers" for the exact values of the description.
         rotors, terms: as in `InverseDynamics`.
-        simplify: look for short expressions; without it the derivation is faster.
-        intermediates: True for a list of intermediate values in whose terms the torques are
-            written (`model.intermediates`), False for one expression each, None to take the
-            list from five moving bodies on, rotors included. `steps` come without it only.
-        progress: called with a few words as the derivation goes on.
+        simplify: search for short expressions; False: a faster derivation.
+        intermediates: True: write the torques in terms of a list of intermediate values
+            (`model.intermediates`); False: one expression for each torque; None: the list only if
+            whole expressions would be too long. There are `steps` only without the list.
+        progress: called with a short text at each stage of the derivation.
+
+    Returns:
+        A `SymbolicModel`; for a mechanism with loops a `PaperModel` or a `ListedModel`.
 
     Raises:
         InputError: an unknown formulation, rotor model, term or kind of parameters.
+        DescriptionError, ClosureError: with loops, see `ClosedChain`.
     """
     if parameters not in PARAMETERS:
         raise wrong(InputError, "parameters", parameters, choices(PARAMETERS))
@@ -132,7 +134,7 @@ def derive(
 def _listed(
     task: Task, progress: Callable[[str], None]
 ) -> tuple[Assignments, dict[str, sympy.Matrix]]:
-    """The model by intermediates: by name, or, where those are too long too, by number."""
+    """The model with named intermediates, or with numbered ones if the named are too long too."""
     try:
         assignments, parts = listed(task, progress)
     except TooManyTerms:
@@ -148,7 +150,7 @@ def _whole(
     """The model in whole expressions.
 
     Raises:
-        TooManyTerms: they would fill pages.
+        TooManyTerms: the expressions would fill pages.
     """
     mechanism, rotors, chosen = task.mechanism, task.rotors, task.terms
     names, n = mechanism.joint_names, len(task.q)
@@ -174,7 +176,7 @@ def _whole(
         progress(f"torque at {name}")
         torques.append(_torque(model, torque, write, simplify) + rubbed)
     steps = None
-    book = rotors if "rotors" in chosen else "none"  # whose steps know no terms
+    book = rotors if "rotors" in chosen else "none"  # the book's steps have no choice of terms
     bodies = len(mechanism.moving) + (len(mechanism.rotors) if book == "full" else 0)
     if task.formulation == "lagrange_euler" and bodies <= LARGEST_STEPS:
         progress("steps")
@@ -226,7 +228,7 @@ def _matrix(values: Array, write: Any) -> Array:
 
 
 def _torque(model: Lettered, torque: Any, write: Any, simplify: bool) -> sympy.Expr:
-    """D q̈ + C q̇ + g of one joint, part by part, or as a whole where that is shorter."""
+    """D q̈ + C q̇ + g of one joint, as a sum of these parts or as a whole if that is shorter."""
     if not isinstance(torque, Polynomial):
         return write(torque)
     ring = model.ring
@@ -241,7 +243,7 @@ def _torque(model: Lettered, torque: Any, write: Any, simplify: bool) -> sympy.E
     for part, terms in sorted(parts.items(), key=lambda each: str(each[0])):
         if isinstance(part, int):
             acceleration = ring.generators[part].expression
-            # letter by letter: D_ij before q̈_j
+            # D_ij, the factor of q̈_j
             alone = Polynomial(ring, {key - (1 << (BITS * part)): v for key, v in terms.items()})
             brackets.setdefault(write(alone), []).append(acceleration)
         else:
@@ -254,7 +256,8 @@ def _torque(model: Lettered, torque: Any, write: Any, simplify: bool) -> sympy.E
 
 
 def coriolis(model: Lettered, inertia: Array) -> Array:
-    """C (n, n) of D: c_ij = Σ_k ½ (∂d_ij/∂q_k + ∂d_ik/∂q_j - ∂d_jk/∂q_i) qd_k."""
+    """C (n, n) from D, as polynomials, by Christoffel symbols:
+    c_ij = Σ_k ½ (∂d_ij/∂q_k + ∂d_ik/∂q_j - ∂d_jk/∂q_i) qd_k."""
     n, zero = len(model.q), model.ring.constant(0.0)
     slots = [model.ring.slot(x) for x in model.q]
     slope = np.full((n, n, n), zero, dtype=object)
@@ -269,7 +272,7 @@ def coriolis(model: Lettered, inertia: Array) -> Array:
 
 
 def _friction(task: Task) -> sympy.Matrix:
-    """(n, 1), zero where it is not asked for."""
+    """The friction torques (n, 1); zero if friction is not among the terms."""
     if "friction" not in task.terms:
         return sympy.zeros(len(task.q), 1)
     law = Equations.of(symbolic_mechanism(task.mechanism, task.known), task.formulation)
@@ -277,7 +280,7 @@ def _friction(task: Task) -> sympy.Matrix:
 
 
 def _written(steps: lagrange_euler.Steps, write: Any) -> lagrange_euler.Steps:
-    """The steps in SymPy's expressions."""
+    """The steps as SymPy expressions."""
 
     def entries(values: Array) -> Array:
         result = np.empty(values.shape, dtype=object)
@@ -296,7 +299,15 @@ def christoffel(
     qd: tuple[sympy.Symbol, ...],
     simplify: bool = True,
 ) -> sympy.Matrix:
-    """C (n, n) of D: c_ij = Σ_k ½ (∂d_ij/∂q_k + ∂d_ik/∂q_j - ∂d_jk/∂q_i) qd_k."""
+    """C (n, n) from D by Christoffel symbols:
+    c_ij = Σ_k ½ (∂d_ij/∂q_k + ∂d_ik/∂q_j - ∂d_jk/∂q_i) qd_k.
+
+    Args:
+        D: (n, n), the inertia matrix as a function of q.
+        q: (n,) coordinates.
+        qd: (n,) rates.
+        simplify: search for short expressions.
+    """
     n = len(q)
     entries = [
         [

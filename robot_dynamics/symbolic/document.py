@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A derivation as a document: sections of definition, formula and value, in four formats."""
+"""A derivation as a document of definitions, formulas and values, printed in four formats."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..mechanism.shown import html_table, markdown_table, text_table
 from .names import GREEK, Names, divided, symbol, words
 
 WIDEST = 100
-"""Characters of a line of text, above which a matrix is written entry by entry"""
+"""Most characters in a line of text; a wider matrix is written entry by entry"""
 WIDEST_TEX = 110
-"""Characters of LaTeX on one line of an equation"""
+"""Width of one line of a LaTeX equation, in characters"""
 LINES = 30
-"""Of one align*: TeX sets each as a whole"""
+"""Most lines in one align*, which TeX typesets as a whole"""
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,20 @@ class Section:
     formula: Formula | None = None
     equations: Sequence[Equation] = ()
     table: Sequence[Sequence[str]] = ()
-    """Rows of text, the first of them the head"""
+    """Rows of text; the first one is the header"""
     zeros: bool = False
-    """Are values that are zero said, in one line? Else they are left out"""
+    """True: list the values that are zero, in one line; False: leave them out"""
     words: str = ""
 
 
 def step(title: str, text: str, tex: str, equations: Iterable[Equation]) -> Section:
-    """What a formula, as text and in LaTeX, gives, zeros included."""
+    """A section with a formula, as text and in LaTeX, and its values, zeros included."""
     return Section(title, Formula(text, tex), list(equations), zeros=True)
 
 
 @dataclass(frozen=True)
 class Document:
-    """What is printed."""
+    """What is printed: a title, sections, the parameters' values and notes."""
 
     title: str
     sections: Sequence[Section]
@@ -70,7 +70,7 @@ class Document:
     notes: Sequence[str] = ()
 
     def text(self) -> str:
-        """Plain text."""
+        """The document as plain text."""
         lines = [self.title, ""]
         for section in self.sections:
             lines += [*_text_section(section, self.names), ""]
@@ -86,7 +86,11 @@ class Document:
         return [f"where {', '.join(used)}", ""] if used else []
 
     def latex(self, *, whole: bool = False) -> str:
-        """align* environments of a page or less; whole: a file that compiles by itself."""
+        """The document in LaTeX, in align* environments of a page or less.
+
+        Args:
+            whole: a complete file that can be compiled, instead of a part of one.
+        """
         lines: list[str] = []
         several = len(self.sections) > 1
         for section in self.sections:
@@ -133,7 +137,7 @@ class Document:
             yield ", ".join(rows) + "."
 
     def markdown(self) -> str:
-        """Markdown with $$ formulas, as GitHub and Jupyter show them."""
+        """The document in Markdown, with formulas between $$ as GitHub and Jupyter render them."""
         lines = [f"# {self.title}", ""]
         for section in self.sections:
             lines += [f"## {section.title}", ""]
@@ -152,7 +156,11 @@ class Document:
         return "\n".join(lines).rstrip("\n") + "\n"
 
     def html(self, *, whole: bool = True) -> str:
-        """HTML with MathML, which browsers show without any script."""
+        """The document in HTML with MathML, which browsers render without a script.
+
+        Args:
+            whole: a complete page, instead of the content of its body.
+        """
         said = escaping.escape
         body = [f"<h1>{said(self.title)}</h1>"]
         for section in self.sections:
@@ -183,22 +191,26 @@ class Document:
 
 
 class Documented(ABC):
-    """What is printed as a document."""
+    """Base of models that can be printed as a document."""
 
     @abstractmethod
     def document(self, *, steps: bool = False) -> Document:
-        """The equations; with steps how they come about."""
+        """The equations as a document.
+
+        Args:
+            steps: also show how they are derived.
+        """
 
     def text(self) -> str:
-        """The equations as plain text: torques one a line, matrices entry by entry."""
+        """The equations as plain text: one line for each torque and for each entry of a matrix."""
         return self.document().text()
 
     def latex(self) -> str:
-        """The equations in LaTeX: align* environments."""
+        """The equations in LaTeX, in align* environments."""
         return self.document().latex()
 
     def _repr_html_(self) -> str:
-        """For Jupyter, and pages that show no LaTeX."""
+        """For Jupyter, and for pages that do not render LaTeX."""
         return self.document().html(whole=False)
 
 
@@ -213,7 +225,7 @@ def _shown(section: Section) -> list[Equation]:
 
 
 def _zeros(section: Section) -> list[str]:
-    """One line for all that is zero."""
+    """One line that lists everything that is zero."""
     if not section.zeros:
         return []
     names = [each.name.text for each in section.equations if _is_nothing(each.value)]
@@ -265,7 +277,7 @@ def _tex_section(section: Section, names: Names) -> Iterator[str]:
     if section.words:
         yield _tex_words(section.words)
     if section.formula:
-        # one line each: together they are wider than the page
+        # one formula on each line: together they would be wider than the page
         each = re.split(r",\s*\\quad\s+", section.formula.tex)
         yield r"\begin{gather*} " + r", \\ ".join(each) + r" \end{gather*}"
     if section.table:
@@ -282,7 +294,7 @@ def _tex_section(section: Section, names: Names) -> Iterator[str]:
 
 
 def _tex_words(text: str) -> str:
-    """Text with its indexed letters, and a single one at its end, as mathematics."""
+    """The text with letters that have an index, and a single one at its end, set as mathematics."""
     found = ""
     for piece in re.split(r"(\b[A-Za-z]+_[A-Za-z0-9]+\b|(?<= )[A-Za-z]$)", text):
         is_letter = len(piece) == 1 or "_" in piece
@@ -291,7 +303,7 @@ def _tex_words(text: str) -> str:
 
 
 def _tex_cell(cell: str) -> str:
-    """As mathematics where it is a letter, one with a number, or a multiple of pi."""
+    """A table's cell, as mathematics if it is a letter, one with a number, or a multiple of pi."""
     if re.fullmatch(r"-?(\d+\*)?pi(/\d+)?", cell):
         return "$" + cell.replace("*", "").replace("pi", r"\pi ").replace(" /", "/").strip() + "$"
     found = re.fullmatch(rf"({'|'.join(GREEK)}|[A-Za-z])(\d*)", cell)
@@ -303,7 +315,7 @@ def _tex_cell(cell: str) -> str:
 
 
 def _tex_blocks(section: Section, names: Names) -> Iterator[list[str]]:
-    """Lines of an align*, some at a time; the last of each has no line end."""
+    """The lines of each align*; the last line of each has no line end."""
     block: list[str] = []
     for equation in _shown(section):
         for line in _tex_equation(equation, names):
@@ -337,12 +349,12 @@ def _tex_equation(equation: Equation, names: Names) -> list[str]:
 
 
 def _width(tex: str) -> int:
-    """About how many characters a reader sees; there is space around + and -."""
+    """The approximate printed width in characters, with space around + and -."""
     return len(re.sub(r"\\[a-zA-Z]+|[{}\\ _^]", "", tex)) + 2 * len(re.findall(" [+-] ", tex))
 
 
 def broken(head: str, tex: str) -> list[str]:
-    """The equation on lines that fit, broken before + and - outside of braces."""
+    """The equation as lines that fit the page, broken before + and - outside braces."""
     lines, line, depth = [], head, 0
     for piece in re.split(r"( [+-] |[{}])", tex):
         if piece in ("{", "}"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Euler–Lagrange from energies: kinetic and potential energy in, equations of motion out.
+"""The equations of motion from kinetic and potential energy, by Euler–Lagrange.
 
 d/dt ∂L/∂q̇ - ∂L/∂q = τ,   L = K - P
 """
@@ -27,7 +27,7 @@ from .symbolic_model import SymbolicModel
 
 KEYS = ("robot", "coordinates", "kinetic", "potential", "symbols")
 MOST = 20
-"""Coordinates that a file of energies may have"""
+"""Most coordinates that a file of energies may have"""
 
 
 def from_energies(
@@ -44,10 +44,12 @@ def from_energies(
     `model.document(steps=True)` shows every derivative.
 
     Args:
-        kinetic: K(q, qd), J, a quadratic form in the rates.
-        potential: P(q), J.
-        q: the coordinates: symbols, or functions of time.
-        qd: their rates; may be left out where `q` are functions of time: their derivatives.
+        kinetic: K(q, qd) in J, a quadratic form in the rates.
+        potential: P(q) in J.
+        q: the coordinates, as symbols or as functions of time.
+        qd: the rates; None: the derivatives of `q`, which must then be functions of time.
+        title: the name of the model.
+        simplify: search for short expressions; False: a faster derivation.
 
     Raises:
         InputError: K is not a quadratic form in the rates, P depends on them, or the numbers of
@@ -66,7 +68,7 @@ def from_energies(
         tuple(sympy.Symbol(name + ending, real=True) for name in names)
         for ending in ("", "_d", "_dd")
     )
-    # rates before coordinates: they are derivatives of these where these are functions
+    # rates first: if the coordinates are functions of time, the rates contain them
     rates_first = [*zip(qd, qd_, strict=True), *zip(q, q_, strict=True)]
     K, P = K.subs(rates_first), P.subs(rates_first)
 
@@ -111,13 +113,19 @@ def derive_energies(
     rotors: str = "full",
     progress: Callable[[str], None] = lambda _: None,
 ) -> SymbolicModel:
-    """The equations of motion of an open chain by way of its K and P.
+    """The equations of motion of an open chain, derived from its energies K and P.
 
-    K = ½ q̇ᵀ D q̇ with the D of the chain, P such that ∂P/∂q = g, zero at q = 0. Friction is no
-    energy: it is left out.
+    K = ½ q̇ᵀ D q̇ with the D of the chain; P is such that ∂P/∂q = g and is zero at q = 0. Friction
+    is left out, as it is not an energy.
+
+    Args:
+        mechanism: the robot, as from `rd.load`.
+        parameters: "symbols" or "numbers", as in `derive`.
+        rotors: as in `InverseDynamics`.
+        progress: called with a short text at each stage of the derivation.
 
     Raises:
-        InputError: the mechanism has loops, or too many bodies for expressions in one piece.
+        InputError: the mechanism has loops, or too many bodies for whole expressions.
     """
     if mechanism.loops:
         raise InputError(
@@ -147,7 +155,8 @@ def derive_energies(
 
 
 def _potential(gradient: sympy.Matrix, q: Sequence[sympy.Symbol]) -> sympy.Expr:
-    """P with this gradient, zero at q = 0: ∫ g_1 dq_1 at q_2 = … = 0, + ∫ g_2 dq_2 at q_3 = …"""
+    """P with this gradient, zero at q = 0:
+    ∫ g_1 dq_1 at q_2 = q_3 = … = 0, plus ∫ g_2 dq_2 at q_3 = … = 0, and so on."""
     P = sympy.S.Zero
     for i, x in enumerate(q):
         along = sympy.expand(gradient[i]).subs(dict.fromkeys(q[i + 1 :], 0))
@@ -157,7 +166,13 @@ def _potential(gradient: sympy.Matrix, q: Sequence[sympy.Symbol]) -> sympy.Expr:
 
 
 def derivatives(model: SymbolicModel, K: sympy.Expr, P: sympy.Expr) -> list[Section]:
-    """K, P, L and every derivative of Euler–Lagrange."""
+    """The steps of Euler–Lagrange: K, P, L and all derivatives.
+
+    Args:
+        model: the model that was derived from the energies.
+        K: kinetic energy in the symbols of the model, J.
+        P: potential energy in the symbols of the model, J.
+    """
     L = K - P
     sections = [
         Section("Kinetic energy", equations=[Equation(Formula("K", r"\mathcal{K}"), K)]),
@@ -237,25 +252,29 @@ def _tex(model: SymbolicModel, symbol: sympy.Symbol) -> str:
 
 
 def is_energies(path: str) -> bool:
-    """Is this a YAML file of energies, rather than a robot's?"""
+    """Is this a YAML file of energies, rather than of a robot?"""
     if not path.endswith((".yaml", ".yml")):
         return False
     try:
         file = find(path)
         content = plain(read_text(file), file.name)
     except DescriptionError:
-        return False  # who loads it says what is wrong
+        return False  # the loader then reports what is wrong
     return isinstance(content, dict) and "kinetic" in content
 
 
 def from_file(path: str | Path, *, simplify: bool = True) -> SymbolicModel:
     """The model of a YAML file: `coordinates` (names), `kinetic` and `potential` (expressions, J).
 
-    Rates are written q1_d. `symbols` may give values to parameters. Expressions are parsed, never
-    run: see `description.expression`.
+    The rate of q1 is written q1_d. `symbols` may give values to parameters. Expressions are parsed,
+    never executed: see `description.expression`.
+
+    Args:
+        path: the file.
+        simplify: search for short expressions; False: a faster derivation.
 
     Raises:
-        DescriptionError: naming the file, the key and the value.
+        DescriptionError: an invalid file; the message names the file, the key and the value.
         InputError: see `from_energies`.
     """
     file = find(str(path))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism in the letters of a ring, and what a formulation makes of it."""
+"""A mechanism with symbols of a ring for its numbers, and its equations as polynomials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .symbolic_parameters import Letters, Task, symbolic_mechanism
 
 
 class Lettered:
-    """The equations of a tree as polynomials; `writer` writes them down."""
+    """The equations of a tree as polynomials, which `writer` converts to SymPy expressions."""
 
     def __init__(self, task: Task):
         self.ring = ring = Ring()
@@ -31,7 +31,7 @@ class Lettered:
         letters = Letters(ring, task.known)
         self.mechanism = symbolic_mechanism(task.mechanism, letters, letters.rotation)
         self.writer = Writer(ring, _absolute(task.mechanism, ring, self.q))
-        # friction is no polynomial
+        # friction is not a polynomial
         self.terms = task.terms - {"friction"}
         lumped = _lumped(self.mechanism, self.writer) if task.known.symbols else self.mechanism
         self.equations = [
@@ -40,7 +40,7 @@ class Lettered:
         ]
 
     def torques(self) -> Array:
-        """(n,): the chosen terms but friction."""
+        """The torques (n,) of the chosen terms except friction."""
         return self._torques
 
     @cached_property
@@ -48,15 +48,15 @@ class Lettered:
         return self._sum(lambda each: each.torques(self.q, self.qd, self.qdd))
 
     def mass_matrix(self) -> Array:
-        """(n, n)"""
+        """The inertia matrix D (n, n)."""
         if not self.terms >= {"inertia", "rotors"}:
             return self._sum(lambda each: each.mass_matrix(self.q))
-        # d_ij is what stands before q̈_j
+        # d_ij is the factor of q̈_j
         columns = [[_before(tau, x) for tau in self._torques] for x in self.qdd]
         return from_columns(columns, len(self.q))
 
     def gravity(self) -> Array:
-        """(n,)"""
+        """The gravity torques g (n,)."""
         if "gravity" not in self.terms:
             return self._sum(lambda each: each.gravity(self.q))
         rates = {self.ring.slot(x) for x in (*self.qd, *self.qdd)}
@@ -69,7 +69,12 @@ class Lettered:
         return total
 
     def local(self, model: str) -> list[tuple[int, Array]]:
-        """(parent, the link's frame in its parent's) of each link of Lagrange–Euler's tree."""
+        """(index of the parent, pose (4, 4) of the link's frame in its parent's) of each link of
+        Lagrange–Euler's tree; the parent's index is -1 for the base.
+
+        Args:
+            model: the rotor model: full, reflected or none.
+        """
         tree = Equations.of(layers(self.mechanism, model)[0], "lagrange_euler", model).mechanism
         S, s = tree.coordinates()
         q, index = S @ self.q + s, tree.index()
@@ -79,7 +84,11 @@ class Lettered:
         ]
 
     def steps(self, model: str) -> Steps:
-        """L-E 2 to L-E 9 of the whole robot with this model of the rotors."""
+        """Steps L-E 2 to L-E 9 for the whole robot.
+
+        Args:
+            model: the rotor model: full, reflected or none.
+        """
         found: Steps | None = None
         for layer in layers(self.mechanism, model):
             tree = Equations.of(layer, "lagrange_euler", model).mechanism
@@ -92,7 +101,7 @@ class Lettered:
 
 
 def _before(polynomial: Any, letter: Polynomial) -> Any:
-    """What stands before a letter in which the polynomial is linear."""
+    """The factor of a letter in which the polynomial is linear."""
     if not isinstance(polynomial, Polynomial):
         return 0.0
     ring, slot = polynomial.ring, letter.ring.slot(letter)
@@ -102,7 +111,7 @@ def _before(polynomial: Any, letter: Polynomial) -> Any:
 
 
 def _without(polynomial: Any, slots: set[int]) -> Any:
-    """The terms that have none of these letters."""
+    """The terms without any of these letters."""
     if not isinstance(polynomial, Polynomial):
         return polynomial
     ring, terms = polynomial.ring, polynomial.terms.items()
@@ -112,7 +121,7 @@ def _without(polynomial: Any, slots: set[int]) -> Any:
 
 
 def _both(a: Steps, b: Steps) -> Steps:
-    """Bodies on the same links: J, D, h and C add up."""
+    """The steps of two layers together: bodies are on the same links, so J, D, h and C add up."""
     place = [a.names.index(name) for name in b.names]
     J, D, h, C = (np.array(each, dtype=object) for each in (a.J, a.D, a.h, a.C))
     for i, row in enumerate(place):
@@ -126,9 +135,13 @@ def _both(a: Steps, b: Steps) -> Steps:
 
 
 def layers(mechanism: Mechanism, rotors: str = "full") -> list[Mechanism]:
-    """The robot as several with one body a moving link, whose torques add up.
+    """The robot as several mechanisms with one body for each moving link, whose torques add up.
 
-    Two bodies on one link have a common centre of mass, which is no polynomial.
+    They are kept apart because the common centre of mass of two bodies is not a polynomial.
+
+    Args:
+        mechanism: the whole robot.
+        rotors: the rotor model: full, reflected or none.
     """
     carrier = {mechanism.base: mechanism.base}
     bodies: dict[str, list[str]] = {}
@@ -163,9 +176,8 @@ def layers(mechanism: Mechanism, rotors: str = "full") -> list[Mechanism]:
 
 
 def _lumped(mechanism: Mechanism, writer: Writer) -> Mechanism:
-    """Centres of mass from the joint on: one letter for a1 + c_x1 where a DH frame is at the end.
-
-    Squares of it then stay squares.
+    """The mechanism with centres of mass measured from the joint: one letter for a1 + c_x1, if the
+    link's DH frame is at its far end. Squares of the sum then remain squares.
     """
 
     def link(old: Link) -> Link:
@@ -177,7 +189,7 @@ def _lumped(mechanism: Mechanism, writer: Writer) -> Mechanism:
             return old
         total = writer.plain(a + c)
         if not total.is_Add or not {*total.args} >= {writer.plain(a), writer.plain(c)}:
-            return old  # the description's own names have a shorter sum
+            return old  # in the description's own names the sum is shorter
         letter = writer.ring.letter("parameter", total)
         center = array([letter - a, *old.inertial.center_of_mass[1:]])
         return replace(old, inertial=replace(old.inertial, center_of_mass=center))
@@ -186,7 +198,8 @@ def _lumped(mechanism: Mechanism, writer: Writer) -> Mechanism:
 
 
 def _absolute(mechanism: Mechanism, ring: Ring, q: Array) -> dict[int, dict[int, int]]:
-    """Each turning joint's angle with those of the joints before it about parallel axes."""
+    """The absolute angle of each revolute joint's link, as {slot: multiple}: the joint's own angle
+    plus those of the joints before it with parallel axes."""
     tree = standard_form(mechanism)
     slot = {}
     for name, letter in zip(tree.joint_names, q, strict=True):

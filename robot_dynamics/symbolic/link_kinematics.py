@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a link of an open chain is, and how it moves, in symbols."""
+"""The symbolic pose and Jacobian of a link of an open chain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from .symbolic_parameters import Parameters, Symbols, Task, plain_names
 from .tidy import tidied
 
 PLACE = sympy.symbols("x y z", real=True)
-"""A place of the link's origin in the base frame, m: what `LinkKinematics.inverse` takes"""
+"""The position of the link's origin in the base frame, m, in the result of `LinkKinematics.inverse`
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,35 +33,37 @@ class LinkKinematics:
     pose: sympy.Matrix
     """(4, 4): [n s a d; 0 0 0 1]"""
     jacobian: sympy.Matrix
-    """(6, n): [ṗ; ω] = J q̇, of the origin of the link's frame, on base axes"""
+    """(6, n): [ṗ; ω] = J q̇, for the origin of the link's frame, on base axes"""
     parameters: dict[sympy.Symbol, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     @property
     def n(self) -> sympy.Matrix:
-        """(3, 1): the link's x axis."""
+        """(3, 1): the link's x axis, on base axes."""
         return self.pose[:3, 0]
 
     @property
     def s(self) -> sympy.Matrix:
-        """(3, 1): the link's y axis."""
+        """(3, 1): the link's y axis, on base axes."""
         return self.pose[:3, 1]
 
     @property
     def a(self) -> sympy.Matrix:
-        """(3, 1): the link's z axis."""
+        """(3, 1): the link's z axis, on base axes."""
         return self.pose[:3, 2]
 
     @property
     def d(self) -> sympy.Matrix:
-        """(3, 1): the link's origin, m."""
+        """(3, 1): the link's origin in the base frame, m."""
         return self.pose[:3, 3]
 
     def inverse(self) -> dict[sympy.Symbol, sympy.Expr]:
-        """The joints at which the link's origin is at (x, y, z), of a robot that slides alone.
+        """The joint positions that put the link's origin at (x, y, z), m in the base frame, for a
+        robot of three prismatic joints.
 
         Raises:
-            InputError: its place is not linear in the joints, or does not determine them.
+            InputError: the origin's position is not linear in the joints, or does not determine
+                them.
         """
         slope = self.d.jacobian(list(self.q))
         if slope.has(*self.q) or slope.shape != (3, 3) or slope.det() == 0:
@@ -74,7 +77,7 @@ class LinkKinematics:
         return dict(zip(self.q, map(sympy.simplify, solution), strict=True))
 
     def document(self) -> Document:
-        """n, s, a, d, the pose and the Jacobian."""
+        """The pose, its columns n, s, a and d, and the Jacobian, as a document."""
         names = Names(self.q, (), self.parameters)
         vectors = [Equation(Formula(x, x), getattr(self, x)) for x in "nsad"]
         sections = [
@@ -99,12 +102,18 @@ class LinkKinematics:
 
 
 def kinematics(mechanism: Mechanism, link: str, *, parameters: str = "symbols") -> LinkKinematics:
-    """The pose and the Jacobian of a link; `InverseDynamics.pose` and `.jacobian` are the numbers.
+    """The symbolic pose and Jacobian of a link; `InverseDynamics.pose` and `.jacobian` compute them
+    numerically.
 
-    Loops are left open: q are all joints of the tree.
+    Loops are left open: q consists of all joints of the tree.
+
+    Args:
+        mechanism: the robot, as from `rd.load`.
+        link: the name of the link.
+        parameters: "symbols" or "numbers", as in `derive`.
 
     Raises:
-        InputError: there is no such link, or no such kind of parameters.
+        InputError: an unknown link or kind of parameters.
     """
     if parameters not in PARAMETERS:
         raise wrong(InputError, "parameters", parameters, choices(PARAMETERS))

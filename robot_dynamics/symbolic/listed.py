@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations too long for one expression: a list of intermediates, named by what they are.
+"""Equations that are too long for one expression, with a list of named intermediates.
 
-The recursion runs over polynomials, and what each of its quantities is goes on under its name:
-alpha_x3 is the x of link 3's angular acceleration. The columns of D have theirs (D2_alpha_x3, at
-q̈ = e_2 alone).
+The recursion runs over polynomials. Each of its quantities is used under a name in those after it:
+alpha_x3 is the x component of link 3's angular acceleration. The columns of D have intermediates of
+their own (D2_alpha_x3: with q̈ = e_2 alone).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .symbolic_parameters import Task
 
 
 class Naming:
-    """A `scalar.Note` that collects assignments."""
+    """A `scalar.Note` that replaces long entries by symbols and collects their assignments."""
 
     def __init__(self, model: Lettered, prefix: str, write: Callable[[Any], sympy.Expr]):
         self.model, self.prefix, self.write = model, prefix, write
         self.assignments: list[tuple[sympy.Symbol, sympy.Expr]] = []
 
     def __call__(self, quantity: str, body: int, value: Array) -> Array:
-        """Each long entry under its name."""
+        """The value with a symbol in place of each long entry."""
         names = entry_names(quantity, body, np.shape(value))
         kept = [self._kept(name, x) for name, x in zip(names, np.ravel(value), strict=True)]
         return array(kept).reshape(np.shape(value))
@@ -51,10 +51,10 @@ class Naming:
 def listed(
     task: Task, progress: Callable[[str], None]
 ) -> tuple[Assignments, dict[str, sympy.Matrix]]:
-    """(intermediates, {torques, D, C, g}) of a recursion, in the symbols of the task.
+    """(intermediates, {torques, D, C, g}) by a recursion, in the symbols of the task.
 
     Raises:
-        TooManyTerms: even so.
+        TooManyTerms: the expressions are too long even with intermediates.
     """
     model = Lettered(task)
     n, still = len(model.q), np.zeros(len(model.q))
@@ -94,7 +94,8 @@ def listed(
 
 
 def _coriolis(task: Task) -> tuple[Assignments, sympy.Matrix]:
-    """C and the products it stands on, C_0 …: they are many, and have no names."""
+    """C and the intermediates it depends on, which are numbered C_0, C_1 …, as they are many and
+    have no names of their own."""
     found, parts = straight_line(task)
     needed = _needed(list(found), [parts["C"]])
     renamed = {
@@ -107,7 +108,7 @@ def _coriolis(task: Task) -> tuple[Assignments, sympy.Matrix]:
 def _needed(
     assignments: list[tuple[sympy.Symbol, sympy.Expr]], matrices: Iterable[sympy.Matrix]
 ) -> Assignments:
-    """Those that the matrices stand on."""
+    """The assignments that the matrices depend on."""
     wanted = set().union(*(values.free_symbols for values in matrices))
     kept = []
     for symbol, expression in reversed(assignments):

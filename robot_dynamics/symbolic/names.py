@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How letters are written: one name for one thing, as text, as LaTeX and as MathML.
+"""How symbols are written as text, LaTeX and MathML, with one name for each.
 
-Text has SymPy's names (theta1, theta1_d, I_xx1), which are those in Python. cos(q2 + q3) is c23, by
-the places of the joints, where no letter of the description is called so.
+Text has SymPy's names (theta1, theta1_d, I_xx1), which are also those in Python. cos(q2 + q3) is
+abbreviated to c23, after the positions of the joints, unless the description has a symbol like c23.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ENTRY = re.compile(
     + "|".join(GREEK)
     + r")(?P<rotor>_r)?_(?P<below>[xyz]{1,2}\d+)(?P<more>_*)"
 )
-"""What `entry_names` makes, and what `listed` puts before and behind it"""
+"""A name from `entry_names`, with the prefix and suffix that `listed` may add"""
 _RATE = re.compile(r"(?P<name>.+?)_(?P<dots>d{1,2})")
 _SPECIAL = {"_": r"\_", "&": r"\&", "%": r"\%", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
 _WORDS = {
@@ -45,16 +45,25 @@ AXES = "xyz"
 
 
 def entry_names(quantity: str, body: int, shape: tuple[int, ...]) -> list[str]:
-    """omega_x2 …: the names of a vector's or matrix's entries, bodies from 1."""
+    """The names of the entries of a vector or matrix, such as omega_x2.
+
+    Args:
+        quantity: the name of the vector or matrix.
+        body: the index of its body, from 0; the names count from 1.
+        shape: (3,) or (3, 3).
+    """
     if len(shape) == 1:
         return [f"{quantity}_{axis}{body + 1}" for axis in AXES]
     return [f"{quantity}_{row}{column}{body + 1}" for row in AXES for column in AXES]
 
 
 class Names:
-    """The names of one model's letters.
+    """The names of one model's symbols.
 
-    coordinates: the joints' symbols, in order; `derived` are their rates and accelerations.
+    Args:
+        coordinates: the symbols of the joints, in order.
+        derived: the symbols of their rates and accelerations.
+        parameters: the symbols of the parameters.
     """
 
     def __init__(
@@ -68,11 +77,11 @@ class Names:
         taken = {str(x) for x in (*self.coordinates, *parameters)}
         self.short = not any(re.fullmatch(r"[cs]\d+", name) for name in taken)
         self.used: dict[str, sympy.Expr] = {}
-        """The abbreviations written so far"""
+        """The abbreviations used so far"""
         self._text, self._latex, self._mathml = _Text(self), _Latex(self), _MathML(self)
 
     def abbreviation(self, function: sympy.Expr) -> str | None:
-        """c23 of cos(q2 + q3)."""
+        """The short name of a sine or cosine, c23 for cos(q2 + q3); None: it has none."""
         angle = function.args[0]
         multiples = angle.as_coefficients_dict()
         places = [self.coordinates.index(x) + 1 for x in multiples if x in self.coordinates]
@@ -85,34 +94,34 @@ class Names:
         return name
 
     def text(self, expression: Any) -> str:
-        """As Python would read it, but for the abbreviations."""
+        """The expression as text, which is valid Python except for the abbreviations."""
         return str(self._text.doprint(sympy.sympify(expression)))
 
     def latex(self, expression: Any) -> str:
-        """In LaTeX, with brackets that lines may be broken in."""
+        """The expression in LaTeX, with brackets that may contain line breaks."""
         written = str(self._latex.doprint(sympy.sympify(expression)))
         return written.replace(r"\left(", r"\bigl(").replace(r"\right)", r"\bigr)")
 
     def mathml(self, expression: Any) -> str:
-        """In presentation MathML, without the outer element."""
+        """The expression in presentation MathML, without the outer element."""
         return str(self._mathml.doprint(sympy.sympify(expression)))
 
     def symbol(self, name: str) -> str:
-        """A letter's name in LaTeX: I_{xx1}, \\dot{\\theta}_{1}."""
+        """A symbol's name in LaTeX: I_{xx1}, \\dot{\\theta}_{1}."""
         rate = _RATE.fullmatch(name) if name in self.derived else None
         dots = {1: r"\dot", 2: r"\ddot"}[len(rate["dots"])] if rate else ""
         return symbol(rate["name"] if rate else name, dots)
 
 
 def symbol(name: str, dots: str = "") -> str:
-    """A name in LaTeX, its letter under these dots."""
+    """A name in LaTeX; `dots` is a command such as \\dot for its letter."""
     base, below, above = parts(name)
     letter = f"{dots}{{{base}}}" if dots else base
     return letter + "".join(f"{mark}{{{x}}}" for mark, x in (("^", above), ("_", below)) if x)
 
 
 def parts(name: str) -> tuple[str, str, str]:
-    """(letter, index, superscript) in LaTeX; a name that is a word stays one."""
+    """(letter, index, superscript) of a name, in LaTeX; a name that is a word is kept whole."""
     found = divided(name)
     if found is None:
         return rf"\mathit{{{words(name)}}}", "", ""
@@ -121,10 +130,10 @@ def parts(name: str) -> tuple[str, str, str]:
 
 
 def divided(name: str) -> tuple[str, str, str] | None:
-    """(letter, index, superscript) of a name that has them.
+    """(letter, index, superscript) of a name; None for a name that is a word.
 
-    The superscript of an intermediate value says r of rotors, (2) of the column of D that it is
-    for, g of gravity alone, [2] of the second bodies on the links.
+    The superscript of an intermediate value is r for rotors, (2) for the second column of D, g for
+    gravity alone, and [2] for the second bodies on the links.
     """
     if found := _PARTS.fullmatch(name):
         return found["base"], found["below"].lstrip("_") + (",0" if found["zero"] else ""), ""
@@ -137,13 +146,13 @@ def divided(name: str) -> tuple[str, str, str] | None:
 
 
 def words(text: str) -> str:
-    """Text for LaTeX: its special characters escaped, what no font of its has left out."""
+    """Text for LaTeX, with special characters escaped and those that its fonts lack removed."""
     escaped = "".join({**_SPECIAL, **_WORDS}.get(x, x) for x in text)
     return "".join(x for x in escaped if x.isascii() or x in "äöüßéèáíóúñç")
 
 
 def _decimal(number: sympy.Rational) -> str | None:
-    """1.25 for 5/4 where the fraction ends."""
+    """1.25 for 5/4, if the decimal fraction is finite."""
     q = int(number.q)
     for factor in (2, 5):
         while q % factor == 0:
@@ -246,7 +255,7 @@ class _MathML(_Abbreviating, MathMLPresentationPrinter):  # type: ignore[misc]
         return self._indexed(base, below, dots, above)
 
     def _apart(self, word: Any) -> Any:
-        """With a little room on both sides: words side by side would be read as one."""
+        """The word with a little space on both sides, as adjacent words would be read as one."""
         row = self.dom.createElement("mrow")
         for side in (None, word, None):
             if side is None:

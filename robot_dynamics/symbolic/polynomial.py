@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scalar for equations: polynomials in parameters, rates and cosines, in one normal form.
 
-cos θ = ½ (z + z⁻¹) and sin θ = ½ i (z⁻¹ - z) with z = e^{iθ}, so that an expression is a
-polynomial in the parameters and the z and z⁻¹ of all angles. Equal expressions have equal terms:
-cos² + sin² = 1 and the sums of angles need no search, and products are sums of exponents. The
-formulations run
-over these scalars; `short` writes them down.
+With z = e^{iθ}, cos θ = ½ (z + z⁻¹) and sin θ = ½ i (z⁻¹ - z). An expression is then a polynomial
+in the parameters and in z and z⁻¹ of all angles. Equal expressions have equal terms: no search is
+needed for cos² + sin² = 1 or sums of angles, and multiplying terms adds their exponents. The
+formulations run over these scalars; `short` converts the results to SymPy expressions.
 """
 
 from __future__ import annotations
@@ -24,39 +23,40 @@ BITS = 12
 _BASE = 1 << BITS
 _HALF = _BASE >> 1
 _DYADIC = float(1 << 20)
-"""Numbers with a whole multiple of 1/this are coefficients: their sums and products are exact"""
+"""Multiples of 1/this are used as coefficients: their sums and products are exact"""
 _TIDY = math.pi / 12
-"""15°: angles that are multiples of it have cosines in closed form"""
+"""15°: the cosines of its multiples have a closed form"""
 
 
 MOST_PRODUCTS = 3_000_000
-"""Of terms, in one derivation: some seconds"""
+"""Most products of terms in one derivation; they take some seconds"""
 MOST_TURNS = 8
-"""Multiples of a coordinate up to which e^{ikq} is the k-th power of one letter. A rotor's angle at
-a larger ratio has a letter of its own, so that exponents stay small and no cosine is expanded"""
+"""Largest k for which e^{ikq} is the k-th power of one letter. A rotor's angle at a larger ratio
+has a letter of its own: exponents stay small, and its cosine is not expanded"""
 
 
-class TooManyTerms(Exception):  # noqa: N818  no error: another way is taken
-    """Written out, the equations would fill pages, or have powers that a term cannot hold."""
+class TooManyTerms(Exception):  # noqa: N818  not an error: a fallback is used
+    """The expanded equations would fill pages, or have powers that a term cannot represent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Generator:
-    """One of the letters that polynomials are written in."""
+    """One of the letters (indeterminates) of the polynomials."""
 
     kind: str
     """parameter | coordinate | rate | body | number | angle | fifteen (e^{iπ/12})"""
     expression: sympy.Expr
-    """What it stands for; of an angle θ itself, not e^{iθ}"""
+    """What it stands for; for an angle θ itself, not e^{iθ}"""
     argument: tuple[int, complex] | None = None
-    """Of an angle: (key, factor) of the monomial θ"""
+    """For an angle: (key, factor) of the monomial θ"""
 
 
 class Ring:
-    """Hands out the letters. A term's key is Σ exponent·2^(12 slot), with signed exponents.
+    """The letters of polynomials, each in a slot.
 
-    An exponent has to be below 2^11 in size, or it would run into the next slot's: every product
-    looks (`Polynomial.degree`).
+    A term's key is Σ exponent·2^(12 slot), with signed exponents. The magnitude of an exponent must
+    be below 2^11, or it would overflow into the next slot. Every product checks this
+    (`Polynomial.degree`).
     """
 
     def __init__(self) -> None:
@@ -65,11 +65,16 @@ class Ring:
         self._known: dict[Any, int] = {}
 
     def letter(self, kind: str, expression: sympy.Expr) -> Polynomial:
-        """The polynomial that is this letter alone."""
+        """The polynomial that consists of this letter alone.
+
+        Args:
+            kind: see `Generator.kind`.
+            expression: what the letter stands for.
+        """
         return Polynomial(self, {1 << (BITS * self._slot(kind, expression)): 1 + 0j})
 
     def constant(self, value: float) -> Polynomial:
-        """A number, exactly: a coefficient where products of it stay exact, else a letter."""
+        """An exact number: a coefficient if products of it stay exact, otherwise a letter."""
         value = float(value)
         if value == 0:
             return Polynomial(self, {})
@@ -104,7 +109,7 @@ class Ring:
         return self._known[name]
 
     def exponents(self, key: int) -> Iterator[tuple[int, int]]:
-        """(slot, exponent) of a term."""
+        """The (slot, exponent) pairs of a term."""
         slot = 0
         while key:
             low = key & (_BASE - 1)
@@ -116,20 +121,23 @@ class Ring:
             slot += 1
 
     def expression(self, key: int) -> sympy.Expr:
-        """The monomial of a term without angles."""
+        """The monomial of a term without angles, as a SymPy expression."""
         return sympy.Mul(*(self.generators[s].expression ** e for s, e in self.exponents(key)))
 
     def slot(self, letter: Polynomial) -> int:
-        """Where a letter stands."""
+        """The slot of a letter."""
         ((key, _),) = letter.terms.items()
         ((slot, _),) = self.exponents(key)
         return slot
 
 
 class Polynomial:
-    """Terms: key to coefficient (a complex number with dyadic parts, so that sums are exact).
+    """A sum of terms in the letters of a ring.
 
-    degree: what no exponent's size exceeds, where it is known.
+    Args:
+        ring: the ring.
+        terms: key to coefficient; coefficients are complex with dyadic parts, whose sums are exact.
+        degree: a bound on the magnitude of all exponents, if known.
     """
 
     __slots__ = ("_degree", "ring", "terms")
@@ -141,7 +149,7 @@ class Polynomial:
 
     @property
     def degree(self) -> int:
-        """No exponent is larger in size."""
+        """A bound on the magnitude of all exponents."""
         if self._degree is None:
             self._degree = self._largest()
         return self._degree
@@ -237,7 +245,7 @@ class Polynomial:
         return Polynomial(self.ring, {k: 0.5j * v for k, v in difference.terms.items()})
 
     def diff(self, slots: int) -> Polynomial:
-        """The derivative by the coordinate in this slot."""
+        """The derivative with respect to the coordinate in this slot."""
         one = 1 << (BITS * slots)
         inner: dict[int, Polynomial] = {}
         result = Polynomial(self.ring, {})
@@ -257,7 +265,7 @@ class Polynomial:
 
 def _checked(degree: int) -> int:
     """Raises:
-    TooManyTerms: an exponent of this size would run into the next slot's.
+    TooManyTerms: an exponent of this magnitude would overflow into the next slot.
     """
     if degree >= _HALF:
         raise TooManyTerms

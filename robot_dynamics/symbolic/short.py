@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Polynomials written down: the same function in the shortest of several textbook forms.
+"""Converts polynomials to SymPy expressions, in the shortest of several textbook forms.
 
-Forms are sums of angles (cos(q2 + q3)), powers of the joints' cosines, and powers of those of the
-absolute angles of parallel axes; with each of sin² and cos² in terms of the other. In each form
-terms are gathered by body (m1 (…) + m2 (…)) or by trigonometric function, and their coefficients
-factored. What is shortest is decided by counting operations.
+The forms are sums of angles (cos(q2 + q3)), powers of the cosines of joint angles, and powers of
+the cosines of absolute angles about parallel axes, each with sin² in terms of cos² or vice versa.
+In each form, terms are gathered by body (m1 (…) + m2 (…)) or by trigonometric function, and their
+coefficients are factored. The shortest form is the one with the fewest operations (`cost`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from sympy.polys.rings import ring as polynomial_ring
 from .polynomial import Polynomial, Ring
 
 MOST_FACTORED = 16
-"""Terms up to which a sum is factored; SymPy would take long"""
+"""Most terms of a sum that is factored; a longer one would take SymPy too long"""
 MOST_FORMS = 400
-"""Terms up to which more than one form is tried"""
+"""Most terms of a sum for which more than one form is tried"""
 
 Atom: TypeAlias = sympy.Expr
 Monomial = tuple[tuple[Atom, int], ...]
@@ -37,9 +37,11 @@ Angle = tuple[tuple[int, int], ...]
 
 
 class Writer:
-    """Writes the polynomials of one ring.
+    """Converts the polynomials of one ring to SymPy expressions.
 
-    basis: for each angle's slot the absolute angle of its link, as multiples of the angles.
+    Args:
+        ring: the ring.
+        basis: for each angle's slot the absolute angle of its link, as {slot: multiple}.
     """
 
     def __init__(self, ring: Ring, basis: Mapping[int, Mapping[int, int]] | None = None):
@@ -49,13 +51,13 @@ class Writer:
         self._known: dict[Any, sympy.Expr] = {}
 
     def short(self, polynomial: Any) -> sympy.Expr:
-        """The shortest form found of it."""
+        """The shortest expression that was found for a polynomial or number."""
         if not isinstance(polynomial, Polynomial):
             return _number(polynomial)
         return self._short(self.real(polynomial))
 
     def plain(self, polynomial: Any) -> sympy.Expr:
-        """A sum of terms, without any search."""
+        """A polynomial or number as a plain sum of terms, without any search."""
         if not isinstance(polynomial, Polynomial):
             return _number(polynomial)
         terms = (
@@ -65,7 +67,8 @@ class Writer:
         return sympy.Add(*terms)
 
     def real(self, polynomial: Polynomial) -> dict[tuple[Monomial, tuple[str, Angle]], Fraction]:
-        """Terms in cosines and sines of sums of angles: {(monomial, ("cos" | "sin", angle)): c}."""
+        """The terms with cosines and sines of sums of angles:
+        {(monomial, ("cos" | "sin", angle)): coefficient}."""
         found: dict[Any, Fraction] = defaultdict(Fraction)
         for key, coefficient in sorted(polynomial.terms.items()):
             letters: list[tuple[Atom, int]] = []
@@ -83,10 +86,10 @@ class Writer:
                 else:
                     letters.append((generator.expression, exponent))
             if angle and angle[0][1] < 0:
-                continue  # its conjugate says the same
+                continue  # its complex conjugate is a term too and represents both
             re, im = Fraction(coefficient.real) * factor, Fraction(coefficient.imag) * factor
             twice = 2 if angle else 1
-            # Re c e^{iθ} twice: 2 Re c cos θ - 2 Im c sin θ
+            # c e^{iθ} and its conjugate: 2 Re c cos θ - 2 Im c sin θ
             for root, cos_part, sin_part in _unit(fifteens % 24):
                 mono = _sorted([*letters, *root])
                 found[mono, ("cos", tuple(angle))] += twice * (re * cos_part - im * sin_part)
@@ -105,7 +108,8 @@ class Writer:
         return polished(_product(_value(common, Fraction(1)), self._known[key]))
 
     def _written(self, terms: Mapping[Any, Fraction]) -> Iterator[sympy.Expr]:
-        """Whole, in each form; by body and by rate, each bracket in the form that suits it."""
+        """The candidates: the whole sum in each form, and the sum gathered by body or by rate, with
+        each bracket in its own shortest form."""
         forms = self._forms(terms) if len(terms) <= MOST_FORMS else [self._of_sums(terms)]
         for form in forms:
             yield self._bracket(form)
@@ -117,7 +121,7 @@ class Writer:
                 yield self._by(terms, outer)
 
     def _forms(self, terms: Mapping[Any, Fraction]) -> list[Sum]:
-        """The same sum in letters and trigonometric functions, in several ways."""
+        """The sum in letters and trigonometric functions, in several forms."""
         forms = [self._of_sums(terms)]
         angles = {angle for _, (_, angle) in terms if angle}
         if all(len(angle) == 1 and abs(angle[0][1]) == 1 for angle in angles):
@@ -159,7 +163,8 @@ class Writer:
         return sympy.Add(*(k * self.ring.generators[s].expression for s, k in parts.items()))
 
     def _absolute(self, angle: Angle) -> Angle:
-        """The angle as multiples of the absolute ones: φ_i = θ_i + …, the last first."""
+        """The angle as multiples of the absolute angles φ_i = θ_i + …, found from the last to the
+        first."""
         left, found = dict(angle), {}
         for slot in sorted(left.keys() | self.basis.keys(), reverse=True):
             k = left.pop(slot, 0)
@@ -173,7 +178,7 @@ class Writer:
         return tuple(sorted((s, k) for s, k in found.items() if k))
 
     def _by(self, terms: Mapping[Any, Fraction], outer: set[Atom]) -> sympy.Expr:
-        """Σ outer · (…), equal brackets met once."""
+        """Σ outer · (…), with equal brackets combined."""
         groups: dict[Monomial, dict[Any, Fraction]] = defaultdict(dict)
         for (mono, angle), coefficient in terms.items():
             out = tuple((a, e) for a, e in mono if a in outer)
@@ -188,7 +193,7 @@ class Writer:
         return sympy.Add(*(_product(sympy.Add(*o), b) for b, o in merged.items()))
 
     def _bracket(self, form: Sum) -> sympy.Expr:
-        """Factored, or gathered by trigonometric function, with cos² or sin² in it."""
+        """The shortest of: factored or gathered by trigonometric function, with cos² or sin²."""
         key = frozenset(form.items())
         if key not in self._brackets:
             self._brackets[key] = min(self._bracketed(form), key=cost)
@@ -221,7 +226,7 @@ class Writer:
 
 
 def polished(expression: sympy.Expr) -> sympy.Expr:
-    """sin² for 1 - cos², and signs before brackets instead of in them."""
+    """The expression with sin² for 1 - cos², and with signs before brackets instead of inside."""
     if expression.is_Atom or _is_trig(expression):
         return expression
     args = [polished(each) for each in expression.args]
@@ -269,7 +274,7 @@ def _value(mono: Monomial, coefficient: Fraction) -> sympy.Expr:
 
 
 def _content(monomials: Iterable[Monomial]) -> Monomial:
-    """The letters that all have."""
+    """The common factor of the monomials."""
     common: dict[Atom, int] | None = None
     for mono in monomials:
         own = dict(mono)
@@ -293,7 +298,7 @@ def _product(outer: sympy.Expr, inner: sympy.Expr) -> sympy.Expr:
 
 @cache
 def _unit(n: int) -> tuple[tuple[tuple[tuple[Atom, int], ...], Fraction, Fraction], ...]:
-    """e^{i n π/12} as ((root, part of the cosine, part of the sine), …)."""
+    """e^{i n π/12} as ((root, its coefficient in the cosine, its coefficient in the sine), …)."""
     parts: dict[Any, list[Fraction]] = defaultdict(lambda: [Fraction(0), Fraction(0)])
     for place, function in enumerate((sympy.cos, sympy.sin)):
         value = sympy.expand(function(n * sympy.pi / 12))
@@ -310,7 +315,7 @@ def _trig(ring: Ring, kind: str, angle: Angle) -> sympy.Expr:
 
 @cache
 def _expanded(angle: Angle) -> tuple[dict[Any, int], dict[Any, int]]:
-    """cos and sin of Σ k θ in powers of each cos θ and of one sin θ each."""
+    """cos and sin of Σ k θ, in powers of each cos θ and at most the first power of each sin θ."""
     real: dict[Any, int] = {(): 1}
     imaginary: dict[Any, int] = {}
     for slot, k in angle:
@@ -342,7 +347,8 @@ def _added(a: Mapping[Any, int], b: Mapping[Any, int], sign: int) -> dict[Any, i
 
 @cache
 def _multiple(k: int) -> tuple[dict[int, int], dict[int, int]]:
-    """cos kθ = Σ c_p cos^p θ and sin kθ = sin θ Σ s_p cos^p θ, by the sum of angles."""
+    """The coefficients of cos kθ = Σ c_p cos^p θ and sin kθ = sin θ Σ s_p cos^p θ, by the formulas
+    for sums of angles."""
     if k == 0:
         return {0: 1}, {}
     cosine, sine = _multiple(k - 1)
@@ -363,7 +369,7 @@ def _multiple(k: int) -> tuple[dict[int, int], dict[int, int]]:
 
 
 def _without_cosine_squares(form: Sum, angle: sympy.Expr) -> Sum:
-    """cos² = 1 - sin² of this angle."""
+    """The sum with 1 - sin² for cos² of this angle."""
     cosine, sine = sympy.cos(angle), sympy.sin(angle)
     found: Sum = defaultdict(Fraction)
     for mono, coefficient in form.items():
@@ -377,10 +383,10 @@ def _without_cosine_squares(form: Sum, angle: sympy.Expr) -> Sum:
 
 
 def _may_factor(form: Sum) -> bool:
-    """Could it be a product? Told at points of whole numbers, much faster than by factoring.
+    """Can the sum be a product? This is tested at integer points, much faster than by factoring.
 
-    With x a letter of the lowest degree: A x + B is one only where A and B have a common factor,
-    A x² + B x + C where they have, or B² - 4 A C is a square.
+    Let x be a letter of the lowest degree. A x + B is a product only if A and B have a common
+    factor; A x² + B x + C only if A, B and C have one, or B² - 4 A C is a square.
     """
     degree: Counter[Atom] = Counter()
     for mono in form:
@@ -391,7 +397,7 @@ def _may_factor(form: Sum) -> bool:
         return True
     scale = math.lcm(*(c.denominator for c in form.values()))
     for point in range(2):
-        draw = random.Random(point)  # noqa: S311  points, no secrets
+        draw = random.Random(point)  # noqa: S311  test points, not secrets
         at = {atom: draw.randrange(10**6, 10**7) for atom in sorted(degree, key=_key)}
         parts = [0] * (degree[x] + 1)
         for mono, c in form.items():
@@ -457,7 +463,8 @@ def _factored(form: Sum) -> sympy.Expr:
 
 @cache
 def cost(expression: sympy.Expr) -> float:
-    """Operations and letters; a cosine of a plain sum of angles is one letter (c23)."""
+    """The weighted number of operations and letters; a cosine of a plain sum of angles counts as a
+    letter (c23)."""
     if _is_trig(expression):
         angle = expression.args[0]
         multiples = angle.as_coefficients_dict().values()

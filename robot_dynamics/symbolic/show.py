@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A derivation for people: what is printed of a model."""
+"""The document that is printed for a model."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from .document import Document, Equation, Formula, Section, step
 from .names import Names
 
 PRODUCT = "C_"
-"""How intermediates begin that only C stands on"""
+"""The prefix of intermediates that only C depends on"""
 
 
 def names_of(model: Any) -> Names:
-    """The names of a model's letters."""
+    """The names of a model's symbols."""
     return Names(model.q, (*model.qd, *model.qdd), model.parameters)
 
 
 def document(model: Any, steps: Sequence[Section] = ()) -> Document:
-    """The torques, then those of D, C, g and friction that the chosen terms have in them."""
+    """The torques, then those of D, C, g and friction that belong to the chosen terms.
+
+    Args:
+        model: a `SymbolicModel`.
+        steps: sections that are shown first.
+    """
     sections = [*steps]
     if model.intermediates:
         sections.append(
@@ -68,12 +73,12 @@ def _is_nothing(values: sympy.Matrix) -> bool:
 
 
 def letter(model: Any, symbol: sympy.Symbol) -> Formula:
-    """The name of an intermediate."""
+    """The name of an intermediate as text and in LaTeX."""
     return Formula(str(symbol), names_of(model).symbol(str(symbol)))
 
 
 def _law(model: Any) -> tuple[str, str]:
-    """tau = D qdd + C qd + g + friction: those that there are."""
+    """The equation tau = D qdd + C qd + g + F with the parts that the model has, (text, LaTeX)."""
     found = [name for _, name, _ in parts(model)]
     if model.intermediates and model.terms & TURNING:
         found = ["D", "C", *(name for name in found if name != "D")]
@@ -86,11 +91,11 @@ def _law(model: Any) -> tuple[str, str]:
 
 
 def parts(model: Any) -> list[tuple[str, str, sympy.Matrix]]:
-    """(title, name, matrix) of what the chosen terms have in them."""
+    """(title, name, matrix) of each part that belongs to the chosen terms."""
     found = []
     if model.terms & ACCELERATED:
         found.append(("Inertia matrix D", "D", model.D))
-    # among intermediates the torques have C qd in them, and C itself would be for no one to read
+    # with intermediates the torques contain C qd, and C itself would not be readable
     if model.terms & TURNING and not model.intermediates:
         found.append(("Coriolis matrix C", "C", model.C))
     if "gravity" in model.terms:
@@ -101,7 +106,12 @@ def parts(model: Any) -> list[tuple[str, str, sympy.Matrix]]:
 
 
 def entries(name: str, values: sympy.Matrix) -> Iterator[Equation]:
-    """One equation an entry that is not zero, or the whole that is."""
+    """One equation for each entry that is not zero, or one for the matrix if all are zero.
+
+    Args:
+        name: the name of the matrix.
+        values: the matrix.
+    """
     if _is_nothing(values):
         yield Equation(Formula(name, name), values)
         return

@@ -8,12 +8,12 @@ from typing import Any
 import sympy
 
 LARGEST = 150
-"""Operations above which an expression is only brought to normal form: SymPy's search for a
-shorter one would take minutes"""
+"""An expression with more operations is only brought to normal form: SymPy's search for a shorter
+one would take minutes"""
 
 
 def simplified(expression: Any) -> sympy.Expr:
-    """An equal expression, in the normal form sin² = 1 - cos², factored where that is shorter."""
+    """An equal expression in the normal form sin² = 1 - cos², factored if that is shorter."""
     expression = rational(expression)
     if expression.count_ops() > 20 * LARGEST:
         return expression
@@ -26,14 +26,14 @@ def simplified(expression: Any) -> sympy.Expr:
 
 
 def rational(expression: Any) -> sympy.Expr:
-    """With exact fractions in place of floats: those are the formulas' own 0.5 and 2.0."""
+    """The expression with exact fractions for floats, which are the 0.5 and 2.0 of the formulas."""
     expression = sympy.sympify(expression)
     floats = expression.atoms(sympy.Float)
     return expression.xreplace({x: sympy.Rational(repr(float(x))) for x in floats})
 
 
 def _normal_form(expression: sympy.Expr) -> sympy.Expr:
-    """Expanded, with no power of a sine above the first."""
+    """The expanded expression, with no power of a sine above the first."""
     expanded = sympy.expand(expression)
     sines = sorted(expanded.atoms(sympy.sin), key=str)
     for sine in sines:
@@ -50,6 +50,11 @@ def _normal_form(expression: sympy.Expr) -> sympy.Expr:
 
 
 def matrix(values: Any, simplify: bool) -> sympy.Matrix:
-    """A SymPy matrix of an array of expressions."""
+    """A SymPy matrix from an array of expressions.
+
+    Args:
+        values: the expressions.
+        simplify: search for short expressions; False: only replace floats by exact fractions.
+    """
     result = sympy.Matrix(values)
     return result.applyfunc(simplified if simplify else rational)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every step of a formulation, in order: what is defined, the formula, its value."""
+"""The steps of Lagrange–Euler in order, each with its definition, formula and value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from .symbolic_parameters import Parameters, dh_row
 
 
 def dh_table(mechanism: Mechanism, q: Sequence[sympy.Symbol], known: Parameters) -> Section:
-    """L-E 1: the frames, by a DH table where the description is one."""
+    """L-E 1: the frames, as a DH table where the joints have DH parameters.
+
+    Args:
+        mechanism: the robot.
+        q: the coordinates' symbols.
+        known: the parameters' symbols or exact numbers.
+    """
     rows, conventions = [["link", "joint", "theta", "d", "a", "alpha"]], set()
     variables = iter(q)
     for i, link in enumerate(mechanism.links, 1):
@@ -63,9 +69,15 @@ def lagrange_euler(
     torques: sympy.Matrix,
     frames: Section,
 ) -> Iterator[Section]:
-    """L-E 1 to L-E 10 of the book, counted from 1.
+    """Steps L-E 1 to L-E 10 of the book; links and joints are counted from 1.
 
-    `steps` in symbols; `local` (parent, ʲA_i) of each link, the base is -1.
+    Args:
+        steps: the results of the steps, as SymPy expressions.
+        local: (j, ʲA_i) of each link i: the index of its parent (-1: the base), and the pose (4, 4)
+            of its frame in the parent's.
+        qd: the rates' symbols.
+        torques: (n, 1), the torques.
+        frames: the section of L-E 1.
     """
     n = len(steps.names)
     count = range(n)
@@ -144,7 +156,7 @@ def lagrange_euler(
 
 
 def _collected(h: Array, rates: Array) -> sympy.Expr:
-    """Σ h_km q̇_k q̇_m, each product of rates once."""
+    """Σ h_km q̇_k q̇_m, with equal products of rates combined."""
     n = len(rates)
     return sympy.Add(
         *(h[k, k] * rates[k] ** 2 for k in range(n)),
@@ -157,7 +169,7 @@ def _entry(text: str, tex: str, value: Any) -> Equation:
 
 
 def _indexed(letter: str, places: Sequence[int], value: Any) -> Equation:
-    """U_12 = a matrix or an expression; places count from 0."""
+    """The equation of a matrix or expression with indices, such as U_12; `places` count from 0."""
     parts = [str(place + 1) for place in places]
     below = "".join(parts) if all(len(x) == 1 for x in parts) else ",".join(parts)
     tex = rf"\{letter}" if letter == "tau" else letter
@@ -166,6 +178,6 @@ def _indexed(letter: str, places: Sequence[int], value: Any) -> Equation:
 
 
 def _entries(letter: str, values: Array, indices: int) -> Iterator[Equation]:
-    """One of each scalar or matrix that so many indices name."""
+    """One equation for each scalar or matrix in `values`, which has this number of indices."""
     for place in np.ndindex(values.shape[:indices]):
         yield _indexed(letter, place, values[place])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations too long for one expression: a list of intermediates, each met once.
+"""Equations that are too long for one expression, as a list of intermediates without repetition.
 
-The formulation runs over the recorder's scalars instead of SymPy's, and what it leaves is
-written as SymPy expressions. A value that is used once is put where it is used.
+The formulation runs over the recorder's scalars instead of SymPy's, and the recorded program is
+converted to SymPy expressions. A value that is used only once is written where it is used.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ FUNCTIONS = {
     name: getattr(sympy, name) for name in ("sin", "cos", "tanh", "exp", "sqrt", "atan", "sign")
 }
 LONGEST = 12
-"""Operations up to which a value that is used once is written where it is used"""
+"""Most operations of a value that is used only once and written where it is used"""
 DIGITS = 12
-"""Decimals up to which a constant is taken for exact; a longer one is rounded"""
+"""Most decimals of a constant that is taken as exact; a longer one is rounded"""
 SHORT, ROUNDING = 8, 1e-13
-"""A constant this near, in shares of it, to one of so many digits is that one"""
+"""Significant digits, and the relative distance within which a constant is replaced by the nearest
+number with so many digits"""
 
 
 class Recording:
@@ -43,11 +44,11 @@ class Recording:
         self._named: dict[tuple[str, float], Any] = {}
 
     def coordinates(self, symbols: Sequence[sympy.Symbol]) -> Array:
-        """The recorder's scalars for these."""
+        """The recorder's scalars for these symbols."""
         return array([self._recorded(symbol) for symbol in symbols])
 
     def __call__(self, name: str, value: Any, place: str = "") -> Any:
-        """What stands for a parameter: see `Naming`."""
+        """The recorder's scalar for a parameter, or its exact number; see `Naming`."""
         if not self._known.symbols or value == 0:
             return value
         if (name, value) not in self._named:
@@ -55,7 +56,13 @@ class Recording:
         return self._named[name, value]
 
     def rotation(self, matrix: Array, i: str, place: str = "") -> Array:
-        """In symbols of its angles, but for right angles."""
+        """A rotation matrix in symbols of its angles, except right angles, which stay exact.
+
+        Args:
+            matrix: (3, 3), the rotation.
+            i: the number of the link, which the symbols' names end with.
+            place: where the description gives the rotation; see `Naming`.
+        """
         result: Array = np.eye(3)
         for name, angle, about in angles(matrix) if self._known.symbols else ():
             turn = right(about, angle)
@@ -70,7 +77,13 @@ class Recording:
         names: Sequence[str] = (),
         met: Mapping[str, Any] | None = None,
     ) -> tuple[Assignments, list[sympy.Expr]]:
-        """See `written`; `met` are intermediates by name, of which those that occur are named."""
+        """The recorded values as (assignments, expressions); see the function `written`.
+
+        Args:
+            values: the recorded values that are wanted.
+            names: the names of these values.
+            met: intermediates by name; those that occur in the values are assigned to this name.
+        """
         met = met or {}
         program = self._recorder.program([*values, *met.values()])
         assignments, outputs = written(program, self._inputs, (*names, *met), len(values))
@@ -82,7 +95,7 @@ class Recording:
 
 
 def straight_line(task: Task) -> tuple[Assignments, dict[str, sympy.Matrix]]:
-    """(intermediates, {torques, D, C, g, friction}) in the symbols of the task."""
+    """(intermediates, {torques, D, C, g, friction}) by the recorder, in the symbols of the task."""
     recording = Recording(task.known)
     q, qd, qdd = (recording.coordinates(state) for state in (task.q, task.qd, task.qdd))
     model = symbolic_mechanism(task.mechanism, recording)
@@ -106,7 +119,12 @@ def straight_line(task: Task) -> tuple[Assignments, dict[str, sympy.Matrix]]:
 
 
 def inlined(assignments: Assignments, parts: dict[str, sympy.Matrix]) -> dict[str, sympy.Matrix]:
-    """The matrices with each intermediate's expression in its place."""
+    """The matrices with every intermediate replaced by its expression.
+
+    Args:
+        assignments: the intermediates.
+        parts: the matrices by name.
+    """
     known: dict[sympy.Basic, sympy.Expr] = {}
     for symbol, expression in assignments:
         known[symbol] = expression.xreplace(known)
@@ -116,12 +134,15 @@ def inlined(assignments: Assignments, parts: dict[str, sympy.Matrix]) -> dict[st
 def written(
     program: Program, inputs: list[Any], names: Sequence[str] = (), wanted: int | None = None
 ) -> tuple[Assignments, list[sympy.Expr]]:
-    """The program's instructions as assignments, and its outputs.
+    """(the program's instructions as assignments, its outputs as expressions).
 
     Args:
-        names: of the outputs; a value that is one is assigned under its name. Others that are met
-            several times are v0, v1 …
-        wanted: how many of the outputs; the others are only named where these need them.
+        program: the recorded program.
+        inputs: a symbol or expression for each input.
+        names: the names of the outputs, to which these values are assigned. Other values that are
+            used several times are v1, v2 …
+        wanted: the number of outputs that are returned; the others only give a name to values that
+            these need. None: all.
     """
     taken = {str(symbol) for symbol in inputs}
     called: dict[int, str] = {}
@@ -146,7 +167,7 @@ def written(
             values.append(inputs[operands[0]])
             continue
         if not uses[place]:
-            values.append(sympy.nan)  # nobody asks
+            values.append(sympy.nan)  # never used
             continue
         expression = _expression(operation, [value(operand) for operand in operands])
         turned = operation == "neg" and place not in called
@@ -162,8 +183,8 @@ def written(
 
 
 def _number(value: float) -> sympy.Expr:
-    """Exact where the description's number is short; what was computed is a rounded decimal."""
-    # a difference of short decimals: 0.0222 - 0.02215 leaves 5.000000000000143e-05
+    """An exact number for a short decimal of a description, a rounded one for a computed value."""
+    # a difference of short decimals: 0.0222 - 0.02215 is 5.000000000000143e-05
     near = float(f"{value:.{SHORT}g}")
     rounded = near if abs(near - value) <= ROUNDING * abs(value) else value
     exact = exact_number(rounded)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recursions step by step: what each sweep computes, in the names of what it stands on."""
+"""The recursions step by step: the results of each sweep, in terms of named earlier results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .names import entry_names
 from .polynomial import Polynomial, Ring
 
 WRITTEN_OUT = 2
-"""Terms up to which an entry is carried on as it is; a longer one goes on under its name"""
+"""Most terms of an entry that is inserted in later results; a longer one is used under its name"""
 
 LINK = r"\omega_i = R_i^T \omega_p + \dot{q}_i z"
 SWEEPS = {
@@ -92,7 +92,12 @@ TEX = {
 
 
 class Notes:
-    """Looks on at a recursion over polynomials: keeps values, and gives letters for long ones."""
+    """Records the values of a recursion over polynomials, and replaces long ones by letters.
+
+    Args:
+        ring: the polynomials' ring.
+        write: converts a polynomial to a SymPy expression.
+    """
 
     def __init__(self, ring: Ring, write: Callable[[Any], sympy.Expr]):
         self.ring = ring
@@ -118,7 +123,14 @@ class Notes:
 def sweeps(
     model: Lettered, formulation: str, names: Sequence[str], write: Callable[[Any], sympy.Expr]
 ) -> list[Section]:
-    """Each sweep of the formulation, then the torques in the names of what the sweeps gave."""
+    """The sections of each sweep, then of the torques in terms of the sweeps' results.
+
+    Args:
+        model: the robot.
+        formulation: newton_euler, gibbs_appell or murphy.
+        names: the joints' names.
+        write: converts a polynomial to a SymPy expression.
+    """
     sections = []
     several = len(model.equations) > 1
     for k, equations in enumerate(model.equations, 1):
@@ -149,7 +161,7 @@ def sweeps(
 
 
 def _numbered(seen: list[tuple[str, int, Any]]) -> list[tuple[str, int, Any, int]]:
-    """With how often this quantity of this body came before."""
+    """The values with the number of times that this quantity of this body occurred before."""
     count: dict[tuple[str, int], int] = {}
     found = []
     for quantity, body, value in seen:

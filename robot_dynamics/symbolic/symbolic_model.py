@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a derivation."""
+"""The symbolic model of an open chain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .document import Document, Documented, Section
 class SymbolicModel(Documented):
     """tau = D(q) qdd + C(q, qd) qd + g(q) + friction(qd), in SymPy expressions.
 
-    C is made of Christoffel symbols, so that dD/dt - 2C is skew.
+    C consists of Christoffel symbols; dD/dt - 2C is therefore skew-symmetric.
     """
 
     title: str
@@ -38,39 +38,45 @@ class SymbolicModel(Documented):
     friction: sympy.Matrix
     """(n, 1)"""
     torques: sympy.Matrix
-    """(n, 1): as the formulation gives them"""
+    """(n, 1), as derived by the formulation"""
     parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
     """The value that the description gives for each parameter's symbol"""
     intermediates: tuple[tuple[sympy.Symbol, sympy.Expr], ...] = ()
-    """(symbol, expression) in an order in which they can be computed; the matrices above are
-    written in these symbols too. Empty where they are whole expressions"""
+    """(symbol, expression) pairs in the order of their computation; the torques and matrices are
+    written in terms of these symbols. Empty if they are whole expressions"""
     steps: Steps | None = None
-    """The intermediates of L-E 2 to L-E 9, where Lagrange–Euler derived the model"""
+    """The results of steps L-E 2 to L-E 9, if the model was derived by Lagrange–Euler"""
     notes: tuple[str, ...] = ()
-    """What was taken for what: rounded angles"""
+    """Remarks, such as which rounded angles were taken as exact ones"""
     terms: frozenset[str] = frozenset(TERMS)
-    """What the torques consist of"""
+    """The terms of which the torques consist"""
     described: Mapping[sympy.Symbol, float] = field(default_factory=dict, repr=False)
-    """`parameters`, and those that the torques do not depend on: steps may have them"""
+    """`parameters`, and those that occur in the steps but not in the torques"""
     derivation: Callable[[], list[Section]] = field(default=list, repr=False)
-    """Makes the sections of `sections`"""
+    """Computes the result of `sections`"""
 
     def function(
         self, values: Mapping[sympy.Symbol, float] | None = None
     ) -> Callable[[Any, Any, Any], Floats]:
-        """The torques as a function of numbers (q, qd, qdd), each (n,), giving (n,).
+        """A numerical function (q, qd, qdd) → tau, all (n,) in SI units.
 
-        values: of the parameters; those of the description where none are given.
+        Args:
+            values: values for some of the parameters, SI units; the others, or None: all, have
+                those of the description.
         """
         known = {**self.parameters, **(values or {})}
         arguments = [*self.q, *self.qd, *self.qdd, *known]
-        # lambdify takes common subexpressions from a function of the expressions
+        # lambdify takes common subexpressions from a function that is given as `cse`
         common = (lambda torques: (self.intermediates, torques)) if self.intermediates else True
         compiled = sympy.lambdify(arguments, list(self.torques), modules="numpy", cse=common)
         return lambda q, qd, qdd: np.array(compiled(*q, *qd, *qdd, *known.values()), dtype=float)
 
     def document(self, *, steps: bool = False) -> Document:
-        """What is printed: the torques and their parts, after every step if asked."""
+        """The torques and their parts D, C, g and friction as a document.
+
+        Args:
+            steps: show the steps of the derivation first.
+        """
         return show.document(self, self.sections() if steps else ())
 
     def sections(self) -> list[Section]:

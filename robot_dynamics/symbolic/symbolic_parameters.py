@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism whose numbers are letters: the parameters of its equations."""
+"""A mechanism with symbols for its numbers: the parameters of its equations."""
 
 from __future__ import annotations
 
@@ -22,26 +22,32 @@ _BODY = re.compile(r"(m|I_[xyz][xyz])r?\d+")
 """Names of masses and of entries of inertias"""
 
 Naming = Callable[..., Any]
-"""(name, value, place) to what stands for it in the equations; place says where the description
-has it, as `link1.mass`"""
+"""A function (name, value, place) → what represents the parameter in the equations; place is where
+the description gives it, such as `link1.mass`"""
 
 
 @dataclass
 class Parameters:
-    """Hands out symbols and remembers the values they stand for; numbers stay exact otherwise."""
+    """Creates the parameters' symbols and records their values; or gives exact numbers instead."""
 
     symbols: bool
     values: dict[sympy.Symbol, float] = field(default_factory=dict)
     taken: frozenset[str] = frozenset()
     """Names of the coordinates, which no parameter may have"""
     notation: Mapping[str, str] = field(default_factory=dict)
-    """place to the description's own expression for it"""
+    """The description's own expressions, by place"""
     own: Mapping[str, float] = field(default_factory=dict)
-    """The description's own symbols"""
+    """The description's own symbols and their values"""
 
     @classmethod
     def of(cls, mechanism: Mechanism, symbols: bool, taken: Sequence[str]) -> Parameters:
-        """For the numbers of this mechanism, in its own notation where it has one."""
+        """The parameters of a mechanism, in its own notation if it has one.
+
+        Args:
+            mechanism: the robot.
+            symbols: True: symbols; False: exact numbers.
+            taken: names that no parameter may have.
+        """
         names = frozenset(taken)
         return cls(symbols, {}, names, mechanism.notation, mechanism.symbols)
 
@@ -57,7 +63,7 @@ class Parameters:
             numbers = {each: self.own[each] for each in letters(text)}
             if math.isclose(evaluate(text, numbers), float(value), rel_tol=1e-12):
                 return evaluate(text, {each: self._symbol(each, x) for each, x in numbers.items()})
-        # a name stands for one number
+        # each name stands for one number only
         while (
             name in self.taken
             or name in self.own
@@ -77,7 +83,7 @@ Symbols = tuple[sympy.Symbol, ...]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is to be derived of an open chain."""
+    """The input of a derivation for an open chain."""
 
     mechanism: Mechanism
     q: Symbols
@@ -91,7 +97,7 @@ class Task:
 
 @dataclass
 class Letters:
-    """The same as polynomials of one ring."""
+    """The parameters as polynomials of one ring; see `Parameters`."""
 
     ring: Ring
     parameters: Parameters
@@ -106,7 +112,13 @@ class Letters:
         return polynomial(self.ring, expression, kind)
 
     def rotation(self, matrix: Array, i: str, place: str = "") -> Array:
-        """Exact where its angles are multiples of 15°, else in symbols of its angles."""
+        """A rotation matrix, exact for angles that are multiples of 15°, otherwise in symbols.
+
+        Args:
+            matrix: (3, 3), the rotation.
+            i: the number of the link, which the symbols' names end with.
+            place: where the description gives the rotation; see `Naming`.
+        """
         result: Array | None = None
         for name, angle, about in angles(matrix):
             turns, turn = angle / (math.pi / 12), right(about, angle)
@@ -119,7 +131,12 @@ class Letters:
 
 
 def right(about: Callable[[Any], Array], angle: float) -> Array | None:
-    """The rotation by a multiple of a right angle, exact; None: it is none."""
+    """The exact rotation by a multiple of 90°; None for any other angle.
+
+    Args:
+        about: the rotation as a function of its angle, such as `rotation_x`.
+        angle: rad.
+    """
     turns = angle / (math.pi / 2)
     if abs(turns - round(turns)) > 1e-9:
         return None
@@ -127,7 +144,13 @@ def right(about: Callable[[Any], Array], angle: float) -> Array | None:
 
 
 def polynomial(ring: Ring, expression: sympy.Expr, kind: str) -> Polynomial:
-    """A sum of products of symbols in the ring's letters."""
+    """A sum of products of symbols as a polynomial in the ring's letters.
+
+    Args:
+        ring: the ring.
+        expression: the sum.
+        kind: the kind of its symbols; see `Generator.kind`.
+    """
     if expression.is_Number:
         constant: Polynomial = ring.constant(1.0) * _number(ring, expression)
         return constant
@@ -155,9 +178,11 @@ def _number(ring: Ring, number: sympy.Number) -> Any:
 
 
 def angles(rotation: Array) -> list[tuple[str, float, Callable[[Any], Array]]]:
-    """(name, angle, rotation by it) of turns that make up this rotation, none of them zero.
+    """The elementary rotations that compose a rotation matrix, without those by zero: for each its
+    (name, angle in rad, function from the angle to the matrix).
 
-    Rx(alpha) Rz(phi) where it is of that kind, as in a DH table, else Rz(yaw) Ry(pitch) Rx(roll).
+    They are Rx(alpha) Rz(phi) if the rotation has this form, as in a DH table, and otherwise
+    Rz(yaw) Ry(pitch) Rx(roll).
     """
     R = np.asarray(rotation, dtype=float)
     if abs(R[0, 2]) < 1e-12:
@@ -181,7 +206,7 @@ def angles(rotation: Array) -> list[tuple[str, float, Callable[[Any], Array]]]:
 
 
 def exact_number(value: float) -> sympy.Expr:
-    """The decimal fraction that a description's number is, or the multiple of pi."""
+    """A number of a description as an exact decimal fraction or multiple of pi/24."""
     turns = value / math.pi * 24
     if value and abs(turns - round(turns)) < 1e-13 * abs(turns):
         return sympy.Rational(round(turns), 24) * sympy.pi
@@ -189,7 +214,8 @@ def exact_number(value: float) -> sympy.Expr:
 
 
 def plain_names(names: Sequence[str], prefix: str) -> list[str]:
-    """Names fit for a formula: a description's own where it is an identifier, else prefix_i."""
+    """Names that can be used in formulas: each name itself if it is an identifier, otherwise the
+    prefix with the name's number from 1, such as q1."""
     return [
         name if _PLAIN.fullmatch(name) else f"{prefix}{i}" for i, name in enumerate(names, start=1)
     ]
@@ -203,24 +229,28 @@ FRICTION = {
     "stribeck_torque": "bs",
     "stribeck_rate": "ws",
 }
-"""The symbols of a law of friction, without the joint's number"""
+"""The symbols of a friction law, without the joint's number"""
 
 
 def unnamed(matrix: Array, *_: str) -> Array:
-    """A rotation as it is."""
+    """The rotation matrix unchanged, as an array."""
     return np.asarray(matrix)
 
 
 def symbolic_mechanism(
     mechanism: Mechanism, parameters: Naming, rotation: Callable[..., Array] = unnamed
 ) -> Mechanism:
-    """The same mechanism with masses m, lengths, inertias, ratios and gravity from `parameters`.
+    """The mechanism with `parameters` for its masses, lengths, inertias, ratios and gravity.
 
-    Symbols count the links from 1: m1, centre of mass c_x1 c_y1 c_z1, inertia I_xx1 …; a1 and d1
-    of a DH table, else ox1 oy1 oz1 before the joint and a1, b1, d1 after it; angles alpha1, phi1
-    (or yaw1, pitch1, roll1); viscous friction bv1, Coulomb friction bc1 (its other numbers:
-    FRICTION); rotors likewise with an r: mr1 …, ratio Gamma1. `rotation` says what becomes of
-    rotation matrices.
+    Symbols count the links from 1: mass m1; centre of mass c_x1, c_y1, c_z1; inertia I_xx1 …;
+    lengths a1 and d1 of a DH table, otherwise ox1, oy1, oz1 before the joint and a1, b1, d1 after
+    it; angles alpha1, phi1 (or yaw1, pitch1, roll1); viscous friction bv1 and Coulomb friction bc1
+    (other numbers of the law: FRICTION). Symbols of rotors have an r (mr1 …), and the ratio Gamma1.
+
+    Args:
+        mechanism: the robot.
+        parameters: gives the symbol or number for each parameter; see `Naming`.
+        rotation: gives the rotation matrix to use in place of a numerical one.
     """
     links = tuple(
         _link(link, str(i), parameters, rotation) for i, link in enumerate(mechanism.links, 1)
@@ -233,7 +263,7 @@ def symbolic_mechanism(
 
 
 def _gravity(gravity: Array, parameters: Naming) -> Array:
-    """One symbol g where gravity is along an axis of the base, else one a component."""
+    """Gravity with one symbol g if it is along an axis of the base, otherwise one per component."""
     components = [value for value in gravity if not is_zero(value)]
     if len(components) == 1 and isinstance(components[0], (int, float, np.floating)):
         g = parameters("g", abs(components[0]), "gravity")
@@ -249,7 +279,7 @@ def _link(link: Link, i: str, parameters: Naming, rotation: Callable[..., Array]
         joint=replace(
             joint,
             origin=origin,
-            # a joint axis is a direction: numbers, never symbols
+            # a joint axis is a direction and always consists of numbers
             axis=np.asarray(joint.axis),
             tail=tail,
             friction=Friction(
@@ -264,7 +294,8 @@ def _link(link: Link, i: str, parameters: Naming, rotation: Callable[..., Array]
 
 
 def dh_row(joint: Joint) -> tuple[str, dict[str, float]] | None:
-    """(convention, {theta, d, a, alpha}) of a joint that a row of a DH table describes; numbers."""
+    """("standard" or "modified", {theta, d, a, alpha} in rad and m), if a row of a DH table
+    describes the joint; otherwise None."""
     if joint.axis.tolist() != [0.0, 0.0, 1.0]:
         return None
     before, after = joint.origin, joint.tail
@@ -301,7 +332,7 @@ def dh_row(joint: Joint) -> tuple[str, dict[str, float]] | None:
 def _geometry(
     joint: Joint, i: str, place: str, parameters: Naming, rotation: Callable[..., Array]
 ) -> tuple[Pose, Pose]:
-    """(origin, tail) in a and d where the joint is a row of a DH table."""
+    """(origin, tail), in terms of a and d if a row of a DH table describes the joint."""
     before, after = (
         rotation(joint.origin.rotation, i, place),
         rotation(joint.tail.rotation, i, place),
@@ -315,12 +346,12 @@ def _geometry(
     a, d = (parameters(f"{name}{i}", _tidy(row[name]), f"{place}.{name}") for name in ("a", "d"))
     if convention == "standard":
         return Pose(before, array([0.0, 0.0, d])), Pose(after, array([a, 0.0, 0.0]))
-    # z after the turn about x: the third column of Rx(alpha) Rz(theta)
+    # z after the rotation about x: the third column of Rx(alpha) Rz(theta)
     return Pose(before, array([a, 0.0, 0.0]) + before[:, 2] * d), Pose()
 
 
 def _tidy(value: float) -> float:
-    """Without the rounding of a product with a cosine."""
+    """The value without the rounding error of a product with a cosine."""
     return round(value, 15) if abs(value) > 1e-15 else 0.0
 
 
@@ -347,7 +378,7 @@ def _rotor(rotor: Rotor, i: str, parameters: Naming, rotation: Callable[..., Arr
 def _translation(
     pose: Pose, names: tuple[str, str, str], i: str, parameters: Naming, place: str = ""
 ) -> Array:
-    """`place`: the link, where these are a, b, d of its own."""
+    """The translation in symbols; `place` is the link if they are its own a, b and d."""
     return array(
         parameters(f"{name}{i}", x, f"{place}.{name}")
         for name, x in zip(names, pose.translation, strict=True)
@@ -363,7 +394,7 @@ def _inertial(body: Inertial, kind: str, i: str, place: str, parameters: Naming)
                 where = f"{place}.inertia.i{row}{column}"
                 tensor[r, c] = tensor[c, r] = parameters(name, body.inertia[r, c], where)
     if kind and body.inertia[0, 0] == body.inertia[1, 1]:
-        tensor[1, 1] = tensor[0, 0]  # a rotor of revolution stays one in symbols
+        tensor[1, 1] = tensor[0, 0]  # a rotationally symmetric rotor stays one in symbols
     center = [
         parameters(f"c_{axis}{kind}{i}", x, f"{place}.center_of_mass[{k}]")
         for k, (axis, x) in enumerate(zip("xyz", body.center_of_mass, strict=True))

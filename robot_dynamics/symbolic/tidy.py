@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounded right angles made right: 1.5708 in a description is π/2."""
+"""Replaces rounded angles by exact ones: 1.5708 in a description is π/2."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from ..scalar import Array, exact, rotation_to
 from .symbolic_parameters import angles
 
 NEAR = 2e-5
-"""rad: right angles written to five digits are within it"""
+"""rad: a right angle written with five digits differs less than this from the exact one"""
 _FIFTEEN = math.pi / 12
 
 
 def tidied(mechanism: Mechanism) -> tuple[Mechanism, tuple[str, ...]]:
-    """(the robot with exact angles for rounded ones, what was taken for what).
+    """(the robot with exact angles in place of rounded ones, a note on each replacement).
 
-    An angle is a rounded one where it is a multiple of 90° to two decimals or more (1.57, 3.1416),
-    or of 15° to four or more, and all of a frame's are where it is right-angled to 2e-5 rad. Joint
-    axes that are along none of the frame's become z axes.
+    An angle is taken as rounded if it is a multiple of 90° rounded to two decimals or more (1.57,
+    3.1416), or a multiple of 15° rounded to four or more; and all angles of a frame are if it is
+    right-angled to 2e-5 rad. A joint axis that is along none of its frame's axes becomes the z axis
+    of a rotated frame.
     """
     said: list[str] = []
 
@@ -66,7 +67,7 @@ def _tidied(rotation: Array) -> tuple[Array, list[str]]:
             continue
         whole = multiple * _FIFTEEN
         if abs(angle - whole) > 1e-12:
-            if abs(multiple) == 12:  # pi and -pi are one: as the description has it
+            if abs(multiple) == 12:  # pi and -pi are equal: keep the sign of the description
                 turn_back = min(angle, angle - math.copysign(2 * math.pi, angle), key=_digits)
                 angle, multiple = turn_back, int(math.copysign(12, turn_back))
             said.append(f"{name} {angle:.10g} rad is taken as {_multiple(multiple)}")
@@ -77,7 +78,7 @@ def _tidied(rotation: Array) -> tuple[Array, list[str]]:
 
 
 def _rounded(angle: float) -> int | None:
-    """k where k·15° was rounded to this angle (or is it), else None."""
+    """k if this angle is k·15°, exact or rounded, with k not 0; otherwise None."""
     k = round(angle / _FIFTEEN)
     whole = k * _FIFTEEN
     if k == 0:
