@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics over other libraries' arrays: CasADi, JAX, PyTorch."""
+"""The dynamics as functions of other libraries' arrays: CasADi, JAX, PyTorch, CuPy."""
 
 from .of_mechanism import LIBRARIES, Functions, functions
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as functions of arrays (…, n): the last axis is the vector's, leading axes broadcast."""
+"""Programs as functions of arrays (…, n): the last axis is the vector's, the others broadcast."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ def function(
     broadcast: Callable[[list[Any]], list[Any]],
     stack: Callable[[list[Any]], Any],
 ) -> Callable[..., Any]:
-    """A function of arrays of a library.
+    """A program as a function of a library's arrays.
 
     Args:
+        definition: the program.
         unary: see `run`.
-        broadcast: all values (arrays and numbers) as arrays of one shape and kind.
-        stack: arrays of one shape, one behind the other along a new last axis.
+        broadcast: converts all values (arrays and numbers) to arrays of one shape and type.
+        stack: stacks arrays of one shape along a new last axis.
     """
     program = definition.program
 
@@ -35,7 +36,7 @@ def function(
             if x.ndim == 0 or x.shape[-1] != size:
                 raise wrong(InputError, name, tuple(x.shape), f"shape (…, {size})")
             entries += [x[..., k] for k in range(size)]
-        # what is computed from them is of their common shape and type, constants too
+        # all results get the common shape and type of the arguments, even if they are constant
         values = broadcast([*run(program, entries, unary), *entries])[: len(program.outputs)]
         results = []
         for (_, shape), part in zip(definition.results, definition.parts(values), strict=True):
@@ -63,14 +64,18 @@ def closed(
     joined: Callable[[list[Any]], Any],
     repeated: Callable[[int, Callable[[Any, Any], Any], Any], Any],
 ) -> Callable[..., Any]:
-    """The same of arrays q (…, k), where the definition's first vector is all joints.
+    """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
+    loops itself.
 
     Args:
-        of: makes functions of definitions.
-        like: numbers as an array of the kind of another one.
-        still: an array that nothing is differentiated by.
-        where: (condition, array, number)
-        joined: arrays one behind the other along the last axis, leading axes broadcast.
+        definition: the program.
+        closure: how the other joints follow q.
+        of: converts a definition to a function of arrays.
+        like: (numbers, array) → the numbers as an array of the same type as the other.
+        still: excludes an array from differentiation.
+        floor: rounds down.
+        where: (condition, array, number) → the array where the condition holds, else the number.
+        joined: concatenates arrays along the last axis; the other axes broadcast.
         repeated: (n, f, x) → x after x = f(i, x) for i from 0 to n - 1.
     """
     k, size = closure.known, len(closure.start)
@@ -93,7 +98,7 @@ def closed(
 
         zero = fixed[..., :1] * 0.0
         last = repeated(closure.strides, stride, like([*closure.start, 0.0], q) + zero)
-        # nan where a stride was doubtful
+        # nan if a stride was doubtful
         u = still(last[..., closure.others] + last[..., size:])
         u = improved(q, improved(q, u))
         return whole(joined([q, u]), *state)
@@ -103,7 +108,7 @@ def closed(
 
 
 def repeated(n: int, f: Callable[[Any, Any], Any], x: Any) -> Any:
-    """x after x = f(i, x) for i from 0 to n - 1, one after the other."""
+    """x after x = f(i, x) for i from 0 to n - 1, in an ordinary loop."""
     for i in range(n):
         x = f(i, x)
     return x

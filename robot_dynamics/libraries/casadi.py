@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as `casadi.Function`s over SX, which differentiate, map and print themselves as C."""
+"""Programs as `casadi.Function`s over SX, which can be differentiated, mapped and exported as C."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNARY = {
 
 
 def function(definition: Definition) -> Any:
-    """A `casadi.Function` of column vectors; matrices are matrices, vectors are columns."""
+    """A program as a `casadi.Function` of column vectors; results are matrices or columns."""
     sizes = definition.program.sizes
     vectors = [
         casadi.SX.sym(name, size) for name, size in zip(definition.arguments, sizes, strict=True)
@@ -42,10 +42,11 @@ def function(definition: Definition) -> Any:
 
 
 def closed(definition: Definition, closure: Closure) -> Any:
-    """A `casadi.Function` of q (k,), where the definition's first vector is all joints."""
+    """A program whose first vector is all joints, as a `casadi.Function` of q (k,) that closes the
+    loops itself."""
     k, doubt, size = closure.known, closure.doubt, len(closure.start)
     followed, improved = function(closure.followed), function(closure.improved)
-    # [memory; how many strides were doubtful]
+    # [memory; number of doubtful strides]
     before, target = casadi.SX.sym("memory", size + 1), casadi.SX.sym("q", k)
     memory = followed(target, before[:size])
     lost = before[size] + casadi.if_else(memory[doubt] <= 1, 0, 1)
@@ -58,8 +59,8 @@ def closed(definition: Definition, closure: Closure) -> Any:
     targets = casadi.repmat(casadi.DM(closure.home), 1, closure.strides) + way @ shares
     last = stride.fold(closure.strides)(casadi.DM([*closure.start, 0.0]), targets)
     u = casadi.if_else(last[size] > 0, math.nan, last[closure.others])
-    # of what is followed no derivative is wanted; called with the symbol that it was made of it
-    # would be its own expression again, which has one
+    # the followed joints are not differentiated. A new symbol q is needed below: called with the
+    # symbol it was made from, `start` would be replaced by its expression, which has derivatives
     start = casadi.Function("start", [q], [u], {"is_diff_in": [False]})
     q = casadi.MX.sym("q", k)
     state = [q, *(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as CUDA kernels over CuPy's arrays, compiled when they are first called.
+"""Programs as CUDA kernels over CuPy's arrays, compiled at their first call.
 
-Arrays of other libraries that are on the same device (PyTorch's, JAX's) are taken by DLPack without
-a copy; what comes out is CuPy's, which they take in the same way.
+Arrays of other libraries on the same device (PyTorch, JAX) are read through DLPack without a copy.
+Results are CuPy arrays, which those libraries can read in the same way.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from . import launched
 from .library import Closure, Definition
 
 THREADS = 128
-"""A block's: programs keep many values, so that larger blocks would not be more at a time"""
+"""Threads in a block. A program keeps many values: larger blocks would not run more at a time"""
 
 
 def function(definition: Definition) -> Callable[..., Any]:
-    """A function of arrays (…, n)."""
+    """A program as a function of arrays (…, n)."""
     return launched.function(definition, cupy, _kernel)
 
 
 def closed(definition: Definition, closure: Closure) -> Callable[..., Any]:
-    """A function of arrays q (…, k), where the definition's first vector is all joints."""
+    """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
+    loops itself."""
     return launched.closed(definition, closure, cupy, _kernel)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as functions of JAX's arrays, for `jit`, `vmap` and `grad`.
+"""Programs as functions of JAX's arrays, which support `jit`, `vmap` and `grad`.
 
-They compute in their arguments' precision: call `jax.config.update("jax_enable_x64", True)` before
-anything else to have float64.
+They compute in the precision of their arguments: for float64, call
+`jax.config.update("jax_enable_x64", True)` before anything else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _UNARY = {
 
 
 def function(definition: Definition) -> Callable[..., Any]:
-    """A function of arrays (…, n)."""
+    """A program as a function of arrays (…, n)."""
     of_jax = arrays.function(
         definition,
         _UNARY,
@@ -46,7 +46,8 @@ def function(definition: Definition) -> Callable[..., Any]:
 
 
 def closed(definition: Definition, closure: Closure) -> Callable[..., Any]:
-    """A function of arrays q (…, k), where the definition's first vector is all joints."""
+    """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
+    loops itself."""
     of_jax = arrays.closed(
         definition,
         closure,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as kernels that compute many states at once, on arrays of any library like NumPy."""
+"""Programs as kernels that compute many states in one launch, on arrays of a library like NumPy."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ Launch = Callable[[Sequence[Any], Any, int], None]
 def function(
     definition: Definition, numpy: Any, kernel_of: Callable[[str], Launch]
 ) -> Callable[..., Any]:
-    """A function of arrays (…, n) by one launch of a kernel.
+    """A program as a function of arrays (…, n), computed by one launch of a kernel.
 
     Args:
-        numpy: the library.
-        kernel_of: from a kernel's text.
+        definition: the program.
+        numpy: the library, with NumPy's interface.
+        kernel_of: builds the function that launches a kernel, from the kernel's source text.
     """
     program = definition.program
     launch = kernel_of(source(program))
@@ -68,8 +69,15 @@ def function(
 def closed(
     definition: Definition, closure: Closure, numpy: Any, kernel_of: Callable[[str], Launch]
 ) -> Callable[..., Any]:
-    """The same of arrays q (…, k), where the definition's first vector is all joints: a launch for
-    each stride, and three more."""
+    """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
+    loops itself, with one launch for each stride and three more.
+
+    Args:
+        definition: the program.
+        closure: how the other joints follow q.
+        numpy: the library, with NumPy's interface.
+        kernel_of: as in `function`.
+    """
     of_arrays = arrays.closed(
         definition,
         closure,
@@ -90,7 +98,8 @@ def closed(
 
 
 def _taken(x: Any, numpy: Any) -> Any:
-    """As this library's array; of another library's on the same kind of device without a copy."""
+    """x as an array of this library; an array of another library on the same kind of device is not
+    copied."""
     if hasattr(x, "__dlpack__") and not isinstance(x, numpy.ndarray):
         kind, _ = numpy.empty(0).__dlpack_device__()
         if x.__dlpack_device__()[0] == kind:

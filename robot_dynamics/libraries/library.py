@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a library of arrays: to run a recorded program over its scalars."""
+"""The interface that a library of arrays must provide to run recorded programs."""
 
 from __future__ import annotations
 
@@ -26,81 +26,84 @@ class Definition:
 
     name: str
     arguments: tuple[str, ...]
-    """The vectors' names"""
+    """The names of the vectors"""
     results: tuple[tuple[str, tuple[int, ...]], ...]
-    """The results' names and shapes; their entries come in row-major order, one after the other"""
+    """The results' names and shapes; the program's outputs are their entries in row-major order,
+    one result after the other"""
     program: Program
 
     def parts(self, entries: list[Any]) -> list[list[Any]]:
-        """The results' entries, by result."""
+        """The entries of all results, split by result."""
         ends = [0, *accumulate(prod(shape) for _, shape in self.results)]
         return [entries[a:b] for a, b in pairwise(ends)]
 
 
 @dataclass(frozen=True)
 class Closure:
-    """How the joints without motors follow the others q (k,), as programs.
+    """Programs by which the other joints u follow the motors' coordinates q (k,).
 
-    They are followed from home to q in strides that become shorter, each of which says whether it
-    certainly kept the assembly mode; a library leaves that out where it differentiates. Two of
-    Newton's steps from there change nothing but the derivatives: those of the first order are right
-    after one, of the second and third after two (at a root a step does not depend on its guess).
+    u is followed from home to q in strides that become shorter, and each stride reports whether it
+    certainly kept the assembly mode. This path is not differentiated. Instead, two Newton steps
+    follow, which change only the derivatives: those of first order are right after one step, those
+    of second and third order after two (at a root, a step does not depend on its initial guess).
     """
 
     followed: Definition
     """(q, memory) → memory at q"""
     improved: Definition
-    """(q, u) → u, one of Newton's steps"""
+    """(q, u) → u after one Newton step"""
     start: Floats
-    """The memory of home"""
+    """The memory at home"""
     doubt: int
-    """Where a memory has its doubt, at most 1 where the mode is certainly kept; behind it are q
-    and u"""
+    """The index of a memory's doubt, which is at most 1 if the assembly mode was certainly kept; q
+    and u come after it"""
     wraps: tuple[bool, ...]
-    """(k,): the joints of which a whole turn more is the same place"""
+    """(k,): True for joints whose position is the same after a full turn"""
     strides: int
+    """The number of strides from home to q"""
 
     @property
     def known(self) -> int:
-        """k"""
+        """k, the number of motors' coordinates."""
         return len(self.wraps)
 
     @property
     def home(self) -> Floats:
-        """q (k,) of home."""
+        """q (k,) at home, rad or m."""
         return self.start[self.doubt + 1 :][: self.known]
 
     def share(self, stride: Any) -> Any:
-        """Of the way from home to q, after so many strides: where q is near a singularity, the last
-        ones are short."""
+        """The share of the path from home to q that is covered by this number of strides. The last
+        strides are short, as q may be near a singularity."""
         left = 1 - stride / self.strides
         return 1 - left * left
 
     @property
     def others(self) -> slice:
-        """Where a memory has u."""
+        """The slice of a memory that is u."""
         first = self.doubt + 1 + self.known
         return slice(first, first + self.improved.program.sizes[1])
 
 
 class Library(Protocol):
-    """A library of arrays."""
+    """A module that provides programs as functions of one library's arrays."""
 
     def closed(self, definition: Definition, closure: Closure) -> Callable[..., Any]:
-        """The same of q (k,), where the definition's first vector is all joints [q; u]."""
+        """A program whose first vector is all joints [q; u], as a function of q (k,)."""
 
     def function(self, definition: Definition) -> Callable[..., Any]:
-        """A function of that library's own arrays."""
+        """A program as a function of the library's arrays."""
 
 
 def run(
     program: Program, entries: list[Any], unary: Mapping[str, Callable[[Any], Any]]
 ) -> list[Any]:
-    """The results of a program over any values that have + - * /.
+    """The results of a program, over any values that support + - * /.
 
     Args:
-        entries: the vectors' entries, one after the other.
-        unary: neg, sin, cos, tanh, exp, sqrt, atan and sign of one value.
+        program: the program.
+        entries: the entries of its vectors, one vector after the other.
+        unary: the functions neg, sin, cos, tanh, exp, sqrt, atan and sign of one value.
     """
     values: list[Any] = []
 

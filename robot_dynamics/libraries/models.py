@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics over any scalar: with the described numbers, or with parameters as an argument."""
+"""The dynamics over any scalar, with the described parameters or with parameters as arguments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,12 @@ class Choices:
     form: Form = STANDING
 
     def equations(self, mechanism: Mechanism, formulation: str | None = None) -> Equations:
-        """In the form that is recorded."""
+        """The equations of motion in the form that is recorded.
+
+        Args:
+            mechanism: the robot.
+            formulation: None: the chosen one.
+        """
         name = formulation or self.formulation
         form = self.form.equations
         return shaped(form.of(mechanism, name, self.rotors, self.terms, self.friction_smoothing))
@@ -52,7 +57,15 @@ class Choices:
         qdd: Array,
         terms: Iterable[str] | None = None,
     ) -> tuple[tuple[str, ...], Array]:
-        """(names (p,), Y (n, p)) of some of the terms (None: of all)."""
+        """(names (p,), Y (n, p)): the standard parameters' names and the regressor.
+
+        Args:
+            mechanism: the robot.
+            q: (n,) positions, rad or m.
+            qd: (n,) rates, rad/s or m/s.
+            qdd: (n,) accelerations, rad/s² or m/s².
+            terms: those of the chosen terms to include; None: all.
+        """
         chosen = self.terms if terms is None else self.terms & frozenset(terms)
         laws = [link.joint.friction for link in mechanism.moving]
         rates = [law.stribeck_rate for law in laws if "stribeck" in friction_terms(law)]
@@ -62,7 +75,7 @@ class Choices:
 
 
 class Described:
-    """With the mechanism's own numbers; vectors are (n,), of any scalar."""
+    """The dynamics with the mechanism's own parameters; vectors are (n,), of any scalar."""
 
     def __init__(self, mechanism: Mechanism, choices: Choices):
         self.mechanism, self._choices = mechanism, choices
@@ -73,11 +86,11 @@ class Described:
         self.gravity = equations.gravity
 
     def forward(self, q: Array, qd: Array, tau: Array) -> Array:
-        """qdd (n,)"""
+        """Forward dynamics: qdd (n,)."""
         return self._choices.form.forward(self._plain, q, qd, tau)
 
     def derivatives(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """(3, n, n)"""
+        """The derivatives of tau with respect to q, qd and qdd: (3, n, n)."""
         return self._choices.form.derivatives(self._plain, q, qd, qdd)
 
     @property
@@ -85,7 +98,7 @@ class Described:
         return self._choices.equations(self.mechanism, "newton_euler")
 
     def energies(self, q: Array, qd: Array) -> list[Scalar]:
-        """[K, P]"""
+        """[K, P], J."""
         # K = ½ q̇·(D q̇)
         kinetic = array(qd) @ self._equations.motion(q, zeros(len(qd)), qd) / 2
         tree = rotors_as_links(with_rotor_model(self.mechanism, self._choices.rotors))
@@ -93,8 +106,8 @@ class Described:
 
 
 class Linear:
-    """tau = Y π, with the standard parameters π (p,) of any scalar. No division, so that a mass may
-    be zero."""
+    """The dynamics as tau = Y π, with the standard parameters π (p,) of any scalar. A mass may be
+    zero, as nothing is divided by it."""
 
     def __init__(self, mechanism: Mechanism, choices: Choices, parameters: Array):
         self._mechanism, self._choices = mechanism, choices
@@ -102,23 +115,23 @@ class Linear:
         self._pi = dict(zip(choices.parameters(mechanism), parameters, strict=True))
 
     def torques(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """tau (n,)"""
+        """The torques tau (n,)."""
         return self._of(self._choices.terms, q, qd, qdd)
 
     def gravity(self, q: Array) -> Array:
-        """g (n,)"""
+        """The gravity torques g (n,)."""
         still = zeros(self._n)
         return self._of({"gravity"}, q, still, still)
 
     def mass_matrix(self, q: Array) -> Array:
-        """D (n, n)"""
+        """The inertia matrix D (n, n)."""
         n = self._n
-        # D e_j: the torques of unit accelerations alone
+        # D e_j: the torques for a unit acceleration alone
         columns = [self._of(MOTION, q, zeros(n), unit) for unit in np.eye(n)]
         return from_columns(columns, n)
 
     def coriolis_matrix(self, q: Array, qd: Array) -> Array:
-        """C (n, n)"""
+        """The Coriolis matrix C (n, n)."""
         n, qd = self._n, array(qd)
         # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)]  (see `Equations.coriolis_matrix`)
         columns = [
@@ -130,7 +143,7 @@ class Linear:
         return self._choices.form.turned(C, self.mass_matrix(q), qd)
 
     def forward(self, q: Array, qd: Array, tau: Array) -> Array:
-        """qdd (n,)"""
+        """Forward dynamics: qdd (n,)."""
         # D q̈ = τ - C q̇ - g - friction
         return solved(self.mass_matrix(q), array(tau) - self.torques(q, qd, zeros(self._n)))
 
@@ -140,7 +153,11 @@ class Linear:
 
 
 class Closed:
-    """Of a mechanism with loops. q_r (n_r,) are all joints, closed; qd, qdd (k,) the motors'."""
+    """The dynamics of a mechanism with loops.
+
+    q_r (n_r,) are the positions of all joints, with the loops closed; qd and qdd (k,) are those of
+    the motors' coordinates.
+    """
 
     def __init__(self, chain: ClosedChain, choices: Choices):
         self.chain, self._choices = chain, choices
@@ -153,7 +170,7 @@ class Closed:
         self._order = [chain.coordinate_names.index(name) for name in self._tree.joint_names]
 
     def forward(self, q_r: Array, qd: Array, tau: Array) -> Array:
-        """qdd (k,)"""
+        """Forward dynamics: qdd (k,)."""
         D = self.mass_matrix(q_r)
         rest = array(tau) - self.torques(q_r, qd, zeros(len(qd)))
         if self._model.sharing is not None:
@@ -163,7 +180,8 @@ class Closed:
         return solved(D, rest)
 
     def derivatives(self, q_r: Array, qd: Array, qdd: Array) -> Array:
-        """(3, n_m, k), loops closed throughout."""
+        """The derivatives of tau with respect to q, qd and qdd, with the loops kept closed:
+        (3, n_m, k)."""
         state = q_r, qd, qdd
         program = record(self.torques, [len(x) for x in state])
         still = [zeros(len(x)) for x in state]
@@ -179,12 +197,16 @@ class Closed:
         return np.moveaxis(found, 0, -1)
 
     def energies(self, q_r: Array, qd: Array) -> list[Scalar]:
-        """[K, P]"""
+        """[K, P], J."""
         rates = self._model.rates(q_r, qd)
         return Described(self._tree, self._choices).energies(q_r[self._order], rates[self._order])
 
     def regressor(self, q_r: Array, qd: Array, qdd: Array) -> tuple[tuple[str, ...], Array]:
-        """(names (p,), Y (n_m, p)) of the tree's parameters."""
+        """(names (p,), Y (n_m, p)): the names of the tree's standard parameters and the regressor.
+
+        Raises:
+            InputError: some of the terms of motion are chosen, but not all of them.
+        """
         terms = self._choices.terms
         parts = {name in terms for name in MOTION if self._tree.rotors or name in OF_LINKS}
         if len(parts) > 1:
@@ -197,10 +219,10 @@ class Closed:
         return names, self._model.on_motors(q_r)[:, self._order] @ Y
 
     def pose(self, link: str, q_r: Array) -> Array:
-        """(4, 4)"""
+        """The pose (4, 4) of a link's frame in the base frame."""
         return kinematics.pose(self._tree, link, q_r[self._order])
 
     def jacobian(self, link: str, q_r: Array) -> Array:
-        """J T (6, k)"""
+        """The Jacobian J T (6, k) of the origin of a link's frame, on base axes."""
         J = kinematics.jacobian(self._tree, link, q_r[self._order])
         return array(J @ self._model.T(q_r)[self._order])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rd.functions`: a mechanism's dynamics as functions over another library's arrays.
+"""`rd.functions`: a mechanism's dynamics as functions of another library's arrays.
 
-The formulations run over any scalar. They are recorded once as straight-line programs, as they are
-for our own kernels, and the programs run over the library's scalars: there is no second model.
+The formulations run over any scalar. As for this package's own kernels, they are recorded once as
+straight-line programs. These run over the library's scalars: there is no second model.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .library import Closure, Definition, Library
 from .models import Choices, Closed, Described, Linear
 
 LIBRARIES = {"casadi": "casadi", "jax": "jax", "torch": "torch", "cupy": "cupy-cuda12x"}
-"""Name: what pip calls it"""
+"""The name for pip, by library"""
 STATE = ("q", "qd", "qdd")
 ARGUMENTS = ("parameters", "gravity")
-"""What may be an argument instead of a constant, in this order behind the state"""
+"""What may be an argument instead of a constant, in this order after the state"""
 
 
 def functions(
@@ -46,31 +46,34 @@ def functions(
     floating_base: bool = False,
     joints: Sequence[str] | None = None,
 ) -> Functions:
-    """The dynamics over another library's arrays.
+    """The dynamics as functions of another library's arrays.
+
+    With loops, q consists of the motors' coordinates, as in `InverseDynamics`. The other joints are
+    followed from home to q and differentiated as implicit functions of q. Results are nan if q is
+    singular, or if it is not certain that home's assembly mode was kept on the way.
 
     Args:
-        mechanism: what `rd.load` gives. Of one with loops q are the motors', as in
-            `InverseDynamics`; the other joints are followed from home, and differentiated as the
-            implicit functions that they are. Where that is not certainly on home's assembly mode,
-            or singular, results are nan.
+        mechanism: the robot, as from `rd.load`.
         library: casadi, jax, torch or cupy.
         formulation, rotors, terms, friction_smoothing: as in `InverseDynamics`. With
-            `friction_smoothing` 0 Coulomb friction is a jump, whose slope is zero: set it where
-            something optimises.
-        arguments: any of `parameters`, the standard parameters π of `Functions.parameter_names`
-            (p,), and `gravity` (3,), m/s² in the base frame: what the functions take behind the
-            state, in this order, in place of the described numbers. Not with loops.
-        strides: with loops, in how many strides q is gone to from home. More of them cost time, and
-            reach farther and nearer to singularities: none may be longer than 0.1 rad (or share of
-            the robot's size), and the longest is 2 / strides of the way.
-        floating_base: the whole robot, as `FloatingBase`: q has a quaternion in it and one entry
-            more than qd, qdd and tau, which begin with the base's. Not with loops.
-        joints: with it, their order, as in `FloatingBase`.
+            `friction_smoothing` 0, Coulomb friction is a step with slope zero; use another value
+            for optimisation.
+        arguments: any of `parameters`, the standard parameters π (p,) in the order of
+            `Functions.parameter_names`, and `gravity` (3,), m/s² in the base frame. The functions
+            take them after the state, in this order, instead of using the description's values. Not
+            with loops.
+        strides: with loops, the number of strides from home to q. More strides take more time, but
+            reach farther and nearer to singularities: no stride may be longer than 0.1 rad (or that
+            share of the robot's size), and the longest is 2 / strides of the path.
+        floating_base: the robot with a floating base, as in `FloatingBase`: q contains a quaternion
+            and has one entry more than qd, qdd and tau, which begin with the base's entries. Not
+            with loops.
+        joints: the order of the joints, with a floating base only, as in `FloatingBase`.
 
     Raises:
-        InputError: an unknown library, option or argument, or arguments with loops; with a floating
-            base what `FloatingBase` refuses.
-        DescriptionError, ClosureError: as `InverseDynamics`, with loops.
+        InputError: an unknown library, option or argument; arguments with loops; with a floating
+            base, anything that `FloatingBase` refuses.
+        DescriptionError, ClosureError: with loops, as in `InverseDynamics`.
         BackendError: the library is not installed.
     """
     if not isinstance(mechanism, Mechanism):
@@ -115,27 +118,27 @@ def functions(
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """The dynamics of one mechanism over a library's arrays; each function is made when it is first
-    asked for.
+    """The dynamics of one mechanism as functions of a library's arrays.
 
-    CasADi's are `casadi.Function`s of columns. The others' take arrays (…, n) whose leading axes
-    broadcast. Units, order and meaning are those of `InverseDynamics`.
+    Each function is built when it is first accessed. With CasADi they are `casadi.Function`s of
+    column vectors. With the other libraries they take arrays (…, n) whose leading axes broadcast.
+    Units, order and meaning are those of `InverseDynamics`.
     """
 
     mechanism: Mechanism
     library: Library
     choices: Choices
     arguments: tuple[str, ...]
-    """What comes behind the state"""
+    """The arguments after the state"""
 
     @property
     def _named(self) -> Any:
-        """What has the names."""
+        """The object with the names of joints."""
         return self.mechanism
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """The order of qd, qdd, and of q but that of a floating base."""
+        """The order of qd and qdd, and, unless the base floats, of q."""
         if self.choices.form is FLOATING:
             return names_on_axes(self.mechanism)
         return tuple(self._named.joint_names)
@@ -149,12 +152,12 @@ class Functions:
 
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
-        """(p,): the standard parameters π, as those of `InverseDynamics`."""
+        """(p,): the names of the standard parameters π, as in `InverseDynamics`."""
         return tuple(self._described)
 
     @cached_property
     def parameters(self) -> Floats:
-        """π (p,) as described."""
+        """The standard parameters π (p,) of the description, SI units."""
         return np.array(list(self._described.values()))
 
     @cached_property
@@ -169,7 +172,7 @@ class Functions:
 
     @cached_property
     def coriolis_matrix(self) -> Callable[..., Any]:
-        """(q, qd) → C (n, n), of Christoffel symbols."""
+        """(q, qd) → C (n, n), which consists of Christoffel symbols."""
         return self._made(
             "coriolis_matrix", ("q", "qd"), {"C": self._matrix}, lambda m, *x: m.coriolis_matrix(*x)
         )
@@ -194,11 +197,11 @@ class Functions:
 
     @cached_property
     def derivatives(self) -> Callable[..., Any]:
-        """(q, qd, qdd) → ∂tau/∂q, ∂tau/∂qd, ∂tau/∂qdd, (n, n) each, by a program of their own
-        that costs less than differentiating `torques`.
+        """(q, qd, qdd) → ∂tau/∂q, ∂tau/∂qd, ∂tau/∂qdd, each (n, n), by a program of its own that is
+        faster than differentiating `torques`.
 
         Raises:
-            InputError: with `parameters` as an argument: differentiate `torques`.
+            InputError: `parameters` is an argument; differentiate `torques` instead.
         """
         self._refuse_parameters("derivatives", "differentiate torques by the library instead")
         names = ("dtau_dq", "dtau_dqd", "dtau_dqdd")
@@ -207,7 +210,7 @@ class Functions:
 
     @cached_property
     def regressor(self) -> Callable[..., Any]:
-        """(q, qd, qdd) → Y (n, p), tau = Y π."""
+        """(q, qd, qdd) → Y (n, p), with tau = Y π."""
         shape = (self._torques, len(self.parameter_names))
         return self._made(
             "regressor", STATE, {"Y": shape}, self._regressor, depends_on=("gravity",)
@@ -215,18 +218,21 @@ class Functions:
 
     @cached_property
     def energies(self) -> Callable[..., Any]:
-        """(q, qd) → kinetic and potential energy, J; a scalar each (CasADi: 1 × 1). The potential
-        energy is zero where the mass is at the base frame's origin.
+        """(q, qd) → kinetic and potential energy, J, each a scalar (CasADi: 1 × 1). The potential
+        energy of a mass at the origin of the base frame is zero.
 
         Raises:
-            InputError: with `parameters` as an argument.
+            InputError: `parameters` is an argument.
         """
         self._refuse_parameters("energies", "the described parameters")
         results: Mapping[str, tuple[int, ...]] = {"kinetic": (), "potential": ()}
         return self._made("energies", ("q", "qd"), results, lambda m, *x: m.energies(*x))
 
     def pose(self, link: str) -> Callable[..., Any]:
-        """(q) → (4, 4), the link's frame in the base frame.
+        """The function (q) → (4, 4), the pose of a link's frame in the base frame.
+
+        Args:
+            link: the name of the link.
 
         Raises:
             InputError: an unknown link.
@@ -234,7 +240,11 @@ class Functions:
         return self._of_link("pose", self.choices.form.places.pose, (4, 4), link)
 
     def jacobian(self, link: str) -> Callable[..., Any]:
-        """(q) → (6, n), [ṗ; ω] = J q̇ of the origin of the link's frame, on base axes.
+        """The function (q) → J (6, n), with [ṗ; ω] = J q̇ for the origin of a link's frame, on base
+        axes.
+
+        Args:
+            link: the name of the link.
 
         Raises:
             InputError: an unknown link.
@@ -279,7 +289,7 @@ class Functions:
         equations: Callable[..., Any],
         depends_on: tuple[str, ...] = ARGUMENTS,
     ) -> Callable[..., Any]:
-        """A function of the state and of those arguments that it depends on."""
+        """A function of the state and of the arguments that it depends on."""
         more = [each for each in self.arguments if each in depends_on]
         sizes = {"q": self._positions, "parameters": len(self.parameter_names), "gravity": 3}
 
@@ -312,7 +322,7 @@ class Functions:
 
 @dataclass(frozen=True, eq=False)
 class ClosedFunctions(Functions):
-    """The same of a mechanism with loops, over the motors' coordinates."""
+    """The dynamics of a mechanism with loops as functions of the motors' coordinates."""
 
     chain: ClosedChain
     strides: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as functions of PyTorch's tensors, on any device, for autograd and `torch.func`."""
+"""Programs as functions of PyTorch's tensors on any device, with autograd and `torch.func`."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ def _broadcast(values: list[Any]) -> list[Any]:
 
 
 def function(definition: Definition) -> Callable[..., Any]:
-    """A function of tensors (…, n)."""
+    """A program as a function of tensors (…, n)."""
     return arrays.function(definition, _UNARY, _broadcast, partial(torch.stack, dim=-1))
 
 
 def closed(definition: Definition, closure: Closure) -> Callable[..., Any]:
-    """A function of tensors q (…, k), where the definition's first vector is all joints."""
+    """A program whose first vector is all joints, as a function of tensors q (…, k) that closes the
+    loops itself."""
     return arrays.closed(
         definition,
         closure,
