@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a function over any scalar to a kernel: record it once, print it, compile it, keep it."""
+"""From a function over any scalar to a kernel: it is recorded, printed, compiled and cached."""
 
 from .function import Function
 from .kernel import Kernel

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program as C functions: one local constant a value, in pieces that compilers can take.
+"""A program as C functions with one local constant for each value, short enough for compilers.
 
-Names in the text are made of numbers alone; nothing from a description ever gets into it.
+Names in the source consist of fixed letters and numbers: nothing from a description enters it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from itertools import count
 from .recorder import Operand, Program
 
 CHUNK = 1500
-"""Instructions in one C function: compilers take more than linear time over longer ones"""
+"""Instructions in one C function: the time to compile a longer one grows faster than its length"""
 
 GROUP = 8
-"""Results that leave together: a multiple of every machine's lanes"""
+"""Results that are stored together: a multiple of the number of lanes on every machine"""
 
 MOST_ZEROS = 64
-"""Results that are always 0 and are written one by one"""
+"""Most results that are always 0 and are written one by one"""
 
 FORMS = {
     "neg": "-{}",
@@ -32,16 +32,18 @@ FORMS = {
 
 @dataclass(frozen=True)
 class Dialect:
-    """What a value is: one number, or one of each of several states side by side."""
+    """How a value is written in C: as one number, or as a vector with one number for each of
+    several states."""
 
     type: str
     function: str = "{}"
     constant: str = "{}"
     function_head: str = "static __attribute__((noinline))"
     literal: str = "{}"
-    """A number in the midst of an expression"""
+    """A number inside an expression"""
     apart: bool = False
-    """Do results lie apart from all that is read? Then each is written as soon as it is known."""
+    """Are the results in memory that does not overlap with anything that is read? If so, each is
+    written as soon as it is known."""
 
 
 SCALAR = Dialect("double", apart=True)
@@ -51,11 +53,16 @@ C99_SINGLE = Dialect("float", "{}f", "{}", "static", "{}f")
 
 
 class CCode:
-    """The C functions of a program, and what it takes to call them.
+    """The C functions of a program, and the statements that call them.
 
-    `angles(x, angle)` fills a table of all angles; the caller takes their sines and cosines
-    into tables sin_ and cos_, many at once; then the parts run one after the other, handing values
+    `angles(x, angle)` fills a table of all angles. The caller computes their sines and cosines into
+    the tables sin_ and cos_, many at once. Then the parts run one after the other and pass values
     on in a table w. x[i] is the program's vector i.
+
+    Args:
+        program: the program.
+        dialect: how values are written.
+        prefix: the beginning of the functions' names.
     """
 
     def __init__(self, program: Program, dialect: Dialect, prefix: str = ""):
@@ -74,12 +81,12 @@ class CCode:
 
     @property
     def angles(self) -> int:
-        """The number of angles whose sine or cosine is wanted."""
+        """The number of angles whose sine or cosine is needed."""
         return len(self._angle_of)
 
     @property
     def handed_on(self) -> int:
-        """The number of values that parts leave for others at one time."""
+        """The length of w: the largest number of values that are passed on at any time."""
         return 1 + max(self._handed_on.values(), default=-1)
 
     @property
@@ -89,8 +96,7 @@ class CCode:
 
     @property
     def complete(self) -> list[list[range]]:
-        """For each part the results that are known once it has run, in whole groups, and were not
-        before: runs of them."""
+        """For each part the results that are first known after it, as ranges of whole groups."""
         ends = self._program.outputs
         last = [end // CHUNK if isinstance(end, int) else 0 for end in ends]
         found: list[list[range]] = [[] for _ in self._parts]
@@ -104,8 +110,9 @@ class CCode:
 
     @property
     def constants(self) -> list[str]:
-        """The statements for the results that no state changes; they stand before `calls`, and no
-        part writes them. Compilers take long over thousands of zeros one by one."""
+        """The statements for results that do not depend on the state. They come before `calls`, and
+        no part writes these results. Many zeros are written in a loop, as compilers take long for
+        thousands of separate statements."""
         ends = self._program.outputs
         fixed = [(k, end) for k, end in enumerate(ends) if not isinstance(end, int)]
         lines = []
@@ -116,7 +123,7 @@ class CCode:
         return [*lines, *(f"out[{k}] = {self._result(end)};" for k, end in fixed)]
 
     def functions(self) -> list[str]:
-        """The text of all functions, line by line."""
+        """The source of all functions, as lines."""
         T = self._dialect.type
         lines = []
         if self._angle_of:
@@ -155,7 +162,7 @@ class CCode:
         return lines
 
     def _results(self, place: int, known: set[int]) -> list[str]:
-        """What writes this value wherever it is a result."""
+        """The statements that write this value to each result that it is."""
         lines = []
         for k in self._ends.get(place, ()):
             lines += self._statement(place, known)
@@ -163,7 +170,8 @@ class CCode:
         return lines
 
     def _statement(self, place: int, known: set[int]) -> list[str]:
-        """What makes v<place>, its operands first where this function has not got them yet."""
+        """The statements that define v<place>, preceded by those for the operands that the function
+        does not have yet."""
         if place in known:
             return []
         known.add(place)
@@ -199,14 +207,15 @@ class CCode:
         return value if isinstance(operand, int) else self._dialect.constant.format(value)
 
     def _is_at_hand(self, place: int) -> bool:
-        """Can any function read this value, from x, sin_ or cos_?"""
+        """Can every function read this value from x, sin_ or cos_?"""
         operation, *operands = self._program.instructions[place]
         return operation == "input" or (
             operation in ("sin", "cos") and operands[0] in self._angle_of
         )
 
     def _needed(self, ends: Iterable[Operand], through_angles: bool = True) -> set[int]:
-        """These values and all that they are made of; or only what the parts make them of."""
+        """These values and all others that they depend on. If not `through_angles`, the angles are
+        left out: only what the parts need."""
         needed: set[int] = set()
         pending = [end for end in ends if isinstance(end, int)]
         while pending:
@@ -223,9 +232,9 @@ class CCode:
         return [range(k, min(k + CHUNK, total)) for k in range(0, total, CHUNK)] or [range(0)]
 
     def _crossing(self) -> dict[int, int]:
-        """The values that a later part reads, and where in w they are handed on: in a place whose
-        last value nobody reads any more."""
-        last: dict[int, int] = {}  # the last part that reads it
+        """The values that a later part reads, and their places in w. A place is used again once its
+        previous value is no longer needed."""
+        last: dict[int, int] = {}  # the last part that reads the value
         for place, (_, *operands) in enumerate(self._program.instructions):
             if self._is_at_hand(place) or place not in self._live:
                 continue
@@ -234,7 +243,7 @@ class CCode:
                     last[x] = place // CHUNK
         crossing: dict[int, int] = {}
         free: list[int] = []
-        over: dict[int, list[int]] = {}  # by the part that reads them last
+        over: dict[int, list[int]] = {}  # places in w by the last part that reads them
         room, part = count(), 0
         for place in sorted(last):
             while part < place // CHUNK:
@@ -246,7 +255,7 @@ class CCode:
 
 
 def _angles(program: Program) -> dict[Operand, int]:
-    """The angles that are known before any sine or cosine is, and their places in the table."""
+    """The angles that do not depend on any sine or cosine, and their places in the table."""
     angles: dict[Operand, int] = {}
     late: set[int] = set()
     for place, (operation, *operands) in enumerate(program.instructions):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C source of a kernel: a program's functions and the one that is called from outside."""
+"""The C source of a kernel: a program's functions and the exported function that calls them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ from .recorder import Program
 
 
 def single_source(program: Program, shared: int = 1) -> str:
-    """`kernel(x, out)`: one state; x[i] is the program's vector i, the last `shared` no states.
+    """The C source of `kernel(x, out)` for one state; x[i] is the program's vector i.
 
-    A nan in a state makes all results nan: none needs a guard of its own.
+    A nan in the state makes all results nan, so the program itself needs no guard.
+
+    Args:
+        program: the program, without a guard.
+        shared: the number of vectors at the end that are parameters instead of states.
     """
     code = CCode(program, SCALAR)
     room = f"({max(code.angles, 1)} + LANES - 1) / LANES * LANES"
@@ -40,10 +44,14 @@ def single_source(program: Program, shared: int = 1) -> str:
 
 
 def batch_source(program: Program, shared: int = 1) -> str:
-    """`kernel(x, out, count)`: rows of states, several at once.
+    """The C source of `kernel(x, out, count)` for rows of states, computed several at a time.
 
     x[i] is (count, sizes[i]), or (sizes[i],) for the last `shared` vectors; out is (count, …).
-    A nan in a state makes its row nan: no result needs a guard of its own.
+    A nan in a state makes its row nan, so the program itself needs no guard.
+
+    Args:
+        program: the program, without a guard.
+        shared: the number of vectors at the end that are parameters instead of states.
     """
     code = CCode(program, LANES)
     sizes, ends = program.sizes, len(program.outputs)
@@ -56,7 +64,7 @@ def batch_source(program: Program, shared: int = 1) -> str:
     ]
     for i in range(len(rows), len(sizes)):
         lines += [f"for (int j = 0; j < {sizes[i]}; j++)", f"    x{i}[j] = all(states[{i}][j]);"]
-    # most of a regressor is zero: no work is done for that
+    # most entries of a regressor are zero, and nothing is computed for them
     zero = ["01"[not isinstance(end, int) and end == 0.0] for end in program.outputs]
     known = "zero" if "1" in zero else "NULL"
     if "1" in zero:
@@ -64,7 +72,7 @@ def batch_source(program: Program, shared: int = 1) -> str:
     lines += [
         *code.constants,
         "for (long i = 0; i < count; i += LANES) {",
-        # the lanes that are over at the end repeat the last state
+        # the lanes left over at the end repeat the last state
         "    long row[LANES];",
         "    for (int k = 0; k < LANES; k++)",
         "        row[k] = i + k < count ? i + k : count - 1;",
@@ -82,7 +90,7 @@ def batch_source(program: Program, shared: int = 1) -> str:
             f"    for (int j = 0; j < {code.angles}; j++)",
             "        sincos_lanes(angle[j], &sin_[j], &cos_[j]);",
         ]
-    # results leave while they are still near the processor
+    # results are stored while they are still in the processor's cache
     for call, runs in zip(code.calls, code.complete, strict=True):
         lines.append("    " + call)
         lines += [

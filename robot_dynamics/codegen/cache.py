@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled kernels kept on disk, in the user's own cache directory.
+"""The cache of compiled kernels on disk, in the user's own cache directory.
 
-A file's name has the hash of everything that went into it. It ends with a line about itself and
-the hash of its content, so that a damaged one is seen and built again. Files come into being by
-one atomic rename: two processes may build at once. Nothing is read from a place that somebody
-else can write to, and nothing is removed that is not known by name and last lines as ours.
+A file's name contains the hash of everything that the kernel depends on. The file ends with a line
+of metadata and the hash of its content: a damaged file is detected and built again. Files are
+created by one atomic rename, and two processes may build at once. Nothing is read from a place
+where another user can write, and a file is removed only if its name and last lines identify it as
+part of this cache.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ from typing import Any
 from ..errors import InputError, wrong
 
 VARIABLE = "ROBOT_DYNAMICS_CACHE"
-"""The environment variable that names another directory"""
+"""The environment variable that sets another directory"""
 
 MOST_BYTES = 500_000_000
-"""What the cache may take, but for a hundredth of it; what was used longest ago goes first"""
+"""Largest size of the cache, which it may exceed by a hundredth; the least recently used files are
+removed first"""
 
 LINKS = 40
-"""Symbolic links on the way to the cache: more are a circle"""
+"""Most symbolic links on the path to the cache; more are taken as a cycle"""
 
 _PREFIX = "robot_dynamics-"
 _NAME = re.compile(_PREFIX + r"[0-9a-f]{64}\.(so|py)")
@@ -41,26 +43,26 @@ _HEX = hashlib.sha256().digest_size * 2
 
 
 class CacheWarning(UserWarning):
-    """The cache cannot be used, or something in it was damaged."""
+    """The cache cannot be used, or a file in it was damaged."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of the cache."""
+    """A file of the cache."""
 
     path: Path
     about: dict[str, Any]
-    """what, robot, operations, compiler, made (seconds since 1970)"""
+    """Its metadata: what, robot, operations, compiler, made (seconds since 1970)"""
     size: int
     """bytes"""
 
 
 def directory() -> Path:
-    """Where the cache is: $ROBOT_DYNAMICS_CACHE, or `robot_dynamics` where this system keeps
-    caches ($XDG_CACHE_HOME, ~/.cache, ~/Library/Caches, %LOCALAPPDATA%). It need not exist.
+    """The directory of the cache: $ROBOT_DYNAMICS_CACHE, or `robot_dynamics` in the system's place
+    for caches ($XDG_CACHE_HOME, ~/.cache, ~/Library/Caches, %LOCALAPPDATA%). It need not exist.
 
     Raises:
-        InputError: the variable names an unknown user's home.
+        InputError: the variable refers to the home of an unknown user.
     """
     chosen = os.environ.get(VARIABLE)
     if chosen:
@@ -74,11 +76,11 @@ def directory() -> Path:
 
 
 SHOWN = 20
-"""Kernels that the listing prints"""
+"""Most kernels in the text of `listing`"""
 
 
 def entries() -> list[Entry]:
-    """Everything in the cache, newest first; damaged files with an empty `about`."""
+    """All files of the cache, newest first; damaged files have an empty `about`."""
     found = []
     for path, status in _files():
         content = _read(path)
@@ -88,7 +90,7 @@ def entries() -> list[Entry]:
 
 
 def listing() -> dict[str, Any]:
-    """{"directory", "entries": [{"file", "bytes", "what", …}, …], "text"}"""
+    """The cache's content: {"directory", "entries": [{"file", "bytes", "what", …}, …], "text"}."""
     found = entries()
     lines = [f"{directory()}: {len(found)} kernels, {sum(e.size for e in found) / 1e6:.1f} MB"]
     for entry in found[:SHOWN]:
@@ -107,9 +109,12 @@ def listing() -> dict[str, Any]:
 
 
 def clear() -> dict[str, Any]:
-    """Remove every kernel, and what killed processes left: {"directory", "removed", "text"}.
+    """Remove all kernels, and temporary files that killed processes left behind.
 
-    Everything else, and a damaged file, whose owner is unknown, stays.
+    Other files stay, and so do damaged ones, as it is unknown who made them.
+
+    Returns:
+        {"directory", "removed" (number of files), "text"}
 
     Raises:
         InputError: a file cannot be removed.
@@ -126,7 +131,12 @@ def clear() -> dict[str, Any]:
 
 
 def fetch(key: str, suffix: str) -> tuple[Path, dict[str, Any]] | None:
-    """(the file of this key, what it says about itself); None: there is none that is intact."""
+    """(the file for a key, its metadata); None if there is no intact file.
+
+    Args:
+        key: the hash of everything that the kernel depends on.
+        suffix: .so or .py.
+    """
     place = _usable(create=False)
     if place is None:
         return None
@@ -139,13 +149,20 @@ def fetch(key: str, suffix: str) -> tuple[Path, dict[str, Any]] | None:
         warnings.warn(f"{path}: damaged; it is built again", CacheWarning, stacklevel=2)
         return None
     with suppress(OSError):
-        os.utime(path)  # its last use: not every file system keeps that
+        os.utime(path)  # records the last use, which not every file system does itself
     return path, about
 
 
 def store(key: str, suffix: str, payload: bytes, about: dict[str, Any]) -> Path:
-    """Keep this under the key. Where the cache cannot be used: in a directory that lasts as long
-    as the process does, with a warning."""
+    """Write a file for a key and return its path. If the cache cannot be used, the file goes to a
+    directory that lasts as long as the process, with a warning.
+
+    Args:
+        key: the hash of everything that the kernel depends on.
+        suffix: .so or .py.
+        payload: the kernel.
+        about: its metadata.
+    """
     about = {**about, "made": time.time()}
     content = payload + b"\n#" + json.dumps(about).encode()
     content += b"\n#" + hashlib.sha256(content).hexdigest().encode()
@@ -161,7 +178,7 @@ def store(key: str, suffix: str, payload: bytes, about: dict[str, Any]) -> Path:
 
 
 def payload(path: Path) -> bytes:
-    """What was stored, without the lines about it."""
+    """The kernel in a file, without the lines of metadata."""
     return path.read_bytes().rsplit(b"\n#", 2)[0]
 
 
@@ -178,15 +195,15 @@ def _written(place: Path, name: str, content: bytes) -> Path:
 
 
 class _Growth:
-    """What this process has stored since it looked through the cache, which may have thousands of
-    files."""
+    """Counts what this process has stored since it last scanned the cache, as scanning thousands of
+    files takes time."""
 
     def __init__(self) -> None:
         self.size = MOST_BYTES
-        """bytes; it looks at the first time"""
+        """bytes; large at first, to scan the cache after the first file"""
 
     def add(self, path: Path, size: int) -> None:
-        """One more file."""
+        """Count a new file, and remove old ones if enough has been stored."""
         self.size += size
         if self.size > MOST_BYTES // 100:
             self.size = 0
@@ -197,7 +214,7 @@ _growth = _Growth()
 
 
 def _make_room(newest: Path) -> None:
-    """Remove what was used longest ago until the rest is at most MOST_BYTES."""
+    """Remove the least recently used files until the rest is at most MOST_BYTES."""
     files = [(status.st_mtime_ns, status.st_size, path) for path, status in _files()]
     excess = sum(size for _, size, _ in files) - MOST_BYTES
     for _, size, path in sorted(files):
@@ -219,7 +236,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _about(content: bytes) -> dict[str, Any] | None:
-    """What a file says about itself; None: it is not whole."""
+    """A file's metadata; None if the file is damaged."""
     body, mark, digest = content[: -_HEX - 2], content[-_HEX - 2 : -_HEX], content[-_HEX:]
     if mark != b"\n#" or hashlib.sha256(body).hexdigest().encode() != digest:
         return None
@@ -231,26 +248,27 @@ def _about(content: bytes) -> dict[str, Any] | None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Does it end as what we write does?"""
+    """Does the file end with valid metadata, as this module writes it?"""
     content = _read(path)
     return content is not None and _about(content) is not None
 
 
 def _files(name: re.Pattern[str] = _NAME) -> list[tuple[Path, os.stat_result]]:
-    """The regular files of the cache whose whole name is of this form."""
+    """The regular files in the cache's directory whose names match this pattern."""
     found = []
     try:
         with os.scandir(directory()) as inside:
             for each in inside:
                 if name.fullmatch(each.name) and each.is_file(follow_symlinks=False):
                     found.append((Path(each.path), each.stat(follow_symlinks=False)))
-    except OSError:  # there is no such directory
+    except OSError:  # the directory does not exist
         return []
     return found
 
 
 def _usable(create: bool) -> Path | None:
-    """The directory where it can be trusted, else None (and why, once)."""
+    """The directory of the cache if it can be trusted; otherwise None, with one warning that says
+    why."""
     try:
         place = directory()
     except InputError as error:
@@ -274,7 +292,7 @@ def _usable(create: bool) -> Path | None:
 
 
 def _complaint(place: Path) -> str | None:
-    """Why another user could write there; empty: none could."""
+    """Why another user could write there; None if no other user can."""
     if not hasattr(os, "geteuid"):
         return None
     way = _way(place)
@@ -295,8 +313,8 @@ def _complaint(place: Path) -> str | None:
 
 
 def _way(place: Path) -> list[tuple[Path, os.stat_result]]:
-    """Every directory and every link that leads to this place, from the root on, as far as it
-    exists: who can write to one of them can put another directory in its place."""
+    """Every directory and symbolic link on the path to this place, from the root on, as far as it
+    exists. A user who can write to one of them can put another directory in its place."""
     here, rest, links = Path(place.anchor), list(place.parts[1:]), 0
     way = [(here, here.lstat())]
     while rest:
@@ -337,7 +355,7 @@ def _others_write(status: os.stat_result) -> bool:
 
 @lru_cache
 def _is_private_group(group: int) -> bool:
-    """Is this the group that many systems give each user for himself?"""
+    """Is this the private group that many systems create for each user?"""
     try:
         import grp
         import pwd
@@ -350,7 +368,7 @@ def _is_private_group(group: int) -> bool:
 
 @lru_cache
 def _scratch() -> tempfile.TemporaryDirectory[str]:
-    # a library that is loaded can't be removed everywhere
+    # on some systems a loaded library cannot be removed
     return tempfile.TemporaryDirectory(prefix="robot_dynamics-", ignore_cleanup_errors=True)
 
 

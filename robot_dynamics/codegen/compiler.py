@@ -21,26 +21,26 @@ PATIENCE = 600.0
 """s: a compiler that takes longer is stopped"""
 
 FLAGS = ("-std=gnu11", "-fPIC", "-shared", "-fno-math-errno", "-fno-trapping-math")
-"""No -ffast-math: nan stays nan, and backends agree to rounding."""
+"""Without -ffast-math: nan stays nan, and backends agree to rounding."""
 
 NATIVE = ("-march=native", "-mcpu=native")
-"""For this very processor; compilers differ in which of them they know"""
+"""Flags that optimise for this processor; not every compiler supports both"""
 
 LINKED_LATE = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
-"""For an extension of Python, whose functions the interpreter has"""
+"""Flags for a Python extension module: the interpreter provides the functions it calls"""
 
 
 class CompileError(BackendError):
-    """The compiler refused; the message is in its own words."""
+    """The compiler failed; the message is what it printed."""
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C compiler: its command, and what tells its kernels from another's."""
+    """A C compiler: its command and its identity."""
 
     command: tuple[str, ...]
     identity: str
-    """Changes when the compiler or the processor does"""
+    """Changes if the compiler or the processor changes; part of the hash of compiled kernels"""
 
     def shared_library(
         self,
@@ -49,10 +49,19 @@ class Compiler:
         libraries: Sequence[str] = ("-lm",),
         native: bool = True,
     ) -> bytes:
-        """The library that this C text is compiled to.
+        """Compile C source to a shared library.
+
+        Args:
+            source: the C source.
+            flags: further flags.
+            libraries: flags for linking, after the source.
+            native: optimise for this processor.
+
+        Returns:
+            The content of the library file.
 
         Raises:
-            CompileError: the compiler's own words.
+            CompileError: the compiler failed, with what it printed.
         """
         own = _native(self) if native else ()
         return self._run(source, (*FLAGS, *own, *flags), libraries)
@@ -62,7 +71,7 @@ class Compiler:
             Path(place, "kernel.c").write_text(source, encoding="utf-8")
             command = [*self.command, *flags, "kernel.c", "-o", "kernel.so", *libraries]
             try:
-                done = subprocess.run(  # noqa: S603  no shell, our own names
+                done = subprocess.run(  # noqa: S603  no shell, fixed file names
                     command,
                     cwd=place,
                     env={**os.environ, "LC_ALL": "C"},
@@ -87,10 +96,10 @@ class Compiler:
 
 @lru_cache
 def _native(compiler: Compiler) -> tuple[str, ...]:
-    """The flag for this processor that the compiler takes: tried, not guessed."""
+    """The flag for this processor that the compiler accepts, found by trying."""
     for flag in NATIVE:
         try:
-            # with the vectors of every kernel: an old assembler may not know their instructions
+            # with the vector types of every kernel: an old assembler may lack their instructions
             compiler._run(prelude(), (*FLAGS, "-O2", flag), ())
         except CompileError:
             continue
@@ -99,15 +108,15 @@ def _native(compiler: Compiler) -> tuple[str, ...]:
 
 
 def prelude() -> str:
-    """What a kernel starts with: vector types, sine and cosine."""
+    """The C source that every kernel starts with: vector types, sine and cosine."""
     return (Path(__file__).parent / "c" / "lanes.h").read_text(encoding="utf-8")
 
 
 def find() -> Compiler:
-    """$CC, else cc, gcc or clang.
+    """The C compiler: $CC if it is set, otherwise cc, gcc or clang.
 
     Raises:
-        BackendError: there is none.
+        BackendError: no compiler was found.
     """
     chosen = os.environ.get("CC")
     return _find(chosen or "", os.environ.get("PATH", ""))
@@ -132,7 +141,7 @@ def _find(chosen: str, path: str) -> Compiler:
 
 
 def _processor() -> str:
-    """What decides what `native` means."""
+    """The processor's properties that determine what `native` means."""
     parts = [platform.machine()]
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program as a CUDA kernel: one thread a state, one local constant a value.
+"""A program as a CUDA kernel, with one thread for each state and one local constant for each value.
 
-The text is C++ but for the words that CUDA adds, needs no header, and is compiled at run time.
-Names in it are made of numbers alone; nothing from a description ever gets into it.
+The source is C++ with CUDA's keywords. It needs no header and is compiled at run time. Names in it
+consist of fixed letters and numbers: nothing from a description enters it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .c_code import FORMS
 from .recorder import Program
 
 NAME = "program"
-"""The kernel's"""
+"""The name of the kernel"""
 
 _SIGN = """\
 __device__ static double sign_(double x)
@@ -24,8 +24,11 @@ __device__ static double sign_(double x)
 
 
 def source(program: Program) -> str:
-    """`program(x0, x1, …, out, count)`: double arrays in row-major order, (count, size) for each
-    vector and (count, results) for what comes out; thread i computes state i."""
+    """The source of `program(x0, x1, …, out, count)`, whose thread i computes state i.
+
+    The arrays are double, in row-major order: (count, size) for each vector, (count, results) for
+    out.
+    """
     places = [(i, j) for i, size in enumerate(program.sizes) for j in range(size)]
     arguments = [f"const double *__restrict__ x{i}" for i in range(len(program.sizes))]
     arguments += ["double *__restrict__ out", "const long long count"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of recorded programs, exact to rounding: forwards along a direction, backwards from
-the results. Both run over any scalar, so that a `Recorder` makes a new program of them.
+"""Derivatives of recorded programs, exact to rounding, in forward or reverse mode.
 
-    forwards (pushforward): ẏ = J ẋ        backwards (pullback): x̄ = Jᵀ ȳ
+    forward (pushforward): ẏ = J ẋ        reverse (pullback): x̄ = Jᵀ ȳ
+
+Both run over any scalar: with a `Recorder`, they give a new program.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _OPERATORS: dict[str, Callable[[Scalar, Scalar], Scalar]] = {
     "div": lambda a, b: a / b,
 }
 _SLOPES: dict[str, Callable[..., tuple[Scalar, ...]]] = {
-    # of y = f(operands), by each operand: from (y, *operands)
+    # derivatives of y = f(operands) with respect to each operand, from (y, *operands)
     "neg": lambda *_: (-1.0,),
     "sin": lambda _, x: (cos(x),),
     "cos": lambda _, x: (-sin(x),),
@@ -40,7 +41,7 @@ _SLOPES: dict[str, Callable[..., tuple[Scalar, ...]]] = {
     "exp": lambda y, _: (y,),
     "sqrt": lambda y, _: (0.5 / y,),
     "atan": lambda _, x: (1.0 / (1.0 + x * x),),
-    "sign": lambda *_: (0.0,),  # but at the jump
+    "sign": lambda *_: (0.0,),  # except at the step
     "add": lambda *_: (1.0, 1.0),
     "sub": lambda *_: (1.0, -1.0),
     "mul": lambda _, a, b: (b, a),
@@ -51,7 +52,13 @@ _SLOPES: dict[str, Callable[..., tuple[Scalar, ...]]] = {
 def pushforward(
     program: Program, vectors: Sequence[Array], directions: Sequence[Array]
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """(the results, their derivatives along a direction), one direction a vector."""
+    """(the results, their derivatives along a direction), by forward mode.
+
+    Args:
+        program: the program.
+        vectors: the values of its vectors.
+        directions: the direction, one part for each vector.
+    """
     values = _values(program, vectors)
     into = [x for vector in directions for x in vector]
     rates: list[Scalar] = []
@@ -74,7 +81,13 @@ def pushforward(
 def pullback(
     program: Program, vectors: Sequence[Array], weights: Sequence[Scalar]
 ) -> list[list[Scalar]]:
-    """For each vector the derivatives of Σ weight·result by its entries."""
+    """The derivatives of Σ weight·result with respect to each vector's entries, by reverse mode.
+
+    Args:
+        program: the program.
+        vectors: the values of its vectors.
+        weights: one for each result.
+    """
     values = _values(program, vectors)
     share: list[Scalar] = [0.0] * len(values)
     for end, weight in zip(program.outputs, weights, strict=True):
@@ -97,10 +110,16 @@ def pullback(
 
 
 def tangent(program: Program, most: int | None = None) -> Program:
-    """The derivatives of the results along a direction; the directions come behind the vectors.
+    """The program that computes the derivatives of the results along a direction.
+
+    Its vectors are those of the program, then the direction for each of them.
+
+    Args:
+        program: the program to differentiate.
+        most: the largest number of operations; None: no limit.
 
     Raises:
-        ProgramTooLarge: more than `most` operations.
+        ProgramTooLarge: it would have more than `most` operations.
     """
     k = len(program.sizes)
     return record(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel is made from: a function of vectors over any scalar, and what identifies it."""
+"""A function of vectors over any scalar, from which a kernel is made, and its identity."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .recorder import Program, record
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """y = equations(x1, x2, …, p), written once over any scalar.
+    """The function y = equations(x1, x2, …, p), written once over any scalar.
 
     The vectors x are states and may be batched; p are parameters, the same for all states.
     """
@@ -30,7 +30,7 @@ class Function:
     sizes: tuple[int, ...]
     """The lengths of the states"""
     shape: tuple[int, ...]
-    """The result's"""
+    """The shape of the result"""
     parameters: int
     """The length of p"""
     equations: Callable[..., Iterable[Any]]
@@ -41,18 +41,25 @@ class Function:
     robot: str = ""
 
     def record(self, most: int | None = None, guard: bool = True) -> Program:
-        """The straight-line program; p is its last vector.
+        """Record the function as a straight-line program, whose last vector is p.
 
-        guard: a nan in a state makes it all nan; otherwise whoever runs it sees to that.
+        Args:
+            most: the largest number of operations; None: no limit.
+            guard: add operations that make all results nan if a state contains nan. Without them,
+                the caller has to ensure this.
 
         Raises:
-            ProgramTooLarge: more than `most` operations.
+            ProgramTooLarge: it would have more than `most` operations.
         """
         program = record(self.equations, (*self.sizes, self.parameters), most)
         return guarded(program, len(self.sizes)) if guard else program
 
     def key(self, *more: str) -> str:
-        """A hash of all that decides what the kernel is."""
+        """A hash of everything that determines the kernel.
+
+        Args:
+            more: further properties, such as the backend and the compiler.
+        """
         head = (self.name, self.sizes, self.shape, self.parameters, more)
         return digest((_package(), head, self.content))
 
@@ -65,7 +72,7 @@ def digest(content: Any) -> str:
 
 
 def _spell(value: Any, pieces: list[str]) -> None:
-    """Append the value as text; different values give different texts."""
+    """Append the value as text; different values have different texts."""
     if isinstance(value, (str, int, float, bool, type(None), np.number)):
         text = repr(value.item() if isinstance(value, np.number) else value)
         pieces.append(f"{len(text)}:{text}")
@@ -92,7 +99,7 @@ def _spell(value: Any, pieces: list[str]) -> None:
 
 @lru_cache
 def _package() -> str:
-    """A hash of this package's own text, all of it: kernels of another version are not taken."""
+    """A hash of this package's whole source: kernels of another version are not used."""
     found = hashlib.sha256()
     root = Path(__file__).resolve().parents[1]
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.[ch]")]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NaN in, NaN out: also where a result does not depend on that input."""
+"""Propagates nan from any input to all results, even those that do not depend on that input."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from .recorder import Operand, Program
 
 
 def guarded(program: Program, vectors: int) -> Program:
-    """The program with 0·x added to every result that does not depend on an x of the first
-    `vectors` vectors, so that one nan in the state makes the whole result nan.
+    """The program with a guard: one nan in the state makes all results nan.
 
-    Results of most robots depend on everything; then nothing is added.
+    0·x is added to every result that does not depend on an entry x of the state. For most robots
+    all results depend on all entries, and nothing is added.
+
+    Args:
+        program: the program.
+        vectors: the number of vectors at the beginning that form the state.
     """
     missing = _missing(program, vectors)
     doubtful = reduce(or_, missing, 0)
@@ -42,14 +46,19 @@ def guarded(program: Program, vectors: int) -> Program:
 
 
 def lacking(program: Program, vectors: int) -> list[tuple[int, int]]:
-    """The states' entries, (vector, entry), that some result does not depend on."""
+    """The state's entries, as (vector, entry), on which at least one result does not depend.
+
+    Args:
+        program: the program.
+        vectors: the number of vectors at the beginning that form the state.
+    """
     doubtful = reduce(or_, _missing(program, vectors), 0)
     places = [(i, j) for i, size in enumerate(program.sizes[:vectors]) for j in range(size)]
     return [place for k, place in enumerate(places) if doubtful >> k & 1]
 
 
 def _missing(program: Program, vectors: int) -> list[int]:
-    """For each result the entries that it does not depend on, one bit each."""
+    """For each result the entries of the state on which it does not depend, as one bit each."""
     states = (1 << sum(program.sizes[:vectors])) - 1
     depends: list[int] = []
     for operation, *operands in program.instructions:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program as a JavaScript function: one local variable a value.
+"""A program as a JavaScript function, with local variables for its values.
 
-Names in the text are made of numbers alone; nothing from a description ever gets into it.
+Names in the source consist of fixed letters and numbers: nothing from a description enters it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ FORMS = {
     "mul": "{}*{}",
     "div": "{}/{}",
 }
-"""Beside these, functions of the same name in Math"""
+"""Other operations are functions of the same name in Math"""
 
 
 def source(program: Program) -> str:
-    """`(x0, x1, …) => {…; return [results]}`, an array of numbers in for each vector.
+    """The source `(x0, x1, …) => {…; return [results]}`, which takes an array for each vector.
 
-    A value that is needed once stands where it is needed, as deep as JavaScript's parser likes.
+    A value that is used once is written where it is used, up to a depth that parsers handle well.
     """
     return _Printer(program).text()
 
 
 DEEPEST = 12
-"""Values within one another, in one expression"""
+"""Most values nested in one expression"""
 
 
 class _Printer:
@@ -47,10 +47,10 @@ class _Printer:
         uses.update(end for end in program.outputs if isinstance(end, int))
         self._uses = uses
         self._inline: dict[int, tuple[str, int, bool]] = {}
-        """Of each place: its text, how deep it is, whether it needs brackets"""
+        """For each place: its text, its depth, and whether it needs brackets"""
 
     def text(self) -> str:
-        """The whole function."""
+        """The source of the whole function."""
         names = ",".join(f"x{i}" for i in range(len(self._program.sizes)))
         statements = []
         for place, (operation, *operands) in enumerate(self._program.instructions):
@@ -74,7 +74,7 @@ class _Printer:
         texts, deepest = [], 0
         for k, operand in enumerate(operands):
             text, depth, is_loose = self._operand(operand)
-            # what stands first in a sum or a difference is taken first as it is
+            # the first operand of a sum or difference needs no brackets
             first = k == 0 and operation in ("add", "sub") and not text.startswith("-")
             bare = operation not in FORMS or first
             texts.append(f"({text})" if is_loose and not bare else text)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled function: in C where there is a compiler, else in generated Python.
+"""A compiled function: in C if there is a compiler, otherwise in generated Python.
 
-Every backend computes the same program; they agree to rounding.
+All backends compute the same program and agree to rounding.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ from .recorder import ProgramTooLarge
 
 BACKENDS = ("auto", "c", "python")
 VARIABLE = "ROBOT_DYNAMICS_BACKEND"
-"""The environment variable that chooses in place of `auto`"""
+"""The environment variable that sets the backend for `auto`"""
 WORTH_A_THREAD = 2_000_000
-"""Operations below which another thread takes longer to start than to help"""
+"""Operations for each thread: with fewer, starting another thread takes longer than it saves"""
 
 log = logging.getLogger("robot_dynamics")
 
 
 class Kernel:
-    """A `Function` of float64 arrays: (size,) each, or batches (…, size).
+    """A `Function` compiled for float64 arrays: (size,) each, or batches (…, size).
 
-    It never changes, so that it may run on any thread: `at` gives another one, by the same code.
+    A kernel is immutable and may run on any thread; `at` gives another kernel with the same code.
 
     Args:
-        function: what to compute.
-        parameters: (function.parameters,), what is the same for all states.
-        backend: auto, c or python. auto takes C, or says once why it cannot.
-        threads: for batches; None: one for each core that this process may use.
-        batches: are they what comes first? Code for single states is built with the first of those.
+        function: the function to compute.
+        parameters: (function.parameters,), the values that are the same for all states.
+        backend: auto, c or python. auto uses C if possible; otherwise it warns once.
+        threads: number of threads for batches; None: one for each core available to this process.
+        batches: build code for batches first; code for single states is then built at the first
+            call with one. By default it is the other way round.
 
     Raises:
-        BackendError: `c` was asked for and is not available.
+        BackendError: `c` was requested but is not available.
         InputError: an unknown backend, or an invalid number of threads.
     """
 
@@ -72,7 +73,11 @@ class Kernel:
         log.info("%s", self.description)
 
     def at(self, parameters: Floats | Sequence[float]) -> Kernel:
-        """The same kernel with other parameters; nothing is built."""
+        """The same kernel with other parameters; nothing is built.
+
+        Args:
+            parameters: (function.parameters,), the new values.
+        """
         other = copy(self)
         other._bind(parameters)
         return other
@@ -86,19 +91,22 @@ class Kernel:
         """The fastest entry point: the same as calling the kernel"""
 
     def __call__(self, *states: ArrayLike, out: Floats | None = None) -> Floats:
-        """The result (*shape) at states (size,), or (…, *shape) at (…, size).
+        """The result, of shape `function.shape` for states (size,). States (…, size) give a batch
+        of results with the same leading axes.
 
         Args:
-            out: where to write it, float64 of its shape; it is what is returned. None: a new array.
+            states: the vectors in the order of `function.arguments`.
+            out: float64 array of the result's shape to write to, which is returned. None: a new
+                array.
 
         Raises:
-            InputError: a wrong shape or type; the message says which and what was expected.
+            InputError: a wrong shape or type; the message says which, and what was expected.
         """
         return self.call(*states) if out is None else self.call(*states, out=out)
 
     @property
     def parameters(self) -> Floats:
-        """What is the same for all states."""
+        """The values that are the same for all states."""
         return self._parameters
 
     @property
@@ -108,12 +116,12 @@ class Kernel:
 
     @property
     def description(self) -> str:
-        """Which backend runs, and why where it is not the first choice."""
+        """The backend that runs, and the reason if it is not the first choice."""
         reason = f" ({self._code.reason})" if self._code.reason else ""
         return f"{self.function.name}: {_NAMES[self.backend]}{reason}"
 
     def _any(self, *states: ArrayLike, out: Floats | None = None) -> Floats:
-        """All other arguments: lists, other types, batches, mistakes."""
+        """The call with any arguments: also lists, other types, batches and invalid arguments."""
         names, sizes = self.function.arguments, self.function.sizes
         if len(states) != len(sizes):
             raise InputError(
@@ -123,7 +131,7 @@ class Kernel:
         arrays = [as_floats(name, x) for name, x in zip(names, states, strict=True)]
         if all(array.shape == (size,) for array, size in zip(arrays, sizes, strict=True)):
             result: Floats = self._machine.one(arrays)
-            self.call = self._machine.call  # which may have come just now
+            self.call = self._machine.call  # it may have been built by this call
             return result if out is None else put(out, result)
         shape = _batch_shape(names, sizes, arrays)
         count = int(np.prod(shape))
@@ -147,7 +155,11 @@ class Kernel:
 
 
 def receiver(out: Any, shape: tuple[int, ...]) -> None:
-    """Raise an InputError unless results of this shape can be written into out."""
+    """Check that results of this shape can be written to `out`.
+
+    Raises:
+        InputError: they cannot.
+    """
     if np.ma.isMaskedArray(out):
         raise wrong(InputError, "out", "a masked array", "a plain array of float64")
     if not isinstance(out, np.ndarray) or out.dtype != float:
@@ -160,10 +172,10 @@ def receiver(out: Any, shape: tuple[int, ...]) -> None:
 
 
 def put(out: Any, result: Floats) -> Floats:
-    """The result, written into out.
+    """Write the result to `out` and return that.
 
     Raises:
-        InputError: it does not go there.
+        InputError: `out` has a wrong type or shape, or is read-only.
     """
     receiver(out, result.shape)
     out[...] = result
@@ -214,15 +226,15 @@ def _warn_once(why: str) -> None:
 
 
 def _cores() -> int:
-    """Those that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def checked_threads(threads: int | None) -> int | None:
-    """A number of threads as an int; None stays None.
+    """The number of threads as an int; None stays None.
 
     Raises:
-        InputError: it is not a whole number, or less than 1.
+        InputError: it is not an integer, or less than 1.
     """
     try:
         found = 1 if threads is None else 0 if isinstance(threads, bool) else index(threads)
@@ -234,10 +246,14 @@ def checked_threads(threads: int | None) -> int | None:
 
 
 def as_floats(name: str, x: ArrayLike) -> Floats:
-    """The argument `name` as a plain float64 array.
+    """The argument x as a plain float64 array.
+
+    Args:
+        name: the argument's name, for messages.
+        x: the argument.
 
     Raises:
-        InputError: they are not real numbers.
+        InputError: x does not consist of real numbers, or has masked entries.
     """
     if type(x) is not np.ndarray and _has_mask(x):
         expected = "plain numbers: fill masked entries, or leave their rows out"
@@ -260,14 +276,14 @@ def as_floats(name: str, x: ArrayLike) -> Floats:
 
 
 def _has_truth(x: Any) -> bool:
-    """Is a True or False in it, which NumPy takes for a number between others?"""
+    """Does x contain a bool? NumPy converts a bool among numbers to a number."""
     if isinstance(x, (list, tuple)):
         return not _PLAIN.issuperset(map(type, x)) and any(map(_has_truth, x))
     return x.dtype.kind == "b" if isinstance(x, np.ndarray) else isinstance(x, (bool, np.bool_))
 
 
 def _has_mask(x: Any) -> bool:
-    """Is an entry masked, of which NumPy takes the number behind the mask?"""
+    """Is an entry of x masked? NumPy would use the number behind the mask."""
     if isinstance(x, (list, tuple)):
         return not _PLAIN.issuperset(map(type, x)) and any(map(_has_mask, x))
     return bool(np.ma.is_masked(x))
@@ -281,7 +297,7 @@ def _batch_shape(
 ) -> tuple[int, ...]:
     for name, size, array in zip(names, sizes, arrays, strict=True):
         if array.ndim == 0 or array.shape[-1] != size:
-            # with a quaternion or a wrench among them an entry is not always a joint's
+            # if there is a quaternion or a wrench, not every entry belongs to a joint
             each = ": one entry per joint" if len(set(sizes)) == 1 else ""
             raise InputError(
                 f"{name}: found shape {array.shape}, expected ({size},) or (…, {size}){each}",

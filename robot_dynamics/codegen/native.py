@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels in C: built by the system's compiler, kept in the cache, called with little between."""
+"""Kernels in C: built by the system's compiler, cached, and called with little overhead."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from .compiler import CompileError
 from .function import Function
 
 MOST = 200_000
-"""Operations: a longer program is not compiled"""
+"""Most operations of a program that is compiled"""
 QUICK = 10_000
-"""Operations that are compiled without a message"""
+"""Most operations of a program that is compiled without a message"""
 OPTIMISED = 120_000
-"""Operations beyond which the compiler optimises less"""
+"""Most operations of a program that is compiled with full optimisation"""
 PER_SECOND = 10_000
-"""Operations compiled in a second, roughly"""
+"""Operations compiled in a second, approximately"""
 LINE = 8
-"""Numbers in a line of the processor's cache"""
+"""Numbers in a cache line of the processor"""
 
 _CALLER = Path(__file__).parent / "c" / "caller.c"
 
@@ -45,23 +45,24 @@ log = logging.getLogger("robot_dynamics")
 
 
 class BackendWarning(UserWarning):
-    """A slower backend runs than could."""
+    """A slower backend runs than the best one."""
 
 
 class NativeCode:
-    """One function's machine code, for single states and for batches: the one that is not needed
-    at first is built when it is.
+    """One function's machine code, for single states and for batches. One of the two is built at
+    once, the other when it is first needed.
 
     Args:
-        batches: what is needed at first.
+        function: the function to compute.
+        batches: build the code for batches first.
     """
 
     name = "c"
 
     def __init__(self, function: Function, batches: bool = False):
         """Raises:
-        BackendError: no compiler, or it refused (in its own words).
-        ProgramTooLarge: the program is longer than MOST.
+        BackendError: there is no compiler, or it failed (with what it printed).
+        ProgramTooLarge: the program has more than MOST operations.
         """
         self.function = function
         self._loaded: list[Any] = []
@@ -76,27 +77,32 @@ class NativeCode:
         self.host, self.reason = _host()
 
     def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> NativeKernel:
-        """A kernel with these parameters; `otherwise` takes the calls that it cannot."""
+        """A kernel with these parameters.
+
+        Args:
+            parameters: the values that are the same for all states.
+            otherwise: called for arguments that the fast entry point does not accept.
+        """
         return NativeKernel(self, parameters, otherwise)
 
     @property
     def single(self) -> Any:
-        """The library that runs one state."""
+        """The library for one state."""
         if self._single is None:
-            # two threads may both build it: the same one
+            # two threads may both build it, with the same result
             self._single = self._library("single", c_kernels.single_source)
         return self._single
 
     @property
     def is_for_batches(self) -> bool:
-        """Is there nothing for single states yet?"""
+        """Is there no library for single states yet?"""
         return self._single is None
 
     @property
     def batch(self) -> Any:
-        """The library that runs rows of states; False: it cannot be had."""
+        """The library for rows of states; False if it cannot be built."""
         if self._batch is None:
-            # two threads may both build it: the same one
+            # two threads may both build it, with the same result
             try:
                 self._batch = self._library("batch", c_kernels.batch_source)
             except BackendError as error:
@@ -105,8 +111,8 @@ class NativeCode:
         return self._batch
 
     def _library(self, kind: str, source: Callable[..., str]) -> ctypes.CDLL:
-        """It is unloaded with the last that can call it: a Caller holds its kernel, and that holds
-        this."""
+        """Load a library. It is unloaded with the last object that can call it: a Caller refers to
+        its kernel, and the kernel to this object."""
         library, self.operations = _library(self.function, kind, source)
         host, _ = _host()
         if host:
@@ -115,7 +121,7 @@ class NativeCode:
 
 
 class NativeKernel:
-    """Machine code with its parameters."""
+    """Machine code with its parameters; see `NativeCode.bound`."""
 
     def __init__(self, code: NativeCode, parameters: Floats, otherwise: Callable[..., Floats]):
         self._code, self._parameters, self._otherwise = code, parameters, otherwise
@@ -125,7 +131,7 @@ class NativeKernel:
 
     @property
     def call(self) -> Any:
-        """The fastest entry point there is."""
+        """The fastest entry point available."""
         return self._otherwise if self._caller is None else self._caller
 
     def _call_singly(self) -> None:
@@ -136,7 +142,7 @@ class NativeKernel:
         )  # fmt: skip
 
     def one(self, states: list[Floats]) -> Floats:
-        """The result at one state; C-contiguous vectors."""
+        """The result at one state, which consists of C-contiguous vectors."""
         if self._code.host:
             if self._caller is None:
                 self._call_singly()
@@ -148,14 +154,18 @@ class NativeKernel:
         return out
 
     def allow(self, few: int) -> None:
-        """From now on `call` itself takes so many rows at most, without anybody looking at them."""
+        """Let `call` itself compute batches of at most `few` rows, without `otherwise`."""
         if self._caller is not None and self._code.batch:
             self._caller.rows = _address(self._code.batch), few
 
     def many(self, states: list[Floats], threads: int, out: Floats | None = None) -> Floats:
-        """The results (count, …) at rows of states; C-contiguous (count, size) arrays.
+        """The results (count, …) at rows of states.
 
-        out: where to, a C-contiguous array of that many numbers.
+        Args:
+            states: C-contiguous arrays (count, size).
+            threads: number of threads.
+            out: C-contiguous array to write to, with as many entries as the results; None: a new
+                array.
         """
         batch, shape = self._code.batch, self._code.function.shape
         count = len(states[0])
@@ -187,7 +197,7 @@ def _library(function: Function, kind: str, source: Callable[..., str]) -> tuple
                 count / PER_SECOND,
             )
         pains = "-O1" if count > OPTIMISED else "-O3" if kind == "batch" else "-O2"
-        # what belongs side by side is there already
+        # values that belong side by side are in vectors already
         built = cc.shared_library(source(program), (pains, "-fno-tree-slp-vectorize"))
         about: dict[str, Any] = {
             "what": f"{function.name}, {kind}",
@@ -200,14 +210,14 @@ def _library(function: Function, kind: str, source: Callable[..., str]) -> tuple
     try:
         library = ctypes.CDLL(str(path))
         library.kernel.restype = None
-    except (OSError, AttributeError) as error:  # not loaded, or without the function
+    except (OSError, AttributeError) as error:  # it cannot be loaded, or lacks the function
         raise BackendError(f"{path}: {error}", name="kernel") from None
     return library, int(told["operations"])
 
 
 def _room(count: int, size: int) -> Floats:
-    """An array whose rows begin where lines of the cache do, if they are whole lines: a store that
-    crosses from one to the next takes twice as long."""
+    """An array (count, size). If its rows are whole cache lines, they are aligned with them, as a
+    store across two lines takes twice as long."""
     spare = LINE if size % LINE == 0 else 0
     room = np.empty(count * size + spare)
     start = -room.ctypes.data // room.itemsize % LINE if spare else 0
@@ -224,7 +234,7 @@ def _address(library: ctypes.CDLL) -> int:
 
 @lru_cache
 def _host() -> tuple[Any, str]:
-    """(the extension module that calls kernels, ""), or (None, why not)."""
+    """(the extension module that calls kernels, ""), or (None, why there is none)."""
     try:
         return _built_host(), ""
     except CompileError as error:
@@ -235,7 +245,7 @@ def _host() -> tuple[Any, str]:
 
 
 def _shipped_host(source: bytes) -> Any:
-    """What was built with the package, of this very source; None: nothing was."""
+    """The extension module that was built with the package from exactly this source, or None."""
     try:
         shipped = import_module("._caller", __package__)
     except ImportError:
@@ -244,13 +254,14 @@ def _shipped_host(source: bytes) -> Any:
 
 
 class _Forwarding:
-    """Stands in for the extension module's `Forwarding`: every call goes to `__call__`."""
+    """Replaces the extension module's `Forwarding` if there is none: calls go to `__call__`."""
 
     _target: Any = None
 
 
 def _forwarding() -> tuple[type, Callable[[type], type]]:
-    """(Forwarding, shortened) of the extension module, where it was built with the package."""
+    """(Forwarding, shortened) of the extension module if it was built with the package, otherwise
+    their replacements."""
     shipped = _shipped_host(_CALLER.read_bytes())
     return (shipped.Forwarding, shipped.shortened) if shipped else (_Forwarding, lambda kind: kind)
 
@@ -286,7 +297,7 @@ def _built_host() -> Any:
 def _rows_by_ctypes(
     address: int, states: tuple[Floats, ...], parameters: Floats, out: Floats, threads: int
 ) -> None:
-    """What the extension module's `rows` does, where it cannot be had."""
+    """Replaces the extension module's `rows` if there is none."""
     kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long)(address)
 
     def run(share: slice) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program as Python: one local variable a value.
+"""A program as Python, with one local variable for each value.
 
-The same text runs over floats (functions of `math`) and over arrays of states (NumPy's).
-Names in it are made of numbers alone; nothing from a description ever gets into it.
+The same source runs over floats (with functions of `math`) and over arrays of states (NumPy's).
+Names in it consist of fixed letters and numbers: nothing from a description enters it.
 """
 
 from __future__ import annotations
@@ -35,9 +35,14 @@ FORMS = {
 
 
 def source(program: Program, shared: int = 0) -> str:
-    """`def bind(…): def function(…): …; return (…)`, the last `shared` vectors bound once.
+    """The source `def bind(…): def function(…): …; return (…)`.
 
-    Both take the entries of their vectors one by one.
+    Both functions take the entries of their vectors as separate arguments.
+
+    Args:
+        program: the program.
+        shared: the number of vectors at the end that are arguments of `bind`; the others are those
+            of `function`.
     """
     bound = sum(program.sizes[len(program.sizes) - shared :])
     names = [f"x{i}" for i in range(program.inputs)]
@@ -56,26 +61,26 @@ def source(program: Program, shared: int = 0) -> str:
 
 
 def compile_program(program: Program) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """(over floats, over arrays), all inputs one by one."""
+    """The program as (a function of floats, a function of arrays), one argument for each input."""
     over_floats, over_arrays = (bind() for bind in compile_text(source(program)))
     return over_floats, over_arrays
 
 
 def compile_text(text: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`bind` (over floats, over arrays) from what `source` gave."""
+    """(`bind` over floats, `bind` over arrays), from the text that `source` returned."""
     code = _code(text)
     functions = []
     for names in (_OVER_FLOATS, _OVER_ARRAYS):
         space: dict[str, Any] = {"__builtins__": {}, **names}
-        exec(code, space)  # noqa: S102  text made from numbers alone
+        exec(code, space)  # noqa: S102  nothing in the text comes from outside but numbers
         functions.append(space["bind"])
     return functions[0], functions[1]
 
 
 @lru_cache(maxsize=64)
 def _code(text: str) -> CodeType:
-    """Compiling holds up every other thread: what was compiled before is kept, as the geometry of a
-    robot with loops is the same with another formulation or payload."""
+    """The compiled text. It is cached because compiling blocks all other threads, and the same text
+    recurs: the geometry of a robot with loops does not depend on its formulation or payload."""
     return compile(text, "<robot_dynamics>", "exec")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels without a compiler: generated Python, and the formulation itself."""
+"""Kernels without a compiler: generated Python, or the formulation itself."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from . import cache, python_code
 from .function import Function
 
 MOST = 60_000
-"""Operations: a longer function would take Python too long to read"""
+"""Most operations of a generated function; a longer one would take Python too long to compile"""
 _FLOAT = np.dtype(float)
 
 
 class PythonCode:
-    """The program as a Python function."""
+    """A function as generated Python."""
 
     name = "python"
 
     def __init__(self, function: Function, reason: str):
-        """Raises: ProgramTooLarge: the program is longer than MOST."""
+        """Raises: ProgramTooLarge: the program has more than MOST operations."""
         self.shape, self.sizes, self.reason = function.shape, function.sizes, reason
         text, self.operations = _text(function)
         self.bind = python_code.compile_text(text)
 
     def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> PythonKernel:
-        """A kernel with these parameters; `otherwise` takes the calls that it cannot."""
+        """A kernel with these parameters; `otherwise` is called for arguments it doesn't accept."""
         return PythonKernel(self, parameters, otherwise)
 
 
 class PythonKernel:
-    """A Python function with its parameters: over floats, or NumPy arrays for batches."""
+    """A generated function with its parameters, over floats, or over NumPy arrays for batches."""
 
     def __init__(self, code: PythonCode, parameters: Floats, otherwise: Callable[..., Floats]):
         self._otherwise, self._shape = otherwise, code.shape
         self._sizes = [(size,) for size in code.sizes]
         over_floats, over_arrays = code.bind
         self._over_floats = over_floats(*parameters.tolist())
-        self._over_arrays = over_arrays(*parameters)  # NumPy's numbers may be divided by zero
+        self._over_arrays = over_arrays(*parameters)  # NumPy's numbers can be divided by zero
 
     def call(self, *states: Any, out: Floats | None = None) -> Floats:
-        """The result at one state of plain arrays; anything else goes the long way."""
+        """The result at one state of plain arrays; other arguments are passed to `otherwise`."""
         shapes = [x.shape for x in states if type(x) is np.ndarray and x.dtype is _FLOAT]
         if out is None and shapes == self._sizes:
             return self.one(states)
@@ -72,7 +72,7 @@ class PythonKernel:
 
 
 class DirectCode:
-    """The function as it was written."""
+    """A function that is neither compiled nor generated."""
 
     name = "formulation"
     operations = MOST
@@ -81,30 +81,30 @@ class DirectCode:
         self.function, self.reason = function, reason
 
     def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> DirectKernel:
-        """A kernel with these parameters; `otherwise` takes the calls that it cannot."""
+        """A kernel with these parameters, all of whose calls go to `otherwise`."""
         return DirectKernel(self.function, parameters, otherwise)
 
 
 class DirectKernel:
-    """The function as it was written, over floats, state by state."""
+    """The function itself with its parameters, run over floats for one state after the other."""
 
     def __init__(self, function: Function, parameters: Floats, otherwise: Callable[..., Floats]):
         self._function, self._parameters, self.call = function, parameters, otherwise
 
     def one(self, states: list[Floats]) -> Floats:
-        """The result at one state; nan where the state has one."""
+        """The result at one state; nan if the state contains nan."""
         entries: list[Any] = list(self._function.equations(*states, self._parameters))
-        doubt = sum(float(np.sum(0.0 * state)) for state in states)  # nan if there is one
+        doubt = sum(float(np.sum(0.0 * state)) for state in states)  # nan if a state has one
         return np.array(entries, dtype=float).reshape(self._function.shape) + doubt
 
     def many(self, states: list[Floats], threads: int) -> Floats:  # noqa: ARG002
-        """The results (count, …) at rows of states (count, size), one by one."""
+        """The results (count, …) at rows of states (count, size), computed one by one."""
         rows = [self.one(list(row)) for row in zip(*states, strict=True)]
         return np.array(rows).reshape(len(states[0]), *self._function.shape)
 
 
 def _text(function: Function) -> tuple[str, int]:
-    """(the program's text, its number of operations), from the cache or recorded."""
+    """(the program's source, its number of operations), from the cache or recorded now."""
     key = function.key("python")
     found = cache.fetch(key, ".py")
     if found is not None:

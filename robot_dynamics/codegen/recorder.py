@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scalar that records the operations on it.
 
-Running a formulation over `Recorder` scalars leaves a straight-line `Program`: constants are
-folded, zeros and ones dropped and equal subexpressions met only once as it is recorded.
+Running a formulation over the scalars of a `Recorder` gives a straight-line `Program`. While it is
+recorded, constants are folded, operations with zeros and ones are dropped, and equal subexpressions
+are combined.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ COMMUTATIVE = ("add", "mul")
 
 @dataclass(frozen=True)
 class Program:
-    """Instructions in an order in which they can be run, one value each.
+    """A list of instructions in the order of execution, each of which computes one value.
 
-    instructions[i] is ("input", k) or (operation, operand, …); an int operand is the place of
-    an earlier instruction, a float is a constant. `sizes` are the lengths of the vectors that
-    go in; k counts their entries through.
+    instructions[i] is ("input", k) or (operation, operand, …). An int operand is the index of an
+    earlier instruction, a float operand is a constant. `sizes` are the lengths of the input
+    vectors, and k is an index into their concatenation. `outputs` are operands too.
     """
 
     sizes: tuple[int, ...]
@@ -36,21 +37,21 @@ class Program:
 
     @property
     def inputs(self) -> int:
-        """The number of scalars that go in."""
+        """The number of input scalars."""
         return sum(self.sizes)
 
     @property
     def operations(self) -> int:
-        """Arithmetic operations and function calls, inputs not counted."""
+        """The number of arithmetic operations and function calls, without inputs."""
         return sum(instruction[0] != "input" for instruction in self.instructions)
 
 
-class ProgramTooLarge(Exception):  # noqa: N818  no error: another way is taken
+class ProgramTooLarge(Exception):  # noqa: N818  not an error: a fallback is used
     """A program has more operations than allowed."""
 
 
 class Recorder:
-    """Collects the instructions of one program, `most` of them at most."""
+    """Collects the instructions of one program, at most `most` of them (None: no limit)."""
 
     def __init__(self, most: int | None = None) -> None:
         self._most = math.inf if most is None else most
@@ -59,7 +60,7 @@ class Recorder:
         self._sizes: list[int] = []
 
     def inputs(self, count: int) -> np.ndarray[Any, Any]:
-        """`count` new input scalars (an object array)."""
+        """An object array with `count` new input scalars."""
         before = sum(self._sizes)
         self._sizes.append(count)
         scalars = np.empty(count, dtype=object)
@@ -102,21 +103,21 @@ class Recorder:
                     self._instructions[place] = ("mul", -factors[0], factors[1])
 
     def unary(self, operation: str, a: Recorded) -> Recorded:
-        """The value operation(a); an equal one recorded before is used again."""
+        """The value operation(a); an equal value that was recorded before is used again."""
         return Recorded(self, self._place((operation, a.place)))
 
     def binary(self, operation: str, a: Any, b: Any) -> Recorded:
-        """The value of a, b under an operation; an equal one recorded before is used again."""
+        """The value operation(a, b); an equal value that was recorded before is used again."""
         first, second = _operand(a), _operand(b)
         if operation in COMMUTATIVE:
-            # constants first, then by place, so that a·b and b·a are one
+            # constants first, then by place: a·b and b·a become the same instruction
             kinds = type(first) is int, type(second) is int
             if kinds == (True, False) or (kinds[0] == kinds[1] and second < first):
                 first, second = second, first
         return Recorded(self, self._place((operation, first, second)))
 
     def operation(self, value: Recorded) -> tuple[Any, ...]:
-        """(operation, *operands) that makes this value."""
+        """The instruction (operation, operand, …) that computes a value."""
         return self._instructions[value.place]
 
     def _arguments(self, place: int) -> tuple[Operand, ...]:
@@ -124,7 +125,7 @@ class Recorder:
         return () if instruction[0] == "input" else instruction[1:]
 
     def _place(self, instruction: tuple[Any, ...]) -> int:
-        # the constant 2.0 and the place 2 are equal as numbers: their types tell them apart
+        # the constant 2.0 and the place 2 are equal as numbers and differ only by type
         key = instruction, tuple(map(type, instruction))
         place = self._known.get(key)
         if place is None:
@@ -136,7 +137,7 @@ class Recorder:
 
 
 class Recorded:
-    """One value of a program being recorded. Behaves like a number in arithmetic."""
+    """One value of a program that is being recorded; it behaves like a number in arithmetic."""
 
     __slots__ = ("place", "recorder")
 
@@ -145,7 +146,7 @@ class Recorded:
         self.place = place
 
     def __neg__(self) -> Any:
-        # signs travel outwards, to where a sum or a difference takes them in
+        # signs are moved outwards until a sum or a difference absorbs them
         operation, *arguments = self.recorder.operation(self)
         if operation == "neg":
             return Recorded(self.recorder, arguments[0])
@@ -225,7 +226,7 @@ class Recorded:
     __rmul__ = __mul__
 
     def sin(self) -> Any:
-        """sin, recorded; NumPy calls it for arrays of objects."""
+        """sin, recorded; NumPy calls this method for arrays of objects."""
         return self.recorder.unary("sin", self)
 
     def cos(self) -> Any:
@@ -280,7 +281,12 @@ def _operand(x: Any) -> Operand:
 def record(
     function: Callable[..., Iterable[Any]], sizes: Sequence[int], most: int | None = None
 ) -> Program:
-    """The program of a function of vectors of these sizes.
+    """Record the program of a function of vectors.
+
+    Args:
+        function: takes the vectors as arrays, and returns the results as one sequence.
+        sizes: the lengths of the vectors.
+        most: the largest number of instructions; None: no limit.
 
     Raises:
         ProgramTooLarge: it would have more than `most` instructions.
