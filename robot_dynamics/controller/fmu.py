@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics as an FMU (Functional Mock-up Unit, FMI 3.0): q, qd, qdd in, tau out, in compiled C.
+"""The dynamics as an FMU (Functional Mock-up Unit, FMI 3.0): tau from q, qd and qdd, in compiled C.
 
-The standard's C headers come with FMPy, which is needed to write an FMU, not to run it.
+The C headers of the standard come with FMPy, which is needed to write an FMU but not to run it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .package import SOURCE, about_lines, checked_robot, rendered, told
 HEADERS = ("fmi3Functions.h", "fmi3FunctionTypes.h", "fmi3PlatformTypes.h")
 TEMPLATES = ("modelDescription.xml", "buildDescription.xml", "fmu.c")
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""When all files in the archive were made: the same description gives the same sources"""
+"""A fixed time stamp for all files in the archive: the same description gives the same sources"""
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 SYSTEMS = {"win32": ("windows", "dll"), "darwin": ("darwin", "dylib")}
 
@@ -74,7 +74,8 @@ ABSENT = {
     "SetShiftFraction": f"{_OF}, const fmi3UInt64 counters[], const fmi3UInt64 resolutions[]",
     "ActivateModelPartition": f"{_REFERENCE} clock, fmi3Float64 time",
 }
-"""The standard's functions that this model does not have: their arguments after the instance"""
+"""The functions of the standard that this model does not support, with their arguments after the
+instance"""
 
 
 def write_fmu(
@@ -86,17 +87,24 @@ def write_fmu(
     prefix: str | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Write `<prefix>.fmu` into the directory `out`: FMI 3.0, model exchange and co-simulation.
+    """Write `<prefix>.fmu` for FMI 3.0, with model exchange and co-simulation.
 
-    Inputs q, qd, qdd, outputs tau, by the joints' names (rad or m, and their rates; N·m or N);
-    gravity, payload, friction_smoothing and terms are tunable parameters. The library in it is of
-    this machine; its sources are there too.
+    The inputs are q, qd and qdd (rad or m and their rates), the outputs tau (N·m or N), by the
+    joints' names. Gravity, payload, friction_smoothing and terms are tunable parameters. The FMU
+    contains a library for this machine, and its sources.
 
-    Args, Returns:
-        see `write_package`; there is no "package" in what is returned.
+    Args:
+        file: the description, as for `rd.load`.
+        out: the directory to write to.
+        formulation, rotors: as in `InverseDynamics`.
+        prefix: as in `write_package`.
+        force: overwrite an existing file.
+
+    Returns:
+        A dict as from `write_package`, without package.
 
     Raises:
-        RobotDynamicsError: as of `write_package`; FMPy, or a C compiler, is missing.
+        RobotDynamicsError: as in `write_package`; or FMPy or a C compiler is missing.
     """
     headers = _headers()
     mechanism, robot = checked_robot(file, prefix)
@@ -131,7 +139,7 @@ def write_fmu(
 
 
 def _headers() -> Path:
-    """The folder with the standard's headers."""
+    """The folder with the headers of the standard."""
     found = find_spec("fmpy")
     for place in (found.submodule_search_locations or ()) if found else ():
         folder = Path(place) / "c-code"
@@ -145,7 +153,7 @@ def _headers() -> Path:
 
 
 def _platform() -> tuple[str, str]:
-    """(the standard's name of this platform, what a library's name ends with)"""
+    """(the standard's name of this platform, the extension of libraries)."""
     machine = platform.machine().lower()
     system, ending = SYSTEMS.get(sys.platform, ("linux", "so"))
     return f"{MACHINES.get(machine, machine)}-{system}", ending
@@ -159,13 +167,13 @@ def _compiled(robot: str, texts: dict[str, str], headers: Path) -> bytes:
         return compiler.find().shared_library(
             texts["fmu.c"],
             ["-O2", f"-I{headers}", f"-I{scratch}"],
-            [str(Path(scratch, f"{name}.c")), "-lm"],  # a source may stand among the libraries
+            [str(Path(scratch, f"{name}.c")), "-lm"],  # a source is allowed among the libraries
             native=False,
         )
 
 
 def _variables(mechanism: Mechanism, context: dict[str, Any]) -> dict[str, Any]:
-    """The model's variables, in the order of their value references, from 1 on."""
+    """The model's variables, in the order of their value references, which start at 1."""
     joints, motors = context["joints"], context["motors"]
     reals: list[dict[str, Any]] = []
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kernels take beside the state, as a function of gravity and of what links carry.
+"""The parameters of kernels as a function of gravity and payloads.
 
-A kernel's parameters p are numbers of the robot's bodies. Gravity and a payload's ten moments
+A kernel's parameters p are numbers of the robot's bodies. They depend linearly on gravity and on a
+payload's ten moments
 
     π = [m; m c (3,); I about the link's origin: xx, yy, zz, xy, xz, yz]
 
-enter them linearly, or, for a formulation that reads centres of mass, enter the moments of one
-body that p has in a block [m; c (3,); I about c]. The numbers are found by asking the layout.
+For a formulation that uses centres of mass, p has a block [m; c (3,); I about c] for a body, and it
+is the moments of this body that depend linearly on π. The coefficients are found by evaluating the
+layout.
 """
 
 from __future__ import annotations
@@ -28,12 +30,12 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Load:
-    """How a payload on one link enters the parameters."""
+    """How the parameters depend on a payload on one link."""
 
     rows: tuple[tuple[int, tuple[float, ...]], ...]
-    """(place in p, or in the block's moments; the moments' ten coefficients)"""
+    """(index in p or in the block's moments, ten coefficients of π)"""
     block: int | None
-    """Where the block is that is to be taken as moments; None: p itself is linear"""
+    """The index of the block whose moments depend linearly on π; None: p itself does"""
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,26 @@ class Parameters:
     """One vector of parameters."""
 
     described: tuple[float, ...]
-    """Its values as described"""
+    """Its values for the described gravity, without payloads"""
     gravity: tuple[tuple[int, tuple[float, ...]], ...]
-    """(place, coefficients of gravity's x, y and z) of what gravity changes"""
+    """(index, coefficients of gravity's x, y and z) for each entry that depends on gravity"""
     loads: tuple[Load, ...]
-    """One for each of the links that may carry something"""
+    """One for each link that may carry a payload"""
 
     @classmethod
     def of(
         cls, mechanism: Mechanism, values: Callable[[Mechanism], Floats], links: Iterable[str]
     ) -> Parameters:
-        """Ask `values`, the parameters of a mechanism of the same geometry."""
+        """The parameters of a mechanism.
+
+        Args:
+            mechanism: the robot.
+            values: gives the vector of parameters for any mechanism of the same geometry.
+            links: the names of the links that may carry a payload.
+
+        Raises:
+            InputError: the parameters do not depend on a payload in one of the two ways above.
+        """
         still = replace(mechanism, gravity=np.zeros(3))
         pulled = [values(replace(mechanism, gravity=axis)) - values(still) for axis in np.eye(3)]
         return cls(
@@ -62,12 +73,13 @@ class Parameters:
 
     @property
     def size(self) -> int:
-        """The vector's."""
+        """The length of the vector."""
         return len(self.described)
 
 
 def moments(body: Inertial) -> Floats:
-    """π (10,) of a body, about the origin that its centre of mass is given from."""
+    """The moments π (10,) of a body, about the origin of the frame in which its centre of mass is
+    given."""
     c = np.asarray(body.center_of_mass, dtype=float)
     # I about the origin: I + m (cᵀc 1 - c cᵀ)
     I = np.asarray(body.inertia, dtype=float) + body.mass * (c @ c * np.eye(3) - np.outer(c, c))
@@ -75,7 +87,7 @@ def moments(body: Inertial) -> Floats:
 
 
 def _body(pi: Floats) -> Inertial:
-    """The inverse of `moments`, of a mass other than zero."""
+    """The inverse of `moments`, for a mass other than zero."""
     m, c = float(pi[0]), pi[1:4] / pi[0]
     xx, yy, zz, xy, xz, yz = pi[4:]
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -116,7 +128,7 @@ def _close(found: Floats, expected: Floats) -> bool:
 
 
 def _rows(columns: Floats) -> tuple[tuple[int, tuple[float, ...]], ...]:
-    """The rows that are not zero; what is rounding is taken as zero, or as the whole number."""
+    """The rows that are not zero; coefficients that are rounded whole numbers are made exact."""
     whole = np.round(columns)
     neat = np.where(abs(columns - whole) < _ROUNDING, whole, columns)
     return tuple((i, tuple(row.tolist())) for i, row in enumerate(neat) if row.any())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of a controller's package, from templates.
 
-What comes from a description reaches the generated files as numbers, as names that were checked
-letter by letter, or in a comment that nothing can end.
+The content of a description enters the generated files only as numbers, as names whose characters
+were all checked, or in comments that it cannot end.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .programs import READ, RIGID, Kernel, Programs, programs
 from .table import read_table, table
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-"""What a joint's or a link's name may be in ros2_control and in a parameter's name"""
+"""A valid name of a joint or link in ros2_control and in the names of parameters"""
 PACKAGE = re.compile(r"[a-z](_?[a-z0-9]+)*")
-"""A ROS package's name (REP 144)"""
+"""A valid name of a ROS package (REP 144)"""
 SUFFIX = "_feed_forward_controller"
 LEVELS = 7
-"""How deep the C's functions call each other: read, go, advance, step, kernel, its parts, sign"""
+"""Depth of calls between the C functions: read, go, advance, step, kernel, its parts, sign"""
 SOURCE = "src/{}_dynamics.{}"
 
 
@@ -43,24 +43,26 @@ def write_package(
     prefix: str | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Write an ament_cmake package `<robot>_feed_forward_controller` into the directory `out`.
+    """Write a ros2_control controller, in the ament_cmake package
+    `<prefix>_feed_forward_controller`.
 
-    `colcon build` makes it without this package; see its README.md.
+    `colcon build` builds it without robot_dynamics; see its README.md.
 
     Args:
-        file: what `rd.load` takes.
-        formulation, rotors: what the C computes; see `InverseDynamics`.
-        prefix: the robot in the package's name: small letters, digits and single underscores;
-            None: made from the robot's name.
-        force: overwrite files that are there.
+        file: the description, as for `rd.load`.
+        out: the directory in which the package's folder is made.
+        formulation, rotors: for the C code, as in `InverseDynamics`.
+        prefix: the robot's part of the package's name, of lower-case letters, digits and single
+            underscores; None: made from the robot's name.
+        force: overwrite existing files.
 
     Returns:
-        {"robot", "prefix", "package", "joints", "files": […], "operations": {kernel: number},
-        "text"}
+        A dict with robot, prefix, package, joints, files, operations (their number by kernel), size
+        (of the code and stack in bytes; None without gcc) and text (to print).
 
     Raises:
         RobotDynamicsError: the description, an option or the directory is invalid, a joint has a
-            name that ros2_control can't have, or a file is there already.
+            name that ros2_control does not allow, or a file exists already.
     """
     mechanism, robot = checked_robot(file, prefix)
     texts = rendered(
@@ -83,19 +85,29 @@ def write_source(
     prefix: str | None = None,
     force: bool = False,
 ) -> dict[str, Any]:
-    """Write the controller's dynamics alone, `<prefix>_dynamics.h` and `.c`, into a directory.
+    """Write the dynamics of the controller alone: `<prefix>_dynamics.h` and `<prefix>_dynamics.c`.
 
-    C99 that needs libm alone, of any robot, with loops as well: terms, gravity, payloads and
-    friction's smoothing are arguments.
+    The source is C99, needs only libm, and works for any robot, with or without loops. Terms,
+    gravity, payloads and the smoothing of friction are arguments.
 
-    Args, Returns, Raises:
-        see `write_package`; there is no "package" in what is returned.
+    Args:
+        file: the description, as for `rd.load`.
+        out: the directory to write to.
+        formulation, rotors: as in `InverseDynamics`.
+        prefix: as in `write_package`.
+        force: overwrite existing files.
+
+    Returns:
+        A dict as from `write_package`, without package.
+
+    Raises:
+        RobotDynamicsError: as in `write_package`.
     """
     mechanism, robot = checked_robot(file, prefix)
     about = about_lines(mechanism, file, formulation, rotors)
     names = [SOURCE.format("__robot__", ending) for ending in "hc"]
     texts = rendered(mechanism, robot, about, formulation, rotors, names)
-    # beside each other, not in a package
+    # in one folder, not in a package's folders
     flat = Texts({Path(name).name: text for name, text in texts.items()})
     flat.operations = texts.operations
     files = write_files(Path(out), flat, force=force)
@@ -105,7 +117,15 @@ def write_source(
 def told(
     mechanism: Mechanism, robot: str, texts: Texts, files: Sequence[Path], lines: Sequence[str]
 ) -> dict[str, Any]:
-    """What is returned and printed."""
+    """The result of a function that writes files; see `write_package`.
+
+    Args:
+        mechanism: the robot.
+        robot: the prefix.
+        texts: the rendered files.
+        files: the paths that were written.
+        lines: the first lines of the text to print.
+    """
     source = next((path for path in files if path.name == f"{robot}_dynamics.c"), None)
     size = None if source is None else compiled_size(source, LEVELS)
     lines = [*lines, *(f"{name}: {count} operations" for name, count in texts.operations.items())]
@@ -121,7 +141,15 @@ def told(
 
 
 def checked_robot(file: str, prefix: str | None) -> tuple[Mechanism, str]:
-    """(the robot, its name in names)"""
+    """(the robot, the prefix of generated names), with all names checked.
+
+    Args:
+        file: the description, as for `rd.load`.
+        prefix: as in `write_package`.
+
+    Raises:
+        RobotDynamicsError: an invalid description, prefix or name of a joint.
+    """
     mechanism = load(file)
     robot = _package_name(mechanism.name) if prefix is None else prefix
     if not PACKAGE.fullmatch(robot):
@@ -140,9 +168,10 @@ def checked_robot(file: str, prefix: str | None) -> tuple[Mechanism, str]:
 
 
 class Texts(dict[str, str]):
-    """The package's files: path inside it → text."""
+    """The text of each file, by its path inside the package."""
 
     operations: dict[str, int]
+    """The number of operations by kernel"""
 
 
 def rendered(
@@ -154,9 +183,15 @@ def rendered(
     names: Sequence[str] = (),
     more: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {},
 ) -> Texts:
-    """The files of the package; all of them, or those of these templates, which need no tables.
+    """Render the files of the package.
 
-    more: what templates besides the package's know, made of what all of them know.
+    Args:
+        mechanism: the robot.
+        robot: the prefix.
+        about: the lines of `about_lines`.
+        formulation, rotors: as in `InverseDynamics`.
+        names: the templates to render, which must not need tables; empty: all of the package.
+        more: gives further variables for the templates, from those that all templates have.
     """
     links = [link.name for link in mechanism.links if NAME.fullmatch(link.name)]
     found = programs(mechanism, formulation, rotors, links)
@@ -221,14 +256,14 @@ def _context(
 
 
 def _kinds(kernels: dict[str, Kernel], prefix: str) -> dict[str, Any]:
-    """A model's kernels by what they compute; None for what is zero."""
+    """A model's kernels by what they compute; None if that is zero."""
     names = ("rigid", "closing", "friction", "friction_smoothed")
     terms = [(term, kernels[prefix + term]) for term in RIGID if prefix + term in kernels]
     return {name: kernels.get(prefix + name) for name in names} | {"of_terms": terms}
 
 
 def _limit(limits: Any) -> float:
-    """As the node takes it: none, or zero, is no limit."""
+    """The effort limit, interpreted as the node does: None or zero is no limit."""
     effort = None if limits is None else limits.effort
     return float(effort) if effort else math.inf
 
@@ -262,7 +297,7 @@ def _checked(name: str) -> str:
 
 
 def _literals(names: Iterable[str]) -> str:
-    """C string literals of names that were checked."""
+    """The names, which are checked, as C string literals."""
     return ", ".join(f'"{_checked(name)}"' for name in names)
 
 
@@ -275,7 +310,7 @@ def _number(x: float) -> str:
 
 
 def _functions(kernel: Kernel) -> str:
-    """A kernel's C functions; the last is `name(arguments…, out)`."""
+    """The source of a kernel's C functions; the last one is `name(arguments…, out)`."""
     code, name = kernel.code, kernel.name
     arguments = ", ".join(f"const double *{each}" for each in kernel.arguments)
     lines = [*code.functions(), f"static void {name}({arguments}, double *out)", "{"]
@@ -288,7 +323,8 @@ def _package_name(robot: str) -> str:
 
 
 def about_lines(mechanism: Mechanism, file: str, formulation: str, rotors: str) -> list[str]:
-    """What the files begin with: the robot, who made them, of what, and how."""
+    """The lines at the beginning of each file: the robot, what the file was generated from and by,
+    and the options."""
     return [
         f"robot: {mechanism.name}",
         *origin(file),

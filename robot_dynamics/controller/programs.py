@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot as straight-line programs: what the generated C computes.
+"""A robot as straight-line programs, from which the C code is generated.
 
-The torques of all terms but friction are one program, those of each term alone others, since the
-terms add up; friction is there with the sign of the rate and with its smoothed stand-in.
+One program computes the torques of all terms except friction, and one those of each of these terms
+alone. Friction has two, with the sign of the rate and with its smoothed replacement. The torques of
+chosen terms are sums of these, as terms add up.
 """
 
 from __future__ import annotations
@@ -37,39 +38,39 @@ class Kernel:
     arguments: tuple[str, ...]
     program: Program
     parameters: int
-    """Which of the vectors of parameters it takes; it is the last argument"""
+    """The index of the vector of parameters that it takes as its last argument"""
 
     @property
     def code(self) -> CCode:
-        """Its text."""
+        """Its C source."""
         return CCode(self.program, C99, f"{self.name}_")
 
     @property
     def outputs(self) -> int:
-        """How many numbers it gives."""
+        """The number of its results."""
         return len(self.program.outputs)
 
     @property
     def does_nothing(self) -> bool:
-        """Is its result zero whatever goes in?"""
+        """Are its results zero for all arguments?"""
         return all(not isinstance(end, int) and end == 0.0 for end in self.program.outputs)
 
 
 @dataclass(frozen=True)
 class Closure:
-    """What a closed robot needs beside its kernels."""
+    """The numbers that a robot with loops needs in addition to its kernels."""
 
     memory: tuple[float, ...]
-    """At home"""
+    """The memory at home"""
     scale: tuple[float, ...]
-    """Of the joints that q is of: rad, or m"""
+    """The scales of the joints that q consists of, rad or m"""
     stride: float
     shortest: float
     farthest: float
     all_joints: int
-    """n_r: how many joints are solved for or known"""
+    """n_r: the number of joints in q_r"""
     known: int
-    """k: how many of them are control coordinates"""
+    """k: the number of control coordinates among them"""
 
 
 @dataclass(frozen=True)
@@ -86,24 +87,29 @@ class Programs:
     shares: bool
     """Are there more motors than degrees of freedom?"""
     sensed: tuple[str, ...] = ()
-    """The passive joints that carry a sensor"""
+    """The passive joints with a sensor"""
     reading: Closure | None = None
-    """What the model of readings [q_a; q_s] needs; its kernels begin with `READ`"""
+    """The numbers for the model of readings [q_a; q_s], whose kernels' names begin with `READ`"""
 
 
 def programs(mechanism: Mechanism, formulation: str, rotors: str, links: Iterable[str]) -> Programs:
-    """The programs of a robot; `links` may carry payloads.
+    """The programs of a robot.
+
+    Args:
+        mechanism: the robot.
+        formulation, rotors: as in `InverseDynamics`.
+        links: the names of the links that may carry a payload.
 
     Raises:
         InputError: an unknown formulation or rotor model.
-        DescriptionError, ClosureError: loops that home does not close.
+        DescriptionError, ClosureError: the loops are not closed at home.
     """
     kind = _closed if mechanism.loops else _open
     return kind(mechanism, formulation, rotors, tuple(links))
 
 
 class _Collected:
-    """Kernels by name; vectors of parameters that are equal are one."""
+    """Collects kernels by name, and the different vectors of parameters."""
 
     def __init__(self) -> None:
         self.kernels: dict[str, Kernel] = {}
@@ -111,7 +117,8 @@ class _Collected:
         self._of_form: dict[tuple[bool, ...], Parameters] = {}
 
     def form(self, *form: bool, make: Callable[[], Parameters]) -> Parameters:
-        """The parameters of a form: with the rotors on links of their own or not, …; made once."""
+        """The parameters for a form of the equations, made once. The form tells, for example,
+        whether the rotors are on links of their own."""
         if form not in self._of_form:
             self._of_form[form] = make()
         return self._of_form[form]
@@ -123,7 +130,14 @@ class _Collected:
         parameters: Parameters,
         function: Callable[..., Array],
     ) -> None:
-        """Record a function of these vectors and the parameters."""
+        """Record a function of these vectors and the parameters.
+
+        Args:
+            name: the kernel's name.
+            arguments: the names and lengths of the vectors.
+            parameters: the vector of parameters.
+            function: computes the results.
+        """
         if parameters not in self.parameters:
             self.parameters.append(parameters)
         sizes = [size for _, size in arguments] + [parameters.size]
@@ -211,7 +225,7 @@ def _closed(
 
 
 def _add_closed(found: _Collected, chain: ClosedChain, links: tuple[str, ...]) -> None:
-    """The kernels of a closed robot; those of readings take q̈ of the motors alone."""
+    """Add the kernels of a robot with loops; those for readings take q̈ of the motors alone."""
     model, robot, sensed = chain.model, chain.mechanism, chain.sensed
     a, k, n = model.geometry.actuated, model.known, len(model.geometry.names)
     prefix = READ if sensed else ""
@@ -233,7 +247,7 @@ def _add_closed(found: _Collected, chain: ClosedChain, links: tuple[str, ...]) -
             return model.over(vector.filled(p))
 
         def torques(of: ClosedModel, q_r: Array, qd: Array, qdd: Array) -> Array:
-            # with sensors q̈_s follows q̈_a
+            # with sensors, q̈_s follows from q̈_a
             whole = array([*qdd, *of.sensed_accelerations(q_r, qd, qdd)]) if sensed else qdd
             return of.torques(q_r, qd, whole)
 
@@ -252,7 +266,7 @@ def _add_closed(found: _Collected, chain: ClosedChain, links: tuple[str, ...]) -
             )
             return
         if name == "rigid":
-            # [the memory; reading - fit, scaled]
+            # [memory; scaled difference between the reading and its fit]
             kept = model.memory_size + k
             found.add(
                 prefix + "closing",
@@ -293,7 +307,7 @@ def _add_all(add: Callable[..., None], mechanism: Mechanism) -> None:
     add("rigid", RIGID)
     for term in RIGID:
         add(term, (term,))
-    # the laws stay as they are described
+    # the friction laws are always those of the description
     if any(any(link.joint.friction.numbers.values()) for link in mechanism.links):
         add("friction", ("friction",))
         add("friction_smoothed", ("friction",), True)

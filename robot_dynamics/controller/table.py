@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States and torques that the generated package's own tests compare with, made by Python."""
+"""States and torques, computed in Python, for the generated package's own tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from .programs import Programs
 ROWS = 12
 READ_ROWS = 3
 STEP = 0.02
-"""rad or m between two rows of a robot with loops, which is closed from the last one"""
+"""rad or m: largest distance between successive rows for a robot with loops, whose loops are closed
+starting from the previous row"""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Row:
     link: int
     """-1: no payload"""
     payload: tuple[float, ...]
-    """mass; centre of mass (3,); inertia xx yy zz xy xz yz about it"""
+    """mass (kg); centre of mass (3,) (m); inertia about it, xx yy zz xy xz yz (kg·m²)"""
     q: tuple[float, ...]
     qd: tuple[float, ...]
     qdd: tuple[float, ...]
@@ -39,11 +40,11 @@ class Row:
 
 @dataclass(frozen=True)
 class ReadRow:
-    """One state by the sensors on passive joints, which miss the loops a little."""
+    """One state as read by sensors on passive joints, which does not quite close the loops."""
 
     terms: int
     q: tuple[float, ...]
-    """(k,), joints and then sensed ones"""
+    """(k,): the actuated joints, then the sensed ones"""
     qd: tuple[float, ...]
     qdd: tuple[float, ...]
     """(n_a,)"""
@@ -52,18 +53,25 @@ class ReadRow:
 
 _NOTHING = (0.0,) * 10
 _MISFIT = 1e-3
-"""rad, or fractions of the robot's size: well within sensor_tolerance"""
+"""rad, or fractions of the robot's size: well below sensor_tolerance"""
 
 
 def table(
     mechanism: Mechanism, formulation: str, rotors: str, found: Programs, links: list[str]
 ) -> list[Row]:
-    """Rows over all terms, with and without smoothing, another gravity and a payload."""
+    """Rows with all terms or some, with or without smoothing, another gravity and a payload.
+
+    Args:
+        mechanism: the robot.
+        formulation, rotors: as in `InverseDynamics`.
+        found: the robot's programs.
+        links: the names of the links that may carry a payload.
+    """
     random = np.random.default_rng(7)
     k = len(found.joints)
     masks = [31, 31, *(2**i for i in range(len(TERMS))), 4 + 8, 31 - 16]
     if found.closure is not None:
-        masks = [31, 31, 4, 31 - 2]  # each is a model of its own to derive
+        masks = [31, 31, 4, 31 - 2]  # few, as each needs a model of its own
     models: dict[tuple[int, float], InverseDynamics] = {}
     rows = []
     if found.closure is None:
@@ -105,7 +113,14 @@ def table(
 def read_table(
     mechanism: Mechanism, formulation: str, rotors: str, rows: Sequence[Row]
 ) -> list[ReadRow]:
-    """The first of a robot's rows again, by its sensors; none where it has no sensors."""
+    """The first rows again, as read by the robot's sensors; empty for a robot without sensors or
+    loops.
+
+    Args:
+        mechanism: the robot.
+        formulation, rotors: as in `InverseDynamics`.
+        rows: the rows of `table`.
+    """
     if not (mechanism.loops and mechanism.sensed):
         return []
     random = np.random.default_rng(11)
@@ -117,7 +132,7 @@ def read_table(
         model = InverseDynamics(mechanism, formulation, rotors=rotors, terms=terms, sensed=True)
         state = plain.forward_kinematics(row.q, row.qd)
         k = len(model.joint_names)
-        # rates are of another size, and no loop says that they belong together
+        # rates have another magnitude, and need not be consistent with the loops
         off = _MISFIT * plain.solver.scale[:k] * random.uniform(-1.0, 1.0, k)
         q, qd = state.q_r[:k] + off, state.qd_r[:k] + 10 * off
         assert model.closed is not None
