@@ -62,7 +62,7 @@ def shown(value: object) -> str:
 
 
 class RobotDynamicsError(ValueError):
-    """Base of every failure that a caller can cause. Its message is one line.
+    """Base of all errors that a caller can cause. Its message is one line.
 
     Attributes:
         name: what was wrong: a parameter, or a place in a description, given as the file and the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program as C functions with one local constant for each value, short enough for compilers.
+"""A program as C functions of limited length, with one local constant for each value.
 
 Names in the source consist of fixed letters and numbers: nothing from a description enters it.
 """
@@ -162,7 +162,7 @@ class CCode:
         return lines
 
     def _results(self, place: int, known: set[int]) -> list[str]:
-        """The statements that write this value to each result that it is."""
+        """The statements that store this value in every result that is equal to it."""
         lines = []
         for k in self._ends.get(place, ()):
             lines += self._statement(place, known)

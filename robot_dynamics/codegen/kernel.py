@@ -172,7 +172,7 @@ def receiver(out: Any, shape: tuple[int, ...]) -> None:
 
 
 def put(out: Any, result: Floats) -> Floats:
-    """Write the result to `out` and return that.
+    """Write the result to `out` and return `out`.
 
     Raises:
         InputError: `out` has a wrong type or shape, or is read-only.

@@ -45,7 +45,7 @@ log = logging.getLogger("robot_dynamics")
 
 
 class BackendWarning(UserWarning):
-    """A slower backend runs than the best one."""
+    """A slower backend runs because a faster one is not available."""
 
 
 class NativeCode:

@@ -95,7 +95,7 @@ class Recorder:
         return Program(tuple(self._sizes), instructions, tuple(map(moved, ends)))
 
     def _take_in_signs(self) -> None:
-        """-(c·x) is (-c)·x for a constant c."""
+        """Replace -(c·x) by (-c)·x for constants c."""
         for place, (operation, *arguments) in enumerate(self._instructions):
             if operation == "neg":
                 inner, *factors = self._instructions[arguments[0]]

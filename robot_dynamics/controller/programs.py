@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot as straight-line programs, from which the C code is generated.
 
-One program computes the torques of all terms except friction, and one those of each of these terms
-alone. Friction has two, with the sign of the rate and with its smoothed replacement. The torques of
-chosen terms are sums of these, as terms add up.
+One program computes the torques of all terms except friction together, and others those of each of
+these terms alone; the torques of some terms are sums of these. Friction has two programs: with the
+sign of the rate, and with its smoothed replacement.
 """
 
 from __future__ import annotations

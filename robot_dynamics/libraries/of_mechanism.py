@@ -251,7 +251,7 @@ class Functions:
         """
         return self._of_link("jacobian", self.choices.form.places.jacobian, (6, self._n), link)
 
-    # How they are made
+    # How the functions are made
 
     @property
     def _n(self) -> int:

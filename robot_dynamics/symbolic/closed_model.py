@@ -20,7 +20,8 @@ from .symbolic_parameters import Symbols
 class PaperModel(Documented):
     """The equations of a planar closed mechanism as in section 4 of [ZCPOM].
 
-    Numbers in parentheses are its equations. Here v = ẋ, which has 3 components instead of 6.
+    Numbers in parentheses are its equations. The platform's velocity is v = ẋ, with 3 components
+    instead of the 6 of the general case.
     """
 
     title: str
@@ -40,19 +41,19 @@ class PaperModel(Documented):
     J_q: sympy.Matrix
     """∂Γ/∂q_r (25)"""
     D_x: sympy.Matrix
-    """(3, 3) (32)"""
+    """(3, 3): the platform's inertia matrix (32)"""
     C_x: sympy.Matrix
-    """(3, 3): zero where P is the platform's centre of mass"""
+    """(3, 3): the platform's Coriolis matrix; zero if P is its centre of mass"""
     G_x: sympy.Matrix
-    """(3, 1)"""
+    """(3, 1): the platform's gravity"""
     D_q: sympy.Matrix
-    """(n_r, n_r) (38)"""
+    """(n_r, n_r): the legs' inertia matrix (38)"""
     C_q: sympy.Matrix
-    """(n_r, n_r)"""
+    """(n_r, n_r): the legs' Coriolis matrix"""
     G_q: sympy.Matrix
-    """(n_r, 1)"""
+    """(n_r, 1): the legs' gravity torques"""
     friction: sympy.Matrix
-    """(n_r, 1)"""
+    """(n_r, 1): the friction torques at the legs' joints"""
     K: sympy.Matrix
     """(n_r, 3): K = -J_q⁻¹ J_x, with q̇_r = K ẋ"""
     parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)

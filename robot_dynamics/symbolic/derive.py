@@ -134,7 +134,7 @@ def derive(
 def _listed(
     task: Task, progress: Callable[[str], None]
 ) -> tuple[Assignments, dict[str, sympy.Matrix]]:
-    """The model with named intermediates, or with numbered ones if the named are too long too."""
+    """The model with named intermediates, or with numbered ones if those are too long as well."""
     try:
         assignments, parts = listed(task, progress)
     except TooManyTerms:

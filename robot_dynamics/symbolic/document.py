@@ -33,7 +33,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class Equation:
-    """name = value."""
+    """An equation name = value."""
 
     name: Formula
     value: Any
@@ -42,7 +42,7 @@ class Equation:
 
 @dataclass(frozen=True)
 class Section:
-    """One step: what is defined, by which formula, and its values."""
+    """One step: a title, the formula that defines a quantity, and its values."""
 
     title: str
     formula: Formula | None = None

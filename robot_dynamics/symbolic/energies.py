@@ -52,8 +52,8 @@ def from_energies(
         simplify: search for short expressions; False: a faster derivation.
 
     Raises:
-        InputError: K is not a quadratic form in the rates, P depends on them, or the numbers of
-            coordinates and rates differ.
+        InputError: K is not a quadratic form in the rates, P depends on them, the numbers of
+            coordinates and rates differ, or rates are missing.
     """
     K, P = sympy.sympify(kinetic), sympy.sympify(potential)
     if qd is None:

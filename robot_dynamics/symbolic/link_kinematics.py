@@ -20,8 +20,7 @@ from .symbolic_parameters import Parameters, Symbols, Task, plain_names
 from .tidy import tidied
 
 PLACE = sympy.symbols("x y z", real=True)
-"""The position of the link's origin in the base frame, m, in the result of `LinkKinematics.inverse`
-"""
+"""The position of the link's origin in the base frame, m, used by `LinkKinematics.inverse`"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -160,7 +160,7 @@ class Polynomial:
 
     @property
     def is_zero(self) -> bool:
-        """Is it exactly the constant 0?"""
+        """Is the polynomial exactly the constant 0?"""
         return not self.terms
 
     def _other(self, other: Any) -> Polynomial | None:

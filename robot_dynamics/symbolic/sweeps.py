@@ -105,7 +105,7 @@ class Notes:
         self.seen: list[tuple[str, int, sympy.Matrix]] = []
 
     def __call__(self, quantity: str, body: int, value: Array) -> Array:
-        """A `scalar.Note`."""
+        """Record a value, and return it with letters in place of long entries; a `scalar.Note`."""
         entries = np.asarray(value, dtype=object)
         written = [self.write(x) for x in entries.flat]
         shape = entries.shape if entries.ndim == 2 else (len(entries), 1)

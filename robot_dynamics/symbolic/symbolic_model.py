@@ -30,15 +30,15 @@ class SymbolicModel(Documented):
     qd: tuple[sympy.Symbol, ...]
     qdd: tuple[sympy.Symbol, ...]
     D: sympy.Matrix
-    """(n, n)"""
+    """(n, n): the inertia matrix"""
     C: sympy.Matrix
-    """(n, n)"""
+    """(n, n): the Coriolis matrix"""
     g: sympy.Matrix
-    """(n, 1)"""
+    """(n, 1): the gravity torques"""
     friction: sympy.Matrix
-    """(n, 1)"""
+    """(n, 1): the friction torques"""
     torques: sympy.Matrix
-    """(n, 1), as derived by the formulation"""
+    """(n, 1): tau, as derived by the formulation"""
     parameters: Mapping[sympy.Symbol, float] = field(default_factory=dict)
     """The value that the description gives for each parameter's symbol"""
     intermediates: tuple[tuple[sympy.Symbol, sympy.Expr], ...] = ()

@@ -21,9 +21,9 @@ def tidied(mechanism: Mechanism) -> tuple[Mechanism, tuple[str, ...]]:
     """(the robot with exact angles in place of rounded ones, a note on each replacement).
 
     An angle is taken as rounded if it is a multiple of 90° rounded to two decimals or more (1.57,
-    3.1416), or a multiple of 15° rounded to four or more; and all angles of a frame are if it is
-    right-angled to 2e-5 rad. A joint axis that is along none of its frame's axes becomes the z axis
-    of a rotated frame.
+    3.1416), or a multiple of 15° rounded to four or more. If a whole frame is right-angled to
+    2e-5 rad, all its angles are taken as rounded. A joint axis that is along none of its frame's
+    axes becomes the z axis of a rotated frame.
     """
     said: list[str] = []
 
