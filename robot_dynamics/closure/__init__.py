@@ -10,8 +10,8 @@ considerando sensórica redundante". The signs are derived in docs/closed_chains
 
 Scalar-generic (floats, SymPy, the recorder): tree_motion, constraints, loop_geometry,
 independent_rows, linear, tangent, platform, subsystems and control_model. Their coordinates are
-q_r = [q_a; q_s; q_p], in the order of `LoopGeometry.names`. `robot_dynamics.symbolic` has the same
-in symbols.
+q_r = [q_a; q_s; q_p], in the order of `LoopGeometry.names`. `robot_dynamics.symbolic` gives the
+same equations in symbols.
 """
 
 from .dynamics.chain import CONDITION_LIMIT, ClosedChain

@@ -32,11 +32,12 @@ PATIENCE = 50
 RECOVERY = 0.5
 """Fraction of the threshold within which a reading counts as consistent again"""
 CLEAR = 3.0
-"""A sensor is named as faulty only if leaving out any other one fits at least this much worse"""
+"""A sensor is named as faulty only if leaving out any other one instead gives a residual at least
+this many times as large"""
 _MAX_ITERATIONS = 20
 _DONE = 1e-12
 INDEPENDENT = 1e-6
-"""Singular values below this share of the largest determine nothing"""
+"""Singular values below this fraction of the largest are treated as zero"""
 _FLOAT = np.dtype(float)
 
 
@@ -45,15 +46,15 @@ class Fit:
     """The closed configuration that fits some readings best."""
 
     state: KinematicState
-    """At rest"""
+    """The closed configuration, at rest"""
     left: Floats
-    """(k,): reading - fit, rad or fractions of the mechanism's size; of unused readings, too"""
+    """(k,): reading - fit, rad or fractions of the mechanism's size, also for unused readings"""
     used: Mask
-    """(k,)"""
+    """(k,): the readings that were fitted"""
 
     @property
     def residual(self) -> float:
-        """The largest residual of the readings that were used."""
+        """The largest |reading - fit| of the readings used, rad or fractions of the size."""
         return float(max(abs(self.left[self.used]), default=0.0))
 
 
@@ -68,6 +69,7 @@ def fit(
     """The closed configuration that minimises the sum of squares of reading - fit.
 
     Args:
+        solver: of a mechanism with sensed joints.
         readings: (n_a + n_s,), rad or m, actuated joints and then sensed ones.
         start: (n_r,), a configuration nearby, closed or nearly so.
         used: (n_a + n_s,), which of the readings to use; all of them if None.
@@ -76,7 +78,8 @@ def fit(
 
     Raises:
         ClosureError: there are too few readings, or no closed configuration near start fits them.
-        InputError: a wrong shape, no real numbers, a reading to use that is not finite.
+        InputError: a wrong shape, values that are not real numbers, or a reading to use that is
+            not finite.
     """
     a, k, names = solver.geometry.actuated, solver.geometry.known, solver.geometry.names
     q = _vector("readings", readings, names[:k])
@@ -109,7 +112,7 @@ def fit(
 
 @dataclass(eq=False)
 class Verdict:
-    """What one set of readings says about the sensors."""
+    """The result of checking one set of readings."""
 
     q: Floats
     """(n_a + n_s,), rad or m: the readings, with solved values in place of untrusted ones"""
@@ -118,16 +121,16 @@ class Verdict:
     trusted: tuple[str, ...]
     """The sensed joints whose readings are used"""
     suspect: str | None
-    """The joint whose sensor was found faulty by this call; None: none, or it cannot be decided"""
+    """The joint whose sensor this call found faulty; None: none, or it cannot be decided which"""
     residual: float
     """The largest disagreement among the trusted readings, rad or fractions of the size"""
     consistent: bool
-    """Whether the readings agreed as given"""
+    """Whether the trusted readings agreed before this call excluded any"""
     _solver: Closer
     _raw: Floats
-    """(n_a + n_s,): the readings as they were given"""
+    """(n_a + n_s,): the readings as given"""
     _q_r: Floats
-    """(n_r,), closed to first order or more"""
+    """(n_r,), closed to first order or better"""
 
     @cached_property
     def state(self) -> KinematicState:
@@ -140,7 +143,8 @@ class Verdict:
 
     @cached_property
     def closure_residual(self) -> float:
-        """How far the loops are from closed at the readings as given, m or a cosine."""
+        """The largest closure residual at the readings as given: m, or the cosine of a right
+        angle."""
         raw, q_r = self._raw, self.state.q_r
         there = np.where(np.isfinite(raw), raw, q_r[: len(raw)])
         return float(self._solver.state(np.concatenate([there, q_r[len(raw) :]])).residual)
@@ -152,21 +156,27 @@ class Verdict:
 
 
 class SensorMonitor:
-    """Monitors the readings of a mechanism's encoders, and leaves out a faulty one.
+    """Monitors the readings of a mechanism's encoders, and excludes a faulty one.
 
     If the readings fit no closed configuration within the threshold, each is left out in turn. If
-    the rest agree without one of them, and clearly better than without any other, that one is
-    named. Otherwise the actuated joints are believed, and all sensed ones are left out. A sensor
-    that was left out is trusted again once it has agreed for a while. One redundant reading
-    detects a fault; two isolate it.
+    the others agree when one of them is left out, and clearly better than when any other is, that
+    sensor is named as faulty. Otherwise the actuated joints are trusted, and all sensed ones are
+    excluded. An excluded sensor is trusted again after it has agreed with the others for a while.
+    One redundant reading detects a fault; two isolate it.
 
     Args:
-        mechanism: with loops and sensed joints.
-        threshold: rad, or fractions of the mechanism's size.
+        mechanism: a mechanism with loops and sensed joints.
+        threshold: largest residual of consistent readings, rad or fractions of the mechanism's
+            size.
         patience: consistent readings in a row before a sensor is trusted again.
         backend: see `InverseDynamics`.
-        model: the sensed model that computes the torques; it continues from the configuration that
-            the monitor found, so that nothing is closed twice. None: one of the monitor's own.
+        model: the sensed model that computes the torques; it then continues from the configuration
+            that the monitor found, so the loops are closed only once. None: the monitor makes its
+            own.
+
+    Raises:
+        InputError: a threshold or a patience that is out of range.
+        DescriptionError, ClosureError, BackendError: see `ClosedChain`.
     """
 
     def __init__(
@@ -186,14 +196,14 @@ class SensorMonitor:
             # without terms: only positions are needed
             model = ClosedChain(mechanism, terms=(), sensed=True, backend=backend)
         self.model = model
-        """The sensed model. May be replaced by another of the same mechanism"""
+        """The sensed model; may be replaced by another one of the same mechanism"""
         self._solver = model.described_solver
         self._a, self._k = self._solver.geometry.actuated, self._solver.geometry.known
         self.threshold, self.patience = float(threshold), int(patience)
         self.joint_names: tuple[str, ...] = model.joint_names
         """The order of the readings: actuated, then sensed"""
         self._sensed = self.joint_names[self._a :]
-        # of the robot with its platform detached, so that it does not matter which leg carries it
+        # scales of the robot with a free platform, so it does not matter which leg carries it
         self._scale = model.solver.scale[: self._k]
         self._start()
 
@@ -207,12 +217,12 @@ class SensorMonitor:
         self._all_trusted = True
         self._sane = np.zeros(self._k, dtype=int)
         self._here = self.model.home.q_r
-        """(n_r,) of the model, closed near the motors' last readings"""
+        """(n_r,) in the model's coordinates, closed near the motors' last readings"""
         self._last = self._solver.home.q_r
 
     @property
     def distrusted(self) -> tuple[str, ...]:
-        """The joints whose readings are left out until they have been consistent for a while."""
+        """The joints whose readings are excluded until they have been consistent for a while."""
         if self._all_trusted:
             return ()
         return tuple(
@@ -224,12 +234,12 @@ class SensorMonitor:
         """Check one set of readings.
 
         Args:
-            q: (n_a + n_s,), rad or m; NaN for a reading that is missing.
-            qd: (n_a + n_s,), the rates; None: not given.
+            q: (n_a + n_s,), rad or m; NaN for a missing reading.
+            qd: (n_a + n_s,), the rates, rad/s or m/s; None: not given.
 
         Raises:
-            ClosureError: the readings that are left don't determine the configuration, or fit none
-                near the last.
+            ClosureError: the remaining readings don't determine the configuration, or fit none
+                near the last one.
             InputError: a wrong shape.
         """
         readings = self._vector("q", q)
@@ -254,7 +264,7 @@ class SensorMonitor:
         if not consistent:
             culprit, best = self._culprit(readings, used)
             if culprit is None:
-                # which one cannot be decided: believe the motors
+                # it cannot be decided which one is faulty: trust the motors
                 self._distrusted[self._a :], self._all_trusted = True, False
                 used = there & (np.arange(self._k) < self._a)
                 best = self._fit(readings, used)
@@ -269,7 +279,7 @@ class SensorMonitor:
         sound = there & ~self._distrusted
         trusted = [name for name, ok in zip(self.joint_names, sound, strict=True) if ok]
         if self._all_trusted:
-            # the quick check serves again from now on
+            # from now on the quick check can be used again
             with suppress(ClosureError):
                 self.model.go_to(best.state)
         return Verdict(
@@ -290,7 +300,7 @@ class SensorMonitor:
         return _vector(name, values, self.joint_names)
 
     def _at_once(self, readings: Floats, rates: Floats | None) -> Verdict | None:
-        """The verdict where all readings are there and agree, the usual case; None: look closer."""
+        """The verdict if all readings are there and agree, the usual case; None: check further."""
         if rates is None:
             rates = np.zeros(self._k)
         elif not math.isfinite(sum(rates.tolist())):
@@ -314,7 +324,7 @@ class SensorMonitor:
         )
 
     def _fitted(self, readings: Floats, used: Mask) -> Fit | None:
-        """The fit, to first order where that is enough; None if there is none nearby."""
+        """The fit, only to first order if that suffices; None if there is none nearby."""
         motors = readings[: self._a]
         try:
             if used[: self._a].all():
@@ -353,8 +363,8 @@ class SensorMonitor:
         return found[0][1], found[0][2]
 
     def _recover(self, left: Floats) -> None:
-        """Trust again the readings that have been consistent for long enough."""
-        sane = np.abs(left) <= RECOVERY * self.threshold  # a missing reading is not
+        """Trust the readings again that have been consistent for long enough."""
+        sane = np.abs(left) <= RECOVERY * self.threshold  # False for a missing reading
         self._sane = np.where(sane, self._sane + 1, 0)
         self._distrusted &= self._sane < self.patience
 
@@ -365,7 +375,7 @@ class SensorMonitor:
         if sound.all():
             return rates
         T = state.T[: self._k]
-        # the others follow from the sound ones: the least |q̇ - T q̇_a|
+        # the others follow from the sound ones, by the least |q̇ - T q̇_a|
         own = np.linalg.lstsq(T[sound], rates[sound], rcond=None)[0]
         return np.asarray(np.where(sound, rates, T @ own))
 
@@ -390,7 +400,7 @@ def _mask(used: ArrayLike, joints: Sequence[str]) -> Mask:
 def _correction(
     state: KinematicState, readings: Floats, used: Mask, scale: Floats
 ) -> tuple[Floats, Floats, int]:
-    """(δq_a (n_a,) towards the fit, what it leaves of reading - fit (k,) to first order, rank)."""
+    """(δq_a (n_a,) towards the fit, reading - fit (k,) after it to first order, rank)."""
     k = len(readings)
     left = (readings - state.q_r[:k]) / scale
     T = state.T[:k] / scale[:, None]

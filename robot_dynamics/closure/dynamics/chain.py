@@ -28,7 +28,8 @@ from .sharing import Sharing
 from .subsystems import Subsystems
 
 CONDITION_LIMIT = 1e3
-"""Of the passive Jacobian; beyond it torques may be a hundred times their usual size"""
+"""Largest condition number of the passive Jacobian; beyond it torques may be a hundred times their
+usual size"""
 NEAR = 0.5
 """rad, or relative to the size: how far the state given to `reset` may be from a closed one"""
 STRAIGHT_LINE = 50
@@ -38,28 +39,31 @@ STRAIGHT_LINE = 50
 class ClosedChain:
     """tau = D(q) q̈ + C(q, q̇) q̇ + G(q) + friction - F_ext of a mechanism with loops (18, 39, 40).
 
-    q are the control coordinates: the actuated joints, or, with `sensed`, those and the passive
-    joints that carry a sensor. The other joints are solved, from the state before (at first from
-    home) on. Arrays are float64 in SI units, (…, k) in, k = len(joint_names); a state with a NaN
-    in q gives NaN. So does a state of a batch that can't be closed or is too near a singularity,
-    with a `ClosureWarning`; a single one is an error.
+    q are the control coordinates: the actuated joints or, with `sensed`, the actuated joints and
+    the passive joints that have a sensor. The other joints are solved for, starting from the
+    previous state (at first from home). Arrays are float64 in SI units, of shape (…, k) with
+    k = len(joint_names). A NaN in q gives NaN. If a state can't be closed or is too near a
+    singularity, it raises an error when called alone; in a batch it gives NaN and a
+    `ClosureWarning`.
 
-    An instance is immutable but for gravity, friction and bodies (`update`); a call sees either the
+    Only gravity, friction and bodies of an instance can change (`update`); a call uses either the
     old ones or the new ones. It may be called from several threads: each continues from its own
-    last state, at first from home or from where `reset` put it. Batches start from there as well,
-    so they do not depend on earlier calls. Instances can be copied and pickled.
+    last state, at first from home or from the state given to `reset`. Batches always start from
+    there, so they do not depend on earlier calls. Instances can be copied and pickled.
 
     Args:
-        mechanism: with loops and `home`.
+        mechanism: a mechanism with loops and a `home`.
         formulation, rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`;
-            the formulation is that of the legs.
+            the formulation is applied to the legs.
         sensed: take q = [q_a, q_s] instead of q_a.
-        free_platform: let the platform stand on no leg, joined to all of them by closures; it
-            always does with `sensed`. Without, no torque depends on it.
-        condition_limit: of the passive Jacobian; beyond it a state is refused.
+        free_platform: model the platform as carried by no leg and joined to all of them by
+            closures, as is always done with `sensed`. Otherwise the torques do not depend on it.
+        condition_limit: largest condition number of the passive Jacobian; beyond it a state is
+            refused.
 
     Raises:
-        DescriptionError: home leaves joints out or is not closed; too few or too many motors.
+        DescriptionError: home does not give all joints or is not closed; too few or too many
+            motors.
         ClosureError: home is singular.
         InputError: an unknown formulation, rotor model or term.
         BackendError: see `InverseDynamics`.
@@ -97,7 +101,7 @@ class ClosedChain:
             self._start(*prepared(mechanism))
 
     def _start(self, mechanism: Mechanism, solver: Closer) -> None:
-        """Build all of it, with the solver of a mechanism of the same geometry."""
+        """Build the model, with the solver of a mechanism of the same geometry."""
         choices = self._choices
         sensed, condition_limit = choices["sensed"], choices["condition_limit"]
         if sensed and not mechanism.sensed:
@@ -111,8 +115,8 @@ class ClosedChain:
         self._freed: ClosedChain | None = None
         self.condition_limit = condition_limit
         self.described_solver = solver
-        """With the platform where the description has it"""
-        # with sensors that of the same mechanism with its platform on no leg
+        """The solver with the platform on the leg that carries it in the description"""
+        # with sensors, the solver is that of the mechanism with a free platform
         is_its = (solver.geometry.free is None) == (parts.geometry.free is None)
         self.solver = solver if is_its else Closer(parts.geometry)
         sharing = Sharing.of(mechanism, parts.geometry)
@@ -125,7 +129,7 @@ class ClosedChain:
         self.coordinate_names: tuple[str, ...] = names
         """The order of q_r: actuated, sensed, other passive joints"""
         self.driving_names: tuple[str, ...] = names[: parts.geometry.actuated]
-        """The order of q_a: all motors, or, of more than are needed, those that q is of"""
+        """The order of q_a: all motors, or the driving ones if there are more than needed"""
         self.actuated_names: tuple[str, ...] = (
             mechanism.actuated_names if model.sharing else self.driving_names
         )
@@ -133,14 +137,19 @@ class ClosedChain:
         self.joint_names: tuple[str, ...] = names[: model.known]
 
     def taken_apart(self, mechanism: Mechanism, terms: Iterable[str] | None = None) -> Subsystems:
-        """Legs and platform of a mechanism with this model's options; `terms` may differ."""
+        """The legs and platform of a mechanism, with this model's options.
+
+        Args:
+            mechanism: of the same geometry.
+            terms: terms to use instead of this model's; None: the same.
+        """
         names = ("formulation", "rotors", "terms", "friction_smoothing")
         choices = {name: self._choices[name] for name in names}
         if terms is not None:
             choices["terms"] = tuple(terms)
         return Subsystems.of(mechanism, free=self._choices["free_platform"], **choices)
 
-    # --- pickling and copying: kernels are built again, or shared where they never change -----
+    # --- pickling and copying: kernels are rebuilt, or shared if they never change -----------
 
     def __getstate__(self) -> dict[str, Any]:
         continuation = self._continuation
@@ -176,8 +185,8 @@ class ClosedChain:
 
     @property
     def tree(self) -> Mechanism:
-        """The robot as it is now, by the joints of `coordinate_names`: with sensors the platform
-        stands free, on joints of its own, and all its legs are alike."""
+        """The robot as it is now, with the joints in `coordinate_names`. With sensors the platform
+        is free, on joints of its own, and all legs are treated alike."""
         return self.subsystems.geometry.mechanism
 
     @property
@@ -191,39 +200,43 @@ class ClosedChain:
 
     @property
     def subsystems(self) -> Subsystems:
-        """Legs and platform, as they are now."""
+        """The legs and the platform, as they are now."""
         return self.model.parts
 
     @property
     def degrees_of_freedom(self) -> int:
-        """n_r less the rank of the closure's Jacobian."""
+        """n_r minus the rank of the closure's Jacobian."""
         return self.solver.mobility.degrees_of_freedom
 
     @property
     def redundant_rows(self) -> tuple[str, ...]:
-        """The closure's redundant rows, by name; they are left out."""
+        """The names of the closure's redundant rows, which are left out."""
         rows = self.model.geometry.rows
         return tuple(str(rows[i]) for i in self.solver.mobility.left_out)
 
     @property
     def home(self) -> KinematicState:
-        """The home configuration, at rest, brought onto the closure."""
+        """The home configuration at rest, corrected so that all loops are closed."""
         return self.solver.home
 
     @property
     def last(self) -> KinematicState:
-        """What was solved last, at rest, by whichever thread; for diagnostics, and for `reset`."""
+        """The configuration solved last, by any thread, at rest; for diagnostics and `reset`."""
         return self.solver.state(self._continuation.last)
 
     @property
     def backend(self) -> str:
-        """Which backend runs the torques, and why where it is not the first choice."""
+        """The backend that computes the torques, and the reason if it is not the first choice."""
         return self._kernels["at_once"].description
 
     # --- position ---------------------------------------------------------------------------
 
     def forward_kinematics(self, q: ArrayLike, qd: ArrayLike | None = None) -> KinematicState:
-        """Passive joints and platform (…) from the control coordinates (…, k).
+        """The state of all joints, and of the platform, from the control coordinates.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            qd: (…, k) rates, rad/s or m/s; None: at rest.
 
         Raises:
             ClosureError: the loops can't be closed there on this assembly mode.
@@ -244,27 +257,36 @@ class ClosedChain:
     def inverse_kinematics(
         self, pose: Pose | ArrayLike, start: KinematicState | None = None
     ) -> KinematicState:
-        """All joints from the platform's pose; see `Closer.inverse_kinematics`."""
+        """The state of all joints from the platform's pose; see `Closer.inverse_kinematics`.
+
+        Args:
+            pose: of the platform link's frame in the base frame, a `Pose` or (4, 4).
+            start: a closed state whose working mode is kept; None: home.
+
+        Raises:
+            ClosureError: the platform can't get there from start, or there is no platform.
+            InputError: not a pose.
+        """
         return self.solver.inverse_kinematics(pose, start)
 
     forward, inverse = forward_kinematics, inverse_kinematics
     """Their former names; elsewhere `forward` is forward dynamics"""
 
     def reset(self, start: KinematicState | None = None) -> None:
-        """Solve the next state from start (home if None) on, in every thread.
+        """Let every thread solve its next state starting from `start`.
 
         Args:
-            start: of this mechanism, with sensors or without.
+            start: one state of this mechanism, with or without sensors; None: home.
 
         Raises:
             ClosureError: the loops can't be closed near start.
-            InputError: a batch, or not a number.
+            InputError: a batch, or a number that is not finite.
         """
         start = self.home if start is None else self._own(start)
         if start.q_r.shape != self.home.q_r.shape or not np.isfinite(start.q_r).all():
             raise wrong(InputError, "start", start.q_r.shape, "one closed state")
         if not start.residual <= LEFT_OUT_TOLERANCE:
-            # readings may leave the loops open: they are closed where the motors are
+            # sensor readings may leave the loops open: close them with the motors held
             q_r = self.solver.forward_kinematics(start.q_r[: len(self.driving_names)], start.q_r)
             off = float(np.max(abs(q_r - start.q_r) / self.solver.scale))
             if off > NEAR:
@@ -279,7 +301,7 @@ class ClosedChain:
         self._continuation.restart(start)
 
     def _own(self, start: KinematicState) -> KinematicState:
-        """A state of this mechanism in the coordinates of this model."""
+        """A state of this mechanism, converted to the coordinates of this model."""
         names = start.mobility.geometry.names
         if names == self.coordinate_names or start.q_r.shape[-1:] != (len(names),):
             return start
@@ -297,24 +319,29 @@ class ClosedChain:
     def __call__(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrench: ArrayLike | None = None
     ) -> Floats:
-        """The same as `torques`."""
+        """Same as `torques`."""
         return self.torques(q, qd, qdd, wrench)
 
     def torques(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrench: ArrayLike | None = None
     ) -> Floats:
-        """Torques (…, n_a) at q, qd, qdd (…, k).
+        """The torques (…, n_m), N·m or N, in the order of `actuated_names`.
 
         Args:
-            wrench: (…, 6), the force (N) and the moment about P (N·m) that act on the platform
-                from outside, in the base frame; a push that helps makes the torques smaller.
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            qd: (…, k) rates, rad/s or m/s.
+            qdd: (…, k) accelerations, rad/s² or m/s².
+            wrench: (…, 6) external force (N) and moment about P (N·m) on the platform, in the
+                base frame; a wrench that assists the motion reduces the torques.
 
         Raises:
             ClosureError: a state that can't be closed or is too near a singularity.
             InputError: a wrong shape.
+
+        Source: (18), (39) and (40) of [ZCPOM].
         """
         if wrench is None:
-            # the common case: one state, near the one before
+            # the common case: one state, near the previous one
             tau = self._continuation.torques(q, qd, qdd)
             if tau is not None:
                 return tau
@@ -322,7 +349,12 @@ class ClosedChain:
         return tau if wrench is None else tau - self._pushed(q_r, wrench)
 
     def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """(the torques (…, n_m), all joints q_r (…, n_r)) at q, qd, qdd (…, k), closed once.
+        """(the torques (…, n_m), all joints q_r (…, n_r)), with the loops closed only once.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            qd: (…, k) rates, rad/s or m/s.
+            qdd: (…, k) accelerations, rad/s² or m/s².
 
         Raises:
             ClosureError, InputError: see `torques`.
@@ -330,7 +362,12 @@ class ClosedChain:
         return self._continuation.solved(q, qd, qdd) or self._carefully(q, qd, qdd)
 
     def configuration(self, q: ArrayLike) -> Floats:
-        """q_r (…, n_r) at q (…, k), NaN where `torques` are.
+        """All joints q_r (…, n_r), rad or m, in the order of `coordinate_names`.
+
+        It is NaN for the same states as `torques`.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
 
         Raises:
             ClosureError, InputError: see `torques`.
@@ -338,30 +375,55 @@ class ClosedChain:
         return _finished(*self._close_regular(q))
 
     def motion(self, q_r: Floats, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """(q̇_r, q̈_r) (…, n_r) of q̇, q̈ (…, k) at a closed configuration (…, n_r)."""
+        """The rates and accelerations (q̇_r, q̈_r) (…, n_r) of all joints.
+
+        Args:
+            q_r: (…, n_r) a closed configuration, rad or m.
+            qd: (…, k) rates of the control coordinates, rad/s or m/s.
+            qdd: (…, k) their accelerations, rad/s² or m/s².
+        """
         moving = self._kernels["motion"].call(q_r, qd, qdd)
         return moving[..., 0, :], moving[..., 1, :]
 
     def on_motors(self, q_r: Floats) -> Floats:
-        """(…, n_m, n_r) at a closed configuration (…, n_r): τ = on_motors τ_r, Tᵀ where there are
-        no more motors than needed."""
+        """The matrix (…, n_m, n_r) that maps joint forces τ_r to motor torques: τ = on_motors τ_r.
+
+        It is Tᵀ if there are no more motors than needed.
+
+        Args:
+            q_r: (…, n_r) a closed configuration, rad or m.
+        """
         return self._kernels["on_motors"].call(q_r)
 
     def motor_rates(self, state: KinematicState) -> Floats:
-        """A (…, n_m, n_a): q̇ of all motors is A q̇_a."""
+        """The matrix A (…, n_m, n_a): the rates of all motors are A q̇_a."""
         rows = [self.coordinate_names.index(name) for name in self.actuated_names]
         return state.T[..., rows, :]
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
-        """D (…, n_m, k) at q (…, k)."""
+        """The inertia matrix D (…, n_m, k), kg·m² (kg·m or kg for prismatic joints).
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+
+        Raises:
+            ClosureError, InputError: see `torques`.
+        """
         q_r, valid = self._close_regular(q)
         return _finished(self._kernels["mass_matrix"].call(q_r), valid)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """C (…, n_m, k) at q, qd (…, k).
+        """The Coriolis matrix C (…, n_m, k).
 
-        For as many motors as degrees of freedom it consists of Christoffel symbols: dD/dt - 2C is
-        skew.
+        If there are as many motors and control coordinates as degrees of freedom, it consists of
+        Christoffel symbols: dD/dt - 2C is skew-symmetric.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            qd: (…, k) rates, rad/s or m/s.
+
+        Raises:
+            ClosureError, InputError: see `torques`.
         """
         q, qd = self._arrays(q=q, qd=qd)
         q_r, valid = self._close_regular(q)
@@ -373,14 +435,29 @@ class ClosedChain:
         return _finished(np.ascontiguousarray(transposed(columns)), valid)
 
     def gravity(self, q: ArrayLike) -> Floats:
-        """G (…, n_m) at q (…, k)."""
+        """The gravity torques G (…, n_m), N·m or N.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+
+        Raises:
+            ClosureError, InputError: see `torques`.
+        """
         q_r, valid = self._close_regular(q)
         return _finished(self._kernels["gravity"].call(q_r), valid)
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n_m, k) at q, qd, qdd (…, k), loops closed throughout.
+        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n_m, k), with the loops kept closed.
 
-        With `sensed`, exact where the sensors agree with the motors.
+        With `sensed` they are exact if the sensors agree with the motors.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            qd: (…, k) rates, rad/s or m/s.
+            qdd: (…, k) accelerations, rad/s² or m/s².
+
+        Raises:
+            ClosureError, InputError: see `torques`.
         """
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         q_r, valid = self._close_regular(q)
@@ -389,7 +466,15 @@ class ClosedChain:
         return _finished(np.ascontiguousarray(np.moveaxis(columns, -3, -1)), valid)
 
     def external_force(self, q: ArrayLike, wrench: ArrayLike) -> Floats:
-        """F_ext (…, n_m) of a wrench (…, 6) on the platform, at q (…, k)."""
+        """The part F_ext (…, n_m) of the torques that a wrench on the platform provides.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            wrench: (…, 6) force (N) and moment about P (N·m), in the base frame.
+
+        Raises:
+            ClosureError, InputError: see `torques`.
+        """
         return self._pushed(self.configuration(q), wrench)
 
     def _pushed(self, q_r: Floats, wrench: ArrayLike) -> Floats:
@@ -411,25 +496,30 @@ class ClosedChain:
         return self._continuation.disagreement(readings, most)
 
     def consistent_torques(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:
-        """Torques (n_m,) of one state with sensors, whose accelerations are the motors', qdd_a.
+        """The torques (n_m,) of one state with sensors, given only the motors' accelerations.
 
         Args:
-            q, qd: (k,)
-            qdd_a: (n_a,), rad/s² or m/s²; the sensed joints' follow from it.
+            q: (k,) positions in the order of `joint_names`, rad or m.
+            qd: (k,) rates, rad/s or m/s.
+            qdd_a: (n_a,), rad/s² or m/s²; the accelerations of the sensed joints follow from it.
 
         Raises:
             ClosureError, InputError: see `torques`.
         """
         tau = self._continuation.consistent_torques(q, qd, qdd_a)
         if tau is None:
-            # it was not closed there yet, or is near a singularity
+            # it has not been closed there yet, or is near a singularity
             return self.torques(
                 q, qd, np.concatenate([qdd_a, self.sensed_accelerations(q, qd, qdd_a)])
             )
         return tau
 
     def at_motors(self, q_a: Floats, start: Floats) -> Floats:
-        """q_r (n_r,) closed where the motors are (n_a,), from a start (n_r,) that may be open.
+        """The closed configuration q_r (n_r,) at given motor positions.
+
+        Args:
+            q_a: (n_a,) positions of the motors, rad or m.
+            start: (n_r,) a configuration nearby, whose loops may be open.
 
         Raises:
             ClosureError: the loops can't be closed there.
@@ -437,12 +527,24 @@ class ClosedChain:
         return self._continuation.at_motors(q_a, start)
 
     def sensed_accelerations(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:
-        """q̈_s (…, n_s) of the sensed joints that go with q̇_a and q̈_a at q, qd (…, k)."""
+        """The sensed joints' accelerations q̈_s (…, n_s) that are consistent with q̇_a and q̈_a.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            qd: (…, k) rates, rad/s or m/s.
+            qdd_a: (…, n_a) accelerations of the motors, rad/s² or m/s².
+
+        Raises:
+            ClosureError, InputError: see `torques`.
+        """
         q, qd = self._arrays(q=q, qd=qd)
         return self._kernels["sensed_accelerations"].call(self._close_regular(q)[0], qd, qdd_a)
 
     def go_to(self, state: KinematicState) -> None:
-        """Go on from a closed state of this mechanism, with sensors or without, in this thread.
+        """Let this thread continue from another state.
+
+        Args:
+            state: a closed state of this mechanism, with or without sensors.
 
         Raises:
             ClosureError: it is on another assembly mode.
@@ -456,12 +558,15 @@ class ClosedChain:
         qdd: ArrayLike,
         pushes: Callable[[Mechanism, Floats], tuple[Floats, Floats]] | None = None,
     ) -> ConstraintForces:
-        """The multipliers of (36) and (38) at q, qd, qdd (…, k), and their forces.
+        """The multipliers of (36) and (38), and the forces that they stand for.
 
         Args:
-            pushes: from the tree (see `tree`) and its q (…, n), in the order of its joints, what
-                wrenches from outside do: (Σ Jᵀ w (…, n), the wrench at P (…, 6) of those on the
-                platform).
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            qd: (…, k) rates, rad/s or m/s.
+            qdd: (…, k) accelerations, rad/s² or m/s².
+            pushes: a function for the effect of external wrenches: given the tree (see `tree`) and
+                its q (…, n) in the order of its joints, it returns (Σ Jᵀ w (…, n), the total
+                wrench (…, 6) at P of those on the platform). None: no external wrenches.
 
         Raises:
             ClosureError: a state that can't be closed or is too near a singularity.
@@ -481,7 +586,7 @@ class ClosedChain:
             tau_r = tau_r - outside[..., back]
             f_c = f_c + on_platform if f_c.shape[-1] else f_c
         if with_all.model.sharing is not None:
-            # what motors at passive joints exert is not held by the loops
+            # torques of motors at passive joints are not carried by the loops
             tau = (with_all.on_motors(state.q_r) @ tau_r[..., None])[..., 0]
             tau_r = np.array(tau_r)
             tau_r[..., list(with_all.model.sharing.motors)] -= tau
@@ -492,7 +597,7 @@ class ClosedChain:
         return LoopForces(self.model.geometry)
 
     def _with_all_closures(self) -> ClosedChain:
-        """The same robot with its platform on no leg: all of its joints are closures."""
+        """The same robot with a free platform, so that all joints of the platform are closures."""
         if self._choices["free_platform"]:
             return self
         if self._freed is None:
@@ -503,20 +608,20 @@ class ClosedChain:
         return self._freed
 
     def update(self, mechanism: Mechanism) -> None:
-        """Take over gravity, friction and inertias of a mechanism of the same geometry.
+        """Adopt the gravity, friction and inertias of a mechanism of the same geometry.
 
         Raises:
-            InputError: a body beside the axis of a link that spins freely.
+            InputError: a body whose centre of mass is off the axis of a link that spins freely.
         """
         check_spins(mechanism, self.solver.size)
         kernels = self._kernels.over(self.taken_apart(mechanism))
-        # in one assignment: other threads may be computing
+        # in one assignment, as other threads may be computing
         self._continuation.kernels = kernels
 
     # --- helpers ----------------------------------------------------------------------------
 
     def _carefully(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """`solved` for what is not one state near the last: far, singular, a batch, or invalid."""
+        """`solved` for all but one state near the last: a far, singular or invalid one, a batch."""
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         q_r, valid = self._continuation.close_regular(q)
         if q.ndim == 1:
@@ -529,7 +634,7 @@ class ClosedChain:
         return self._continuation.close_regular(*self._arrays(q=q))
 
     def _arrays(self, **states: ArrayLike) -> list[Floats]:
-        """Floats of one shape (…, k)."""
+        """The states as float arrays, broadcast to one shape (…, k)."""
         k, arrays = self._k, []
         for name, state in states.items():
             array = as_floats(name, state)
@@ -551,7 +656,7 @@ def _check_number(name: str, value: float, least: float) -> None:
 
 
 def _finished(values: Floats, valid: Mask) -> Floats:
-    """NaN where the state had one."""
+    """The values, with NaN for the states that are not valid."""
     if np.all(valid):
         return values
     spread = valid.reshape(valid.shape + (1,) * (values.ndim - valid.ndim))

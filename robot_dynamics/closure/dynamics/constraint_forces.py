@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds a closed mechanism together: the multipliers of (36) and (38), and their forces.
+"""The forces that keep the loops closed: the multipliers of (36) and (38), and their wrenches.
 
     τ_r = [τ; 0] + J_φᵀ λ,   J_φ = ∂φ/∂q_r
 
-The passive joints have no motors: λ = J_passive⁻ᵀ τ_passive. A row of places along a is a force
-λ a on the successor, one of directions a · b = 0 a moment λ b × a; the predecessor takes the
-opposite. Redundant rows share what they hold in a way that no rigid model knows: those that are
-left out hold nothing.
+The passive joints have no motors: λ = J_passive⁻ᵀ τ_passive. The multiplier of a position row
+along a is a force λ a on the successor; that of a direction row a · b = 0 is a moment λ b × a. The
+opposite wrench acts on the predecessor. No rigid-body model determines how redundant rows share
+the load: the rows that are left out are given none.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from ..geometry.loop_geometry import LoopGeometry
 
 @dataclass(frozen=True, eq=False)
 class ConstraintForces:
-    """Of one state, or of a batch (…)."""
+    """The constraint forces of one state, or of a batch (…)."""
 
     platform: Floats | None
     """f_c (…, 6): [force, N; moment about P, N·m] that the platform exerts on its legs, on base
-    axes; None: no platform stands between legs"""
+    axes; None: there is no platform that joins legs"""
     loops: Mapping[str, Floats]
     """(…, 6) by the loop's name: [force, N; moment about its point, N·m] that its predecessor
-    exerts on its successor, on base axes. The joint that the platform hangs on in the description
-    is a loop as well, by the joint's name; its successor is the platform"""
+    exerts on its successor, on base axes. The joint that carries the platform in the description
+    is included as a loop under the joint's name; its successor is the platform"""
     multipliers: Floats
-    """λ (…, m): N, and N·m a sine of the angle, of `rows`"""
+    """λ (…, m), one for each of `rows`: N for a length, N·m for the cosine of a right angle"""
     rows: tuple[str, ...]
-    """Which row of which loop each multiplier belongs to"""
+    """The loop and the row that each multiplier belongs to"""
 
 
 class LoopForces:
-    """From the forces τ_r (…, n_r) at the coordinates to those in the closures."""
+    """Converts joint forces τ_r (…, n_r) to the forces in the closures."""
 
     def __init__(self, geometry: LoopGeometry):
         self._geometry = geometry
@@ -49,10 +49,10 @@ class LoopForces:
     def __call__(
         self, state: KinematicState, tau_r: Floats, f_c: Floats | None
     ) -> ConstraintForces:
-        """At a state, of the forces that it takes."""
+        """The constraint forces at a state, from the joint forces τ_r that the motion requires."""
         geometry, closure, a = self._geometry, state.mobility.closure, self._geometry.actuated
         J = state.J[..., a:]
-        # J_passiveᵀ λ = τ_passive, with rows as they are scaled
+        # J_passiveᵀ λ = τ_passive, with scaled rows
         right = tau_r[..., a:, None]
         scaled = np.linalg.solve(np.swapaxes(J, -1, -2), right)[..., 0]
         multipliers = scaled * closure.row_scale
@@ -67,7 +67,7 @@ class LoopForces:
             for loop in geometry.constraints.loops
         }
         if geometry.free is not None:
-            # what goes along with the platform's orientation is a part of the same joint
+            # the loop for the platform's orientation belongs to the same joint
             own, along = geometry.constraints.loops[0].name, geometry.constraints.loops[-1].name
             found[own] = found[own] + found.pop(along)
         described = {loop.name: loop for loop in geometry.described.loops}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closing the loops state by state: each call starts from the configuration found last."""
+"""Closing the loops for one state after another, each from the configuration found last."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .kernels import ModelKernels
 STRIDE = 0.1
 """rad, or fractions of the size: how far a row of a batch moves between two Newton solves"""
 SHORT_STRIDE = 0.03
-"""The same for a single state, from the last one"""
+"""The same for a single state, starting from the last one"""
 SHORTEST_STRIDE = SHORT_STRIDE / 64
-"""An uncertain stride is halved, down to this"""
+"""The limit to which an uncertain stride is halved"""
 MOST_STRIDES = 1000
 """Strides tried in one call: a few ms in compiled code"""
 FARTHEST = 15.0
 """rad, or fractions of the size: states farther away are refused immediately"""
 MOST_STEPS = 40
-"""Certified steps tried for a single state, some tens of ms"""
+"""Certified steps tried for a single state, a few tens of ms"""
 MOST_STEPS_OF_READINGS = 100
 """The same with sensors"""
 MOST_STEPS_OF_A_ROW = 200
@@ -36,19 +36,20 @@ MOST_STEPS_OF_A_ROW = 200
 BLOCK = 1 << 16
 """Rows of a batch that are closed at a time, so that intermediate results take little memory"""
 _SAME = 1e-6
-"""rad, or fractions of the size: other solutions are far away"""
+"""rad, or fractions of the size: configurations nearer than this are the same, as other solutions
+are far away"""
 _VALID = np.asarray(True)
 
 
 class _Here(threading.local):
-    """What this thread closed last, and the origin that it started from."""
+    """The memory of the state that this thread closed last, and the origin it started from."""
 
     origin: Floats | None = None
     memory: Floats = np.zeros(0)
 
 
 class Continuation:
-    """Closes control coordinates q (…, k), each state from the one before.
+    """Closes the loops at control coordinates q (…, k), each state from the one before.
 
     Near the last state this is one kernel call. Farther away, a path is followed from there, or
     from the origin, whose assembly mode is known. Each thread continues from its own last state.
@@ -59,14 +60,14 @@ class Continuation:
     def __init__(self, solver: Closer, kernels: ModelKernels):
         self._solver = solver
         self.kernels = kernels
-        """May be assigned: those of a model of the same geometry"""
+        """May be replaced by the kernels of a model of the same geometry"""
         model = kernels.model
         self._label = model.geometry.described.label
         self._a, self._k, self._n = model.geometry.actuated, model.known, len(model.geometry.names)
         self._motors = model.motors
         self._size = model.memory_size
         self._limit = model.condition_limit
-        # the readings give all other joints in closed form, or are those of the motors alone
+        # the readings determine all other joints in closed form, or are only the motors'
         self._reads_all = model.hinged is not None or self._k == self._a
         self._rest = np.zeros(self._k)
         self._here = _Here()
@@ -74,21 +75,21 @@ class Continuation:
 
     @property
     def origin(self) -> KinematicState:
-        """The configuration given to `restart`."""
+        """The state given to `restart`."""
         return self._solver.state(self._configuration(self._origin))
 
     @property
     def last(self) -> Floats:
-        """q_r (n_r,) that was closed last, by any thread."""
+        """The configuration q_r (n_r,) closed last, by any thread."""
         return self._configuration(self._latest)
 
     def restart(self, start: KinematicState) -> None:
-        """Continue from a closed configuration, in every thread."""
-        # the assembly mode, the last entry, is kept from here on
+        """Let every thread continue from a closed configuration."""
+        # the assembly mode (the last entry) is kept from now on
         self._origin = self._latest = self._remembered(start, float(start.assembly_mode))
 
     def go_on(self, origin: KinematicState, last: Floats) -> None:
-        """Continue from what was closed last (n_r,), with this origin."""
+        """Continue from a closed configuration `last` (n_r,), with the given origin."""
         self.restart(origin)
         self._keep(self._memory_at(last, self._origin), self._origin)
 
@@ -98,16 +99,16 @@ class Continuation:
         return None if out is None else out[: self._motors]
 
     def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats] | None:
-        """(τ (n_m,), q_r (n_r,)) likewise."""
+        """(τ (n_m,), q_r (n_r,)) of one state near the last; None as for `torques`."""
         out = self._next(q, qd, qdd, self._origin)
         return None if out is None else (out[: self._motors], self._configuration(out))
 
     def disagreement(self, q: ArrayLike, most: float) -> tuple[Floats, float] | None:
-        """Readings (k,) of actuated and sensed joints beside a closed configuration.
+        """Compare readings (k,) of actuated and sensed joints with the closed configuration.
 
-        (q_r (n_r,), closed where the motors are, to first order and more; the largest of
-        |reading - fit|, rad or fractions of the mechanism's size). None: they are not near the
-        last state, or disagree by more than `most`; the last state is then kept.
+        Returns (q_r (n_r,), closed at the motors' positions to first order or better; the largest
+        |reading - fit|, rad or fractions of the mechanism's size). None: the readings are not near
+        the last state, or disagree by more than `most`; the last state is then kept.
         """
         origin = self._origin
         out = self.kernels["disagreement"].call(q, self._memory(origin))
@@ -123,13 +124,14 @@ class Continuation:
         return out[size + self._k :], left
 
     def consistent_torques(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats | None:
-        """τ (n_m,) at q, with the q̈_s of q̈_a; None: q was not closed last, or is singular."""
+        """τ (n_m,) at q, with the q̈_s that follow from q̈_a; None: q was not closed last, or is
+        singular."""
         memory = self._memory(self._origin)
         out: Floats | None = self.kernels["consistent_torques"].call(q, qd, qdd_a, memory)
         return None if out is None or not out[self._motors] <= 1.0 else out[: self._motors]
 
     def at_motors(self, q_a: Floats, start: Floats) -> Floats:
-        """q_r (n_r,) closed where the motors are (n_a,), from a start (n_r,) that may be open.
+        """The closed q_r (n_r,) with the motors at q_a (n_a,), from a start that may be open.
 
         Raises:
             ClosureError: the loops can't be closed there.
@@ -146,18 +148,18 @@ class Continuation:
         self._keep(self._memory_at(self._checked(q_r, origin), origin), origin)
 
     def torques_at(self, q_r: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """τ (n_m,) at a closed configuration (n_r,), however near a singularity it is."""
+        """τ (n_m,) at a closed configuration (n_r,), even near a singularity."""
         memory = self._here.memory
-        # nearly always the configuration that was closed just now
+        # nearly always the configuration that has just been closed
         if not np.array_equal(self._configuration(memory), q_r):
             memory = self._memory_at(q_r, self._origin)
         return np.asarray(self.kernels.at_once(q_r[: self._k], qd, qdd, memory)[: self._motors])
 
     def close_regular(self, q: Floats) -> tuple[Floats, Mask]:
-        """(q_r (…, n_r), which rows are valid) of states that are not too near a singularity.
+        """(q_r (…, n_r), which rows are valid); rows too near a singularity are not valid.
 
         Raises:
-            ClosureError: a single state that can't be closed, or is too near.
+            ClosureError: a single state that can't be closed, or is too near a singularity.
         """
         with said_of(self._label):
             return self._close_regular(q)
@@ -242,7 +244,7 @@ class Continuation:
     # --- helpers ----------------------------------------------------------------------------
 
     def _memory(self, origin: Floats) -> Floats:
-        """This thread's."""
+        """This thread's memory; that of the origin if it has closed nothing since."""
         here = self._here
         return here.memory if here.origin is origin else origin
 
@@ -253,7 +255,7 @@ class Continuation:
             self._latest = memory
 
     def _next(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, origin: Floats) -> Floats | None:
-        """The memory of one state near the last, preceded by its torques; None: it is not near."""
+        """The memory of one state near the last, which starts with its torques; None: not near."""
         out: Floats | None = self.kernels.at_once(q, qd, qdd, self._memory(origin))
         if out is None or not out[self._motors] <= 1.0:
             return None
@@ -263,12 +265,12 @@ class Continuation:
     def _walked(
         self, q: Floats, start: Floats, step: Callable[[Floats, Floats], Floats | None]
     ) -> tuple[Floats, bool]:
-        """(q_r (n_r,), whether q was reached) in short strides, shorter ones where in doubt.
+        """(q_r (n_r,), whether q was reached), in short strides that are halved when uncertain.
 
         Args:
-            q: the first of the joints (n_a,) or (k,).
+            q: target of the first joints, (n_a,) or (k,).
             start: (n_r,), closed.
-            step: from the next of q and q_r before it to its q_r; None: in doubt.
+            step: from the next q and the previous q_r to the next q_r; None: uncertain.
         """
         way = self._solver.way(start[: len(q)], q)
         length = float(abs(way / self._solver.scale[: len(q)]).max())
@@ -284,13 +286,13 @@ class Continuation:
         reached, _ = march(advance, longest, longest * SHORTEST_STRIDE / SHORT_STRIDE, MOST_STRIDES)
         if reached < 1.0:
             return here, False
-        # the same place, with q as it was given
+        # the same configuration, with q exactly as given
         return np.concatenate([q, here[len(q) :]]), True
 
     def _memory_at(self, q_r: Floats, origin: Floats) -> Floats:
         """The memory of a closed q_r (n_r,)."""
         model, k = self.kernels.model, self._k
-        # nothing moves: any T_q predicts the next configuration
+        # the displacement is zero, so any T_q predicts the next configuration
         unknown = model.memory(q_r, np.zeros((self._n - k, k)), origin[-1])
         out = self.kernels.at_once(q_r[:k], self._rest, self._rest, unknown)
         if out is None or not out[self._motors] <= 1.0:
@@ -308,7 +310,7 @@ class Continuation:
         return memory[at : at + self._n]
 
     def _from_origin(self, q: Floats, valid: Mask, origin: Floats) -> tuple[Floats, Mask, Floats]:
-        """(q_r (m, n_r), which rows were closed in strides from the origin, nearness)."""
+        """(q_r (m, n_r), which rows could be closed in strides from the origin, nearness)."""
         k = self._k
         known = k if self._reads_all else self._a
         kernel = self.kernels["closing" if known == k else "motors_closing"]
@@ -336,7 +338,7 @@ class Continuation:
     def _reached(
         self, q: Floats, memory: Floats, origin: Floats, most: int
     ) -> tuple[Floats, float]:
-        """(memory at q, how near a singularity it may be), in a bounded number of steps."""
+        """(memory at q, how near it may be to a singularity), in a bounded number of steps."""
         try:
             return self._reached_directly(q, memory, origin, most)
         except ClosureError as failure:
@@ -344,16 +346,16 @@ class Continuation:
             if memory is origin or not np.isfinite(q).all():
                 raise
             if self._k > self._a:
-                # readings determine the configuration, whatever it was before
+                # readings determine the configuration, whatever the previous one was
                 return self._reached_directly(q, origin, origin, most)
-            # via the origin, if the way back leads there: several assembly modes may have the same
-            # sign of the determinant
+            # via the origin, if the way back really leads there: several assembly modes may have
+            # the same sign of the determinant
             try:
                 home, _ = self._reached_directly(back, memory, origin, most)
             except ClosureError:
                 raise failure from None
             off = (self._configuration(home) - self._configuration(origin)) / self._solver.scale
-            # whole turns are the same place
+            # joints that differ by whole turns are the same configuration
             if not (abs(np.sin(off / 2)) <= _SAME).all():
                 raise
             return self._reached_directly(q, home, origin, most)
@@ -361,7 +363,7 @@ class Continuation:
     def _reached_directly(
         self, q: Floats, memory: Floats, origin: Floats, most: int
     ) -> tuple[Floats, float]:
-        """The same without a detour: in strides while they are certain, then in certified steps."""
+        """`_reached` without a detour: strides while they are certain, then certified steps."""
         start, k = self._configuration(memory), self._k
         way = self._solver.way(start[:k], q)
         if not float(abs(way / self._solver.scale[:k]).max()) <= FARTHEST:
@@ -387,7 +389,7 @@ class Continuation:
         return self._memory_at(self._checked(found, origin), origin), np.inf
 
     def _read(self, q: Floats, start: Floats, origin: Floats, most: int) -> Floats:
-        """q_r (n_r,) of readings (k,), which need not agree: the motors are followed first."""
+        """q_r (n_r,) from readings (k,), which need not be consistent: motors first."""
         if not self._reads_all:
             start = self._at_motors(q[: self._a], start, origin, most)
         row = self.kernels["closing"](q, start[self._k :])
@@ -396,7 +398,7 @@ class Continuation:
         return self._solver.forward_kinematics(q, start, most)
 
     def _at_motors(self, q_a: Floats, start: Floats, origin: Floats, most: int) -> Floats:
-        """q_r (n_r,) closed where the motors are (n_a,), from a start that may be open."""
+        """The closed q_r (n_r,) with the motors at q_a (n_a,), from a start that may be open."""
         kernel = self.kernels["motors_closing"]
 
         def step(ahead: Floats, before: Floats) -> Floats | None:
@@ -415,7 +417,7 @@ class Continuation:
         return self._solver.forward_kinematics(q_a, start, most)
 
     def _checked(self, q_r: Floats, origin: Floats) -> Floats:
-        """The same, if it is on the origin's assembly mode: readings may lead to another."""
+        """q_r, if it is on the origin's assembly mode; readings may lead to another one."""
         if float(self._solver.state(q_r).assembly_mode) != origin[-1]:
             known = self._solver.named(q_r[: self._k])
             raise ClosureError(
@@ -430,7 +432,7 @@ class Continuation:
 
 def _warn(label: str, lost: Mask, why: ClosureError) -> None:
     first = ", ".join(map(str, np.argwhere(lost)[0]))
-    # the file is named once
+    # the message names the file only once
     reason = str(why).removeprefix(f"{label}: ")
     warnings.warn(
         f"{label}: {int(lost.sum())} of {lost.size} states are left out (nan), the first at "

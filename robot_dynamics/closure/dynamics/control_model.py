@@ -3,9 +3,9 @@
 
     τ = D q̈ + C q̇ + G + friction,   D = Tᵀ D' T_q,  C = Tᵀ (C' T_q + D' Ṫ_q),  G = Tᵀ G'    (18)
 
-with D', C', G' of `subsystems`. The control coordinates q are q_a, or [q_a; q_s] with sensors;
-without sensors T_q is T. Everything here is straight-line, so that it can be recorded: Newton's
-method takes a fixed number of steps, and `guard` says whether they were enough.
+with D', C', G' from `subsystems`. The control coordinates q are q_a, or [q_a; q_s] with sensors;
+without sensors T_q is T. All functions are straight-line, so they can be recorded: Newton's method
+takes a fixed number of steps, and `guard` tells whether they were enough.
 """
 
 from __future__ import annotations
@@ -26,35 +26,40 @@ from .sharing import Shares, Sharing
 from .subsystems import Subsystems
 
 STEPS = 2
-"""Of Newton's method from a good guess: the second is below 1e-7, and leaves 1e-14"""
+"""Steps of Newton's method from a good guess: the second is below 1e-7 and leaves an error of
+1e-14"""
 STEPS_OF_READINGS = 3
-"""The same where the sensors are redundant: their disagreement makes convergence linear"""
+"""The same with redundant sensors, whose disagreement makes convergence linear"""
 REST = 1e-10
-"""rad, or shares of the mechanism's size: what such steps may leave"""
+"""rad, or fractions of the mechanism's size: the largest error that such steps may leave"""
 FAR_STEPS = 5
-"""The same from a guess that is off by a few tenths"""
+"""Steps of Newton's method from a guess that is off by a few tenths"""
 LAST_STEP = 1e-7
-"""rad, or shares of the mechanism's size"""
+"""rad, or fractions of the mechanism's size: the longest last step"""
 BEND = 0.125
-"""How long the first step may be, in shares of the way from the last state: a larger prediction
-error means that a singularity is near"""
+"""The longest first step, as a fraction of the way from the last state: a larger prediction error
+means that a singularity is near"""
 FAR_BOUND = 0.3
-"""rad, or shares of the size: how long the first step may be from a guess without prediction"""
+"""rad, or fractions of the size: the longest first step from a guess without prediction"""
 MARGIN = 3.0
-"""By how much the condition number may exceed what the pivots suggest"""
+"""Factor by which the condition number may exceed the estimate from the pivots"""
 
 
 @dataclass(frozen=True, eq=False)
 class ClosedModel:
-    """No state, no caches. q, qd, qdd (k,) are control coordinates; q_r (n_r,) all of them."""
+    """The equations of a closed mechanism, without state or caches.
+
+    q, qd, qdd (k,) are control coordinates and their rates; q_r (n_r,) are all coordinates.
+    """
 
     closure: IndependentRows
     parts: Subsystems
-    """Of the same geometry"""
+    """The legs and the platform, of the same geometry"""
     sensed: bool
     condition_limit: float
     sharing: Sharing | None = None
-    """Of more motors than degrees of freedom: D, C, G and τ are then S times those above"""
+    """If there are more motors than degrees of freedom; D, C, G and τ are then S times those
+    above"""
 
     @property
     def geometry(self) -> LoopGeometry:
@@ -63,32 +68,31 @@ class ClosedModel:
 
     @property
     def known(self) -> int:
-        """k: how many of q_r are control coordinates."""
+        """k: the number of control coordinates, the first ones of q_r."""
         return self.geometry.actuated + (self.geometry.sensed if self.sensed else 0)
 
     @property
     def motors(self) -> int:
-        """n_m: how many torques there are."""
+        """n_m: the number of torques."""
         return self.geometry.actuated if self.sharing is None else len(self.sharing.motors)
 
     @property
     def memory_size(self) -> int:
-        """The length of what `at_once` gives, and takes back."""
+        """The length of the vector that `at_once` returns, and takes as its memory."""
         n, k = len(self.geometry.names), self.known
         return self.motors + 1 + n + (n - k) * k + 1
 
     def over(self, parts: Subsystems) -> ClosedModel:
-        """The same with other bodies, friction or gravity."""
+        """The same model with other bodies, friction or gravity."""
         return replace(self, parts=parts)
 
     # --- position ---------------------------------------------------------------------------
 
     def close(self, q: Array, u: Array, steps: int, bound: Scalar) -> tuple[Array, Scalar]:
-        """(q_r, guard) from q, of the motors or of all control coordinates, and a guess u of the
-        other joints.
+        """(q_r, guard) from q, the motors or all control coordinates, and a guess u of the others.
 
-        guard is at most 1 where the square of Newton's first step was at most the bound, the
-        second a quarter of the first at most, and the last one small.
+        guard is at most 1 if the square of the length of Newton's first step was at most `bound`,
+        the second step at most a quarter of the first, and the last one small.
         """
         k = len(q)
         if not len(u):
@@ -99,28 +103,28 @@ class ClosedModel:
         squares = newton.squares
         guard = squares[0] / bound + newton.shrinking + squares[-1] / LAST_STEP**2
         if self.closure.is_overdetermined(k):
-            # what is left is the last step, as much shorter again as it was than the one before
+            # the error left is the last step, shortened once more by the last ratio of steps
             last, before = squares[-1], squares[-2]
             guard = guard + last * last / (REST**2 * (before + INCREMENT_ROUNDING))
         return newton.q_r, guard
 
     @property
     def hinged(self) -> HingedPlatform | None:
-        """If the readings determine the platform in closed form: nothing has to be solved."""
+        """The closed-form solution for the platform, if the readings determine it."""
         return self.geometry.hinged if self.sensed else None
 
     def closing(self, q: Array, u: Array) -> Array:
         """[guard; nearness; orientation; q_r], from q (k,) and a guess u of the other joints.
 
-        nearness is at most 1 where the state is certainly far enough from singularities;
-        orientation is the sign of the passive Jacobian's determinant.
+        nearness is at most 1 if the state is certainly far enough from singularities; orientation
+        is the sign of the passive Jacobian's determinant.
         """
         q_r, guard = self.close(q, u, FAR_STEPS, FAR_BOUND**2)
         projection = _Projection(self, q_r)
         return array([guard, projection.nearness, projection.orientation, *q_r])
 
     def motors_closing(self, q_a: Array, u: Array) -> Array:
-        """The same of the motors alone (n_a,): readings need not agree."""
+        """`closing` from the motors alone (n_a,), as sensor readings may disagree with them."""
         return self.closing(q_a, u)
 
     # --- dynamics ---------------------------------------------------------------------------
@@ -159,13 +163,13 @@ class ClosedModel:
         return array(_Projection(self, q_r).of_motors.matrix)
 
     def S(self, q_r: Array) -> Array:
-        """(n_m, n_a) of more motors than degrees of freedom: see `sharing`."""
+        """(n_m, n_a): how more motors than degrees of freedom share the work; see `sharing`."""
         shares = _Projection(self, q_r).shares
         assert shares is not None
         return np.column_stack([shares.torques(unit) for unit in np.eye(self.geometry.actuated)])
 
     def on_motors(self, q_r: Array) -> Array:
-        """(n_m, n_r): τ = on_motors τ_r; Tᵀ where there are no more motors than needed."""
+        """(n_m, n_r): τ = on_motors τ_r; it is Tᵀ if there are no more motors than needed."""
         projection = _Projection(self, q_r)
         return np.column_stack([projection.on_motors(unit) for unit in np.eye(len(q_r))])
 
@@ -182,12 +186,13 @@ class ClosedModel:
     def coriolis_column(self, q_r: Array, qd: Array, w: Array) -> Array:
         """C w (n_m,).
 
-        For the actuated joints alone C consists of Christoffel symbols: dD/dt - 2C is skew.
+        If q are the actuated joints alone, C consists of Christoffel symbols: dD/dt - 2C is
+        skew-symmetric.
         """
         projection, still = _Projection(self, q_r), zeros(len(self.geometry.names))
         rates, way = projection.rates(qd), projection.rates(w)
         # C = Tᵀ (C' T_q + D' Ṫ_q); the bias b is a quadratic form whose Christoffel matrix is
-        # C', so that C' w = ¼ [b(q̇ + w) - b(q̇ - w)]
+        # C', hence C' w = ¼ [b(q̇ + w) - b(q̇ - w)]
         ahead = self.parts.rigid(q_r, rates + way, still)
         behind = self.parts.rigid(q_r, rates - way, projection.bending(rates, way) * -4.0)
         return projection.on_motors((ahead - behind) / 4)
@@ -197,32 +202,32 @@ class ClosedModel:
         columns = [self.coriolis_column(q_r, qd, unit) for unit in np.eye(self.known)]
         return from_columns(columns, len(columns[0]))
 
-    # --- all at once ------------------------------------------------------------------------
+    # --- several results at once ------------------------------------------------------------
 
     def at_once(self, q: Array, qd: Array, qdd: Array, memory: Array) -> Array:
-        """A whole call; its result is the memory of the next.
+        """One complete call; its result is the memory for the next call.
 
         [τ (n_m,); guard; q (k,); u (n_r - k,), the other joints; the rows of T_q that give u̇;
         the orientation of the assembly mode, 1 or -1]
 
-        guard is at most 1 where this is certainly the mode of the state before: a short way, a
-        prediction that was off by a small share of it, steps that shrink, no singularity near,
-        and a determinant of the same sign.
+        guard is at most 1 if this is certainly the assembly mode of the previous state: the way
+        is short, the prediction error is a small fraction of it, the steps shrink, no singularity
+        is near, and the determinant has the same sign.
         """
         here, doubt = self._next(q, memory)
         return self._remembered(here.torques(qd, qdd), doubt, here, memory)
 
     def disagreement(self, q: Array, memory: Array) -> Array:
-        """Whether the readings q (n_a + n_s,) belong together, and where they are closed.
+        """Whether the readings q (n_a + n_s,) are consistent, and the closed configuration.
 
-        [what `at_once` gives, without torques; reading - fit (n_a + n_s,), scaled; q_r (n_r,),
-        closed where the motors are]
+        [the result of `at_once` without torques; reading - fit (n_a + n_s,), scaled; q_r (n_r,),
+        closed at the motors' positions]
 
         The fit is the closed configuration nearest to all readings, to first order.
         """
         a, k, scale = self.geometry.actuated, self.known, self.closure.column_scale
         here, doubt = self._next(q, memory)
-        # the motors' are believed: J_passive d = -φ, and what is left of that
+        # trust the motors' readings: J_passive d = -φ, then once more for the remaining φ
         newton = self.closure.corrected(here.q_r, a, 2, here.of_motors.solver)
         closed = newton.q_r
         # the least |reading - (closed + T δq_a)|
@@ -233,9 +238,9 @@ class ClosedModel:
         return array([*memory, *left, *closed])
 
     def consistent_torques(self, q: Array, qd: Array, qdd_a: Array, memory: Array) -> Array:
-        """Torques where the memory is of these q, and the sensed joints' q̈_s follow q̈_a.
+        """[τ (n_m,); guard] with the sensed joints' q̈_s that follow from q̈_a.
 
-        [τ (n_m,); guard], the guard at most 1 where the memory is of q, and no singularity near.
+        The memory must be that of q: guard is at most 1 if it is, and no singularity is near.
         """
         k, n, at = self.known, len(self.geometry.names), self.motors + 1
         here = _Projection(self, memory[at : at + n], memory[at + n : -1].reshape(n - k, k))
@@ -244,16 +249,16 @@ class ClosedModel:
         return array([*tau, np.dot(off, off) / INCREMENT_ROUNDING + here.nearness])
 
     def sensed_accelerations(self, q_r: Array, qd: Array, qdd_a: Array) -> Array:
-        """q̈_s (n_s,) of the sensed joints that go with q̇_a of qd (k,), and q̈_a (n_a,)."""
+        """The sensed joints' q̈_s (n_s,) that follow from q̇_a, the first of qd (k,), and q̈_a."""
         return _Projection(self, q_r).sensed_accelerations(qd[: self.geometry.actuated], qdd_a)
 
     def followed(self, q: Array, memory: Array) -> Array:
-        """The memory at q (k,), near where it was: what `at_once` gives, without torques."""
+        """The memory at q (k,), near the previous one: the result of `at_once` without torques."""
         here, doubt = self._next(q, memory)
         return self._remembered(zeros(self.motors), doubt, here, memory)
 
     def improved(self, q: Array, u: Array) -> Array:
-        """One of Newton's steps towards the other joints u (n_r - k,) at q (k,)."""
+        """The other joints u (n_r - k,) at q (k,), improved by one step of Newton's method."""
         return self.closure.corrected(array([*q, *u]), self.known, 1).q_r[self.known :]
 
     def begun(self, q_r: Array) -> Array:
@@ -262,10 +267,10 @@ class ClosedModel:
         return self.memory(q_r, here.tangent.lower, here.orientation)
 
     def _next(self, q: Array, memory: Array) -> tuple[_Projection, Scalar]:
-        """(where q (k,) is closed, guard), from the state before."""
+        """(the projection at the closed configuration of q (k,), guard), from the last state."""
         k, n, at = self.known, len(self.geometry.names), self.motors + 1
         before, lower = memory[at : at + n], memory[at + n : -1].reshape(n - k, k)
-        # from where the last T_q points
+        # the guess is where the last T_q points
         way = q - before[:k]
         ahead = lower @ way
         scaled = array([*way, *ahead]) / self.closure.column_scale
@@ -281,16 +286,17 @@ class ClosedModel:
         return array([*tau, doubt, *here.q_r, *here.tangent.lower.ravel(), memory[-1]])
 
     def memory(self, q_r: Array, lower: Array, mode: float) -> Array:
-        """What `at_once` takes for its first call, from a closed q_r, the rows of its T_q that give
-        u̇, and its orientation."""
+        """The memory for the first call of `at_once`, from a closed q_r, the rows of its T_q that
+        give u̇, and its orientation."""
         return array([*zeros(self.motors + 1), *q_r, *np.ravel(lower), mode])
 
 
 class _Projection:
-    """T and T_q at one configuration, and forces brought onto the motors by them."""
+    """T and T_q at one configuration, which map rates to all joints and forces to the motors."""
 
     def __init__(self, model: ClosedModel, q_r: Array, lower: Array | None = None):
-        """lower: with sensors, T_q's rows (n_r - k, k) of what is not read, where they are known"""
+        """`lower`: with sensors, the rows (n_r - k, k) of T_q for the joints that are not read, if
+        they are known already."""
         self.model, self.q_r = model, q_r
         self.a, k = model.geometry.actuated, model.known
         J = model.closure.jacobian(q_r)
@@ -304,7 +310,7 @@ class _Projection:
 
     @cached_property
     def shares(self) -> Shares | None:
-        """Of more motors than degrees of freedom."""
+        """How the motors share the work; None if there are no more than degrees of freedom."""
         sharing = self.model.sharing
         return None if sharing is None else sharing.of_state(self.of_motors.matrix)
 
@@ -318,7 +324,7 @@ class _Projection:
         return array([*zeros(self.model.known), *self.tangent.lower_rate(J_rate, way)])
 
     def sensed_accelerations(self, qd_a: Array, qdd_a: Array) -> Array:
-        """q̈_s (n_s,) of q̈_r = T q̈_a + Ṫ q̇_a."""
+        """q̈_s (n_s,), the sensed joints' part of q̈_r = T q̈_a + Ṫ q̇_a."""
         X = self.of_motors.lower
         rates = array([*qd_a, *(X @ qd_a)])
         bent = self.of_motors.lower_rate(self.model.closure.jacobian_rate(self.q_r, rates), rates)

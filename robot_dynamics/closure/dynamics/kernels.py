@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of a closed model as kernels, with gravity, friction and inertias as parameters."""
+"""The compiled functions of a closed model, with gravity, friction and inertias as parameters."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from .parameter_vector import ParameterVector
 from .subsystems import Subsystems
 
 _QUICK = ("at_once", "disagreement", "consistent_torques")
-"""Those that continue from the memory of the state before"""
+"""The kernels that continue from the memory of the previous state"""
 
 
 class ModelKernels:
-    """`ClosedModel`'s functions over floats. They never change, so that any thread may use them.
+    """`ClosedModel`'s functions over floats. They never change, so any thread may use them.
 
-    A kernel is built when it is first asked for. Gravity, friction and inertias are parameters:
-    `over` gives the same kernels with others and compiles nothing but a kind of friction that is
-    new.
+    A kernel is built when it is first used. Gravity, friction and inertias are parameters: `over`
+    returns the same kernels with other values, and recompiles only if a joint gets a kind of
+    friction that it did not have.
     """
 
     def __init__(self, model: ClosedModel, backend: str, threads: int | None):
         self._layout = ParameterVector(model.parts)
         self._options = (backend, threads)
-        self._built: dict[str, Kernel] = {}  # shared with all that `over` gives
+        self._built: dict[str, Kernel] = {}  # shared with all that `over` returns
         self._bind(model)
 
     def _bind(self, model: ClosedModel) -> None:
@@ -44,10 +44,14 @@ class ModelKernels:
         self._values = self._layout.values(model.parts)
         self._kernels: dict[str, Kernel] = {}
         self.at_once = self["at_once"].call
-        """The kernel of nearly every call"""
+        """The kernel that nearly every call uses"""
 
     def over(self, parts: Subsystems) -> ModelKernels:
-        """The same with gravity, friction and inertias of a mechanism of the same geometry."""
+        """These kernels with the gravity, friction and inertias of other parts.
+
+        Args:
+            parts: of a mechanism of the same geometry.
+        """
         other, model = copy(self), self.model.over(parts)
         try:
             other._bind(model)
@@ -58,7 +62,7 @@ class ModelKernels:
     def __getitem__(self, name: str) -> Kernel:
         kernel = self._kernels.get(name)
         if kernel is None:
-            # two threads may both come here: what they make is the same
+            # two threads may both get here: they build the same kernel
             if name not in self._built:
                 kind = QuickKernel if name in _QUICK else Kernel
                 self._built[name] = kind(self.function(name), self._values, *self._options)
@@ -66,7 +70,11 @@ class ModelKernels:
         return kernel
 
     def function(self, name: str) -> Function:
-        """One of the model's functions, to compile."""
+        """The description, for the compiler, of one of the model's functions.
+
+        Args:
+            name: of a method of `ClosedModel`, or `slopes`.
+        """
         m = self.model
         a, t, k, n = m.geometry.actuated, m.motors, m.known, len(m.geometry.names)
         memory = m.memory_size
@@ -120,7 +128,7 @@ class ModelKernels:
             return self.model.over(self._layout.filled(p)).torques(q_r, qd, qdd)
 
         program = record(torques, (len(q_r), len(qd), len(qdd), len(p)))
-        # the other joints follow: dq_r = T_q dq
+        # the other joints follow q: dq_r = T_q dq
         way = self.model.over(self._layout.filled(p)).rates(q_r, w)
         still = [zeros(len(x)) for x in (q_r, qd, qdd, p)]
         slopes: list[Any] = []
@@ -131,7 +139,7 @@ class ModelKernels:
 
 
 class QuickKernel(Kernel):
-    """A kernel of single states; None for anything else."""
+    """A kernel for single states, which returns None for anything else."""
 
     def _any(self, *states: ArrayLike, out: Any = None) -> Any:  # noqa: ARG002
         try:

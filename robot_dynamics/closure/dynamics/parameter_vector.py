@@ -17,17 +17,18 @@ from .subsystems import Subsystems
 
 
 class ParameterVector:
-    """A vector: gravity (3,), the platform's moments (10,), its joints' friction, the legs'.
+    """The vector of gravity (3,), the platform's moments (10,), the friction of its joints, and
+    the parameters of the legs.
 
-    In the legs the platform's link has no body, so that it needs no numbers there, and neither do
-    the links that let it stand free.
+    In the model of the legs the platform's link has no body and thus no parameters; nor have the
+    links added for a free platform.
     """
 
     def __init__(self, parts: Subsystems):
         self._parts = parts
         mechanism, tree = parts.geometry.mechanism, parts.legs.mechanism
         free = parts.geometry.free
-        # what never has a body, and carries none: regrouping moves bodies towards the base
+        # links that never have a body and carry none, as regrouping moves bodies towards the base
         bare = {*platform_links(mechanism), *(free.added if free else ())}
         carrying = {
             each for link in tree.links if link.name not in bare for each in tree.path(link.name)
@@ -40,13 +41,13 @@ class ParameterVector:
 
     @property
     def content(self) -> Any:
-        """What is compiled in."""
+        """Everything that is compiled into the kernels."""
         legs = self._parts.legs
         choices = (legs.method.name, legs.terms, legs.friction_smoothing, legs.rotors)
         return self._parts.geometry.content, choices, self._legs.content, self._ends
 
     def values(self, parts: Subsystems) -> Floats:
-        """The vector of a mechanism of the same geometry."""
+        """The parameter vector of a mechanism of the same geometry."""
         I = parts.body.inertia_about_origin
         body = [parts.body.mass, *parts.body.first_moment, *(I[i, j] for i, j in _ENTRIES)]
         tree = parts.legs.mechanism

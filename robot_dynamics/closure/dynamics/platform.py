@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The moving platform by its own Newton–Euler equations, v = [ṗ; ω] ≠ ẋ, over any scalar.
+"""The moving platform's own Newton–Euler equations, with v = [ṗ; ω] ≠ ẋ, over any scalar.
 
-P is the origin of the platform link's frame, as the description gives it. Forces act at P;
-v, a and every wrench [force; moment about P] are in the base frame. The body is the platform
-link with all that fixed joints hang on it.
+P is the origin of the platform link's frame in the description. Forces act at P; v, a and every
+wrench [force; moment about P] are in the base frame. The body is the platform link with all links
+that fixed joints attach to it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...scalar import Array, array, cross, skew, zeros
 
 
 def platform_body(mechanism: Mechanism) -> tuple[Moments, Mechanism]:
-    """(the platform in its own link frame, the mechanism without the platform's body)."""
+    """(the platform's body in its own link frame, the mechanism without this body)."""
     poses = platform_links(mechanism)
     bodies = [mechanism.link(name).inertial.seen_from(pose) for name, pose in poses.items()]
     body = Moments(
@@ -34,9 +34,9 @@ def platform_body(mechanism: Mechanism) -> tuple[Moments, Mechanism]:
 
 
 def platform_links(mechanism: Mechanism) -> dict[str, Pose]:
-    """The links that are the platform, with their poses in its frame; empty: there is none.
+    """The links that form the platform, with their poses in its frame; empty if there is none.
 
-    Whatever fixed joints weld to it is a part of it, on either side.
+    They are the platform link and all links that fixed joints weld to it, above or below it.
     """
     if mechanism.platform is None:
         return {}
@@ -59,10 +59,10 @@ def inertia_matrix(body: Inertial | Moments, R: Array) -> Array:
 
 
 def coriolis_matrix(body: Inertial | Moments, R: Array, omega: Array) -> Array:
-    """C_x (6, 6): C_x v is the wrench of the turning alone.
+    """C_x (6, 6): C_x v is the wrench due to the rotation alone.
 
-    Of the many matrices with that product it is the one whose projection J_Cᵀ (D_x J̇_C + C_x J_C)
-    consists of Christoffel symbols; dD_x/dt - 2 C_x is skew.
+    Of the many matrices with this product it is the one whose projection J_Cᵀ (D_x J̇_C + C_x J_C)
+    consists of Christoffel symbols; dD_x/dt - 2 C_x is skew-symmetric.
     """
     _, mc, I = _turned(body, R)
     # [[0, -m [ω × c]×], [0, ½ ([ω]× I - I [ω]× - [I ω]×)]]
@@ -79,7 +79,7 @@ def gravity_wrench(body: Inertial | Moments, R: Array, gravity: Array) -> Array:
 
 
 def motion_wrench(body: Inertial | Moments, R: Array, omega: Array, a: Array) -> Array:
-    """D_x a + C_x v (6,) at a = [p̈; ω̇]; ṗ itself does not matter."""
+    """D_x a + C_x v (6,) at a = [p̈; ω̇]; it does not depend on ṗ."""
     m, mc, I = _turned(body, R)
     p_acceleration, alpha = a[:3], a[3:]
     # F = m (p̈ + ω̇ × c + ω × (ω × c)),  N = I ω̇ + ω × I ω + m c × p̈

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More motors than degrees of freedom: which torques of the many that make the same motion.
+"""More motors than degrees of freedom: how they share the work.
 
-All motors' rates are A q̇, with q of the driving ones. Torques τ do the work of the generalised
-forces Q where Aᵀ τ = Q. Of those the least are taken, so that no motor works against another:
+The rates of all motors are A q̇, where q are the positions of the driving motors. Torques τ do the
+same work as the generalised forces Q if Aᵀ τ = Q. Of all such torques those of least norm are
+taken, so no motor works against another:
 
     Σ (τ_i / w_i)² least:   τ = S Q,   S = W A (Aᵀ W A)⁻¹,   W = diag(w²)
 
-with w the efforts that count alike: the limits, where all are known (`Mechanism.shares`).
+Here w are the efforts of equal weight: the effort limits, if all are known (`Mechanism.shares`).
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ class Sharing:
     """How the motors of a closed robot share the work, over any scalar."""
 
     motors: tuple[int, ...]
-    """Where they are in q_r"""
+    """The motors' indices in q_r"""
     alike: tuple[float, ...]
     """w (n_m,), N·m or N"""
 
     @classmethod
     def of(cls, mechanism: Mechanism, geometry: LoopGeometry) -> Sharing | None:
-        """None: there are no more motors than driving ones."""
+        """How a mechanism's motors share the work; None if all motors are driving ones."""
         if not mechanism.driving:
             return None
         names = mechanism.actuated_names
@@ -40,12 +41,12 @@ class Sharing:
         )
 
     def of_state(self, T: Array) -> Shares:
-        """At the T (n_r, n_a) of a configuration."""
+        """The distribution at a configuration, given its T (n_r, n_a)."""
         return Shares(array(self.alike), T[list(self.motors)])
 
 
 class Shares:
-    """S at one configuration."""
+    """The matrix S at one configuration."""
 
     def __init__(self, alike: Array, A: Array):
         self._alike = alike
@@ -53,6 +54,6 @@ class Shares:
         self._solver = Orthogonalised(self._weighted)
 
     def torques(self, Q: Array) -> Array:
-        """τ (n_m,) of Q (n_a,)."""
+        """τ (n_m,) from Q (n_a,)."""
         # τ = W A (Aᵀ W A)⁻¹ Q
         return array(self._alike * (self._weighted @ self._solver.solve_normal(Q)))

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Legs and platform as the paper's two subsystems, joined by internal forces, over any scalar.
+"""The paper's two subsystems, legs and platform, joined by internal forces, over any scalar.
 
-Everything is in the paper's generalised coordinates q_r = [q_a; q_s; q_p]: actuated, passive
+All vectors are in the paper's generalised coordinates q_r = [q_a; q_s; q_p]: actuated, passive
 and sensed, passive and not sensed. The legs are the cut-open tree without the platform's body.
 
     D_r q̈_r + C_r q̇_r + G_r = τ_r + J_Cᵀ f_c        legs
     D_x a + C_x v + G_x      = -f_c + Q_x             platform (f_c acts on the legs)
     v = J_C q̇_r,  a = J_C q̈_r + J̇_C q̇_r
 
-Eliminating f_c, the platform's terms add:
+Eliminating f_c adds the platform's terms to those of the legs:
 
     τ_r = D' q̈_r + C' q̇_r + G' - J_Cᵀ Q_x
     D' = D_r + J_Cᵀ D_x J_C,  C' = C_r + J_Cᵀ (D_x J̇_C + C_x J_C),  G' = G_r + J_Cᵀ G_x
@@ -32,9 +32,10 @@ from . import platform
 
 @dataclass(frozen=True, eq=False)
 class Subsystems:
-    """A mechanism with loops, taken apart. No state, no caches; see the module for the equations.
+    """A mechanism with loops, split into legs and platform, without state or caches.
 
-    Every method takes q, qd, qdd (n_r,) in the order of `geometry.names`, of any scalar.
+    Every method takes q, qd, qdd (n_r,) of any scalar, in the order of `geometry.names`. The
+    equations are in the module's docstring.
     """
 
     geometry: LoopGeometry
@@ -42,7 +43,7 @@ class Subsystems:
     """(3,), m/s², in the base frame"""
     legs: Equations
     body: Inertial | Moments
-    """The platform's, in its own link's frame; nothing where there is no platform"""
+    """The platform's body, in its own link's frame; empty if there is no platform"""
 
     @classmethod
     def of(
@@ -55,11 +56,14 @@ class Subsystems:
         free: bool = False,
         regroup: bool = True,
     ) -> Subsystems:
-        """Check the choices, cut the platform off the tree.
+        """Check the options, and separate the platform from the tree.
 
         Args:
+            mechanism: with loops.
+            formulation, rotors, terms, friction_smoothing: as in `InverseDynamics`; the
+                formulation is applied to the legs.
             free: see `LoopGeometry.of`.
-            regroup: bodies and frames in the form that is fastest to compute with.
+            regroup: convert bodies and frames to the form that is fastest to compute with.
 
         Raises:
             InputError: an unknown formulation, rotor model or term.
@@ -73,11 +77,11 @@ class Subsystems:
     # --- forces on q_r ---------------------------------------------------------------------
 
     def rigid(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """D' q̈_r + C' q̇_r (n_r,): no gravity, no friction; of rotors where the terms have them."""
+        """D' q̈_r + C' q̇_r (n_r,), without gravity and friction; rotors if they are a term."""
         return self._of_links(q, qd, qdd) + self._legs(self.legs.of_rotors, q, qd, qdd)
 
     def _of_links(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """The same without the rotors that are apart (see `Equations`)."""
+        """`rigid` without the rotors that are modelled separately (see `Equations`)."""
         tau = self._legs(self.legs.of_links, q, qd, qdd)
         if self.geometry.pose_constraints is None:
             return tau
@@ -98,17 +102,17 @@ class Subsystems:
         return total
 
     def friction(self, qd: Array) -> Array:
-        """Friction of all joints, the passive ones too (n_r,)."""
+        """The friction (n_r,) of all joints, including the passive ones."""
         return self._legs(self.legs.friction, qd)
 
     def torques(self, q: Array, qd: Array, qdd: Array, qdd_free: Array) -> Array:
         """τ_r (n_r,) of the chosen terms, for q̈_r = qdd + qdd_free.
 
-        qdd_free is what the joints accelerate by at q̈_a = 0, Ṫ q̇_a: it belongs to the Coriolis
-        terms, as q̇_r does.
+        qdd_free = Ṫ q̇_a is the joints' acceleration at q̈_a = 0. Like q̇_r, it belongs to the
+        Coriolis terms.
         """
         terms = self.legs.terms
-        # all of the rotors' motion is one term
+        # the rotors' motion is a single term
         tau = self._legs(self.legs.of_rotors, q, qd, array(qdd) + array(qdd_free))
         if move("links", terms):
             tau = tau + self._of_links(q, *self._moving(qd, qdd, qdd_free))
@@ -119,9 +123,10 @@ class Subsystems:
         return tau
 
     def platform_wrench(self, q: Array, qd: Array, qdd: Array, qdd_free: Array) -> Array:
-        """D_x a + C_x v + G_x (6,) of the chosen terms, arguments as in `torques`; with a platform.
+        """D_x a + C_x v + G_x (6,) of the chosen terms; arguments as in `torques`.
 
-        It is what legs and surroundings do to the platform: -f_c + Q_x.
+        It is the wrench that the legs and the surroundings exert on the platform: -f_c + Q_x. The
+        mechanism must have a platform.
         """
         terms, wrench = self.legs.terms, zeros(6)
         qd, qdd = self._moving(qd, qdd, qdd_free)
@@ -135,7 +140,7 @@ class Subsystems:
         return wrench
 
     def _moving(self, qd: Array, qdd: Array, qdd_free: Array) -> tuple[Array, Array]:
-        """(q̇_r, q̈_r) of the chosen terms of the links."""
+        """(q̇_r, q̈_r) as they enter the chosen terms of the links."""
         qd, driven = motion_of("links", self.legs.terms, qd, qdd)
         free, _ = motion_of("links", self.legs.terms, qdd_free, qdd)
         return qd, array(driven) + array(free)
@@ -150,7 +155,7 @@ class Subsystems:
         )
 
     def _legs(self, function: Callable[..., Array], *vectors: Array) -> Array:
-        """A function of the tree in the mechanism's order, in the order of q_r."""
+        """A function of the tree, whose vectors are in the mechanism's order, in that of q_r."""
         order = self.geometry.order
         back = [order.index(j) for j in range(len(order))]
         return array(function(*(array(x)[back] for x in vectors)))[list(order)]

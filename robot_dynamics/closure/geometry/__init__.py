@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinematics of a closed mechanism: no bodies, no forces.
 
-| file               | what                                                                     |
+| file               | contents                                                                 |
 |--------------------|--------------------------------------------------------------------------|
 | loop_geometry.py   | the shape of a mechanism with loops, in q_r                              |
 | tree_motion.py     | frames of the cut-open tree, Jacobians and their rates                   |
 | constraints.py     | each loop's constraints: residual, Jacobian, its rate                    |
 | mobility.py        | degrees of freedom, redundant rows, home                                 |
-| home_search.py     | loops closed from a rough pose                                           |
-| loose.py           | motions that the motors neither hold nor feel                            |
-| mend.py            | what is wrong with a description and can only mean one thing             |
-| path_following.py  | predictor and corrector along a path, each step certified or checked     |
-| closer.py          | `Closer`: forward and inverse position; a mechanism made ready for it    |
+| home_search.py     | closing the loops from a rough pose                                      |
+| loose.py           | motions that the motors can neither hold nor drive                       |
+| mend.py            | corrections of slips in a description that can only mean one thing       |
+| path_following.py  | predictor–corrector steps along a path, each certified or checked        |
+| closer.py          | `Closer`: forward and inverse position; preparing a mechanism for it     |
 | tangent.py         | T, T_q and their rates, over any scalar                                  |
 | rotation.py        | rotation vectors                                                         |
 | kinematic_state.py | J_R, J_C, T, T_q and their rates by name                                 |
-| linear.py          | linear equations, straight-line                                          |
+| linear.py          | solvers for linear equations, straight-line                              |
 """

@@ -18,40 +18,42 @@ from .tree_motion import TreeMotion
 
 TINY = 1e-300
 AS_NEAR = 1.5
-"""An assembly mode up to this many times as far away as the nearest counts as equally near"""
+"""An assembly mode at up to this multiple of the nearest one's distance counts as equally near"""
 ABOUT = 0.05
-"""rad, or relative to the size: a smaller difference never decides between two modes"""
+"""rad, or fractions of the size: a smaller difference never decides between two modes"""
 SINGULAR = 1e6
 """A configuration with a larger condition number is not listed"""
 
 
 @dataclass(frozen=True)
 class AssemblyMode:
-    """One closed configuration with the motors where home puts them."""
+    """One closed configuration with the motors at their home positions."""
 
     home: Mapping[str, float]
-    """Every joint's position, rad or m"""
+    """The position of every joint, rad or m"""
     distance: float
-    """From the first: root mean square over the joints, rad or shares of the mechanism's size"""
+    """Distance from the first mode: root mean square over the joints, rad or fractions of the
+    mechanism's size"""
     condition: float
-    """Of the passive Jacobian"""
+    """Condition number of the passive Jacobian"""
     poses: Mapping[str, Pose]
-    """Of every link, in the base frame"""
+    """The pose of every link, in the base frame"""
     off_home: float
-    """From home as it is given: the same, over the passive joints that it gives"""
+    """Distance from the home in the description: root mean square over the passive joints that it
+    gives, rad or fractions of the size"""
     off_near: float
-    """How far it is from what `near` says: the largest of rad and shares of the size"""
+    """Distance from what `near` specifies: the largest difference, rad or a fraction of the size"""
 
 
 def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[AssemblyMode]:
-    """Those that a seeded search finds: home's first, then the nearest to it.
+    """The assembly modes that a seeded search finds: that of home first, then by distance from it.
 
-    Where the description says `near`, the one nearest to that is the first, home's or not.
+    If the description has a `near` entry, the modes are ordered by their distance from that.
 
     Args:
-        mechanism: with loops. Joints that `home` leaves out begin at 0.
-        tries: how many poses of the passive joints the search begins at; None: 40, or 8 for more
-            than 30 joints.
+        mechanism: with loops. Joints that `home` does not give start at 0.
+        tries: number of poses of the passive joints that the search starts from; None: 40, or 8
+            for more than 30 joints.
 
     Raises:
         DescriptionError, ClosureError: home can't be closed, or the motors don't hold it.
@@ -91,7 +93,12 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
 def undecided(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> tuple[int, ...]:
     """The modes, numbered from 1, that fit the description equally well; empty: only the first.
 
-    By `near`, where it says that, or else by the passive joints that `home` gives.
+    They are compared with `near` if the description has it, otherwise with the passive joints that
+    `home` gives.
+
+    Args:
+        mechanism: with loops.
+        modes: as from `assembly_modes`.
     """
     off = [mode.off_near if mechanism.near else mode.off_home for mode in modes]
     alike = [k for k, each in enumerate(off, start=1) if each <= AS_NEAR * off[0] + ABOUT]
@@ -99,14 +106,15 @@ def undecided(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> tuple[int,
 
 
 def with_whole_home(mechanism: Mechanism) -> Mechanism:
-    """The same with 0 for the joints that home leaves out."""
+    """The same mechanism with 0 for the joints that home does not give."""
     return replace(mechanism, home=dict.fromkeys(mechanism.joint_names, 0.0) | dict(mechanism.home))
 
 
 def _place(solver: Closer) -> Place:
-    """All that can be told apart: joints, centres of mass, inertias and the ends of loops in space.
+    """A function of q_r whose values differ if and only if two configurations look different.
 
-    A rod that is turned about itself by half a turn, with both its ends where they were, is not.
+    It gives the origins of links, centres of mass, inertias and the ends of loops in space. A rod
+    turned about its own axis by half a turn thus looks the same.
     """
     geometry = solver.geometry
     closure, mechanism = geometry.constraints, geometry.mechanism

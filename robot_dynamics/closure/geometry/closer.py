@@ -23,19 +23,21 @@ from .near import Near
 from .path_following import MAX_STEPS, MotorPath, PosePath, ReadingsPath, follow
 
 POSE_TOLERANCE = 1e-9
-"""Accuracy of the platform's pose in inverse kinematics, relative to the size, or rad"""
+"""Accuracy of the platform's pose in inverse kinematics, rad or fractions of the size"""
 ELSEWHERE = 0.5
-"""rad, or relative to the size: home may be this far from what `near` says without a warning"""
+"""rad, or fractions of the size: home may be this far from what `near` says without a warning"""
 
 
 class Closer:
-    """Positions of a closed mechanism. It keeps no state: the start is an argument.
+    """Forward and inverse kinematics of a closed mechanism, without state: start is an argument.
 
     Args:
-        mobility: of this geometry; None: it is explored.
+        geometry: of the mechanism.
+        mobility: of this geometry; None: it is determined here.
 
     Raises:
-        DescriptionError, ClosureError: see `mobility.explore`; what it would mend is refused.
+        DescriptionError, ClosureError: see `mobility.explore`; a description that would need
+            mending is refused.
     """
 
     def __init__(self, geometry: LoopGeometry, mobility: Mobility | None = None):
@@ -53,26 +55,36 @@ class Closer:
             if link.joint.coupling
             for master, _ in link.joint.coupling.ratios
         }
-        # a joint that drives others by a gear does not wrap: theirs would not turn by whole turns
+        # a joint geared to others does not wrap: they would not turn by whole turns
         self.wraps = np.array(
             [j.type == "continuous" and j.name not in masters for j in joints], dtype=bool
         )
-        """(n_r,): the joints for which a whole turn more makes no difference"""
+        """(n_r,): the joints for which an additional whole turn makes no difference"""
         self.home = self.state(self.mobility.home)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # generated code is not sent: it is generated again
+        # generated code is not pickled but generated again
         return Closer, (self.geometry, self.mobility)
 
     def state(self, q_r: Floats, qd_r: Floats | None = None) -> KinematicState:
-        """A state at q_r (…, n_r), whether closed or not: its residual says."""
+        """A state at q_r (…, n_r), closed or not (see its `residual`).
+
+        Args:
+            q_r: (…, n_r) positions of all joints in the order of the geometry's `names`, rad or m.
+            qd_r: (…, n_r) their rates, rad/s or m/s; None: at rest.
+        """
         return KinematicState(self.mobility, q_r, np.zeros_like(q_r) if qd_r is None else qd_r)
 
     def forward_kinematics(self, known: Floats, start: Floats, most: int = MAX_STEPS) -> Floats:
-        """q_r (n_r,) whose first joints are at `known` (k,), followed from a configuration nearby.
+        """The closed configuration q_r (n_r,) whose first joints are at given positions.
 
         If more than the actuated joints are known, the others are fitted by least squares. At most
         `most` steps are tried, so the time is bounded.
+
+        Args:
+            known: (k,) positions of the first joints of q_r, rad or m.
+            start: (n_r,) a configuration nearby, from which the path is followed.
+            most: number of steps to try.
 
         Raises:
             ClosureError: the loops can't be closed there on the assembly mode of start, or not
@@ -125,10 +137,11 @@ class Closer:
     def inverse_kinematics(
         self, pose: Pose | ArrayLike, start: KinematicState | None = None
     ) -> KinematicState:
-        """All joints from the platform's pose, on the working mode of start (home if None).
+        """All joints from the platform's pose, on the working mode of `start`.
 
         Args:
             pose: of the platform link's frame in the base frame, a `Pose` or (4, 4).
+            start: a closed state; None: home.
 
         Raises:
             ClosureError: the platform can't get there from start, or there is no platform.
@@ -167,7 +180,7 @@ class Closer:
         return way
 
     def _check_left_out(self, q_r: Floats) -> None:
-        """Check that the rows that were redundant at home are so here, too."""
+        """Check that the rows that are redundant at home also hold here."""
         rows = abs(self.mobility.row_scale * self.geometry.residual(q_r))
         if max(rows, default=0.0) > LEFT_OUT_TOLERANCE:
             worst = int(np.argmax(rows))
@@ -197,13 +210,14 @@ class Closer:
 
 
 def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
-    """The same mechanism with home closed and without loose spins, and its position problem.
+    """The same mechanism with home closed and loose spins locked, and its position solver.
 
     Raises:
         DescriptionError, ClosureError: see `mobility.explore`.
 
     Warns:
-        ClosureWarning: a rough home was closed by a search; a joint is held that spins freely.
+        ClosureWarning: a rough home was closed by a search, a joint that spins freely was locked,
+            more motors than degrees of freedom share the work, or home is far from `near`.
     """
     label = mechanism.label
     mechanism, solver, mends = mended(mechanism)
@@ -221,7 +235,7 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
 
 
 def mended(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Mend]]:
-    """The same; what was mended is returned instead of warned about."""
+    """`prepared` without warnings; the corrections that were made are returned as well."""
     mends: list[Mend] = []
     while True:
         with said_of(mechanism.label):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The constraints of a loop closure: residual, Jacobian and the Jacobian's rate, over any scalar.
 
-A loop's joint locks some coordinates of the successor's frame, seen from the predecessor's:
-places (the offset e = R_pᵀ (p_s - p_p) along an axis) and directions (an axis a of the
+A loop's joint locks some coordinates of the successor's frame relative to the predecessor's:
+positions (the offset e = R_pᵀ (p_s - p_p) along an axis) and directions (an axis a of the
 predecessor stays normal to an axis b of the successor: a · b = 0).
 """
 
@@ -21,13 +21,13 @@ from .tree_motion import FrameMotion, TreeMotion
 X, Y, Z = 0, 1, 2
 
 LOCKED: dict[str, tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = {
-    # places, then pairs (axis of the predecessor, axis of the successor) that stay normal
+    # axes of positions, then pairs (predecessor's axis, successor's axis) that stay normal
     "revolute": ((X, Y, Z), ((X, Z), (Y, Z))),
     "spherical": ((X, Y, Z), ()),
     "universal": ((X, Y, Z), ((X, Y),)),
     "prismatic": ((X, Y), ((Y, Z), (Z, X), (X, Y))),
     "fixed": ((X, Y, Z), ((Y, Z), (Z, X), (X, Y))),
-    # what each of these leaves free, and nothing else (see `free_platform`)
+    # the complements: each locks what the joint leaves free (see `free_platform`)
     "not revolute": ((), ((X, Y),)),
     "not universal": ((), ((Y, Z), (Z, X))),
     "not spherical": ((), ((Y, Z), (Z, X), (X, Y))),
@@ -36,7 +36,7 @@ LOCKED: dict[str, tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = {
 
 
 def locked_by(kind: str) -> int:
-    """How many rows a loop of this type has."""
+    """The number of rows of a loop of this type."""
     return sum(map(len, LOCKED[kind]))
 
 
@@ -46,9 +46,9 @@ class Row:
 
     loop: str
     what: str
-    """Such as `y` or `x ⟂ z`"""
+    """The constraint, such as `y` or `x ⟂ z`"""
     is_length: bool
-    """In m, else the cosine of an angle that should be right"""
+    """Whether it is in m; otherwise it is the cosine of an angle that should be right"""
 
     def __str__(self) -> str:
         return f"{self.loop}: {self.what}"
@@ -56,19 +56,19 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """The closures of a mechanism in standard form; every row of every loop in turn."""
+    """The closures of a mechanism in standard form, with the rows of all loops in order."""
 
     tree: Mechanism
     loops: tuple[Loop, ...]
     coordinates: tuple[Array, Array]
-    """(S, s) with q_tree = S q + s: the order of q is decided here"""
+    """(S, s) with q_tree = S q + s, which defines the order of q"""
     axes: Array | None = None
-    """(3, 3): the fixed axes that a point's three places are measured along, in the base frame;
-    None: the predecessor's. Where the loops are closed it makes no difference"""
+    """(3, 3): fixed axes, in the base frame, along which the three offsets of a point are measured;
+    None: the predecessor's axes. It makes no difference if the loops are closed"""
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """What each row is, in order."""
+        """Descriptions of the rows, in order."""
         rows = []
         for loop in self.loops:
             places, normals = LOCKED[loop.type]
@@ -78,18 +78,18 @@ class Constraints:
 
     @property
     def owners(self) -> NDArray[np.intp]:
-        """(m,): the place of each row's loop in `loops`."""
+        """(m,): the index in `loops` of each row's loop."""
         return np.repeat(np.arange(len(self.loops)), [locked_by(loop.type) for loop in self.loops])
 
     def frames(self, q: Array, qd: Array | None = None) -> list[tuple[FrameMotion, FrameMotion]]:
-        """(predecessor's, successor's) frame of each loop."""
+        """The frames (predecessor's, successor's) of each loop."""
         motion = TreeMotion(self.tree, self.coordinates, q, qd)
         return [
             (motion.frame(loop.predecessor), motion.frame(loop.successor)) for loop in self.loops
         ]
 
     def residual(self, q: Array) -> Array:
-        """φ(q) (m,): zero where all loops are closed; m, and cosines."""
+        """φ(q) (m,), zero if all loops are closed: lengths in m, and cosines."""
         return array(self._each(_residual, q))
 
     def jacobian(self, q: Array) -> Array:
@@ -101,7 +101,7 @@ class Constraints:
         return self._stacked(self._each(_rate, q, qd))
 
     def directions(self, q: Array) -> Array:
-        """(m, 6): the wrench on the successor [force; moment] of each row's multiplier 1."""
+        """(m, 6): the wrench [force; moment] on the successor for a unit multiplier of each row."""
         return array(self._each(_directions, q)).reshape(-1, 6)
 
     def _each(
@@ -116,7 +116,7 @@ class Constraints:
         ]
 
     def has_fixed_axes(self, loop: Loop) -> bool:
-        """Are this loop's places measured along fixed axes?"""
+        """Whether this loop's offsets are measured along fixed axes."""
         return self.axes is not None and LOCKED[loop.type][0] == (X, Y, Z)
 
     def _stacked(self, rows: list[Array]) -> Array:
@@ -124,7 +124,7 @@ class Constraints:
 
 
 class _Closure:
-    """One loop at one q: its two frames, and the axes that places are measured along."""
+    """One loop at one q: its two frames, and the axes along which offsets are measured."""
 
     def __init__(self, kind: str, p: FrameMotion, s: FrameMotion, axes: Array | None):
         self.p, self.s = p, s

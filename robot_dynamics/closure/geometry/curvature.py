@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much a closure's Jacobian can change along a step: bounds that hold, from lengths alone.
+"""Rigorous bounds on the change of a closure's Jacobian along a step, computed from lengths only.
 
-Seen from its predecessor's frame a loop is a serial chain that ends in its successor's. A revolute
-joint k moves that end by z_k × (p - p_k), so that every derivative of the end's place by several
-joints is no longer than the lever |p - p_k| of the outermost of them, and 1 where the outermost
-one slides; it is zero where one further in slides. The cosine of two directions has derivatives of
-at most 1, by turning joints alone. Places along fixed axes are the difference of two such ends,
-each at the end of its own chain from the base.
+Seen from its predecessor's frame, a loop is a serial chain that ends in its successor's frame. A
+revolute joint k moves that end with z_k × (p - p_k). A derivative of the end's position with
+respect to several joints is therefore bounded by the lever |p - p_k| of the outermost of them, or
+by 1 if the outermost one is prismatic; it is zero if one further in is prismatic. The cosine of
+the angle between two directions has derivatives of at most 1, and only with respect to revolute
+joints. Offsets along fixed axes are differences of the ends of two chains from the base.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Chain:
 class Curvature:
     """Bounds of the second and third derivatives of all rows of a closure.
 
-    Steps d are half-widths of a box, (n_tree,), rad or m.
+    Steps d (n_tree,) are the half-widths of a box, rad or m.
     """
 
     def __init__(self, geometry: LoopGeometry):
@@ -44,7 +44,7 @@ class Curvature:
         chains = [each for i in range(len(closure.loops)) for each in _chains(closure, i)]
         paths = [chain.path for chain in chains]
         longest = max(map(len, paths), default=0)
-        # paths of one length: what is missing is a sliding joint that never moves
+        # paths are padded to one length with a prismatic joint that never moves
         beyond = len(tree.links)
         self._paths = np.array(
             [path + [beyond] * (longest - len(path)) for path in paths], dtype=np.intp
@@ -65,26 +65,26 @@ class Curvature:
         )
 
     def levers(self, q: Floats) -> Floats:
-        """|p - p_k| (chains, joints), m, of the joints along each chain at q (n_r,)."""
+        """The levers |p - p_k| (chains, joints), m, of the joints along each chain at q (n_r,)."""
         return np.sqrt(self._levers(q))
 
     def second(self, levers: Floats, d: Floats) -> Floats:
-        """Σ_k |∂²φ/∂q_j∂q_k| d_k (m, n_tree) where the levers are these."""
+        """A bound of Σ_k |∂²φ/∂q_j∂q_k| d_k (m, n_tree) for the given levers."""
         d, t = self._along(d), self._turns
         turned = np.where(t, d, 0.0)
         inner = np.cumsum(turned, axis=1) - turned
-        # k further in than j or j itself, then k further out
+        # k is j or further in than j, then k is further out
         own = levers * (inner + turned)
         place = own + t * _beyond(levers * d)
         cosine = t * turned.sum(axis=1, keepdims=True)
         return self._rows(place, cosine)
 
     def third(self, levers: Floats, d: Floats) -> Floats:
-        """Σ_kl |∂³φ/∂q_j∂q_k∂q_l| d_k d_l (m, n_tree) where the levers are these."""
+        """A bound of Σ_kl |∂³φ/∂q_j∂q_k∂q_l| d_k d_l (m, n_tree) for the given levers."""
         d, t = self._along(d), self._turns
         turned = np.where(t, d, 0.0)
         inner = np.cumsum(turned, axis=1) - turned
-        # j the outermost; else pairs (k, l) whose outermost is c
+        # j is the outermost, or else a pair (k, l) has the outermost joint
         own = levers * (inner + turned) ** 2
         pairs = levers * np.where(t, (inner + d) ** 2 - inner**2, 2 * d * inner)
         place = own + t * _beyond(pairs)
@@ -92,7 +92,7 @@ class Curvature:
         return self._rows(place, cosine)
 
     def longest(self, levers: Floats, d: Floats) -> Floats:
-        """The levers (chains, joints) at their longest in the box of half-widths d."""
+        """Upper bounds of the levers (chains, joints) within the box of half-widths d."""
         d, longest = self._along(d), np.where(self._turns, levers, 1.0)
         growth = np.zeros(len(longest))
         for k in reversed(range(longest.shape[1])):
@@ -105,7 +105,7 @@ class Curvature:
         return np.append(d, 0.0)[self._paths]
 
     def _rows(self, place: Floats, cosine: Floats) -> Floats:
-        """From the joints along each chain to those of the tree, row by row."""
+        """The bounds by rows and joints of the tree, from those by chains and their joints."""
         every = np.zeros(self._shape)
         for kind, values in enumerate((cosine * self._counts[0], place * self._counts[1])):
             np.add.at(every[kind], (self._chain_loop[:, None], self._paths), values)
@@ -113,7 +113,7 @@ class Curvature:
 
 
 def _beyond(values: Floats) -> Floats:
-    """Sums of all that is further out, along each loop."""
+    """Sums over the joints further out, along each chain."""
     return np.asarray(values[:, ::-1].cumsum(axis=1)[:, ::-1] - values)
 
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The platform on no leg, as the paper has it: free in space, all legs joined to it by closures.
+"""The free platform of the paper: not carried by any leg, with all legs joined to it by closures.
 
-A description's tree hangs the platform on one of its legs. Here that leg ends where the others do,
-and the platform is carried by joints of its own, x (paper's coordinates): two slides and a turn in
-the robot's plane, or three of each. So no leg is special, and nothing depends on which
-of them the description lets carry the platform.
+In a description's tree one of the legs carries the platform. Here that leg ends where the others
+do, and the platform has joints of its own, the paper's coordinates x: two prismatic joints and a
+rotation in the robot's plane, or three of each in space. All legs are then alike, and no result
+depends on which leg carries the platform in the description.
 
-The passive joints that carried it stay with their leg as joints that carry nothing: they follow the
-platform's orientation, and have their friction.
+The passive joints that carried the platform remain on their leg, but carry nothing: they follow
+the platform's orientation, and keep their friction.
 """
 
 from __future__ import annotations
@@ -21,31 +21,32 @@ from ...mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
 from ...scalar import Array, Floats, array, cross, rotation_to
 
 _ROUNDED = 1e-4
-"""rad: axes that are parallel or normal but for how their angles were written, as 1.5708 (ranks are
-found as generously)"""
+"""rad: tolerance for axes that are parallel or normal except for rounded angles such as 1.5708
+(the tolerance for ranks is as generous)"""
 _APART = 1e-5
-"""How far axes that meet may miss each other, in shares of the robot's size"""
+"""How far axes that intersect may miss each other, as a fraction of the robot's size"""
 
 
 @dataclass(frozen=True, eq=False)
 class FreePlatform:
-    """What was made of a mechanism."""
+    """A mechanism with a free platform."""
 
     mechanism: Mechanism
-    """The platform on `coordinates`, closed to all legs by loops"""
+    """The mechanism with its platform on `coordinates`, joined to all legs by loops"""
     axes: Array
-    """(3, 3): the fixed axes that closures are measured along; z is normal to the robot's plane,
-    where it has one"""
+    """(3, 3): the fixed axes along which closures are measured; z is normal to the robot's plane
+    if the robot is planar"""
     reference: Pose
-    """Of the platform's link where its coordinates are zero"""
+    """The pose of the platform's link at which its coordinates are zero"""
     coordinates: tuple[str, ...]
-    """Joint names: x, y, turn in a plane; else x, y, z and three turns about axes fixed in turn"""
+    """Joint names: x, y and a turn in a plane, otherwise x, y, z and successive turns about x, y
+    and z"""
     added: frozenset[str]
     """Links that the description does not have"""
 
     @property
     def is_planar(self) -> bool:
-        """Are its coordinates x, y and a turn?"""
+        """Whether the coordinates are x, y and a turn."""
         return len(self.coordinates) == 3
 
     def at(self, pose: Floats) -> Floats:
@@ -67,13 +68,13 @@ class FreePlatform:
 
 
 def free_platform(mechanism: Mechanism) -> FreePlatform | None:
-    """The mechanism with its platform on no leg.
+    """The mechanism with a free platform.
 
-    None where there is nothing to free: no platform, or one that is a part of a leg, as it hangs on
-    a joint whose position is read.
+    None if nothing can be freed: there is no platform, or it belongs to a leg because the joint
+    that carries it is actuated, has a sensor or is geared to others.
     """
     if mechanism.platform is None or not set(mechanism.joint_names) <= set(mechanism.home):
-        return None  # joints that home leaves out are reported where it is read
+        return None  # joints missing from home are reported where home is read
     top = _carried(mechanism, mechanism.platform)
     hinge = top.joint
     if not hinge.moves or not _is_free(mechanism, hinge):
@@ -85,7 +86,7 @@ def free_platform(mechanism: Mechanism) -> FreePlatform | None:
     loops_taken = {loop.name for loop in mechanism.loops}
     axes, planar = _plane(mechanism, places)
 
-    # the leg ends in a link without a body, which goes along with the platform's orientation
+    # the leg ends in a link without a body, which follows the platform's orientation
     at_leg, at_platform = places.frames(kind, carriers)
     ghost = Link(_new(f"{top.name} of its leg", links_taken), top.parent, hinge)
     leg_end = carriers[-1].parent
@@ -144,7 +145,7 @@ def _carriages(planar: bool) -> Iterator[tuple[str, str, Array]]:
 
 
 def _carried(mechanism: Mechanism, name: str) -> Link:
-    """The link with the moving joint that carries this one."""
+    """The link, on a moving joint, that this link is fixed to, or the link itself."""
     link = mechanism.link(name)
     while not link.joint.moves and link.parent != mechanism.base:
         link = mechanism.link(link.parent)
@@ -152,7 +153,7 @@ def _carried(mechanism: Mechanism, name: str) -> Link:
 
 
 def _is_free(mechanism: Mechanism, joint: Joint) -> bool:
-    """Is it passive, without a sensor, and geared to nothing?"""
+    """Whether the joint is passive, without a sensor, and not geared to others."""
     read = (*mechanism.actuated_names, *mechanism.sensed)
     couplings = [link.joint.coupling for link in mechanism.links if link.joint.coupling]
     geared = [each.ratios for each in couplings]
@@ -163,10 +164,10 @@ def _is_free(mechanism: Mechanism, joint: Joint) -> bool:
 
 
 def _joint_of(mechanism: Mechanism, top: Link, places: _Places) -> tuple[str, list[Link]]:
-    """(type of the joint that the last passive ones make together, their links from the platform).
+    """(type of the joint formed by the last passive joints, their links from the platform on).
 
-    Links between them must carry nothing else. Whether they have bodies makes no difference: a
-    payload must not change the geometry.
+    Links between these joints must carry nothing else. Whether they have bodies makes no
+    difference, as a payload must not change the geometry.
     """
     carriers = [top]
     while len(carriers) < 3 and carriers[-1].parent != mechanism.base:
@@ -191,16 +192,16 @@ def _joint_of(mechanism: Mechanism, top: Link, places: _Places) -> tuple[str, li
 
 
 def _common_point(axes: list[tuple[Floats, Floats]]) -> Floats:
-    """The point nearest to lines (point, direction)."""
+    """The point nearest to all of the lines (point, direction)."""
     across = [np.eye(3) - np.outer(z, z) for _, z in axes]
     right = sum(A @ p for A, (p, _) in zip(across, axes, strict=True))
     near = np.mean([p for p, _ in axes], axis=0)
-    # of several the one nearest to where the joints are
+    # if there are several, the one nearest to the joints
     return np.asarray(near + np.linalg.pinv(sum(across)) @ (right - sum(across) @ near))
 
 
 class _Places:
-    """Where links and axes are at home."""
+    """Positions of links and axes at home."""
 
     def __init__(self, mechanism: Mechanism):
         self._mechanism = mechanism
@@ -215,27 +216,27 @@ class _Places:
             self._poses[link.name] = parent @ joint.pose(position.get(joint.name, 0.0))
 
     def of(self, link: str) -> Pose:
-        """The link's frame."""
+        """The pose of the link's frame in the base frame."""
         return self._poses[link]
 
     def meet(self, axes: list[tuple[Floats, Floats]]) -> bool:
-        """Do lines (point, direction) go through one point?"""
+        """Whether lines (point, direction) pass through a common point."""
         points = array([pose.translation for pose in self._origins.values()])
         size = np.linalg.norm(np.ptp(points, axis=0))
         c = _common_point(axes)
         return all(np.linalg.norm(np.cross(z, c - p)) <= _APART * size for p, z in axes)
 
     def axis(self, link: Link) -> tuple[Floats, Floats]:
-        """(a point on it, the direction) of the joint that carries the link."""
+        """(a point on it, the direction) of the axis of the joint that carries the link."""
         origin = self._origins[link.name]
         return origin.translation, origin.rotation @ link.joint.axis
 
     def frames(self, kind: str, carriers: list[Link]) -> tuple[Pose, Pose]:
-        """(the leg's, the platform's) frame of a loop of this type in the place of these joints,
-        from the platform on."""
+        """The frames (on the leg, on the platform) of a loop of this type that replaces these
+        joints, which are given from the platform on."""
         axes = [self.axis(link) for link in carriers]
         if kind == "universal":
-            # about the leg's x, then about the platform's y, normal to it but for rounding
+            # about the leg's x, then the platform's y, which is normal to it except for rounding
             x, y, point = axes[1][1], axes[0][1], _common_point(axes)
             z = cross(x, y) / np.linalg.norm(cross(x, y))
             leg, platform = (x, cross(z, x), z), (cross(y, z), y, z)
@@ -249,7 +250,7 @@ class _Places:
 
 
 def _plane(mechanism: Mechanism, places: _Places) -> tuple[Floats, bool]:
-    """(axes (3, 3), does everything move in the plane of the first two)."""
+    """(axes (3, 3), whether the whole robot moves in the plane of the first two)."""
     turning: list[Floats] = []
     sliding: list[Floats] = []
     for link in mechanism.moving:
@@ -264,7 +265,7 @@ def _plane(mechanism: Mechanism, places: _Places) -> tuple[Floats, bool]:
     if not turning:
         return np.eye(3), False
     normal = turning[0] * np.sign(turning[0][int(np.argmax(abs(turning[0])))])
-    # of axes that were rounded none is told from the others
+    # the mean of all axes, as each may be rounded
     normal = sum(z * np.sign(z @ normal) for z in turning)
     normal = normal / np.linalg.norm(normal)
     parallel = all(np.linalg.norm(np.cross(normal, z)) < _ROUNDED for z in turning)
@@ -281,7 +282,7 @@ def _from_leg(mechanism: Mechanism, top: Link, loop: Loop) -> Loop:
         return loop
     flip = Pose()
     if loop.type == "universal":
-        # x of the one and y of the other change places
+        # the x axis of one frame and the y axis of the other are exchanged
         flip = Pose(array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]]))
 
     def turned(end: Attachment) -> Attachment:
@@ -291,7 +292,7 @@ def _from_leg(mechanism: Mechanism, top: Link, loop: Loop) -> Loop:
 
 
 def _new(name: str, taken: set[str]) -> str:
-    """The name, with primes until it is new; it is taken from now on."""
+    """The name, with primes added until it is new; it is then added to `taken`."""
     while name in taken:
         name += "'"
     taken.add(name)

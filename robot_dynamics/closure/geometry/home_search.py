@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closing the loops from a rough pose, near to it or far away.
+"""Closing the loops from a rough pose that may be near a closed one or far from it.
 
-The Levenberg–Marquardt method on the closure's rows. Near a closure all loops are closed at once,
-without damping to begin with. Far from one, loops that share no joint are closed separately, and
-equal orientations are measured by rotation vectors: their cosines vanish after half a turn, too.
+The Levenberg–Marquardt method is applied to the closure's rows. Near a closure all loops are
+closed at once, at first without damping. Far from one, loops that share no joint are closed
+separately, and differences in orientation are measured by rotation vectors, as the rows' cosines
+also vanish after half a turn.
 """
 
 from __future__ import annotations
@@ -21,61 +22,63 @@ from .loop_geometry import LoopGeometry
 from .rotation import rotation_vector
 
 RANK_TOLERANCE = 1e-4
-"""Singular values below this share of the largest are not constraints. Generous, so that an angle
-written as 1.5708 does not turn a redundant row into an independent one."""
+"""Singular values below this fraction of the largest are not counted in the rank. It is generous,
+lest an angle written as 1.5708 turn a redundant row into an independent one"""
 LEFT_OUT_TOLERANCE = 1e-3
-"""How far a row that was left out as redundant may be violated, in shares of the mechanism's size
-or in rad"""
+"""rad, or fractions of the mechanism's size: how far a row that was left out as redundant may be
+violated"""
 WELDED = ("fixed", "prismatic")
-"""Loops whose frames have one orientation"""
+"""Types of loops whose two frames have the same orientation"""
 LONGEST = 0.5
-"""rad, or shares of the mechanism's size: of one step"""
+"""rad, or fractions of the mechanism's size: the longest step"""
 MOST_STEPS = 200
 TRIES = 40
-"""Other poses of the passive joints to start from, if the given one leads to no closure"""
+"""Number of other poses of the passive joints to start from, if the given one leads to no
+closure"""
 FEW_TRIES = 8
 MANY_JOINTS = 30
 """With more joints than this in a part, tries are slow, and only `FEW_TRIES` are made"""
 MOST_FOUND = 64
-"""How many combinations of the parts' closures are kept: the nearest"""
+"""How many combinations of the parts' closures are kept, the nearest ones"""
 STIR = 0.3
-"""rad, or fractions of the size: how far a pose is perturbed to find the rank beside it"""
+"""rad, or fractions of the size: how far a pose is perturbed to find the rank nearby"""
 SAME = 1e-5
 """m, cosines and fractions of an inertia: poses that differ by less are the same"""
 CLOSED = 1e-8
-"""rad, or fractions of the size: closed, although the descent goes on down to rounding"""
+"""rad, or fractions of the size: errors below this count as closed; the descent goes on to rounding
+error"""
 LEFT_OPEN = 1e-4
-"""The same, of what may stay open where nothing closes it better: rows that are redundant except
-for how angles were rounded, as in 1.5708"""
+"""rad, or fractions of the size: an error that may remain if no step reduces it, from rows that are
+redundant except for rounded angles such as 1.5708"""
 ROUNDING = 1e-15
 SHORTEST = 1e-13
-"""rad, or fractions of the size: a step that changes nothing but rounding"""
+"""rad, or fractions of the size: steps this short change only rounding errors"""
 DAMPING, LEAST_DAMPING = 1e-3, 1e-14
-"""At first, far from a closure; and the least, once a step was refused"""
+"""The initial damping far from a closure, and the least damping after a step has been refused"""
 STUCK = 1e8
 """Damping beyond which no step reduces the error"""
 
 
 Place = Callable[[Floats], Floats]
-"""From q_r (n,): numbers, cosines or m, that tell poses apart"""
+"""From q_r (n,) to numbers, cosines or m, by which poses are told apart"""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Loops that share joints with each other and with no others. Rows and columns scaled."""
+    """Loops that share joints with each other but with no others; rows and columns are scaled."""
 
     rows: tuple[Row, ...]
     row_scale: Floats
     columns: NDArray[np.intp]
-    """Which of q_r move in it"""
+    """Indices in q_r of the joints that move in these loops"""
     error: Callable[[Floats], Floats]
     """q_r (n,) -> (m,)"""
     jacobian: Callable[[Floats], Floats]
-    """q_r (n,) -> (m, columns); exact in eᵀJ everywhere"""
+    """q_r (n,) -> (m, columns); the product eᵀJ is exact everywhere"""
     column_scale: Floats
     """(n,)"""
     turns: Mask
-    """(n,): which joints turn"""
+    """(n,): which joints are revolute"""
 
     @classmethod
     def of(
@@ -86,7 +89,15 @@ class Part:
         row_scale: Floats,
         whole: Part,
     ) -> Part:
-        """Of the loops of a closure, and the scales of its rows."""
+        """The part that consists of a closure's loops.
+
+        Args:
+            geometry: of the mechanism.
+            closure: the loops of the part.
+            columns: indices in q_r of the joints that move in them.
+            row_scale: (m,), scales of the closure's rows.
+            whole: all loops, whose scales of joints are used.
+        """
         column_scale = whole.column_scale
         m = len(closure.rows)
         welds = [i for i, loop in enumerate(closure.loops) if loop.type in WELDED]
@@ -109,7 +120,7 @@ class Part:
         def error(q: Floats) -> Floats:
             found = place(q)
             e = found[:m]
-            # of a small rotation vector ρ the cosines are -ρ
+            # for a small rotation vector ρ the cosines are -ρ
             e[rows] = [-x for R in found[m:].reshape(w, 3, 3) for x in rotation_vector(R)]
             return np.asarray(row_scale * e)
 
@@ -121,8 +132,8 @@ class Part:
     def descend(self, q: Floats, free: Mask, near: bool = False) -> tuple[Floats, Floats]:
         """(q_r, its error): the local minimum of the error over this part's free joints, from q.
 
-        Near a closure there is no damping to begin with, and motions that no row resists, or only
-        through rounding, are left alone.
+        With `near` there is no damping at first, and motions that no row resists, or resists only
+        through rounding errors, are not made.
         """
         q, damping, share = q.copy(), *((0.0, RANK_TOLERANCE) if near else (DAMPING, 0.0))
         mine = free[self.columns]
@@ -152,7 +163,7 @@ class Part:
         return q, e
 
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:
-        """A closure by this part's free joints, by descent from q (n_r,); None: there is none."""
+        """A closure found by descent from q (n_r,) over this part's free joints; None: none."""
         q, e = self.descend(q, free)
         return q if np.max(abs(e), initial=0.0) <= LEFT_OPEN else None
 
@@ -169,7 +180,7 @@ class Part:
         found: list[Floats] = []
         places: list[Floats] = []
         for attempt in range(tries + 1):
-            # at first around q, then everywhere
+            # first around q, then everywhere
             share = min(1.0, attempt / (tries / 2))
             start = q.copy()
             start[moved] += share * reach * generator.uniform(-1, 1, len(moved))
@@ -184,21 +195,21 @@ class Part:
         return sorted(found, key=lambda each: self.distance(each, q))
 
     def rank(self, q: Floats, free: Mask) -> int:
-        """Of the columns of its free joints."""
+        """The rank of the columns of its free joints."""
         return rank(self.jacobian(q)[:, free[self.columns]])
 
     def is_caught(self, q: Floats, free: Mask) -> bool:
-        """Is the rank lower at q than beside it? A ball joint made of three hinges, two of them in
-        line, is closed there but can't move as it should."""
+        """Whether the rank is lower at q than nearby. A ball joint made of three hinges, two of
+        them in line, can be closed there, but can't move as it should."""
         stirred = np.random.default_rng(0).uniform(-STIR, STIR, len(q)) * self.column_scale
         return self.rank(q, free) < self.rank(q + np.where(free, stirred, 0.0), free)
 
     def unwound(self, q: Floats, near: Floats) -> Floats:
-        """The same place with joints that turn within half a turn of where they are near."""
+        """The same configuration, with revolute joints within half a turn of `near`."""
         return unwound(q, near, self.turns)
 
     def distance(self, one: Floats, other: Floats) -> float:
-        """Between two configurations: the root mean square of rad and shares of the size."""
+        """Distance between two configurations: root mean square, rad and fractions of the size."""
         way = (self.unwound(one, other) - other) / self.column_scale
         return float(np.sqrt(np.mean(way**2))) if len(way) else 0.0
 
@@ -209,11 +220,12 @@ class Part:
 
 
 class HomeSearch:
-    """Closed configurations, near a given one or however far away.
+    """A search for closed configurations, near a given one or far from it.
 
     Args:
-        row_scale: (m,), of the closure's rows.
-        column_scale: (n_r,), of the joints.
+        geometry: of the mechanism.
+        row_scale: (m,), scales of the closure's rows.
+        column_scale: (n_r,), scales of the joints.
     """
 
     def __init__(self, geometry: LoopGeometry, row_scale: Floats, column_scale: Floats):
@@ -228,11 +240,11 @@ class HomeSearch:
 
         self._geometry, columns = geometry, np.arange(len(joints))
         self.whole = Part(geometry.rows, row_scale, columns, error, jacobian, column_scale, turns)
-        """All loops at once; equal orientations by their cosines"""
+        """All loops at once, with orientations compared by cosines"""
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The loops that share joints, set by set."""
+        """The sets of loops that share joints."""
         closure, parts = self._geometry.constraints, []
         for members, columns in apart(closure):
             loops = tuple(closure.loops[i] for i in members)
@@ -242,16 +254,16 @@ class HomeSearch:
         return tuple(parts)
 
     def from_near(self, q: Floats, free: Mask) -> Floats | None:
-        """A closure near q (n_r,), all loops closed at once by the free joints; None: there is
-        none."""
+        """A closure near q (n_r,), with all loops closed at once by the free joints; None: none."""
         found, e = self.whole.descend(q, free, near=True)
         is_near = np.max(abs(found - q) / self.whole.column_scale, initial=0.0) <= LONGEST
         return found if is_near and np.max(abs(e), initial=0.0) < LEFT_OUT_TOLERANCE else None
 
     def from_pose(self, q: Floats, free: Mask) -> Floats | None:
-        """A closure by the free joints, by descent from q (n_r,); None: there is none.
+        """A closure found by descent from q (n_r,) over the free joints; None: none.
 
-        If that one is caught (see `Part.is_caught`), the nearest closure that is less so.
+        If a part has too low a rank there (see `Part.is_caught`), the nearest of the closures at
+        which its rank is highest.
         """
         for part in self.parts:
             found = part.from_pose(q, free)
@@ -273,18 +285,22 @@ class HomeSearch:
         """Closures (n_r,) found from q and from seeded poses of the free joints, nearest first.
 
         Args:
-            place: those that are in one place are one; by default, that of the joints.
+            q: (n_r,) the configuration to start from.
+            free: (n_r,) which joints may move.
+            tries: number of poses to start from, for each part; None: see `TRIES`.
+            place: closures for which it gives equal values are the same; None: compares joints.
         """
         found = [q]
         for part in self.parts:
             its = part.from_anywhere(q, free, tries, place)
             both = [_with(one, part.columns, other) for one in found for other in its]
-            # squares of distances add up: what is far by now is far at the end
+            # squared distances add up, so combinations that are far now stay far
             found = sorted(both, key=lambda each: self.whole.distance(each, q))[:MOST_FOUND]
         return found
 
     def stuck(self, q: Floats, free: Mask) -> tuple[Part, Row, float]:
-        """(the part that stays most open below q, its worst row, by how much: m or rad)."""
+        """(the part with the largest error after descent from q, its worst row, the error of this
+        row, m or rad)."""
         ends = [(part, part.descend(q, free)[1]) for part in self.parts]
         part, e = max(ends, key=lambda end: float(np.max(abs(end[1]), initial=0.0)))
         worst = int(np.argmax(abs(e)))
@@ -292,21 +308,26 @@ class HomeSearch:
 
 
 def rank(J: Floats) -> int:
-    """Of a scaled Jacobian."""
+    """The numerical rank of a scaled Jacobian."""
     values = np.linalg.svd(J, compute_uv=False)
     return int(np.sum(values > RANK_TOLERANCE * max(values, default=0.0)))
 
 
 def unwound(q: Floats, near: Floats, turns: Mask) -> Floats:
-    """The same place with joints that turn within half a turn of where they are near."""
+    """The same configuration, with revolute joints within half a turn of `near`.
+
+    Args:
+        q, near: (n,).
+        turns: (n,) which joints are revolute.
+    """
     way = q - near
     return np.asarray(np.where(turns, near + (way + np.pi) % (2 * np.pi) - np.pi, q))
 
 
 def apart(closure: Constraints) -> list[tuple[list[int], NDArray[np.intp]]]:
-    """(loops, columns) of each set of loops that share joints, and none with others.
+    """(loops, columns) of each set of loops that share joints with each other but no others.
 
-    Whether a loop is closed depends only on the joints around it, not on those that carry it.
+    Whether a loop is closed depends only on the joints within it, not on those that carry it.
     """
     S, index = closure.coordinates[0], closure.tree.index()
     found: list[tuple[set[int], set[int]]] = []
@@ -337,7 +358,7 @@ def _relative(closure: Constraints, welds: list[int], q: Array) -> Array:
 
 
 def _turning(closure: Constraints, welds: list[int], q: Array) -> Array:
-    """-R_pᵀ (W_s - W_p): with e = -ρ exact in eᵀJ, since ρ is its rotation's own axis."""
+    """-R_pᵀ (W_s - W_p): with e = -ρ it makes eᵀJ exact, as ρ is along the rotation's axis."""
     frames = closure.frames(q)
     rows = [
         row for i in welds for row in -(frames[i][0].rotation.T @ (frames[i][1].W - frames[i][0].W))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The independent rows of a closure, scaled, and Newton's method on them, over any scalar.
 
-Straight-line, so that it can be recorded. `Mobility` finds these rows and has them over floats;
-`ClosedModel` solves them within its kernels.
+The functions are straight-line, so they can be recorded. `Mobility` selects these rows and
+provides them over floats; `ClosedModel` solves them within its kernels.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from .loop_geometry import LoopGeometry
 CONTRACTION = 0.25
 """The largest ratio of the lengths of two successive steps of Newton's method"""
 INCREMENT_ROUNDING = 1e-20
-"""The square of an increment that is nothing but rounding"""
+"""The square of an increment that consists only of rounding errors"""
 
 
 @dataclass(frozen=True, eq=False)
 class IndependentRows:
-    """φ = 0 without what is redundant. It keeps no state; q_r, qd_r (n_r,)."""
+    """The equations φ = 0 without redundant rows. It keeps no state; q_r and qd_r are (n_r,)."""
 
     geometry: LoopGeometry
     kept: tuple[int, ...]
-    """Which of the closure's rows: as many as there are passive joints"""
+    """Indices of these rows in the closure, as many as there are passive joints"""
     row_scale: Floats
-    """(rank,): makes every row a share of the mechanism's size, or an angle"""
+    """(rank,): factors that make every row a fraction of the mechanism's size, or an angle"""
     column_scale: Floats
     """(n_r,): 1 for turning joints, the size for sliding ones"""
     pivots: Pivots
@@ -50,24 +50,24 @@ class IndependentRows:
         return array(self.row_scale[:, None] * J_rate)
 
     def scaled_jacobian(self, q_r: Array) -> Array:
-        """∂φ/∂q_r with scaled columns, too: condition numbers are those of this matrix."""
+        """∂φ/∂q_r with scaled columns as well; condition numbers refer to this matrix."""
         return array(self.jacobian(q_r) * self.column_scale)
 
     def is_overdetermined(self, known: int) -> bool:
-        """Are there more rows than joints beyond the first `known`?"""
+        """Whether there are more rows than joints beyond the first `known`."""
         return len(self.kept) > len(self.geometry.names) - known
 
     def solver(self, J: Array, known: int) -> Eliminated | Orthogonalised:
-        """For A = J[:, known:]: elimination where A is square, least squares otherwise."""
+        """The solver for A = J[:, known:]: elimination if A is square, otherwise least squares."""
         A, scale = J[:, known:], self.column_scale[known:]
         square = A.shape == (len(self.pivots),) * 2
         return Eliminated(A, self.pivots, scale) if square else Orthogonalised(A, scale)
 
     def corrected(self, q_r: Array, known: int, steps: int, last: Solver | None = None) -> Newton:
-        """Newton's method from q_r on the joints beyond the first `known`, for `steps` steps.
+        """`steps` steps of Newton's method from q_r, on the joints beyond the first `known`.
 
-        If there are more rows than unknowns, the last step reuses the factors of the one before:
-        they are accurate enough for what is left. If `last` is given, every step uses it.
+        If there are more rows than unknowns, the last step reuses the factors of the one before,
+        which are accurate enough for the remaining error. If `last` is given, all steps use it.
         """
         squares: list[Scalar] = []
         solver: Solver | None = last
@@ -75,7 +75,7 @@ class IndependentRows:
             off = self.residual(q_r)
             if last is None and not (isinstance(solver, Orthogonalised) and step == steps - 1):
                 solver = self.solver(self.jacobian(q_r), known)
-                # A d = -φ, by least squares where the sensors are redundant
+                # A d = -φ, by least squares if the sensors are redundant
                 d = solver.solve(-off)
             elif isinstance(solver, Orthogonalised):
                 # AᵀA d = -Aᵀφ
@@ -96,7 +96,7 @@ class Newton:
     q_r: Array
     """(n_r,)"""
     squares: tuple[Scalar, ...]
-    """Of its steps, scaled"""
+    """The squared lengths of its steps, scaled"""
 
     @property
     def shrinking(self) -> Scalar:

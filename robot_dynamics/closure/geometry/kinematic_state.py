@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sections 2.2 to 2.4 by name: a closed configuration, how it moves, and the rates of all that."""
+"""The quantities of sections 2.2 to 2.4 of the paper: positions, Jacobians and their rates."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from .tangent import Tangent
 
 @dataclass(frozen=True, eq=False)
 class KinematicState:
-    """A mechanism at q_r and q̇_r, or a batch of them. A matrix is computed when first asked for.
+    """A mechanism at q_r and q̇_r, or a batch of such states. Matrices are computed on first use.
 
-    q_r = [q_a; q_s; q_p] and q = [q_a; q_s]; `ClosedChain.coordinate_names` has the names.
-    v = [ṗ; ω] is of P, the origin of the platform link's frame, in the base frame.
-    Numbers in brackets are the paper's equations; leading axes of a batch are left out.
+    q_r = [q_a; q_s; q_p] and q = [q_a; q_s]; their order is `ClosedChain.coordinate_names`.
+    v = [ṗ; ω] is the velocity of P, the origin of the platform link's frame, and the platform's
+    angular velocity, in the base frame. Numbers in parentheses are the paper's equations. The
+    shapes given here omit the leading axes of a batch.
     """
 
     mobility: Mobility
@@ -39,7 +40,7 @@ class KinematicState:
 
     @cached_property
     def residual(self) -> Floats:
-        """How far the loops are from closed: the worst row, m or the cosine of a right angle."""
+        """The largest closure residual: m, or the cosine of an angle that should be right."""
         rows = self.mobility.geometry.residual(self.q_r)
         return np.asarray(np.max(abs(rows), axis=-1, initial=0.0))
 
@@ -57,7 +58,7 @@ class KinematicState:
 
     @cached_property
     def condition(self) -> Floats:
-        """Condition number of the passive Jacobian, lengths in units of the mechanism's size."""
+        """Condition number of the passive Jacobian, with lengths in units of the size."""
         a = self.mobility.geometry.actuated
         J = self.J[..., a:] * self.mobility.closure.column_scale[a:]
         if not J.shape[-1]:
@@ -68,17 +69,18 @@ class KinematicState:
 
     @property
     def assembly_mode(self) -> Floats:
-        """1 or -1: the passive Jacobian's determinant changes sign in singularities alone."""
+        """The sign of the passive Jacobian's determinant, 1 or -1, which changes only at
+        singularities."""
         return np.asarray(np.linalg.slogdet(self.J[..., self.mobility.geometry.actuated :])[0])
 
     @cached_property
     def T(self) -> Floats:
-        """(n_r, n_a): q̇_r = T q̇_a (8). A stack of 1, J_s and J_p."""
+        """(n_r, n_a): q̇_r = T q̇_a (8), stacked from 1, J_s and J_p."""
         return self._of_motors.matrix
 
     @cached_property
     def T_q(self) -> Floats:
-        """(n_r, n_a + n_s): q̇_r = T_q q̇ (9), by least squares where the sensors say too much."""
+        """(n_r, n_a + n_s): q̇_r = T_q q̇ (9), by least squares if the sensors are redundant."""
         return self._of_readings.matrix
 
     @cached_property
@@ -124,7 +126,7 @@ class KinematicState:
         return self.J_C_rate @ self.T + self.J_C @ self.T_rate
 
     def accelerations(self, qdd_a: Floats) -> Floats:
-        """(n_r,): q̈_r of q̈_a (n_a,), at the rates q̇_r = T q̇_a."""
+        """(n_r,): q̈_r from q̈_a (n_a,), at the rates q̇_r = T q̇_a."""
         qd_a = self.qd_r[..., : self.mobility.geometry.actuated, None]
         # q̈_r = T q̈_a + Ṫ q̇_a (11)
         return (self.T @ qdd_a[..., None] + self.T_rate @ qd_a)[..., 0]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear equations over any scalar, in an order of elimination that is decided beforehand.
+"""Linear equations over any scalar, with an order of elimination that is chosen in advance.
 
-Straight-line: no search for pivots. `spread` tells how close the order came to failing.
+The solvers are straight-line and do not search for pivots. `spread` tells how close the chosen
+order is to failing.
 """
 
 from __future__ import annotations
@@ -16,14 +17,18 @@ from ...scalar import Array, Floats, Scalar, array, from_columns, is_zero, sign,
 Pivots = Sequence[tuple[int, int]]
 
 SOUND = 0.3
-"""A pivot may be this much smaller than the largest that is left, if that leaves more zeros"""
+"""Smallest ratio of a pivot to the largest entry left; within it, the choice preserves zeros"""
 _NOTHING = 1e-12
 
 
 def pivots(matrices: Sequence[Array]) -> tuple[tuple[int, int], ...]:
-    """(row, column) of each pivot for square matrices of one structure, given at several places.
+    """(row, column) of each pivot for square matrices of one structure, in the order of use.
 
-    Markowitz's choice: of the entries that are large everywhere, the one that leaves most zeros.
+    By Markowitz's criterion: of the entries that are large in all matrices, the one that preserves
+    the most zeros.
+
+    Args:
+        matrices: (n, n) the same matrix at several configurations.
     """
     rest = [np.array(matrix, dtype=float) for matrix in matrices]
     n = len(rest[0])
@@ -44,12 +49,15 @@ def pivots(matrices: Sequence[Array]) -> tuple[tuple[int, int], ...]:
 
 
 def chosen_rows(matrices: Sequence[Array], count: int, weights: Array | None = None) -> list[int]:
-    """Rows that are independent in all matrices, greedily: each maximises the smallest gain.
+    """Indices of rows that are independent in all matrices, chosen greedily.
 
-    Among equals the first is taken, with some slack, so that rounding does not decide.
+    Each row maximises the smallest norm of what the rows before it do not span. Of nearly equal
+    rows the first is taken, so that rounding does not decide.
 
     Args:
-        weights: of the rows' gains.
+        matrices: (m, n) each, of one shape.
+        count: number of rows to choose.
+        weights: (m,) factors of the rows' norms; None: 1.
     """
     rest = [np.array(matrix) for matrix in matrices]
     chosen: list[int] = []
@@ -64,37 +72,37 @@ def chosen_rows(matrices: Sequence[Array], count: int, weights: Array | None = N
 
 
 def without_row(A: Floats, row: int) -> None:
-    """Take a row's direction out of all rows of A (m, n), in place."""
+    """Remove the component along one row from all rows of A (m, n), in place."""
     direction = A[row] / np.linalg.norm(A[row])
     A -= np.outer(A @ direction, direction)
     A[row] = 0.0
 
 
 def parity(order: Pivots) -> float:
-    """The sign of the permutation that takes the pivots' rows to their columns."""
+    """The sign of the permutation that maps the pivots' rows to their columns."""
     columns = [j for _, j in sorted(order)]
     swaps = sum(a > b for i, a in enumerate(columns) for b in columns[i + 1 :])
     return -1.0 if swaps % 2 else 1.0
 
 
 class Solver(ABC):
-    """Of A x = b."""
+    """A solver of A x = b."""
 
     @abstractmethod
     def solve(self, b: Array) -> Array:
-        """x (n,) of b (m,), or x (n, j) of b (m, j): A x = b, or the least |A x - b|."""
+        """x (n,) for b (m,), or x (n, j) for b (m, j): A x = b, or the least |A x - b|."""
 
 
 class LeastSquares(Solver):
-    """Of A with more rows than columns."""
+    """A solver for A with more rows than columns."""
 
     @abstractmethod
     def solve_normal(self, c: Array) -> Array:
-        """(AᵀA)⁻¹ c, of c (n,) or (n, j)."""
+        """(AᵀA)⁻¹ c, for c (n,) or (n, j)."""
 
 
 class Dense(LeastSquares):
-    """Over floats, by the (pseudo-)inverse (…, n, m) of a batch of matrices; b (…, m, j)."""
+    """A solver over floats that uses the (pseudo-)inverse (…, n, m) of matrices; b is (…, m, j)."""
 
     def __init__(self, inverse: Array):
         self._inverse: Floats = np.asarray(inverse, dtype=float)
@@ -110,7 +118,7 @@ class Dense(LeastSquares):
 
 
 class _Columns(Solver):
-    """Straight-line, one right-hand side after the other, and with columns scaled:
+    """A straight-line solver for one right-hand side at a time, with scaled columns:
     x = scale y, A scale y = b."""
 
     def __init__(self, scale: Array):
@@ -129,7 +137,7 @@ class _Columns(Solver):
 
 
 class Eliminated(_Columns):
-    """A square matrix by Gaussian elimination with these pivots."""
+    """Gaussian elimination of a square matrix with given pivots."""
 
     def __init__(self, A: Array, order: Pivots, scale: Array):
         super().__init__(scale)
@@ -139,7 +147,7 @@ class Eliminated(_Columns):
         self.L: list[dict[int, Scalar]] = []
         self.inverses: list[Scalar] = []
         self.orientation: Scalar = parity(order)
-        """The determinant's sign: the product of the pivots', and that of their order"""
+        """The determinant's sign: the product of the pivots' signs and that of their order"""
         rows, columns = {i for i, _ in order}, {j for _, j in order}
         for i, j in order:
             rows.discard(i)
@@ -171,15 +179,15 @@ class Eliminated(_Columns):
 
     @property
     def spread(self) -> Scalar:
-        """Σ a² · Σ 1/pivot²: large near a singularity, and where the pivots are badly chosen."""
+        """Σ a² · Σ 1/pivot², large near a singularity or if the pivots are badly chosen."""
         return self.squares * sum((x * x for x in self.inverses), 0.0)
 
 
 class Orthogonalised(_Columns, LeastSquares):
-    """A tall matrix of full column rank as Q R, by Householder's reflections.
+    """The QR decomposition of a tall matrix of full column rank, by Householder reflections.
 
-    A reflection takes in the rows in which its column is not zero, whatever the numbers, and leaves
-    one row less to the columns after it: unknowns of one leg cost the others nothing.
+    A reflection acts only on the rows in which its column is not structurally zero, and leaves one
+    row fewer for the columns after it. So unknowns of one leg cost nothing for the other legs.
     """
 
     def __init__(self, A: Array, scale: Array | None = None):
@@ -195,7 +203,7 @@ class Orthogonalised(_Columns, LeastSquares):
             first = next(iter(x), rest[0])
             rest.remove(first)
             if len(x) < 2:
-                # there is nothing to reflect
+                # no reflection is needed
                 self.diagonal.append((first, 1.0 / self.R[first][k]))
                 self._reflections.append(({}, 0.0))
                 continue
@@ -233,7 +241,7 @@ class Orthogonalised(_Columns, LeastSquares):
         return array(self.scale * self._back(z))
 
     def _back(self, y: Sequence[Scalar]) -> Array:
-        """x with R x = y."""
+        """The solution x of R x = y."""
         x = list(y)
         for k, (i, inverse) in reversed([*enumerate(self.diagonal)]):
             for j in range(k + 1, len(x)):
@@ -243,7 +251,7 @@ class Orthogonalised(_Columns, LeastSquares):
 
 
 def _reflected(x: dict[int, Scalar], v: dict[int, Scalar], share: Scalar) -> dict[int, Scalar]:
-    """x - v (vᵀx)·share, the rows of v alone."""
+    """x - v (vᵀx)·share, only in the rows of v."""
     if all(map(is_zero, x.values())):
         return {}
     along = sum(v[i] * entry for i, entry in x.items()) * share
@@ -251,5 +259,5 @@ def _reflected(x: dict[int, Scalar], v: dict[int, Scalar], share: Scalar) -> dic
 
 
 def transposed(matrix: Array) -> Array:
-    """Matrices (…, n, m) of (…, m, n)."""
+    """The transposes (…, n, m) of matrices (…, m, n)."""
     return np.swapaxes(matrix, -1, -2)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The geometry of a mechanism with loops: its closures and its platform, without bodies.
 
-Everything is in the paper's generalised coordinates q_r = [q_a; q_s; q_p]: actuated, passive
-and sensed, passive and not sensed; then come those of a platform that stands free.
+All vectors are in the paper's generalised coordinates q_r = [q_a; q_s; q_p]: actuated, passive and
+sensed, passive and not sensed. Those of a free platform are the last ones of q_p.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LoopGeometry:
     """
 
     mechanism: Mechanism
-    """The one whose joints q_r are; that of the description, but for a free platform"""
+    """The mechanism whose joints are q_r: that of the description, or with a free platform"""
     names: tuple[str, ...]
     """The order of q_r: actuated, sensed, other passive joints"""
     actuated: int
@@ -45,19 +45,24 @@ class LoopGeometry:
     """n_s"""
     constraints: Constraints
     pose_constraints: Constraints | None
-    """The platform's frame welded to a target in the base frame; None without platform"""
+    """A weld of the platform's frame to the base frame; None if there is no platform"""
     order: tuple[int, ...]
     """q_r[i] is the mechanism's q[order[i]]"""
     described: Mechanism
-    """As the description has it"""
+    """The mechanism of the description"""
     free: FreePlatform | None
-    """Where the platform stands free, its coordinates are the last of q_r"""
+    """The free platform, if it is modelled as such; its coordinates are then the last of q_r"""
     hinged: HingedPlatform | None
-    """Where the platform follows from readings in closed form"""
+    """The closed form of the platform's pose, if readings determine it"""
 
     @classmethod
     def of(cls, mechanism: Mechanism, free: bool = False) -> LoopGeometry:
-        """With the platform on its leg, or `free`, joined to all legs alike (19).
+        """The geometry of a mechanism.
+
+        Args:
+            mechanism: with loops.
+            free: let the platform be free and joined to all legs alike (19), instead of carried by
+                one of them.
 
         Raises:
             DescriptionError: a platform that can't move.
@@ -78,7 +83,7 @@ class LoopGeometry:
             weld = (
                 Loop(_POSE, "fixed", Attachment(mechanism.base), Attachment(mechanism.platform)),
             )
-        # bodies play no part in the closure
+        # the closure does not depend on bodies
         shapes = tuple(replace(link, inertial=Inertial()) for link in mechanism.links)
         bare = standard_form(
             replace(mechanism, links=shapes, rotors=(), armatures=(), loops=mechanism.loops + weld)
@@ -104,23 +109,23 @@ class LoopGeometry:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # generated code is not sent: it is generated again
+        # generated code is not pickled but generated again
         return LoopGeometry.of, (self.described, self.free is not None)
 
     @cached_property
     def residual(self) -> Callable[..., Floats]:
-        """q_r -> φ (…, m) of all rows over floats: m, and cosines."""
+        """q_r -> φ (…, m) of all rows, over floats: lengths in m, and cosines."""
         return self.compiled("all_residuals", self.constraints.residual, (len(self.rows),))
 
     @cached_property
     def jacobian(self) -> Callable[..., Floats]:
-        """q_r -> ∂φ/∂q_r (…, m, n_r) of all rows over floats."""
+        """q_r -> ∂φ/∂q_r (…, m, n_r) of all rows, over floats."""
         shape = len(self.rows), len(self.names)
         return self.compiled("whole_jacobian", self.constraints.jacobian, shape)
 
     @property
     def spread(self) -> Floats:
-        """S (n_tree, n_r): the tree's joints of q_r"""
+        """S (n_tree, n_r) in q_tree = S q_r + s."""
         return np.asarray(self.constraints.coordinates[0], dtype=float)
 
     @property
@@ -130,12 +135,12 @@ class LoopGeometry:
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """What each row of the closure is."""
+        """Descriptions of the closure's rows."""
         return self.constraints.rows
 
     @cached_property
     def content(self) -> str:
-        """A hash of all that decides what functions of this geometry compute."""
+        """A hash of everything that determines what functions of this geometry compute."""
         closure, target, free = self.constraints, self.pose_constraints, self.free
         tree = closure.tree
         joints = [(link.name, link.parent, link.joint.geometry) for link in tree.links]
@@ -152,10 +157,14 @@ class LoopGeometry:
         content: Any = (),
         rates: bool = False,
     ) -> Callable[..., Floats]:
-        """A function of q_r, and of q̇_r with `rates`, over floats: (…, n_r) in, (…, *shape) out.
+        """A function of q_r, compiled over floats: (…, n_r) in, (…, *shape) out.
 
         Args:
-            content: what decides it beside the geometry.
+            name: of the function, by which its code is cached.
+            function: of q_r (n_r,) of any scalar, and of q̇_r if `rates`.
+            shape: of its result.
+            content: everything other than the geometry that the function depends on.
+            rates: whether it takes q̇_r as well.
         """
         names = ("q_r", "qd_r")[: 1 + rates]
         sizes = (len(self.names),) * len(names)
@@ -165,7 +174,7 @@ class LoopGeometry:
         return Kernel(whole, backend="python").call
 
     def of_platform(self, name: str) -> Callable[..., Floats]:
-        """`platform_pose`, `J_C` or `J_C_rate` over floats.
+        """The function `platform_pose`, `J_C` or `J_C_rate`, over floats.
 
         Raises:
             ClosureError: there is no platform.
@@ -190,7 +199,7 @@ class LoopGeometry:
         }
 
     def platform_frame(self, q: Array, qd: Array | None = None) -> FrameMotion:
-        """Where the platform is, with [V; W] = J_C and the rates of both."""
+        """The motion of the platform's frame, with [V; W] = J_C and their rates."""
         assert self.pose_constraints is not None
         target = self.pose_constraints
         motion = TreeMotion(target.tree, target.coordinates, q, qd)

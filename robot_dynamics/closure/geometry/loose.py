@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loose motions that do no work: a rod between two ball joints spins about itself.
+"""Loose motions that do no work, such as the spin of a rod between two ball joints.
 
-The motors neither hold nor feel it, so that one of its joints may be held where it is.
+The motors can neither hold nor drive such a motion, so one of its joints may be locked.
 """
 
 from __future__ import annotations
@@ -22,45 +22,47 @@ from .near import LinkPlaces
 from .tree_motion import TreeMotion
 
 OFF_AXIS = 1e-3
-"""How far off the axis a spinning body's centre of mass may lie, relative to the size"""
+"""How far a spinning body's centre of mass may lie off the axis, as a fraction of the size"""
 NEAR_AXIS = 0.1
-"""The same, up to which the motion is still called a spin; gravity turns such a body, so none of
-its joints is held unasked"""
+"""The same, up to which a motion is still called a spin; as gravity turns such a body, none of its
+joints is locked without being asked for"""
 UNROUND = 1e-2
-"""A spinning body's inertia may differ from a body of revolution's by this share without remark"""
+"""A spinning body's inertia may differ from that of a body of revolution by this fraction without
+being mentioned"""
 FEW = 2
 """Up to this many loose motions are described one by one"""
 STILL = 1e-6
-"""Relative to the fastest: below it something is at rest"""
+"""Speeds below this fraction of the fastest count as zero"""
 
 
 @dataclass(frozen=True)
 class Spin:
-    """One loose motion, with the other ones' held joints at rest."""
+    """One loose motion, with the joints that lock the other ones at rest."""
 
     joint: str
-    """The one to hold"""
+    """The joint to lock"""
     value: float
-    """Where, rad or m"""
+    """The position at which to lock it, rad or m"""
     moving: tuple[str, ...]
     """The joints that move"""
     links: tuple[str, ...]
     """The links with a mass that move"""
     off_axis: float
-    """m: how far their centres of mass lie off the axis, at the most"""
+    """The largest distance of their centres of mass from the axis, m"""
     axes: Mapping[str, tuple[Floats, Floats]]
-    """(a point, the direction) in the frame of each link that moves"""
+    """By link that moves: (a point, the direction) of the axis, in the link's frame"""
     unround: float
-    """0 of a body of revolution about that axis, in shares of its largest moment"""
+    """How far the inertia is from that of a body of revolution about the axis, as a fraction of its
+    largest entry; 0 for such a body"""
 
     @property
     def place(self) -> str:
-        """The value, for messages."""
+        """The value as text, for messages."""
         return f"{round(self.value, 9) + 0.0:.6g}"
 
     @property
     def what(self) -> str:
-        """For messages."""
+        """The names of the links, for messages."""
         return f"{listed(map(repr, self.links))}" if self.links else "a link without mass"
 
 
@@ -89,10 +91,14 @@ def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mend
 
 
 def check_spins(mechanism: Mechanism, size: float) -> None:
-    """Check that what spins freely, and is held, still has its centre of mass on the axis.
+    """Check that links whose free spin was locked still have their centres of mass on the axis.
+
+    Args:
+        mechanism: with `spins`.
+        size: the mechanism's size, m.
 
     Raises:
-        InputError: a body was put beside it: gravity would turn the link.
+        InputError: a centre of mass is off the axis, so gravity would turn the link.
     """
     for name, (point, direction) in mechanism.spins.items():
         body = mechanism.link(name).inertial
@@ -109,7 +115,7 @@ def check_spins(mechanism: Mechanism, size: float) -> None:
 
 
 def told(others: list[Spin], size: float) -> str:
-    """What to do about loose motions that are not locked."""
+    """Advice on loose motions that are not locked automatically, for messages."""
     rods = [spin for spin in others if spin.off_axis <= NEAR_AXIS * size]
     rest = [name for spin in others if spin not in rods for name in spin.moving]
     said = [f"{listed(dict.fromkeys(rest))} can still move"] if rest else []
@@ -131,12 +137,12 @@ def told(others: list[Spin], size: float) -> str:
 
 
 def _named(spins: list[Spin]) -> str:
-    """Each spin's link, the last of those that move."""
+    """The name of the last link that moves in each spin, for messages."""
     return listed((repr((spin.links or spin.moving)[-1]) for spin in spins), 6)
 
 
 def _locks(spins: list[Spin]) -> str:
-    """The `locked` entry that holds them."""
+    """The `locked` entry of a description that holds them."""
     return "`locked: {" + ", ".join(f"{spin.joint}: {spin.place}" for spin in spins) + "}`"
 
 
@@ -147,7 +153,7 @@ def _unsaid(spin: Spin) -> str:
 
 
 def loose_motions(jacobians: list[Floats], rank: int) -> list[Floats]:
-    """(n_passive, k) of each place: what is left of the passive joints with the motors held."""
+    """(n_passive, k) for each configuration: a basis of the passive motions with motors held."""
     return [np.linalg.svd(J)[2][rank:].T for J in jacobians]
 
 
@@ -157,13 +163,17 @@ def spins(
     """(loose motions that do no work, the others).
 
     Args:
-        motions: (n_passive, k) of each place, the first of them home; scaled columns.
+        geometry: of the mechanism.
+        home: (n_r,) closed.
+        motions: as from `loose_motions`, scaled, at home and at configurations nearby.
+        column_scale: (n_r,), scales of the joints.
+        size: the mechanism's size, m.
     """
     a, names = geometry.actuated, geometry.names[geometry.actuated :]
-    # the joints that take most part in them; one with a sensor only where there is no other
+    # the joints that move most in them; one with a sensor only if there is no other
     weights = np.where(np.arange(len(names)) < geometry.sensed, 1e-3, 1.0)
     chosen = chosen_rows(motions, motions[0].shape[1], weights)
-    # one motion for each joint that may be held, the other such joints at rest
+    # one motion for each joint that may be locked, with the other such joints at rest
     apart = motions[0] @ np.linalg.inv(motions[0][chosen])
     bodies = standard_form(replace(geometry.mechanism, loops=(), platform=None))
     motion = TreeMotion(bodies, geometry.constraints.coordinates, home)
@@ -187,7 +197,8 @@ def spins(
 
 
 def _at(bodies: Mechanism, motion: TreeMotion, way: Floats) -> tuple[tuple[str, ...], float, float]:
-    """(links with a mass that move, m their centres are off the axis, how unround they are)."""
+    """(links with a mass that move, their centres' largest distance from the axis, their largest
+    deviation from bodies of revolution)."""
     moved: list[str] = []
     off = unround = 0.0
     fastest = 0.0
@@ -210,7 +221,8 @@ def _at(bodies: Mechanism, motion: TreeMotion, way: Floats) -> tuple[tuple[str, 
 
 
 def _unround(inertia: Floats, axis: Floats) -> float:
-    """How far a tensor is from one of revolution about the axis, in shares of its largest entry."""
+    """The deviation of a tensor from that of a body of revolution about the axis, as a fraction of
+    its largest entry."""
     # two axes normal to it
     across = np.linalg.svd(axis[None])[2][1:]
     I = np.vstack([axis, across]) @ np.asarray(inertia, dtype=float) @ np.vstack([axis, across]).T

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a description gets slightly wrong, though only one thing can be meant."""
+"""Corrections of small errors in a description, where only one thing can be meant."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ class Mend:
     """A rough home, loose joints that do no work, or more motors than are needed."""
 
     message: str
-    """What is wrong, and what was made of it"""
+    """What is wrong, and how it was corrected"""
     home: Mapping[str, float]
-    """A closed configuration, by joint, rad or m"""
+    """A closed configuration: positions by joint, rad or m"""
     held: tuple[str, ...] = ()
-    """Joints to hold where they are in it"""
+    """Joints to lock at these positions"""
     spins: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
-    """Of links that these joints move: the axis about which they spin (see `Mechanism.spins`)"""
+    """By link moved by these joints: the axis about which it spins (see `Mechanism.spins`)"""
     driving: tuple[str, ...] = ()
-    """Where there are more motors than needed: those whose positions are q"""
+    """If there are more motors than needed: those whose positions are q"""
     shares: Mapping[str, float] = field(default_factory=dict)
-    """Of all motors: efforts of equal weight in the least-norm distribution, N·m or N"""
+    """By motor: efforts of equal weight in the least-norm distribution, N·m or N"""
 
     def mended(self, mechanism: Mechanism) -> Mechanism:
-        """The same robot, home closed and these joints held."""
+        """The same robot with these corrections."""
         places = {name: self.home[name] for name in self.held}
         home = {name: value for name, value in self.home.items() if name not in places}
         sensed = tuple(name for name in mechanism.sensed if name not in places)
@@ -41,6 +41,6 @@ class Mend:
         return replace(left, home=home, sensed=sensed, driving=driving, shares=shares, spins=spins)
 
     def refusal(self) -> DescriptionError:
-        """The error for callers that accept no mend."""
+        """The error for callers that accept no correction."""
         name = "loops" if self.held else "home"
         return DescriptionError(self.message, name=name, value=list(self.held))

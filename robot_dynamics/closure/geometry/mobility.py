@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Degrees of freedom, redundant rows, and whether `home` is valid."""
+"""Degrees of freedom, redundant rows, and the validity of `home`."""
 
 from __future__ import annotations
 
@@ -23,43 +23,45 @@ from .mend import Mend
 from .near import Near
 
 HOME_TOLERANCE = 0.05
-"""How far `home` may be from closed, in shares of the mechanism's size or in rad. Rounding and
-rough readings from a drawing are corrected silently; beyond this, a search closes it and warns."""
+"""rad, or fractions of the mechanism's size: how far `home` may be from closed. Rounding and rough
+values from a drawing are corrected silently; beyond this a search closes home, with a warning"""
 NO_LEVER = 1e-3
-"""Levers below this share of the longest are ignored in the mechanism's size"""
+"""Levers below this fraction of the longest are not counted in the mechanism's size"""
 CANT_MOVE = 1e-6
-"""A motor whose share of every free motion is below this can't move"""
+"""A motor whose component in every free motion is below this can't move"""
 NEIGHBOURS = 6
 STRAY = 0.02
-"""How far (rad, or shares of the size) the neighbours of home lie where ranks are compared"""
+"""rad, or fractions of the size: how far from home the configurations lie whose ranks are compared
+with its own"""
 
 
 @dataclass(frozen=True, eq=False)
 class Mobility:
     """The degrees of freedom of a closed mechanism at home, and the closure's independent rows.
 
-    The functions are those of `closure` over floats, of states (…, n_r).
+    The functions `residual`, `jacobian` and `jacobian_rate` are those of `closure` over floats, for
+    states (…, n_r).
     """
 
     closure: IndependentRows
     home: Floats
-    """(n_r,): home with the passive joints corrected onto the closure"""
+    """(n_r,): home, corrected so that the loops are closed"""
     miss: Floats
-    """(m,): the residual at home as it was given, m and cosines"""
+    """(m,): the residual at home as given, m and cosines"""
     degrees_of_freedom: int
     left_out: tuple[int, ...]
-    """Redundant rows"""
+    """Indices of the redundant rows"""
     row_scale: Floats
-    """(m,), of all rows: see `IndependentRows`"""
+    """(m,): scales of all rows, see `IndependentRows`"""
 
     def __post_init__(self) -> None:
-        # so that no state has to wait for a function to be generated
+        # generate the functions now, so that no state has to wait for them
         _ = self.residual, self.jacobian, self.jacobian_rate
         if self.geometry.pose_constraints is not None:
             self.geometry.of_platform("J_C")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # generated code is not sent: it is generated again
+        # generated code is not pickled but generated again
         return Mobility, tuple(getattr(self, field.name) for field in fields(self))
 
     @property
@@ -94,10 +96,10 @@ class Mobility:
 
 
 def given_home(geometry: LoopGeometry) -> Floats:
-    """(n_r,), as the description gives it.
+    """Home (n_r,) as the description gives it.
 
     Raises:
-        DescriptionError: home leaves joints out.
+        DescriptionError: home does not give all joints.
     """
     home = geometry.mechanism.home
     if missing := [name for name in geometry.names if name not in home]:
@@ -113,14 +115,14 @@ def given_home(geometry: LoopGeometry) -> Floats:
 
 
 def explore(geometry: LoopGeometry) -> Mobility | Mend:
-    """Find degrees of freedom and redundant rows; bring home onto the closure.
+    """Find the degrees of freedom and the redundant rows, and correct home to close the loops.
 
-    Returns a `Mend` if home is far from closed but a closed one is found, if loose joints do no
-    work, or if there are more motors than degrees of freedom.
+    Returns a `Mend` if home is far from closed but a search closes it, if there are loose motions
+    that do no work, or if there are more motors than degrees of freedom.
 
     Raises:
-        DescriptionError: home leaves joints out or can't be closed; the actuated joints are too
-            few, too many, or don't hold the mechanism.
+        DescriptionError: home does not give all joints or can't be closed; the actuated joints are
+            too few, too many, or don't hold the mechanism.
         ClosureError: home is a singular configuration.
     """
     start = given_home(geometry)
@@ -135,7 +137,7 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
     if far is not None:
         meant = Near(geometry, search.whole.column_scale, size_of(rows, search.whole.row_scale))
         return _searched(geometry, search, start, motors, far, meant)
-    # the motors stay where home puts them; if that can't be closed, all joints may move
+    # keep the motors at their home positions; if the loops can't be closed there, move all joints
     home = search.from_near(start, ~motors)
     if home is None:
         home = search.from_near(start, everything)
@@ -149,12 +151,12 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
             expected="a configuration in which all loops are closed",
         )
 
-    # scales are taken at the closed home, so that they don't depend on how it was rounded
+    # take the scales at the closed home, so that they don't depend on how home was rounded
     search = searching(home)
     row_scale, column_scale = search.whole.row_scale, search.whole.column_scale
     generator = np.random.default_rng(0)
     strays = [generator.uniform(-STRAY, STRAY, len(home)) for _ in range(NEIGHBOURS)]
-    # a row that is redundant at all closed configurations around home is redundant
+    # rows that are redundant at all closed configurations around home are left out
     beside = [search.from_near(home + column_scale * stray, everything) for stray in strays]
     places = [home, *(q for q in beside if q is not None)]
     jacobians = [search.whole.jacobian(q) for q in places]
@@ -182,19 +184,20 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
 
 
 def _scales(geometry: LoopGeometry, rows: tuple[Row, ...], J: Floats) -> tuple[Floats, Floats]:
-    """Scales that measure lengths by the mechanism's size, the typical lever arm of its joints."""
+    """Scales of rows and columns that make lengths relative to the mechanism's size, the typical
+    lever arm of its joints."""
     tree, names = geometry.constraints.tree, geometry.names
     turns = np.array([tree.joint(name).turns for name in names], dtype=bool)
     lengths = np.array([row.is_length for row in rows], dtype=bool)
     levers = abs(J[np.ix_(lengths, turns)]).ravel()
-    # without those that are only rounding
+    # without those that are only rounding errors
     levers = levers[levers > NO_LEVER * max(levers, default=0.0)]
     size = float(np.sqrt(np.mean(levers**2))) if len(levers) else 1.0
     return np.where(lengths, 1 / size, 1.0), np.where(turns, 1.0, size)
 
 
 def size_of(rows: tuple[Row, ...], row_scale: Floats) -> float:
-    """The mechanism's size, m, by which lengths are measured."""
+    """The mechanism's size, m, by which lengths are divided."""
     lengths = (scale for scale, row in zip(row_scale, rows, strict=True) if row.is_length)
     return next((float(1 / scale) for scale in lengths), 1.0)
 
@@ -206,7 +209,7 @@ def _far(
     motion = geometry.constraints.frames(start)
     for loop, (p, s) in zip(geometry.constraints.loops, motion, strict=True):
         relative = p.rotation.T @ s.rotation
-        # the cosines of the rows vanish for frames turned by half a turn, too
+        # the cosines of the rows also vanish if the frames are turned by half a turn
         if loop.type in WELDED and np.trace(relative) < 2.0:
             return DescriptionError(
                 f"home: loop {loop.name!r}: its two frames are turned against each other by "
@@ -236,10 +239,10 @@ def _searched(
     far: DescriptionError,
     meant: Near,
 ) -> Mend:
-    """A rough home, and the closed one that a search finds from it.
+    """The mend that replaces a rough home by the closed one that a search finds from it.
 
     Raises:
-        DescriptionError: it finds none.
+        DescriptionError: the search finds none.
     """
     whom = ""
     for free in (~motors, np.ones(len(start), dtype=bool)):
@@ -248,7 +251,7 @@ def _searched(
         if meant or not found:
             found += search.from_anywhere(start, free)
         if found:
-            # the first of those that are equally near
+            # sorting is stable: of equally near ones the first is taken
             found.sort(key=lambda q: round(meant.miss(q), 6))
             break
         whom = " (motors too)"
@@ -267,8 +270,8 @@ def _searched(
 
 
 def _open(far: DescriptionError, search: HomeSearch, start: Floats) -> DescriptionError:
-    """The error for loops that can't be closed: which, how close they come, and whether they have
-    too many conditions."""
+    """The error for loops that can't be closed: which ones, how close they come to it, and whether
+    they have too many conditions."""
     part, row, miss = search.stuck(start, np.ones(len(start), dtype=bool))
     loops = listed(dict.fromkeys(each.loop for each in part.rows), 5)
     joints, m = len(part.columns), len(part.rows)
@@ -295,7 +298,7 @@ def _amount(row: Row, value: float) -> str:
 def _shared(
     geometry: LoopGeometry, home: Floats, jacobians: list[Floats], column_scale: Floats
 ) -> Mend:
-    """More motors than degrees of freedom: they share the work.
+    """The mend by which more motors than degrees of freedom share the work.
 
     Raises:
         DescriptionError: one of them can't move.
@@ -330,12 +333,12 @@ def _shared(
 def _counting_alike(
     mechanism: Mechanism, motors: tuple[str, ...], column_scale: Floats
 ) -> tuple[dict[str, float], str]:
-    """(efforts of the motors that have equal weight, a description of that)."""
+    """(efforts of the motors that have equal weight, a description of the weights)."""
     found = [mechanism.joint(name).limits for name in motors]
     efforts = [0.0 if each is None or each.effort is None else each.effort for each in found]
     if all(0 < effort < np.inf for effort in efforts):
         return dict(zip(motors, efforts, strict=True)), "by their effort limits"
-    # a force counts as its moment on a lever of the mechanism's size
+    # a force counts as its moment about a lever of the mechanism's size
     levers = {name: float(scale) for name, scale in zip(motors, column_scale, strict=False)}
     shares = {name: 1 / lever for name, lever in levers.items()}
     sliding = [levers[name] for name in motors if not mechanism.joint(name).turns]
@@ -345,7 +348,8 @@ def _counting_alike(
 
 
 def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
-    """Check that as many motors as there are degrees of freedom hold the mechanism."""
+    """Check that there are as many motors as degrees of freedom, and that they hold the
+    mechanism."""
     motors = geometry.names[: geometry.actuated]
     if len(motors) == freedom:
         if loose:
@@ -384,7 +388,7 @@ def _degrees(freedom: int) -> str:
 def _check_regular(
     geometry: LoopGeometry, passive_ranks: list[int], jacobians: list[Floats], ranks: list[int]
 ) -> None:
-    """Raises ClosureError where home is singular: something moves there that is held beside it."""
+    """Raise a ClosureError if home is singular: a motion is free there that is held nearby."""
     lacking = max(passive_ranks) - passive_ranks[0]
     if not lacking and ranks[0] == max(ranks):
         return
@@ -402,12 +406,12 @@ def _check_regular(
 
 
 def _redundant_here_alone(jacobians: list[Floats], ranks: list[int]) -> tuple[int, ...]:
-    """The rows that are redundant at home, the first place, but not beside it."""
+    """The rows that are redundant at home, the first configuration, but not at those nearby."""
     most = max(ranks)
     if ranks[0] == most:
         return ()
     beside = jacobians[ranks.index(most)].copy()
-    # rows that are independent at home are so beside it, too
+    # rows that are independent at home are also independent nearby
     for i in sorted(chosen_rows(jacobians[:1], ranks[0])):
         without_row(beside, i)
     return tuple(sorted(chosen_rows([beside], most - ranks[0])))

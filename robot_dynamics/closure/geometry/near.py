@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the links are at a configuration, and which assembly mode a description means by `near`."""
+"""Poses of links at a configuration, and the assembly mode that a description means by `near`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .rotation import rotation_vector
 from .tree_motion import FrameMotion, TreeMotion
 
 TURNS = 1e-6
-"""Relative to the motion: below it a link does not turn"""
+"""Rates of rotation below this fraction of the motion count as zero"""
 
 
 class LinkPlaces:
-    """Poses of links in the base frame, at any configuration."""
+    """Poses of links in the base frame at any configuration."""
 
     def __init__(self, geometry: LoopGeometry, links: Iterable[str]):
         self.links = tuple(links)
@@ -33,12 +33,12 @@ class LinkPlaces:
         self._coordinates = geometry.constraints.coordinates
 
     def at(self, q: Floats) -> dict[str, Pose]:
-        """By the link's name, at q_r (n_r,)."""
+        """The poses at q_r (n_r,), by the link's name."""
         return {name: Pose(frame.rotation, frame.point) for name, frame in self._frames(q).items()}
 
     def axes(self, q: Floats, way: Floats) -> dict[str, tuple[Floats, Floats]]:
-        """(a point, the direction) of the axis that each link turns about where q_r moves along
-        `way` (n_r,), in the link's own frame; links that don't turn are left out."""
+        """(a point, the direction) of the axis about which each link turns when q_r moves along
+        `way` (n_r,), in the link's own frame. Links that don't turn are left out."""
         found = {}
         for name, frame in self._frames(q).items():
             v, w = np.asarray(frame.V @ way, dtype=float), np.asarray(frame.W @ way, dtype=float)
@@ -56,11 +56,12 @@ class LinkPlaces:
 
 
 class Near:
-    """How well configurations match what `near` says.
+    """How far configurations are from the description's `near`.
 
     Args:
-        column_scale: (n_r,), the mechanism's size for sliding joints, 1 for turning ones.
-        size: m, what lengths are measured by.
+        geometry: of the mechanism.
+        column_scale: (n_r,), the mechanism's size for prismatic joints, 1 for revolute ones.
+        size: the mechanism's size, m, by which lengths are divided.
     """
 
     def __init__(self, geometry: LoopGeometry, column_scale: Floats, size: float):
@@ -78,11 +79,11 @@ class Near:
         return bool(self._joints or self._links)
 
     def miss(self, q: Floats) -> float:
-        """How far q_r (n_r,) is from it: the largest of rad and shares of the mechanism's size."""
+        """The largest difference of q_r (n_r,) from `near`, rad or a fraction of the size."""
         off = [0.0]
         for (i, value), turns in zip(self._joints, self._turns, strict=True):
             way = float(q[i]) - value
-            # whole turns are the same place
+            # joints that differ by whole turns are in the same position
             off.append(
                 abs((way + np.pi) % (2 * np.pi) - np.pi)
                 if turns
@@ -99,7 +100,7 @@ class Near:
 
 
 def ends(mechanism: Mechanism) -> tuple[str, ...]:
-    """The platform, and the links that carry nothing."""
+    """The names of the platform and of the links that carry no other."""
     parents = {link.parent for link in mechanism.links}
     last = [link.name for link in mechanism.links if link.name not in parents]
     first = [] if mechanism.platform is None else [mechanism.platform]

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predictor–corrector continuation along a path of motors, readings or a platform's pose, in steps
-that cannot leave the assembly mode.
+that stay on the assembly mode.
 
 A step is accepted only if it is certain, or at least very likely, that the Jacobian stays regular
-between its ends and that one solution lies nearby:
+between its ends and that exactly one solution lies nearby:
 
 - `Path.stride` bounds the step and the distance of the solution from its guess;
-- Newton's increments shrink by four or more from one to the next, as they do within a quarter of
-  the radius of the affine-invariant theorem of Newton and Kantorovich (Deuflhard, "Newton Methods
-  for Nonlinear Problems", 2004, ch. 2 and 5);
-- the Jacobian at the end differs by less than half of itself from that at the beginning.
+- each of Newton's increments is at most a quarter of the one before, as holds within a quarter of
+  the radius in the affine-invariant Newton–Kantorovich theorem (Deuflhard, "Newton Methods for
+  Nonlinear Problems", 2004, ch. 2 and 5);
+- the Jacobian at the end of the step differs from that at its start by less than half of it.
 
-Where one of them fails, the step is halved.
+If one of these fails, the step is halved.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from .mobility import Mobility
 from .rotation import rotation_vector, turned
 
 BOUND = 0.1
-"""rad, or shares of the mechanism's size: the longest step without a certificate"""
+"""rad, or fractions of the mechanism's size: the longest step without a certificate"""
 CHANGE = 0.5
 """The largest relative change of a Jacobian in one step"""
 ACCURACY = 1e-13
 """rad, or fractions of the mechanism's size: the error left after the last increment"""
 MAX_ITERATIONS = 30
 SMALLEST_STEP = 2.0**-13
-"""Fraction of the way: if shorter steps are needed, the path is given up"""
+"""Fraction of the way: the path is given up if shorter steps are needed"""
 MAX_STEPS = 2000
 """Steps after which the path is given up, unless the caller allows fewer"""
 ROUNDING = 1e-11
@@ -47,27 +47,27 @@ CONTRACTING = 0.5
 SHRINKING = (0.3, 0.8)
 """The least and the largest factor by which a refused step is shortened before it is retried"""
 LONGEST = 0.3
-"""rad, or fractions of the mechanism's size: no longer step is tried"""
+"""rad, or fractions of the mechanism's size: the longest step tried"""
 ROOM = 2.5
-"""The ball's radius over the error of the guess: above 1 / (1 - κ)"""
+"""Ratio of the ball's radius to the error of the guess; must exceed 1 / (1 - κ)"""
 SMALLEST_RADIUS = 1e-9
-"""rad, or shares of the size: where rounding is far below"""
+"""rad, or fractions of the size: the smallest radius, far above rounding errors"""
 
 
 @dataclass(frozen=True)
 class Stride:
-    """A step to try: where Newton's method starts, and how far from there it may end."""
+    """A step to try, with the start of Newton's method and how far from it the result may be."""
 
     step: float
-    """Share of the way"""
+    """Length of the step, as a fraction of the way"""
     guess: Floats
-    """(n,), unscaled"""
+    """(n,): start of Newton's method, unscaled"""
     radius: float
-    """rad, or shares of the mechanism's size"""
+    """Largest distance of the result from it, rad or fractions of the mechanism's size"""
 
 
 class Path(ABC):
-    """A path, along which unknowns u (n,) solve equations at each fraction (share) of the way."""
+    """A path along which unknowns u (n,) solve equations at each fraction (share) of the way."""
 
     def __init__(self, scale: Floats):
         self.scale = scale
@@ -75,14 +75,15 @@ class Path(ABC):
 
     @abstractmethod
     def error(self, u: Floats, share: float) -> Floats:
-        """(m,): zero, or least in norm, at the solution u"""
+        """(m,): zero, or of least norm, at the solution u"""
 
     @abstractmethod
     def jacobian(self, u: Floats, share: float) -> Floats:
         """(m, n): ∂error/∂u·scale"""
 
     def increment(self, u: Floats, share: float) -> Floats:
-        """Newton's, or Gauss–Newton's if there are more rows than unknowns."""
+        """The increment of Newton's method, or Gauss–Newton's if there are more rows than
+        unknowns."""
         return -np.asarray(
             np.linalg.lstsq(self.jacobian(u, share), self.error(u, share), rcond=None)[0]
         )
@@ -92,14 +93,14 @@ class Path(ABC):
         return Stride(step, u, BOUND)
 
     def is_sound(self, before: tuple[Floats, float], after: tuple[Floats, float]) -> bool:
-        """Is it likely that no singularity lies between the ends of a step?"""
+        """Whether it is likely that no singularity lies between the ends of a step."""
         first = self.jacobian(*before)
         change = np.linalg.pinv(first) @ (self.jacobian(*after) - first)
         return bool(np.linalg.norm(change) <= CHANGE)
 
 
 def newton(path: Path, stride: Stride, share: float) -> Floats | None:
-    """The solution at this share of the way; None: convergence is too slow to be trusted."""
+    """The solution at this fraction of the way; None: convergence is too slow to be trusted."""
     u, before, ratio = stride.guess, np.inf, 1.0
     for _ in range(MAX_ITERATIONS):
         try:
@@ -126,15 +127,15 @@ def march(
     least: float = SMALLEST_STEP,
     most: int = MAX_STEPS,
 ) -> tuple[float, bool]:
-    """Advance along a path in steps that are halved when refused, and then grow again.
+    """Advance along a path in steps that are halved when refused, and grow again when accepted.
 
     Args:
-        advance: given the share reached and a step: (was it accepted, its length).
-        longest, least: fractions of the way; below `least` the path is given up.
-        most: how many steps to try.
+        advance: from the fraction reached and a step to (whether it was accepted, its length).
+        longest, least: step lengths as fractions of the way; below `least` the path is given up.
+        most: number of steps to try.
 
     Returns:
-        (the share reached: 1 at the end of the way; were any steps left).
+        (the fraction of the way reached, 1 at its end; whether any steps were left).
     """
     reached, step = 0.0, longest
     for _ in range(most):
@@ -152,12 +153,18 @@ def march(
 
 
 def beyond(reached: float, step: float) -> float:
-    """The share after a step: exactly 1 at the end of the way."""
+    """The fraction of the way after a step, exactly 1 at its end."""
     return 1.0 if step >= 1.0 - reached else reached + step
 
 
 def follow(path: Path, u: Floats, most: int = MAX_STEPS) -> tuple[Floats, float, bool]:
-    """(unknowns, share of the way reached: 1 at the target, were any steps left)."""
+    """(the unknowns, the fraction of the way reached, 1 at its end, whether any steps were left).
+
+    Args:
+        path: the path to follow.
+        u: (n,) the solution at its start.
+        most: number of steps to try.
+    """
 
     def advance(reached: float, step: float) -> tuple[bool, float]:
         nonlocal u
@@ -174,7 +181,7 @@ def follow(path: Path, u: Floats, most: int = MAX_STEPS) -> tuple[Floats, float,
 
 
 class ReadingsPath(Path):
-    """The other joints, by least squares, from all known ones: actuated and sensed."""
+    """The path of the other joints, by least squares, as the actuated and sensed ones move."""
 
     def __init__(self, mobility: Mobility, start: Floats, way: Floats):
         k = len(way)
@@ -193,22 +200,24 @@ class ReadingsPath(Path):
 
 
 class MotorPath(ReadingsPath):
-    """The passive joints from the actuated ones, each step certified.
+    """The path of the passive joints as the actuated ones move, with every step certified.
 
-    The start may be open by φ_0, as readings that disagree leave it: at the share σ of the way
-    ψ = φ - (1 - σ) φ_0 vanishes, so that the loops are closed at its end.
+    The loops may be open by φ_0 at the start, due to inconsistent readings: at the fraction σ of
+    the way ψ = φ - (1 - σ) φ_0 vanishes, so the loops are closed at the end.
 
-    With A = J_u⁻¹ at (q_0, u_0), a step w = (δq, -A (J_q δq + δσ φ_0)) and the guess u_0 + s w_u at
-    the share s of it, the simplified Newton map y ↦ y - A ψ(q_0 + s δq, u_0 + s w_u + y) takes the
-    ball |y| ≤ r into itself and shrinks distances, for every s from 0 to 1, where
+    Let A = J_u⁻¹ at (q_0, u_0), take a step w = (δq, -A (J_q δq + δσ φ_0)) and, at the fraction s
+    of this step, the guess u_0 + s w_u. The simplified Newton map
+    y ↦ y - A ψ(q_0 + s δq, u_0 + s w_u + y) maps the ball |y| ≤ r into itself and is a contraction
+    for every s from 0 to 1, if
 
         c = |A ψ(guess)| ≤ |A ψ| + ½ |A φ''[w,w]| + ⅙ |A| |φ'''|[w,w,w]
         κ = |A (J_u(x) - J_u)| ≤ |A φ''_u[w]| + |A| (|φ''_u|[r] + ½ |φ'''_u|[w + r, w + r])
         c + κ r ≤ r,  κ < 1
 
-    So (Banach) one solution is in that ball at every s, it is continuous in s, and J_u is regular
-    all the way: the solution at s = 1 is on the assembly mode of u_0. |φ''|, |φ'''| are bounds
-    over the whole ball (`curvature`); norms are largest entries of scaled joints.
+    By Banach's theorem there is then exactly one solution in this ball at every s. It is continuous
+    in s, and J_u is regular along it, so the solution at s = 1 is on the assembly mode of u_0.
+    |φ''| and |φ'''| are bounds over the whole ball (`curvature`); norms are the largest entries of
+    scaled joints.
     """
 
     def __init__(self, mobility: Mobility, curvature: Curvature, start: Floats, way: Floats):
@@ -224,7 +233,11 @@ class MotorPath(ReadingsPath):
     def increment(self, u: Floats, share: float) -> Floats:
         return -np.asarray(np.linalg.solve(self.jacobian(u, share), self.error(u, share)))
 
-    def is_sound(self, before: tuple[Floats, float], after: tuple[Floats, float]) -> bool:  # noqa: ARG002
+    def is_sound(
+        self,
+        before: tuple[Floats, float],  # noqa: ARG002
+        after: tuple[Floats, float],  # noqa: ARG002
+    ) -> bool:
         return True  # proved
 
     def stride(self, u: Floats, share: float, step: float) -> Stride:
@@ -235,7 +248,7 @@ class MotorPath(ReadingsPath):
             A = np.linalg.inv(J[:, k:] * scale)
         except np.linalg.LinAlgError:
             return Stride(0.0, u, 0.0)
-        # the direction w of the whole way, and φ''[w]: both are linear in the step
+        # the direction w of the whole way, and φ''[w]; both are linear in the step
         w = np.concatenate([self._way, -scale * (A @ (J[:, :k] @ self._way + self._open))])
         J_rate = mobility.jacobian_rate(q_r, w)
         turning = A @ (J_rate[:, k:] * scale)
@@ -268,12 +281,12 @@ class MotorPath(ReadingsPath):
         return Stride(0.0, u, 0.0)  # a singularity is too near
 
     def _rows(self, bounds: Floats) -> Floats:
-        """Of the kept rows, by q_r."""
+        """Bounds of the kept rows, by joints of q_r."""
         return np.asarray(bounds[list(self.mobility.closure.kept)] @ self._spread)
 
 
 class PosePath(Path):
-    """All joints from the platform's pose, the motors among them."""
+    """The path of all joints, including the motors, as the platform's pose moves."""
 
     def __init__(self, mobility: Mobility, start: Floats, target: Pose, size: float):
         super().__init__(mobility.closure.column_scale)
@@ -287,7 +300,7 @@ class PosePath(Path):
         self._mode = self._orientation(start)
 
     def miss(self, q_r: Floats, share: float) -> Floats:
-        """(6,): how far the platform is from where it should be, shares of the size and rad."""
+        """(6,): the platform's deviation from its pose on the path, fractions of the size, rad."""
         now = self._pose_of(q_r)
         off = rotation_vector(now[:3, :3] @ (turned(share * self._turn) @ self._R).T)
         residual: Floats = self._weights * np.array(
@@ -303,7 +316,7 @@ class PosePath(Path):
         return np.asarray(np.vstack(rows) * self.scale)
 
     def is_sound(self, before: tuple[Floats, float], after: tuple[Floats, float]) -> bool:
-        # the motors could not follow through a singularity of theirs
+        # the motors could not drive the mechanism through a singularity of the passive Jacobian
         return self._orientation(after[0]) == self._mode and super().is_sound(before, after)
 
     def _orientation(self, q_r: Floats) -> float:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""T and T_q: how all joints of a closed mechanism move with those that are known.
+"""T and T_q, which give the rates of all joints of a closed mechanism from the known ones.
 
-With ∂φ/∂q_r = [B A], B of the known joints (all motors, or motors and sensors),
+With ∂φ/∂q_r = [B A], where B belongs to the known joints (the motors, or motors and sensors),
 
     A X = -B in the least-squares sense,   T = [1; X],   q̇_r = T q̇        (8), (9)
 
-Written once: over any scalar, where it can be recorded, and over floats in batches.
+The same code works over any scalar, and can then be recorded, and over batches of floats.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Tangent:
 
     Args:
         J: (…, m, n_r), ∂φ/∂q_r.
-        known: k, how many of q_r are known.
-        solver: of A = J[…, k:].
-        lower: X (…, n_r - k, k), where it is known already.
+        known: k, the number of known joints, the first ones of q_r.
+        solver: for A = J[…, k:].
+        lower: X (…, n_r - k, k), if it has been computed already.
     """
 
     def __init__(self, J: Array, known: int, solver: Solver, lower: Array | None = None):
@@ -41,7 +41,7 @@ class Tangent:
         return np.concatenate([one, self.lower], axis=-2)
 
     def lower_rate(self, J_rate: Array, way: Array) -> Array:
-        """Ẋ w (…, n_r - k) of way = T w (…, n_r), or (…, n_r - k, j) of several ways."""
+        """Ẋ w (…, n_r - k) for way = T w (…, n_r), or (…, n_r - k, j) for several ways."""
         # with AᵀA X = -AᵀB:  AᵀA Ẋ = -Aᵀ (Ḃ + Ȧ X) - Ȧᵀ (B + A X)
         bent = self.solver.solve(-(J_rate @ way))
         if isinstance(self.solver, LeastSquares):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of a tree, their Jacobians and the rates of these, over any scalar.
+"""Frames of a tree, their Jacobians and the Jacobians' rates, over any scalar.
 
-All vectors are in the base frame. A frame's Jacobians say v = V q̇ (of its origin) and ω = W q̇.
+All vectors are in the base frame. The Jacobians of a frame are V and W: the velocity of its origin
+is v = V q̇, its angular velocity ω = W q̇.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _NOTHING = zeros(3)
 
 
 class FrameMotion:
-    """One frame at one q; its rates are zero if no qd was given. Each Jacobian is computed when it
-    is first asked for."""
+    """One frame at one q; its rates are zero if no qd was given. Jacobians are computed on first
+    use."""
 
     def __init__(self, tree: TreeMotion, i: int, pose: Pose):
         R, w = tree.R[i], tree.w[i]
@@ -39,7 +40,7 @@ class FrameMotion:
     @cached_property
     def V(self) -> Array:
         """(3, n)"""
-        # ∂p/∂q_j = z × (p - p_j) of a joint that turns, z of one that slides
+        # ∂p/∂q_j = z × (p - p_j) for a revolute joint, z for a prismatic one
         return self._joined(
             lambda j: cross(self._tree.z[j], self._lever(j)), lambda j: self._tree.z[j]
         )
@@ -85,7 +86,7 @@ class FrameMotion:
 
 
 class TreeMotion:
-    """Where the links of a tree are, and how fast.
+    """Poses and velocities of the links of a tree.
 
     Args:
         tree: in standard form (see `mechanism.transform.standard_form`).
