@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The façade: torques, matrices and motor torques of a mechanism, from numbers, compiled."""
+"""The public interface for compiled numerical dynamics: torques, matrices and motor torques."""
 
 from .base_motion import BaseMotion
 from .floating_base import FloatingBase

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A base with a prescribed motion: mobile and tilted arms, arms on ships, legs on a body.
+"""A base with a prescribed motion: mobile or tilted arms, arms on ships, legs on a body.
 
 The torques are those of the same robot on six additional joints, three prismatic and three
 revolute, at zero, where their rates are the base's twist. Gravity is an acceleration of the base:
 
-    slides: q̈ = a - g        turns: q̇ = ω,  q̈ = α - Σ_{i<j} z_i q̇_i × z_j q̇_j
+    prismatic: q̈ = a - g     revolute: q̇ = ω,  q̈ = α - Σ_{i<j} z_i q̇_i × z_j q̇_j
 
-The position and the linear velocity of the base have no effect. A robot with loops is its tree,
-projected: τ = Tᵀ τ_r at q̇_r = T_q q̇, q̈_r = T_q q̈ + Ṫ_q q̇.
+The position and the linear velocity of the base have no effect. For a robot with loops the torques
+of its tree are projected: τ = Tᵀ τ_r at q̇_r = T_q q̇, q̈_r = T_q q̈ + Ṫ_q q̇.
 
-Gravity without the terms of motion is the same robot at rest, on a base whose acceleration is
-the difference between its gravity and the description's.
+If the terms include gravity but not motion, only the change of gravity is added: the torques of
+the same robot at rest, on a base whose acceleration is the difference between its gravity and the
+description's.
 """
 
 from __future__ import annotations
@@ -79,7 +80,11 @@ class BaseMotion:
             object.__setattr__(self, "specific_force", vector)
 
     def felt(self, gravity: Floats) -> Floats:
-        """a - g (…, 3), m/s², on the base's axes; gravity (3,) is that of the description."""
+        """a - g (…, 3), m/s², on the base's axes.
+
+        Args:
+            gravity: (3,), m/s², the gravity vector of the description.
+        """
         if self.specific_force is not None:
             return np.asarray(self.specific_force)
         g = np.asarray(gravity, dtype=float)
@@ -91,18 +96,18 @@ class BaseMotion:
 
     @cached_property
     def rates(self) -> Floats:
-        """(…, 6) of the six joints."""
+        """q̇ (…, 6) of the six joints."""
         turning = np.asarray(self.angular_velocity)
         return np.concatenate([np.zeros_like(turning), turning[..., ::-1]], axis=-1)
 
     @cached_property
     def turns(self) -> Floats:
-        """q̈ (…, 3) of the three that turn."""
+        """q̈ (…, 3) of the three revolute joints."""
         turning = np.asarray(self.angular_velocity)
         x, y, z = (turning[..., k] for k in range(3))
         # z z × y y + (z z + y y) × x x
         crossed = np.stack([-z * y, z * x, -y * x], axis=-1)
-        # the turns' order is z, y, x
+        # the order of the revolute joints is z, y, x
         accelerations: Floats = (np.asarray(self.angular_acceleration) - crossed)[..., ::-1]
         return accelerations
 
@@ -125,7 +130,7 @@ class MovingBase:
         needed = [name for name in MOTION if tree.rotors or name in OF_LINKS]
         self._has_gravity, used = "gravity" in terms, terms
         self.adds = not set(MOTION) & set(terms)
-        """Are torques to be added to those on a base that stands?"""
+        """Whether the results are to be added to those on a fixed base"""
         if self.adds:
             used = MOTION
         elif missing := [name for name in needed if name not in terms]:
@@ -153,7 +158,11 @@ class MovingBase:
         self._gravity = np.asarray(robot.gravity, dtype=float) * self._has_gravity
 
     def over(self, tree: Mechanism, robot: Mechanism) -> MovingBase:
-        """The same with gravity, friction and inertias of a mechanism of the same geometry.
+        """The same robot with the gravity, friction and inertias of another of the same geometry.
+
+        Args:
+            tree: the other robot, or its tree if it has loops.
+            robot: the other robot with its motors.
 
         Raises:
             Recompile: its friction is of another kind.
@@ -166,7 +175,7 @@ class MovingBase:
         return other
 
     def torques(self, at: Placed, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
-        """The torques (…, n_m) at the given position, at qd and qdd (…, k)."""
+        """The torques (…, n_m) at a position, for qd and qdd (…, k)."""
         if self.adds:
             qd = qdd = np.zeros_like(as_floats("qd", qd))
             motion = self._heavier(motion)
@@ -181,7 +190,7 @@ class MovingBase:
         motion: BaseMotion,
         actuated: Sequence[str],
     ) -> MotorTorques:
-        """(drive, gear) (…, m) as `InverseDynamics.motor_torques`."""
+        """(drive, gear) (…, m) as in `InverseDynamics.motor_torques`."""
         tau = self.torques(at, qd, qdd, motion)
         robot, gravity = on_six_joints(self._robot), STILL[:3]
         if self.adds:
@@ -202,7 +211,7 @@ class MovingBase:
         """The torques (…, n_m) that hold the robot at rest under the base's gravity."""
         standing = BaseMotion(rotation=motion.rotation, specific_force=motion.specific_force)
         n = len(self._names)
-        # what is held falls upwards
+        # holding the robot against gravity is accelerating it upwards
         felt = standing.felt(np.asarray(self._robot.gravity, dtype=float))
         lifted = _joined(_joined(felt, NONE), np.zeros(n))
         tau = self._chain.kernel("inertia").call(_beside("q", STILL, at.q, n), lifted)[..., 6:]
@@ -211,7 +220,7 @@ class MovingBase:
     def derivatives(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
     ) -> Floats:
-        """(…, 3, n, n) of a robot without loops; where `adds`, what is to be added."""
+        """(…, 3, n, n) of a robot without loops; if `adds`, the part to be added."""
         state = self._moved(q, qd, qdd, motion)
         found: Floats = self._tree.of(self).derivatives(*state)[..., 6:, 6:].copy()
         if self.adds:
@@ -221,7 +230,7 @@ class MovingBase:
     def regressor(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion
     ) -> tuple[list[str], Floats]:
-        """(names (p,), Y (…, n, p)) of a robot without loops; where `adds`, what is to be added."""
+        """(names (p,), Y (…, n, p)) of a robot without loops; if `adds`, the part to be added."""
         kernel = self._regressor.of(self)
         return kernel.names, kernel.matrix(*self._moved(q, qd, qdd, motion))[..., 6:, :]
 
@@ -234,7 +243,7 @@ class MovingBase:
         return self._carried(q, qd, qdd, motion, len(self._names))
 
     def _heavier(self, motion: BaseMotion) -> BaseMotion:
-        """At rest, with g - g_described for gravity."""
+        """The motion at rest, with g - g_described as gravity."""
         if not self._has_gravity:
             return BaseMotion(specific_force=ZERO)
         if motion.specific_force is None:
@@ -242,7 +251,7 @@ class MovingBase:
         return BaseMotion(specific_force=motion.felt(self._gravity) + self._gravity)
 
     def _of_tree(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, motion: BaseMotion) -> Floats:
-        """(…, 6 + n)"""
+        """Torques (…, 6 + n) of the tree on the six joints."""
         return self._chain.torques(*self._carried(q, qd, qdd, motion, len(self._names)))
 
     def _carried(

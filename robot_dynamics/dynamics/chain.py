@@ -26,8 +26,10 @@ from .tree import Tree
 
 
 class Chain(ABC):
-    """A robot at one instant, payloads included. States are (…, k), torques (…, n_m); each
-    function is that of `InverseDynamics`, which documents its errors.
+    """A robot at one instant, including payloads.
+
+    States are (…, k), torques (…, n_m). The functions are those of `InverseDynamics`, which
+    documents their arguments and errors.
 
     Everything but the torques is built on first use and reused after a change of the robot,
     without compiling if possible.
@@ -35,16 +37,16 @@ class Chain(ABC):
 
     trees: ClassVar[type[Tree]] = Tree
     closed: ClosedChain | None
-    """Of a robot with loops its positions, Jacobians and state"""
+    """Positions, Jacobians and state of a robot with loops; None without loops"""
     mechanism: Mechanism
     joint_names: tuple[str, ...]
     """(k,)"""
     actuated_names: tuple[str, ...]
     """(n_m,)"""
     torques: Callable[..., Floats]
-    """(q, qd, qdd) -> tau, with as little in between as can be"""
+    """(q, qd, qdd) -> tau, with the least possible overhead"""
     lock: AbstractContextManager[object]
-    """Held during several calls to a chain that is changed in place"""
+    """Held during successive calls to a chain that is changed in place"""
 
     def __init__(self, mechanism: Mechanism, options: Options):
         self.mechanism, self.options = mechanism, options
@@ -73,12 +75,13 @@ class Chain(ABC):
         return self.trees.chains.form
 
     def _bind(self, before: Chain, mechanism: Mechanism) -> None:
-        """Become what `before` is with gravity, friction and bodies of this mechanism."""
+        """Take over what `before` has built, with the gravity, friction and bodies of another
+        mechanism."""
         self.mechanism = mechanism
         for name in ("_tree", "_regressor", "_moving", "_motors"):
             setattr(self, name, getattr(before, name).after())
 
-    # --- what open and closed chains have each in their own way -------------------------------
+    # --- functions that open and closed chains implement differently --------------------------
 
     @property
     @abstractmethod
@@ -92,8 +95,8 @@ class Chain(ABC):
 
     @abstractmethod
     def over(self, mechanism: Mechanism) -> Chain:
-        """The same robot with other gravity, friction and bodies; a chain that is modified in
-        place returns itself."""
+        """The same robot with other gravity, friction and bodies; a chain that is changed in place
+        returns itself."""
 
     @abstractmethod
     def copy(self) -> Chain:
@@ -103,12 +106,14 @@ class Chain(ABC):
     def at(self, q: ArrayLike, bearing: bool = False) -> Placed:
         """The robot at q (…, k).
 
-        bearing: forces are needed: a state too near a singularity is refused.
+        Args:
+            q: (…, k) positions, rad or m.
+            bearing: whether forces are needed; a state too near a singularity is then refused.
         """
 
     @abstractmethod
     def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Placed]:
-        """(torques, the robot there)"""
+        """(the torques, the robot at this position)"""
 
     @abstractmethod
     def mass_matrix(self, q: ArrayLike) -> Floats:
@@ -160,7 +165,7 @@ class Chain(ABC):
     def jacobian(self, q: ArrayLike, link: str) -> Floats:
         """(…, 6, k)"""
 
-    # --- what follows from these ---------------------------------------------------------------
+    # --- functions that follow from these ------------------------------------------------------
 
     def pushed(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrenches: Mapping[str, Floats]
@@ -173,7 +178,7 @@ class Chain(ABC):
             return tau
 
     def wrench_torques(self, q: ArrayLike, wrenches: Mapping[str, Floats], axes: str) -> Floats:
-        """Σ Jᵀ w (…, n_m); axes: base, or each wrench's own link's."""
+        """Σ Jᵀ w (…, n_m); the axes are `base`, or `link` for those of each wrench's own link."""
         with self.lock:
             at = self.at(q, bearing=True)
             tau = np.zeros((*at.q.shape[:-1], len(self.actuated_names)))

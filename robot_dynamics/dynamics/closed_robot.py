@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A closed chain as the façade sees it: what is not its own follows from its spanning tree.
+"""The `Chain` of a robot with loops; some of its functions are those of its spanning tree.
 
-With q̇_r = T q̇ energies are the tree's, Jacobians are J T, and a wrench on a link makes the
-torques Tᵀ Jᵀ w.
+With q̇_r = T q̇ the energies are those of the tree, Jacobians are J T, and a wrench on a link
+provides the torques Tᵀ Jᵀ w.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .tree import Tree
 
 
 class ClosedRobot(Chain):
-    """It is changed in place, under the lock, as its `ClosedChain` is."""
+    """A robot with loops. It is changed in place, as is its `ClosedChain`, while holding `lock`."""
 
     closed: ClosedChain
 
@@ -37,7 +37,7 @@ class ClosedRobot(Chain):
     ):
         self.lock = lock
         self.closed = ClosedChain(mechanism, **options.named)
-        # home closed, joints held that do no work
+        # with home closed and loose joints locked
         super().__init__(self.closed.mechanism, options)
         self._freed: list[Tree] = []
         self._adopt()
@@ -49,7 +49,7 @@ class ClosedRobot(Chain):
 
     @property
     def tree(self) -> Mechanism:
-        """As `Chain.tree`; with sensors the platform stands free."""
+        """As `Chain.tree`; with sensors the platform is free."""
         return self.closed.tree
 
     @property
@@ -58,13 +58,13 @@ class ClosedRobot(Chain):
         return self.closed.backend
 
     def over(self, mechanism: Mechanism) -> ClosedRobot:
-        """Itself, changed. Whoever calls holds the lock."""
+        """Itself, changed. The caller holds the lock."""
         self.closed.update(mechanism)
         self._bind(self, mechanism)
         return self
 
     def copy(self) -> ClosedRobot:
-        """As `Chain.copy`; it goes on from where this one is."""
+        """As `Chain.copy`; the copy continues from this one's last state."""
         other = copy(self)
         other._bind(self, self.mechanism)
         other.closed = copy(self.closed)
@@ -81,7 +81,7 @@ class ClosedRobot(Chain):
         return ClosedPlace(self.closed, self._tree.of(self), q_r)
 
     def solved(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, ClosedPlace]:
-        """As `Chain.solved`; closed once."""
+        """As `Chain.solved`; the loops are closed only once."""
         tau, q_r = self.closed.solved(q, qd, qdd)
         return tau, self._at(q_r)
 
@@ -100,7 +100,7 @@ class ClosedRobot(Chain):
     def forward(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: Floats | None = None
     ) -> Floats:
-        """As `Chain.forward`, by D solved."""
+        """As `Chain.forward`, by solving D q̈ = τ - b."""
         if self.options.sensed:
             expected = "False: torques determine the motion of the actuated joints"
             raise wrong(InputError, "sensed", True, expected)
@@ -114,7 +114,7 @@ class ClosedRobot(Chain):
             left = np.asarray(torques - rest)
             D = closed.mass_matrix(q)
             if len(closed.actuated_names) > len(closed.joint_names):
-                # Aᵀ τ = Q: motors that work against each other move nothing
+                # Aᵀ τ = Q: torques that work against each other cause no motion
                 A_T = np.swapaxes(closed.motor_rates(closed.forward_kinematics(q)), -1, -2)
                 left, D = (A_T @ left[..., None])[..., 0], A_T @ D
         qdd: Floats = np.asarray(np.linalg.solve(D, left[..., None])[..., 0])
@@ -175,8 +175,8 @@ class ClosedRobot(Chain):
             return self.closed.constraint_forces(q, qd, qdd, pushes if wrenches else None)
 
     def _with_platform_free(self, mechanism: Mechanism) -> Tree:
-        """The tree with the platform on no leg. Its geometry alone is asked for, which no change of
-        the robot changes; the caller holds the lock."""
+        """The tree with the free platform. Only its geometry is used, which never changes. The
+        caller holds the lock."""
         if not self._freed:
             self._freed.append(Tree(mechanism, self.options))
         return self._freed[0]
@@ -191,16 +191,16 @@ class ClosedPlace:
         self.q = q_r[..., self._order]
 
     def kinetic_energy(self, qd: ArrayLike) -> Floats:
-        """J (…): links, rotors and platform."""
+        """The kinetic energy (…,), J, of links, rotors and platform."""
         rates, _ = self._closed.motion(self._q_r, qd, np.zeros(len(self._closed.joint_names)))
         return self._tree.kinetic_energy(self.q, rates[..., self._order])
 
     def potential_energy(self) -> Floats:
-        """J (…): zero where every centre of mass is at the base's origin."""
+        """The potential energy (…,), J, relative to all centres of mass at the base's origin."""
         return self._tree.potential_energy(self.q)
 
     def pose(self, link: str) -> Floats:
-        """(…, 4, 4): the link's frame in the base."""
+        """(…, 4, 4): the link's frame in the base frame."""
         return self._tree.pose(self.q, link)
 
     def jacobian(self, link: str) -> Floats:

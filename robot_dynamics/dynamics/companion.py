@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot has beside its torques: built on first use, bound again when the robot changes."""
+"""An object derived from a robot: built on first use, and rebound when the robot changes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ R = TypeVar("R")
 
 
 class Companion(Generic[R, T]):
-    """One thing made of a robot R. Two threads may both make it: what they make is the same.
+    """An object T derived from a robot R. If two threads both build it, they build the same.
 
     Args:
-        make: from the robot.
-        bind: from what was made of another robot of the same geometry, and the robot; it compiles
-            nothing, or raises Recompile.
+        make: builds the object from the robot.
+        bind: adapts the object of another robot of the same geometry to this robot, without
+            compiling anything, or raises Recompile.
+        before: the object of the robot before a change; None: there is none.
     """
 
     def __init__(self, make: Callable[[R], T], bind: Callable[[T, R], T], before: T | None = None):
@@ -26,7 +27,7 @@ class Companion(Generic[R, T]):
         self._made: T | None = None
 
     def of(self, robot: R) -> T:
-        """The robot's own; it is always the same robot that asks."""
+        """The object for the robot, which must be the same in every call."""
         made = self._made
         if made is None:
             try:
@@ -39,5 +40,5 @@ class Companion(Generic[R, T]):
         return made
 
     def after(self) -> Companion[R, T]:
-        """For the robot after a change."""
+        """The companion for the robot after a change."""
         return Companion(self._make, self._bind, self._made or self._before)

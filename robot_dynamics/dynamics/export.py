@@ -36,9 +36,9 @@ from .open_chain import OpenChain
 
 LANGUAGES = ("c",)
 PATIENCE = 60.0
-"""s that a compiler may take to say how large it is"""
+"""s: time limit of the compiler that determines the size of the code"""
 LEVELS = 3
-"""How deep functions are called: an exported one, one part of its program, a sign"""
+"""Depth of calls: an exported function, a part of its program, `sign`"""
 PRECISIONS = {"double": C99, "single": C99_SINGLE}
 
 _FUNCTIONS = {
@@ -53,7 +53,7 @@ _FUNCTIONS = {
     "jacobian": ("J", "[dp/dt; omega] = J qd of the origin of the link's frame, row by row"),
 }
 FUNCTIONS = tuple(_FUNCTIONS)
-"""That can be exported"""
+"""The functions that can be exported"""
 USUAL = FUNCTIONS[:4]
 _OF_A_LINK = ("pose", "jacobian")
 _SIZES = {
@@ -106,10 +106,10 @@ def export(
         prefix: prefix of all names, a C identifier; None: the robot's name.
         lang: c.
         force: overwrite existing files.
-        functions: any of FUNCTIONS; `linearize` is about the motion that tau causes.
+        functions: any of FUNCTIONS; `linearize` linearises about the motion that tau causes.
         precision: double or single.
         friction_smoothing: rad/s or m/s; see `InverseDynamics`.
-        link: whose pose and Jacobian; None: the last one of the description.
+        link: the link for `pose` and `jacobian`; None: the last one of the description.
 
     Returns:
         {"robot", "prefix", "joints", "files": […], "operations": {function: number}, "size",
@@ -185,13 +185,13 @@ def write_files(
 
 
 def compiled_size(source: Path, levels: int = LEVELS) -> dict[str, Any] | None:
-    """{"compiler", "code": bytes, "stack": bytes} of a C file by gcc -O2; None: there is no gcc.
+    """{"compiler", "code": bytes, "stack": bytes} of a C file by gcc -O2; None: no gcc found.
 
     The stack is an upper bound for the deepest call, without libm.
 
     Args:
-        source: a C file that includes nothing but its header.
-        levels: how deep its functions call each other.
+        source: a C file that includes only its header and standard headers.
+        levels: depth of calls among its functions.
     """
     gcc = shutil.which("gcc")
     if gcc is None:
@@ -201,7 +201,13 @@ def compiled_size(source: Path, levels: int = LEVELS) -> dict[str, Any] | None:
         options = ["-std=c99", "-O2", "-c", "-fstack-usage"]
         command = [gcc, *options, str(source.absolute()), "-o", str(target)]
         try:
-            subprocess.run(command, cwd=scratch, capture_output=True, check=True, timeout=PATIENCE)  # noqa: S603
+            subprocess.run(  # noqa: S603
+                command,
+                cwd=scratch,
+                capture_output=True,
+                check=True,
+                timeout=PATIENCE,
+            )
             used = target.with_suffix(".su").read_text().splitlines()
             listing = subprocess.run(  # noqa: S603
                 [shutil.which("size") or "size", str(target)],
@@ -218,7 +224,7 @@ def compiled_size(source: Path, levels: int = LEVELS) -> dict[str, Any] | None:
 
 
 def size_told(size: Mapping[str, Any] | None) -> list[str]:
-    """The same as a line, if it is known."""
+    """A line that states the size from `compiled_size`; empty if it is None."""
     if size is None:
         return []
     return [
@@ -264,10 +270,16 @@ def sources(
     friction_smoothing: float = 0.0,
     link: str | None = None,
 ) -> tuple[str, str, dict[str, int]]:
-    """(header, source, operations of each function) of a mechanism; see `export`.
+    """(header, source, number of operations of each function) of a mechanism.
+
+    Args:
+        mechanism: an open chain.
+        prefix: prefix of all names, a C identifier.
+        formulation, rotors, terms, functions, precision, friction_smoothing, link: as in `export`.
 
     Raises:
-        InputError: it has loops, which need a solver, or an unknown function, precision or link.
+        InputError: a mechanism with loops, as these need a solver, or an unknown function,
+            precision or link.
     """
     if mechanism.loops:
         loops = "a loop" if len(mechanism.loops) == 1 else f"{len(mechanism.loops)} loops"
@@ -306,20 +318,25 @@ def sources(
 
 
 def identifiers(names: Iterable[str], prefix: str) -> list[str]:
-    """Unique C identifiers for these names, in upper-case ASCII."""
+    """Unique C identifiers for names, in upper-case ASCII.
+
+    Args:
+        names: of joints, say.
+        prefix: of every identifier.
+    """
     found: list[str] = []
     for place, name in enumerate(names):
         plain = prefix + re.sub(r"[^A-Za-z0-9]", "_", name).upper()
         taken = plain in found
         found.append(f"{plain}_{place}" if taken else plain)
-    while len(set(found)) < len(found):  # a_1 may have been there already
+    while len(set(found)) < len(found):  # a_1 may be one of the given names
         found = [name + f"_{place}" for place, name in enumerate(found)]
     return found
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """One exported function, with the robot's numbers folded in."""
+    """One exported function, with the robot's numbers as constants."""
 
     name: str
     arguments: tuple[str, ...]
@@ -327,7 +344,7 @@ class _Piece:
 
     @classmethod
     def of(cls, name: str, chain: OpenChain, newton: OpenChain, link: str) -> _Piece:
-        """newton: the same chain by newton_euler, that some functions are written for"""
+        """`newton` is the same chain with newton_euler, which some functions require."""
         n = len(chain.joint_names)
         arguments, function = _recorded(name, chain, newton, link)
         program = record(lambda *states: np.ravel(function(*states)), (n,) * len(arguments))

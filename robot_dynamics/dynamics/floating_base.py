@@ -31,7 +31,7 @@ from .open_robot import OpenRobot
 from .tree import FloatingTree
 
 SMALL_ANGLE = 1e-4
-"""rad: below it the integral's coefficients are their series, right to rounding"""
+"""rad: below this the integral's coefficients are computed from series, accurate to rounding"""
 
 
 class FloatingRobot(OpenRobot):
@@ -136,7 +136,7 @@ class FloatingBase(InverseDynamics):
         # R u = u + 2 v × (v × u + s u)
         turned = moved + 2 * np.cross(v, np.cross(v, moved) + s * moved)
         out[..., :3] = q[..., :3] + turned
-        # the quaternion of the turn: [sin(θ/2)/θ w, cos(θ/2)]
+        # the quaternion of the rotation: [sin(θ/2)/θ w, cos(θ/2)]
         half = np.where(small, 0.5 - square / 48, np.sin(safe / 2) / safe)
         turn = np.concatenate([half * w, np.cos(angle / 2)], axis=-1)
         x, t = turn[..., :3], turn[..., 3:]
@@ -167,10 +167,10 @@ class FloatingBase(InverseDynamics):
         return found
 
     def set_friction(self, joint: str, *args: Any, **more: Any) -> None:
-        """As `InverseDynamics.set_friction`; a base has no friction.
+        """As `InverseDynamics.set_friction`; the base has no friction.
 
         Raises:
-            InputError: as there, and a joint of the base.
+            InputError: as there, or a joint of the base.
         """
         if joint in self.joint_names[:BASE]:
             raise wrong(InputError, "friction: joint", joint, choices(self.joint_names[BASE:]))

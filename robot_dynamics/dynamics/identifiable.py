@@ -2,9 +2,10 @@
 """The identifiable combinations of standard parameters: the base parameters.
 
 Source: Gautier, "Numerical calculation of the base inertial parameters of robots", J. Robotic
-Systems 8(4), 1991. The columns of a regressor over random states are taken one after another, from
-the base on; one that depends on those before it is not a base parameter, and its share goes to
-theirs. So a link's mass is regrouped with the moments of the link that carries it.
+Systems 8(4), 1991. The columns of a regressor over random states are examined one by one, starting
+at the base. A column that depends linearly on earlier ones is not a base parameter, and its
+parameter is added to theirs. A link's mass is thus regrouped with the moments of the link that
+carries it.
 """
 
 from __future__ import annotations
@@ -19,30 +20,30 @@ from ..scalar import Floats
 from .inverse_dynamics import InverseDynamics
 
 DEPENDENT = 1e-9
-"""What may be left of a column of length 1 that depends on those before it"""
+"""Largest remainder of a unit column that counts as linearly dependent on the columns before it"""
 ROUNDING = 1e-12
-"""Columns this much shorter than the longest are rounding"""
+"""Columns shorter than this fraction of the longest count as zero"""
 _NOTHING = 1e-9
-"""Shares below this are rounding"""
+"""Coefficients below this count as zero"""
 
 
 @dataclass(frozen=True, eq=False)
 class BaseParameters:
     """The identifiable combinations β = B π of the standard parameters π.
 
-    tau = Y π = Y[:, independent] β, at every state (see `rest` in `base_parameters`).
+    tau = Y π = Y[:, independent] β in every state (but see `rest` in `base_parameters`).
     """
 
     parameter_names: tuple[str, ...]
     """(p,): the standard parameters, as `InverseDynamics.parameter_names`"""
     independent: tuple[int, ...]
-    """(b,): the places of those that stand for a combination"""
+    """(b,): indices of the standard parameters that lead a combination, with coefficient 1"""
     matrix: Floats
     """B (b, p)"""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """(b,): each combination as text, like `link2.mx + 0.4*link3.mass`."""
+        """(b,): each combination as text, such as `link2.mx + 0.4*link3.mass`."""
         return tuple(
             self._text(row, k) for row, k in zip(self.matrix, self.independent, strict=True)
         )
@@ -77,19 +78,21 @@ def base_parameters(
     """The identifiable combinations of a robot's parameters, whatever their values.
 
     Args:
-        mechanism: what `rd.load` gives; its geometry and the kinds of its friction laws count, its
-            inertial parameters and friction coefficients do not.
+        mechanism: the robot, as from `rd.load`. Only its geometry and the kinds of its friction
+            laws matter, not its inertial parameters and friction coefficients.
         rotors: full, reflected or none, as in `InverseDynamics`.
-        friction: with or without the joints' friction.
-        gravity: if false, parameters that only weight identifies are left out.
-        rest: with joints at rest among the states. There an offset of the friction acts alone,
-            which no motion tells from a Coulomb torque of its own for each direction; if false,
-            those three are two combinations, which give the torques of moving joints only.
-        seed: of the random states: all positions of joints that turn, 1 m of those that slide.
-            Of a mechanism with loops, positions near home.
+        friction: whether to include the joints' friction.
+        gravity: if false, parameters that only affect the weight are left out.
+        rest: whether the states include joints at rest. Only there can a friction offset be told
+            from Coulomb torques that differ between the directions. If false, these three
+            parameters form two combinations, which give the torques of moving joints only.
+        seed: of the random states: any angle of revolute joints, up to ±1 m for prismatic ones;
+            for a mechanism with loops, positions near home.
 
     Raises:
-        InputError: an unknown model of the rotors, or no mechanism.
+        InputError: an unknown rotor model, or not a mechanism.
+
+    Source: Gautier (1991).
     """
     left_out = {"gravity": not gravity, "friction": not friction}
     terms = [name for name in TERMS if not left_out.get(name)]
@@ -106,14 +109,14 @@ def base_parameters(
         q = rng.uniform(-1, 1, (count, n)) * np.where(turns, np.pi, 1.0)
     qd, qdd = rng.uniform(-3, 3, (count, n)), rng.uniform(-5, 5, (count, n))
     if rest:
-        qd[::4] = 0.0  # all joints, and some
+        qd[::4] = 0.0  # all joints at rest, then some of them
         qd[1::4] *= rng.integers(0, 2, qd[1::4].shape)
     W = dynamics.regressor(q, qd, qdd).reshape(-1, p)
     return BaseParameters(dynamics.parameter_names, *_regrouped(W))
 
 
 def _regrouped(W: Floats) -> tuple[tuple[int, ...], Floats]:
-    """(independent columns, B): W = W[:, independent] B."""
+    """(independent columns, B) with W = W[:, independent] B."""
     p = W.shape[1]
     length = np.linalg.norm(W, axis=0)
     seen = length > ROUNDING * length.max(initial=0.0)
@@ -123,7 +126,7 @@ def _regrouped(W: Floats) -> tuple[tuple[int, ...], Floats]:
     independent: list[int] = []
     for j in range(p):
         left = R[:, j]
-        for _ in range(2):  # twice is enough
+        for _ in range(2):  # orthogonalising twice is enough
             left = left - basis @ (basis.T @ left)
         size = np.linalg.norm(left)
         if size > DEPENDENT:

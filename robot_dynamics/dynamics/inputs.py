@@ -16,7 +16,8 @@ from ..mechanism import Inertial, Mechanism
 from ..scalar import Floats
 
 ROUNDING = 1e-9
-"""Of the largest entry: what an inertia may lack of symmetry, or its principal moments of zero"""
+"""Fraction of the largest entry by which an inertia may be asymmetric, or a principal moment below
+zero"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,9 @@ class Options:
         backend: str,
         threads: int | None,
     ) -> Options:
-        """Names of formulations, rotor models, terms and backends are checked by what has them.
+        """The options, with their types checked.
+
+        The names of formulations, rotor models, terms and backends are checked where they are used.
 
         Raises:
             InputError: an option has the wrong type.
@@ -62,12 +65,12 @@ class Options:
 
     @property
     def named(self) -> dict[str, Any]:
-        """As keywords."""
+        """The options as keyword arguments."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
     def rotors_felt(self) -> str:
-        """The model of the rotors whose motion or weight the torques have in them."""
+        """The rotor model if the torques include the rotors' motion or weight, otherwise none."""
         return self.rotors if {"rotors", "gravity"} & set(self.terms) else "none"
 
 
@@ -75,7 +78,7 @@ def number(name: str, value: Any, least: float = -np.inf) -> float:
     """A finite number, at least `least`.
 
     Raises:
-        InputError: it is anything else.
+        InputError: the value is anything else.
     """
     found = as_floats(name, value)
     if found.ndim or not np.isfinite(found) or found < least:
@@ -85,10 +88,10 @@ def number(name: str, value: Any, least: float = -np.inf) -> float:
 
 
 def finite(name: str, value: ArrayLike, *shape: int) -> Floats:
-    """Finite numbers in this shape.
+    """An array of finite numbers of the given shape.
 
     Raises:
-        InputError: they are anything else.
+        InputError: the value is anything else.
     """
     found = as_floats(name, value)
     if found.shape != shape:
@@ -102,7 +105,7 @@ def payload(name: str, body: Any) -> Inertial:
     """A body of finite numbers whose mass and principal moments of inertia are not negative.
 
     Raises:
-        InputError: it is anything else.
+        InputError: the value is anything else.
     """
     if not isinstance(body, Inertial):
         raise wrong(InputError, name, type(body).__name__, "an Inertial, or None")
@@ -131,7 +134,7 @@ def wrench(link: str, value: ArrayLike) -> Floats:
     """A wrench (…, 6) on a link.
 
     Raises:
-        InputError: it is anything else.
+        InputError: the value is anything else.
     """
     found = as_floats(f"wrench on {link}", value)
     if found.ndim == 0 or found.shape[-1] != 6:
@@ -141,7 +144,7 @@ def wrench(link: str, value: ArrayLike) -> Floats:
 
 
 def names_of_terms(chosen: Any) -> tuple[Any, ...]:
-    """Some of the terms, by name; `Equations` says which there are.
+    """Names of terms as a tuple; `Equations` checks whether these terms exist.
 
     Raises:
         InputError: they are not names.
@@ -155,8 +158,10 @@ def names_of_terms(chosen: Any) -> tuple[Any, ...]:
 
 
 def flag(name: str, value: Any) -> bool:
-    """Raises:
-    InputError: neither True nor False.
+    """The value as a bool.
+
+    Raises:
+        InputError: neither True nor False.
     """
     if not isinstance(value, (bool, np.bool_)):
         raise wrong(InputError, name, value, "True or False")
@@ -164,8 +169,10 @@ def flag(name: str, value: Any) -> bool:
 
 
 def robot(value: Any) -> Mechanism:
-    """Raises:
-    InputError: no `Mechanism`, or one in which nothing moves.
+    """The value, if it is a mechanism that can move.
+
+    Raises:
+        InputError: not a `Mechanism`, or one without moving joints.
     """
     if not isinstance(value, Mechanism):
         raise wrong(InputError, "mechanism", type(value).__name__, "a Mechanism, as from rd.load")

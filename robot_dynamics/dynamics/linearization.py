@@ -24,7 +24,7 @@ class Linearization:
     """δẋ = A δx + B δu about (q, qd, tau); leading axes are those of a batch."""
 
     A: Floats
-    """(…, 2n, 2n), 1/s times the units of its row's state by its column's"""
+    """(…, 2n, 2n); an entry has the unit of its row's state per unit of its column's state and s"""
     B: Floats
     """(…, 2n, m)"""
     state_names: tuple[str, ...]
@@ -51,7 +51,7 @@ class Linearization:
 def linearized(
     dynamics: Any, q: ArrayLike, qd: ArrayLike | None, tau: ArrayLike | None
 ) -> Linearization:
-    """See `InverseDynamics.linearize`, of which `dynamics` is an instance."""
+    """The linearised dynamics of an `InverseDynamics`; see `InverseDynamics.linearize`."""
     names, motors = dynamics.joint_names, dynamics.actuated_names
     n, m = len(names), len(motors)
     q = as_floats("q", q)
@@ -62,7 +62,7 @@ def linearized(
             InputError, "sensed", True, "False: torques determine the motion of the actuated joints"
         )
     if tau is None:
-        # held at its rates
+        # the torques that keep the rates constant
         qdd = np.zeros((*np.broadcast_shapes(q.shape[:-1], qd.shape[:-1]), n))
         tau = dynamics(q, qd, qdd)
     else:
@@ -78,7 +78,7 @@ def linearized(
             )
     of_q, of_qd, D = dynamics.derivatives(q, qd, qdd)
     if m > n:
-        # Aᵀ τ are the forces on q
+        # the generalised forces on q are Aᵀ τ
         assert closed is not None
         A_T = np.swapaxes(closed.motor_rates(closed.forward_kinematics(q)), -1, -2)
         of_q, of_qd, D, B = A_T @ of_q, A_T @ of_qd, A_T @ D, A_T

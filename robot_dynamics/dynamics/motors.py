@@ -51,7 +51,7 @@ class MotorSide:
         model, terms = options.rotors_felt, options.terms
         self.gears = gear_matrix(mechanism)
         n = len(mechanism.joint_names)
-        # what the links weigh and how joints rub is nothing to a rotor
+        # the links' bodies and the joints' friction do not act on a rotor
         geometry = replace(
             mechanism,
             rotors=motors(mechanism),

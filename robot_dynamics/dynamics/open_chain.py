@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics of an open chain as kernels, with gravity, friction and inertias as parameters."""
+"""The compiled dynamics of an open chain, with gravity, friction and inertias as parameters."""
 
 from __future__ import annotations
 
@@ -24,16 +24,23 @@ from ..scalar import Array, Floats, array, zeros
 from .inputs import Options
 
 STRAIGHT_LINE = 16
-"""Joints up to which a matrix is one program. Programs grow with the square of the joints; beyond,
-the columns are a batch of torques."""
+"""Number of joints up to which a matrix is one program. Programs grow with its square; beyond it,
+the columns are computed as a batch of torques"""
 
 
 class OpenChain:
-    """The functions of `Equations` over floats. It never changes, so that any thread may use it.
+    """The functions of `Equations` over floats. It never changes, so any thread may use it.
 
-    Gravity, friction and the links' inertias are parameters of the kernels: `over` gives the
-    same chain with others and compiles nothing. Geometry, rotors and the choice of terms are
+    Gravity, friction and the links' inertias are parameters of the kernels: `over` returns the
+    same chain with other values and compiles nothing. Geometry, rotors and the choice of terms are
     compiled in.
+
+    Args:
+        mechanism: without loops, or whose loops are left open.
+        formulation, rotors, terms, friction_smoothing, backend, threads: as in `InverseDynamics`.
+
+    Raises:
+        InputError, BackendError: see `InverseDynamics`.
     """
 
     form: ClassVar[Form] = STANDING
@@ -51,7 +58,7 @@ class OpenChain:
         choices = (formulation, rotors, frozenset(terms), friction_smoothing)
         self._choices = choices
         self.mechanism = mechanism
-        """As it was when the chain was made"""
+        """The robot from which the first chain was made"""
         equations = shaped(self.form.equations.of(mechanism, *choices))
         self.joint_names = mechanism.joint_names
         self.actuated_names = mechanism.actuated_names
@@ -59,12 +66,12 @@ class OpenChain:
         self._layout = Layout(equations.mechanism, {link.name for link in mechanism.links})
         self._equations = equations
         self._robot = mechanism.name
-        self._built: dict[str, Kernel] = {}  # shared with every chain that `over` gives
+        self._built: dict[str, Kernel] = {}  # shared with every chain that `over` returns
         self._bind(equations)
 
     @classmethod
     def by(cls, options: Options, mechanism: Mechanism) -> OpenChain:
-        """With the options of `InverseDynamics`."""
+        """The chain of a mechanism with the options of `InverseDynamics`."""
         return cls(
             mechanism,
             options.formulation,
@@ -77,30 +84,37 @@ class OpenChain:
 
     def _bind(self, equations: Equations) -> None:
         self.parameters = self._layout.values(equations.mechanism)
-        """What the kernels get beside the state, as `function` takes it"""
+        """The values of the kernels' parameters, in the order that `function` expects"""
         self._kernels: dict[str, Kernel] = {}
 
     @property
     def torques(self) -> Callable[..., Floats]:
-        """(q, qd, qdd) -> tau, with nothing in between."""
+        """(q, qd, qdd) -> tau, the kernel itself without any overhead."""
         return self.kernel("torques").call
 
     def over(self, mechanism: Mechanism) -> OpenChain:
-        """The same with gravity, friction and inertias of a mechanism of the same geometry."""
+        """The same chain with the gravity, friction and inertias of another mechanism.
+
+        Args:
+            mechanism: of the same geometry.
+
+        Raises:
+            Recompile: its friction is of another kind.
+        """
         other = copy(self)
         other._bind(shaped(self.form.equations.of(mechanism, *self._choices)))
         return other
 
     @property
     def backend(self) -> str:
-        """Which backend runs the torques, and why where it is not the first choice."""
+        """The backend that computes the torques, and the reason if it is not the first choice."""
         return self.kernel("torques").description
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
         """D (…, n, n) at q (…, n)."""
         if self._is_short:
             return self.kernel("mass_matrix").call(q)
-        # D e_j: the torques of unit accelerations
+        # the columns D e_j are the torques for unit accelerations
         n = len(self.joint_names)
         rows = self.kernel("inertia")(self._beside(q, "q"), np.eye(n))
         return (rows + np.swapaxes(rows, -1, -2)) / 2
@@ -110,7 +124,7 @@ class OpenChain:
         return self.kernel("gravity").call(q)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """C (…, n, n) at q, qd (…, n), from Christoffel symbols."""
+        """C (…, n, n) of Christoffel symbols at q, qd (…, n)."""
         if self._is_short:
             return self.kernel("coriolis_matrix").call(q, qd)
         # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)]  (see Equations)
@@ -129,7 +143,7 @@ class OpenChain:
         return self.positions if argument == "q" else len(self.joint_names)
 
     def _beside(self, state: ArrayLike, name: str) -> Floats:
-        """(…, 1, n), to go with the rows of a matrix (n, n)."""
+        """The state as (…, 1, n), which broadcasts with the rows of a matrix (n, n)."""
         array, n = as_floats(name, state), self._size(name)
         if array.ndim == 0 or array.shape[-1] != n:
             each = ": one entry per joint" if self.positions == len(self.joint_names) else ""
@@ -141,10 +155,10 @@ class OpenChain:
         return len(self.joint_names) <= STRAIGHT_LINE
 
     def kernel(self, name: str) -> Kernel:
-        """The kernel of one of the functions; it is built when it is first asked for."""
+        """The kernel of one of the functions, built on first use."""
         kernel = self._kernels.get(name)
         if kernel is None:
-            # two threads may both come here: what they make is the same
+            # two threads may both get here: they build the same kernel
             if name not in self._built:
                 function = self.function(name)
                 self._built[name] = Kernel(function, self.parameters, self._backend, self._threads)
@@ -152,7 +166,8 @@ class OpenChain:
         return kernel
 
     def function(self, name: str) -> Function:
-        """One of the functions of `Equations`, or `inertia`, D(q) qdd, as a function to compile."""
+        """The description, for the compiler, of a function of `Equations`, or of `inertia`:
+        D(q) qdd."""
         n = len(self.joint_names)
         arguments = _ARGUMENTS[name]
         shape: tuple[int, ...] = (n, n) if name.endswith("matrix") else (n,)
@@ -168,7 +183,7 @@ class OpenChain:
                 # K = ½ q̇·(D q̇)
                 return tau if name == "inertia" else [array(states[1]) @ tau / 2]
             if name in ("derivatives", "forward"):
-                # written for newton_euler's form of a mechanism
+                # these require the mechanism in the form that newton_euler uses
                 return np.ravel(getattr(self.form, name)(bound, *states))
             found: Iterable[Any] = pick(getattr(bound, name)(*states))
             return found
@@ -203,7 +218,7 @@ _ARGUMENTS = {
 
 
 class FloatingChain(OpenChain):
-    """The functions of `Floating`, of a tree on six joints: q is (…, n + 1)."""
+    """The functions of `Floating` over floats, for a tree on six joints: q is (…, n + 1)."""
 
     form = FLOATING
 
@@ -219,7 +234,7 @@ class FloatingChain(OpenChain):
 
 
 def _symmetric(D: Array) -> list[Any]:
-    """D from its lower triangle alone: joints behind the one that is accelerated."""
+    """The entries of D from its lower triangle: the joints beyond the one that is accelerated."""
     n = len(D)
     return [D[max(i, j), min(i, j)] for i in range(n) for j in range(n)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An open chain as the façade sees it."""
+"""The `Chain` of a robot without loops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .tree import Tree
 
 
 class OpenRobot(Chain):
-    """It never changes, so that nobody waits for anybody."""
+    """A robot without loops. It never changes, so it needs no lock."""
 
     closed = None
     chains: ClassVar[type[OpenChain]] = OpenChain
@@ -51,7 +51,7 @@ class OpenRobot(Chain):
         return self._chain.backend
 
     def over(self, mechanism: Mechanism) -> OpenRobot:
-        """As `Chain.over`; friction of another kind compiles."""
+        """As `Chain.over`; friction of another kind requires compiling."""
         other = copy(self)
         other._bind(self, mechanism)
         try:
@@ -123,12 +123,12 @@ class OpenRobot(Chain):
         qdd: ArrayLike,  # noqa: ARG002
         wrenches: Mapping[str, Floats],  # noqa: ARG002
     ) -> ConstraintForces:
-        """There are none."""
+        """An error, as there are no loops."""
         raise wrong(InputError, "constraint_forces", "no loops", "a robot with loops")
 
 
 class OpenPlace(NamedTuple):
-    """An open chain at q (…, n): a `Placed` whose tree is all there is."""
+    """A robot without loops at q (…, n): a `Placed`."""
 
     tree: Tree
     q: Floats
@@ -147,9 +147,9 @@ class OpenPlace(NamedTuple):
         qdd: ArrayLike,
         names: Sequence[str],  # noqa: ARG002
     ) -> tuple[Floats, Floats, Floats]:
-        """As it is."""
+        """The state unchanged."""
         return self.q, as_floats("qd", qd), as_floats("qdd", qdd)
 
     def on_motors(self, tau: Floats, names: Sequence[str]) -> Floats:  # noqa: ARG002
-        """As they are."""
+        """The torques unchanged."""
         return tau

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The regressor as a kernel: tau = Y(q, qd, qdd) π with the standard parameters π."""
+"""The compiled regressor Y: tau = Y(q, qd, qdd) π with the standard parameters π."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class RegressorKernel:
 
     Args:
         mechanism: a tree; loops are left open.
-        described: the mechanism whose parameters are wanted, where the tree has more (see
+        described: the mechanism whose parameters are used, as the tree may have more (see
             `ClosedChain.tree`).
-        options: of `InverseDynamics`.
-        form: `FLOATING` of a tree on six joints, whose q is (…, n + 1).
+        options: those of `InverseDynamics`.
+        form: `FLOATING` for a tree on six joints, whose q is (…, n + 1).
 
     Raises:
-        InputError: reflected rotors' masses, and terms that treat links and rotors differently.
+        InputError: reflected rotors with masses, but terms that treat links and rotors differently.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class RegressorKernel:
             )  # fmt: skip
         self._terms = terms
         if mechanism.loops and terms & set(OF_LINKS) & set(MOTION):
-            # a closed chain's accelerations have parts of both: it gets what is left of them
+            # a closed chain's accelerations include parts due to rates, also without inertia
             terms = terms | {"inertia"}
         model = form.regressor.of(mechanism, rotors, terms, options.friction_smoothing)
         self.laws, self._rotor_columns = model.laws, model.rotor_columns
@@ -65,7 +65,7 @@ class RegressorKernel:
         names = tuple(standard_parameters(mechanism, rotors, "friction" in terms))
         wanted = standard_parameters(described, rotors, "friction" in terms)
         self.names = [*names]
-        """Of all columns of `matrix`"""
+        """Names of all columns of `matrix`"""
         self._wanted = [names.index(name) for name in wanted]
         p = len(names)
 
@@ -78,12 +78,15 @@ class RegressorKernel:
             equations, content, mechanism.name,
         )  # fmt: skip
         self._numbers = _numbers(mechanism)
-        self._built: dict[str, Kernel] = {}  # shared with all that `over` gives
+        self._built: dict[str, Kernel] = {}  # shared with all that `over` returns
         self._kernel: Kernel | None = None
         self._make = partial(Kernel, function, backend=options.backend, threads=options.threads)
 
     def over(self, mechanism: Mechanism) -> RegressorKernel:
-        """The same with gravity and friction of a mechanism of the same geometry.
+        """The same regressor with the gravity and friction of another mechanism.
+
+        Args:
+            mechanism: of the same geometry.
 
         Raises:
             Recompile: its friction is of another kind.
@@ -95,7 +98,7 @@ class RegressorKernel:
         return other
 
     def _own(self, batches: bool) -> Kernel:
-        """Of these numbers; two threads may both make it: the same one."""
+        """The kernel for the present gravity; if two threads both build it, they build the same."""
         if "matrix" not in self._built:
             self._built["matrix"] = self._make(self._numbers, batches=batches)
         kernel = self._kernel = self._built["matrix"].at(self._numbers)
@@ -104,23 +107,40 @@ class RegressorKernel:
     def matrix(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Floats | None = None
     ) -> Floats:
-        """Y (…, n, p) of the tree at q, qd, qdd (…, n)."""
-        # a fit has batches alone
+        """Y (…, n, p) of the tree at q, qd, qdd (…, n).
+
+        Args:
+            q: (…, n) positions of the tree's joints, rad or m.
+            qd: (…, n) rates, rad/s or m/s.
+            qdd: (…, n) accelerations, rad/s² or m/s².
+            out: an array of the result's shape to write to; None: a new one.
+        """
+        # if the first call is a batch, as in a fit, only the batch function is compiled
         call = (self._kernel or self._own(np.ndim(q) > 1)).call
         return call(q, qd, qdd) if out is None else call(q, qd, qdd, out=out)
 
     def projected(self, closed: ClosedChain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-        """Y (…, n_a, p) of a closed chain at its control coordinates (…, k)."""
+        """Y (…, n_m, p) of a closed chain, whose tree this regressor is for.
+
+        Args:
+            closed: the closed chain.
+            q: (…, k) positions of its control coordinates, rad or m.
+            qd: (…, k) rates, rad/s or m/s.
+            qdd: (…, k) accelerations, rad/s² or m/s².
+
+        Raises:
+            ClosureError, InputError: see `ClosedChain.torques`.
+        """
         qd, qdd = np.asarray(qd, dtype=float), np.asarray(qdd, dtype=float)
         q_r = closed.configuration(q)
-        # q̈_r = T q̈ + Ṫ q̇: the second part belongs to the terms that take rates
+        # q̈_r = T q̈ + Ṫ q̇, whose second part belongs to the Coriolis terms
         rates, driven = motion_of("links", self._terms, qd, qdd)
         q_tree, qd_tree, qdd_tree = tree_state(closed, q_r, qd, driven, self._names)
         if rates is not qd:
             qdd_tree = tree_state(closed, q_r, rates, driven, self._names)[2]
         Y = self.matrix(q_tree, qd_tree, qdd_tree)
         if move("rotors", self._terms) and not moves_as_one(self._terms):
-            # theirs are both parts
+            # the rotors' term includes both parts
             state = tree_state(closed, q_r, qd, qdd, self._names)
             Y[..., self._rotor_columns] = self.matrix(*state)[..., self._rotor_columns]
         # τ = Tᵀ τ_tree
@@ -129,7 +149,7 @@ class RegressorKernel:
 
 
 def _numbers(mechanism: Mechanism) -> Floats:
-    """What Y depends on beside the state: gravity, and the rates of Stribeck's terms."""
+    """What Y depends on apart from the state: gravity, and the rates of Stribeck terms."""
     laws = [link.joint.friction for link in mechanism.moving]
     rates = [law.stribeck_rate for law in laws if "stribeck" in friction_terms(law)]
     return np.array([*mechanism.gravity, *rates], dtype=float)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's other quantities as kernels: derivatives, forward dynamics, energies, link poses. For a
+"""Further compiled functions of a robot: derivatives, forward dynamics, energies, link poses. For a
 closed robot they are those of its spanning tree."""
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .open_chain import FloatingChain, OpenChain
 
 
 class Tree:
-    """A tree of links over floats. It never changes, so that any thread may use it.
+    """A tree of links over floats. It never changes, so any thread may use it.
 
     Args:
-        mechanism: its loops are left open.
-        options: the formulation is newton_euler, whatever they say.
+        mechanism: the robot; its loops are left open.
+        options: those of `InverseDynamics`, except that the formulation is always newton_euler.
     """
 
     chains: ClassVar[type[OpenChain]] = OpenChain
@@ -37,11 +37,15 @@ class Tree:
         self._rotors = options.rotors
         self._options = (options.backend, options.threads)
         self._mechanism = mechanism
-        self._built: dict[Any, Kernel] = {}  # shared with every tree that `over` gives
+        self._built: dict[Any, Kernel] = {}  # shared with every tree that `over` returns
         self._bound: dict[str, Kernel] = {}
 
     def over(self, mechanism: Mechanism) -> Tree:
-        """The same with gravity, friction and inertias of a mechanism of the same geometry."""
+        """The same tree with the gravity, friction and inertias of another mechanism.
+
+        Args:
+            mechanism: of the same geometry.
+        """
         other = copy(self)
         other.chain = self.chain.over(mechanism)
         other._mechanism, other._bound = mechanism, {}
@@ -50,7 +54,7 @@ class Tree:
     # --- dynamics ---------------------------------------------------------------------------
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
-        """(…, 3, n, n)"""
+        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n, n)"""
         return self.chain.kernel("derivatives").call(q, qd, qdd)
 
     def forward(
@@ -63,11 +67,11 @@ class Tree:
         return call(q, qd, tau) if out is None else call(q, qd, tau, out=out)
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """½ q̇ᵀ D q̇ (…,)"""
+        """½ q̇ᵀ D q̇ (…,), J"""
         return self.chain.kernel("kinetic_energy").call(q, qd)
 
     def potential_energy(self, q: ArrayLike) -> Floats:
-        """(…,)"""
+        """-Σ m g·p (…,), J"""
         if "potential_energy" not in self._bound:
             self._bound["potential_energy"] = self._potential_energy()
         return self._bound["potential_energy"].call(q)
@@ -97,11 +101,11 @@ class Tree:
     # --- kinematics -------------------------------------------------------------------------
 
     def pose(self, q: ArrayLike, link: str) -> Floats:
-        """(…, 4, 4)"""
+        """(…, 4, 4): the link's frame in the base frame."""
         return self._of_link("pose", None, (4, 4), link).call(q)
 
     def jacobian(self, q: ArrayLike, link: str) -> Floats:
-        """(…, 6, n)"""
+        """J (…, 6, n) of the link: [ṗ; ω] = J q̇."""
         n = len(self.chain.joint_names)
         return self._of_link("jacobian", None, (6, n), link).call(q)
 
@@ -126,7 +130,7 @@ class Tree:
         arguments: tuple[str, ...] = ("q",),
         sizes: tuple[int, ...] | None = None,
     ) -> Kernel:
-        """Of one link; function None: the form's own of this name."""
+        """The kernel of a function of one link; None: the function of this name in the form."""
         kernel = self._built.get((name, link))
         if kernel is not None:
             return kernel
@@ -139,26 +143,26 @@ class Tree:
             lambda *vectors: np.ravel(function(mechanism, link, *vectors[:-1])),
             (_geometry(mechanism), link, type(self)), mechanism.name,
         )  # fmt: skip
-        # two threads may both come here: what they make is the same
+        # two threads may both get here: they build the same kernel
         self._built[name, link] = Kernel(made, (), *self._options)
         return self._built[name, link]
 
 
 class FloatingTree(Tree):
-    """The same of a tree on six joints: q is (…, n + 1), axes are the world's."""
+    """The same functions for a tree on six joints: q is (…, n + 1), axes are the world's."""
 
     chains = FloatingChain
 
 
 class _Mass:
-    """Of a body what gravity knows."""
+    """The part of a body that determines its weight."""
 
     def __init__(self, mass: Any, first_moment: Array):
         self.mass, self.first_moment = mass, first_moment
 
 
 def _geometry(mechanism: Mechanism) -> Any:
-    """All but bodies, friction, limits and gravity."""
+    """The links and the base without bodies, friction and limits."""
     links = tuple(
         replace(
             link,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot as one immutable value, and the transformations from one to another."""
+"""The robot as an immutable value, and transformations between equivalent robots."""
 
 from .mechanism import (
     BASE,

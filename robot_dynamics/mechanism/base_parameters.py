@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same tree with fewer numbers in it: sparse frames and the base inertial parameters.
+"""An equivalent tree with fewer numbers: sparse frames and the base inertial parameters.
 
 Source: Khalil, Kleinfinger, "Minimum operations and minimum parameters of the dynamic models
 of tree structure robots", IEEE J. Robotics and Automation 3(6), 1987; Gautier, Khalil (1990).
-For formulations that read `mass`, `first_moment` and `inertia_about_origin` of a link alone.
+It is for formulations that use only `mass`, `first_moment` and `inertia_about_origin` of a link.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from .mechanism import Inertial, Link, Mechanism, Pose
 from .transform import reframed
 
 FARTHEST = 32.0
-"""How far a frame may be shifted, in distances of its origin from the axis before it. Products of
-lengths are then 1e3 times what the robot itself makes them at most: 2e-13 of rounding. Axes more
-than 1.8° apart are always within it."""
+"""How far a frame may be shifted, in units of its origin's distance from the previous axis.
+Products of lengths are then at most 1e3 times those of the robot itself: 2e-13 of rounding. Axes
+more than 1.8° apart are always within it"""
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """What the torques are linear in. After regrouping it need not be physically consistent."""
+    """The parameters in which the torques are linear. After regrouping they need not be physically
+    consistent."""
 
     mass: Scalar
     """kg"""
@@ -39,27 +40,32 @@ class Moments:
 def compact(mechanism: Mechanism) -> Mechanism:
     """A mechanism in standard form with sparse frames and regrouped inertial parameters.
 
-    Its torques are the same functions of the tree coordinates. Its `Moments` stand in for
-    bodies; gravity is given in the new base frame.
+    Its torques are the same functions of the tree coordinates. It has `Moments` in place of
+    bodies, and gravity is given in the new base frame.
+
+    Args:
+        mechanism: in standard form (see `transform.standard_form`).
     """
     return regrouped(sparse_frames(mechanism))
 
 
 def sparse_frames(mechanism: Mechanism) -> Mechanism:
-    """Turn each frame about its z axis, and shift it along, so that the next is easy to reach.
+    """Turn each frame about its z axis and shift it along z, to make the next one's pose sparse.
 
     x points along the common normal to the next axis, and the next origin is where that normal
-    meets that axis: origin = Tx(a) Tz(c) Rx(alpha) Rz(beta). Where axes are so nearly parallel
-    that this is far away, the next origin is in the plane z = 0: Tx(a) Ty(b) Rx(alpha) Rz(beta).
-    Where a link carries several, this holds for the one that carries most. The base takes the
-    frame of its first joint.
+    meets that axis: origin = Tx(a) Tz(c) Rx(alpha) Rz(beta). If the axes are so nearly parallel
+    that this point is far away, the next origin is in the plane z = 0: Tx(a) Ty(b) Rx(alpha)
+    Rz(beta). If a link carries several links, this holds for the one that carries most. The base
+    takes the frame of its first joint.
 
-    Exact for all angles: any turn and any shift give the same robot, since a turn about z and a
-    shift along z commute with the joint's own motion. What rounding leaves is bounded, since turns
-    keep lengths and FARTHEST bounds the shifts. An entry is put to zero only where it is zero
-    but for that rounding: x · z' = 0 by the choice of the turn, whatever the tilt; p_y = 0 or
-    p_z = 0 by the choice of the shift. Parallel axes are those whose tilt is below that of a pose's
-    own rounding (`exact`), 1e-15 rad.
+    This is exact for all angles: any turn about z and any shift along z give the same robot, as
+    they commute with the joint's own motion. Rounding errors are bounded, as turns preserve lengths
+    and FARTHEST bounds the shifts. An entry is set to zero only if it is zero except for rounding:
+    x · z' = 0 by the choice of the turn, whatever the tilt, and p_y = 0 or p_z = 0 by the choice of
+    the shift. Axes count as parallel if their tilt is below the rounding of a pose itself
+    (`exact`), 1e-15 rad.
+
+    Source: Khalil and Kleinfinger (1987).
     """
     heirs = _heirs(mechanism)
     turn = dict.fromkeys(mechanism.index(), 0.0)
@@ -70,7 +76,7 @@ def sparse_frames(mechanism: Mechanism) -> Mechanism:
             continue
         d, p = link.joint.origin.rotation[:, 2], link.joint.origin.translation
         tilt = np.hypot(d[0], d[1])
-        # x along z × z', or along p where that is nothing
+        # x along z × z', or along p if that is zero
         turn[link.parent] = np.arctan2(d[0], -d[1]) if tilt else np.arctan2(p[1], p[0])
         # the foot of the common normal, p + s z', is across the tilt: (p + s z')·(d_x, d_y) = 0
         along = p[0] * d[0] + p[1] * d[1]
@@ -86,7 +92,7 @@ def sparse_frames(mechanism: Mechanism) -> Mechanism:
     tree = reframed(mechanism, frames)
 
     def without_tail(link: Link) -> Link:
-        # motion commutes with a turn about its own axis: motion · tail = tail · motion
+        # a motion commutes with a turn about its own axis: motion · tail = tail · motion
         origin = link.joint.origin @ link.joint.tail
         if heirs[link.parent] == link.name:
             origin = _without_rounding(origin, zero.get(link.name, []))
@@ -97,7 +103,7 @@ def sparse_frames(mechanism: Mechanism) -> Mechanism:
 
 
 def _without_rounding(pose: Pose, zero: list[int]) -> Pose:
-    """T(p) Rx(alpha) Rz(beta) with its zeros exactly zero."""
+    """T(p) Rx(alpha) Rz(beta) with entries that should vanish set exactly to zero."""
     R, p = pose.rotation, pose.translation.copy()
     alpha, beta = np.arctan2(-R[1, 2], R[2, 2]), np.arctan2(-R[0, 1], R[0, 0])
     p[zero] = 0.0
@@ -105,10 +111,10 @@ def _without_rounding(pose: Pose, zero: list[int]) -> Pose:
 
 
 def _heirs(mechanism: Mechanism) -> Mapping[str, str]:
-    """Of the links that each link carries the one with most links behind it.
+    """By link, the link on it that carries the most links.
 
-    Links that follow others count for nothing: the choice at the base is the same with and without
-    rotors.
+    Links whose joints follow others are not counted, so the choice at the base is the same with and
+    without rotors.
     """
     size = {link.name: int(link.joint.coupling is None) for link in mechanism.links}
     size[mechanism.base] = 1
@@ -122,16 +128,21 @@ def _heirs(mechanism: Mechanism) -> Mapping[str, str]:
 
 
 def regrouped(mechanism: Mechanism) -> Mechanism:
-    """Move the inertia that does not affect a joint's torque to its parent.
+    """Move the inertia that does not affect a joint's torque to its parent link.
 
-    Mass on a revolute joint's axis does not affect its torque: all of the mass goes, the first
-    moment along the axis, and as much inertia as a rod on the axis has, I_xx = I_yy; they leave
-    mass, h_z and I_yy at zero. A prismatic joint does not turn its link: the whole inertia goes.
+    Mass on a revolute joint's axis does not affect its torque. So all of the mass is moved, the
+    first moment along the axis, and the inertia of a rod on the axis, I_xx = I_yy; mass, h_z and
+    I_yy become zero. A prismatic joint does not turn its link, so the whole inertia is moved.
 
-    Bodies are pseudo-inertias J = ∫ x xᵀ dm (4, 4) over homogeneous points x: in another frame
-    J' = T J Tᵀ. There, distances along an axis never mix with those across it, which is all that
-    the joint itself feels: I_zz = J_xx + J_yy and I_xx - I_yy = J_yy - J_xx lose no digit to
-    m z², however far along the axis the frame or the mass may be.
+    Bodies are represented by pseudo-inertias J = ∫ x xᵀ dm (4, 4) over homogeneous points x, with
+    J' = T J Tᵀ in another frame. In this form distances along the axis never mix with those across
+    it, on which alone the joint's torque depends: I_zz = J_xx + J_yy and I_xx - I_yy = J_yy - J_xx
+    lose no digits to m z², however far along the axis the frame or the mass may be.
+
+    Args:
+        mechanism: in standard form.
+
+    Source: Gautier and Khalil (1990).
     """
     bodies = {link.name: _pseudo_inertia(link.inertial) for link in mechanism.links}
     stays: dict[str, Moments] = {}
@@ -149,7 +160,7 @@ def regrouped(mechanism: Mechanism) -> Mechanism:
 def _pseudo_inertia(body: Inertial) -> Array:
     """∫ x xᵀ dm (4, 4) about the link frame's origin."""
     I, x = body.inertia, array([*body.center_of_mass, 1.0])
-    # about the centre of mass ½ tr(I) 1 - I, and m x xᵀ for the way there
+    # ½ tr(I) 1 - I about the centre of mass, plus m x xᵀ for the shift to the origin
     central = zeros(4, 4).astype(I.dtype)
     central[:3, :3] = (I[0, 0] + I[1, 1] + I[2, 2]) / 2 * np.eye(3) - I
     P: Array = central + body.mass * np.outer(x, x)
@@ -157,7 +168,7 @@ def _pseudo_inertia(body: Inertial) -> Array:
 
 
 def _parted(link: Link, J: Array) -> tuple[Moments, Array]:
-    """(what stays, the pseudo-inertia that goes to the parent)"""
+    """(the moments that stay, the pseudo-inertia that is moved to the parent)"""
     m, h = J[3, 3], J[:3, 3]
     goes = np.zeros_like(J)
     if link.joint.turns:

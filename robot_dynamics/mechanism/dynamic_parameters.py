@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The standard dynamic parameters: the numbers that a robot's torques are linear in, by name.
+"""The standard dynamic parameters, in which a robot's torques are linear, by name.
 
-For each moving link, together with all that is fixed to it (links on fixed joints, and with
-reflected rotors the mass of the motors that it carries), in the order of the joints:
+For each moving link in the order of the joints, together with everything fixed to it (links on
+fixed joints and, with reflected rotors, the mass of the motors that it carries):
 
 | name                                                 | unit  |                            |
 |------------------------------------------------------|-------|----------------------------|
@@ -10,11 +10,11 @@ reflected rotors the mass of the motors that it carries), in the order of the jo
 | `<link>.mx`, `.my`, `.mz`                            | kg m  | about the link's origin    |
 | `<link>.Ixx`, `.Ixy`, `.Iyy`, `.Ixz`, `.Iyz`, `.Izz` | kg m² | about the same, link axes  |
 
-then for each moving joint, followers too, `<joint>.viscous` and `<joint>.coulomb`, and where its
-law of friction has them `.coulomb_negative`, `.offset` and `.stribeck` (the torque); then for each
-rotor `<rotor>.inertia`, about its axis, before which a rotor that has more to it in the full model
-has its other nine; then `<joint>.armature` for armatures. A rotor of the same name as a link has a
-prime: `<rotor>'.inertia`.
+Then follow, for each moving joint, including those that follow others, `<joint>.viscous` and
+`<joint>.coulomb` and, if its friction law has them, `.coulomb_negative`, `.offset` and `.stribeck`
+(the torque). Then, for each rotor, `<rotor>.inertia` about its axis, preceded by its nine other
+parameters if the full model needs them. Finally `<joint>.armature` for armatures. A rotor with the
+same name as a link gets a prime: `<rotor>'.inertia`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from .transform import lumped, with_rotor_model
 BODY = ("mass", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """A body's numbers, in the order of Pinocchio's `toDynamicParameters`"""
 ROTOR = (*BODY[:-1], "inertia")
-"""A rotor's numbers: its inertia is that about its axis"""
+"""A rotor's numbers; the last is the inertia about its axis"""
 ENTRIES = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
-"""Where the last six are in the inertia tensor"""
+"""Positions of a body's last six numbers in the inertia tensor"""
 FRICTION = {
     "viscous": "viscous",
     "coulomb": "coulomb",
@@ -43,17 +43,19 @@ FRICTION = {
     "offset": "offset",
     "stribeck": "stribeck_torque",
 }
-"""What the torques are linear in of a joint's friction, by field: all but Stribeck's rate"""
+"""The friction parameters in which the torques are linear, with their fields in `Friction`: all but
+Stribeck's rate"""
 
 
 def standard_parameters(
     mechanism: Mechanism, rotors: str = "full", friction: bool = True
 ) -> dict[str, float]:
-    """The parameters of a mechanism by name, in the module's order.
+    """The parameters of a mechanism by name, in the order given in the module's docstring.
 
     Args:
-        rotors: full, reflected or none: see `InverseDynamics`.
-        friction: with or without the joints' friction.
+        mechanism: the robot.
+        rotors: full, reflected or none, as in `InverseDynamics`.
+        friction: whether to include the joints' friction.
     """
     tree = lumped(with_rotor_model(mechanism, rotors))
     found: dict[str, float] = {}
@@ -79,14 +81,15 @@ def standard_parameters(
 def with_parameters(
     mechanism: Mechanism, values: Mapping[str, float] | ArrayLike, rotors: str = "full"
 ) -> Mechanism:
-    """The same robot with these parameters: the inverse of `standard_parameters`.
+    """The same robot with other parameters: the inverse of `standard_parameters`.
 
-    A body that changes is given to its moving link as a whole, and the links that are fixed to that
-    have no mass any more; one that does not stays as it is, link by link.
+    If a body changes, its moving link gets the whole body, and the links fixed to it become
+    massless. A body that does not change remains distributed over its links as it was.
 
     Args:
-        values: all of `standard_parameters`, or those that change, by name.
-        rotors: the model of the rotors that they are meant for.
+        mechanism: the robot.
+        values: a vector of all parameters, or those that change, by name.
+        rotors: the rotor model that the parameters are meant for.
 
     Raises:
         InputError: an unknown name, a wrong length, a number that is not finite, or a body without
@@ -95,7 +98,7 @@ def with_parameters(
     before = standard_parameters(mechanism, rotors)
     after = before | _by_name(values, tuple(before))
     changed = {name for name in before if after[name] != before[name]}
-    # the motors' masses that the reflected model puts on their mounts are the rotors' own
+    # the reflected model adds the motors' masses to their mounts; here they stay with the rotors
     bare = {link.name: link.inertial for link in lumped(mechanism).links}
     links: list[Link] = []
     carrier: dict[str, str] = {mechanism.base: mechanism.base}
@@ -141,7 +144,7 @@ def with_parameters(
 
 
 def rotor_names(mechanism: Mechanism) -> dict[str, Rotor]:
-    """The rotors by names that no link has."""
+    """The rotors by name, with primes added to names that a link has."""
     taken, found = set(mechanism.index()), {}
     for rotor in mechanism.rotors:
         name = rotor.name
@@ -153,7 +156,7 @@ def rotor_names(mechanism: Mechanism) -> dict[str, Rotor]:
 
 
 def armature_names(mechanism: Mechanism) -> dict[str, int]:
-    """The armatures by the name of the first joint that turns them."""
+    """The indices of the armatures by the name of the first joint that turns them."""
     found: dict[str, int] = {}
     for place, armature in enumerate(mechanism.armatures):
         name = f"{armature.ratios[0][0]}.armature"
@@ -164,7 +167,12 @@ def armature_names(mechanism: Mechanism) -> dict[str, int]:
 
 
 def is_whole(rotor: Rotor, model: str) -> bool:
-    """Has the rotor ten parameters in this model, or its inertia about its axis alone?"""
+    """Whether the rotor has ten parameters in a rotor model, or just the inertia about its axis.
+
+    Args:
+        rotor: of the mechanism.
+        model: full, reflected or none.
+    """
     body = rotor.inertial
     rest = np.array(body.inertia)
     rest[2, 2] = 0.0
@@ -172,7 +180,7 @@ def is_whole(rotor: Rotor, model: str) -> bool:
 
 
 def friction_terms(law: Friction) -> tuple[str, ...]:
-    """Which of FRICTION's names this law has."""
+    """The names in FRICTION of the parameters that this law has."""
     own = law.numbers
     return tuple(name for name, field in FRICTION.items() if field in own)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a robot is made of. Frozen values; SI units; every pose is given in the frame it names.
+"""The parts of a robot, as immutable values in SI units.
 
 Every number may be a float, a SymPy expression or a recorder's scalar.
 """
@@ -43,7 +43,7 @@ def _frozen(values: Array) -> Array:
 
 
 class _Kept:
-    """Read-only arrays that stay so in copies and when they are unpickled."""
+    """Keeps arrays read-only in copies and after unpickling."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -54,7 +54,7 @@ class _Kept:
 
 @dataclass(frozen=True, eq=False)
 class Pose(_Kept):
-    """A frame in another one: x_outer = rotation @ x_inner + translation."""
+    """The pose of a frame in another one: x_outer = rotation @ x_inner + translation."""
 
     rotation: Array = field(default_factory=lambda: np.eye(3))
     """(3, 3)"""
@@ -67,22 +67,27 @@ class Pose(_Kept):
 
     @classmethod
     def from_xyz_rpy(cls, xyz: Array, rpy: Array) -> Pose:
-        """Translation xyz (m), then rotation Rz(yaw) Ry(pitch) Rx(roll) (rad), as in URDF."""
+        """The pose by translation and then rotation Rz(yaw) Ry(pitch) Rx(roll), as in URDF.
+
+        Args:
+            xyz: (3,) translation, m.
+            rpy: (3,) roll, pitch and yaw, rad.
+        """
         return cls(rotation_rpy(*rpy), array(xyz))
 
     def __matmul__(self, inner: Pose) -> Pose:
         return Pose(self.rotation @ inner.rotation, self.apply(inner.translation))
 
     def apply(self, point: Array) -> Array:
-        """A point (3,) of the inner frame, in the outer frame."""
+        """The coordinates (3,) in the outer frame of a point (3,) given in the inner frame, m."""
         return self.rotation @ point + self.translation
 
     def inverse(self) -> Pose:
-        """The outer frame's pose in the inner one."""
+        """The pose of the outer frame in the inner one."""
         return Pose(self.rotation.T, -(self.rotation.T @ self.translation))
 
     def homogeneous(self) -> Array:
-        """The same as a (4, 4) matrix."""
+        """The pose as a homogeneous matrix (4, 4)."""
         upper = np.column_stack([self.rotation, self.translation])
         return np.vstack([upper, array([0.0, 0.0, 0.0, 1.0])])
 
@@ -114,16 +119,20 @@ class Inertial(_Kept):
 
     @property
     def is_nothing(self) -> bool:
-        """Has this body neither mass nor inertia?"""
+        """Whether this body has neither mass nor inertia."""
         return is_zero(self.mass) and all(is_zero(x) for x in self.inertia.flat)
 
     def seen_from(self, pose: Pose) -> Inertial:
-        """The same body in the frame in which its own frame has this pose."""
+        """The same body expressed in another frame.
+
+        Args:
+            pose: of the body's present frame in the other one.
+        """
         r = pose.rotation
         return Inertial(self.mass, pose.apply(self.center_of_mass), r @ self.inertia @ r.T)
 
     def __add__(self, other: Inertial) -> Inertial:
-        """Both bodies, in the same frame, welded into one."""
+        """Both bodies, given in the same frame, welded into one."""
         if other.is_nothing:
             return self
         if self.is_nothing:
@@ -142,7 +151,12 @@ class Inertial(_Kept):
 
 
 def point_inertia(mass: Scalar, arm: Array) -> Array:
-    """Inertia (3, 3) of a point mass about the far end of the arm: m (r·r 1 - r rᵀ)."""
+    """Inertia (3, 3), kg m², of a point mass about another point: m (r·r 1 - r rᵀ).
+
+    Args:
+        mass: kg.
+        arm: r (3,), m, from that point to the mass, or back.
+    """
     I: Array = mass * (np.dot(arm, arm) * np.eye(3) - np.outer(arm, arm))
     return I
 
@@ -151,17 +165,17 @@ def point_inertia(mass: Scalar, arm: Array) -> Array:
 class Friction:
     """viscous·qd + (coulomb + stribeck_torque·exp(-(qd/stribeck_rate)²))·sign(qd) + offset.
 
-    At the joint, in N·m·s/rad, N·m and rad/s (N·s/m, N and m/s). The offset is a constant bias and
-    acts at every rate, at rest too; everything else is nothing at rest.
+    It acts at the joint, in N·m·s/rad, N·m and rad/s (N·s/m, N and m/s). The offset is a constant
+    bias, which also acts at rest; all other parts are zero at rest.
     """
 
     viscous: Scalar = 0.0
     coulomb: Scalar = 0.0
     offset: Scalar = 0.0
     coulomb_negative: Scalar | None = None
-    """Takes the place of `coulomb` at negative rates; None: it is the same"""
+    """Replaces `coulomb` at negative rates; None: `coulomb`"""
     stribeck_torque: Scalar = 0.0
-    """What is added near rest, and gone a few stribeck_rate away from it"""
+    """Added near rest; it vanishes within a few times `stribeck_rate`"""
     stribeck_rate: Scalar = 1.0
 
     @property
@@ -171,7 +185,7 @@ class Friction:
 
     @property
     def numbers(self) -> dict[str, Scalar]:
-        """The law's numbers by field; viscous and coulomb for a plain one."""
+        """The law's numbers by field: viscous and coulomb, and others only if they are set."""
         found = {"viscous": self.viscous, "coulomb": self.coulomb}
         if not is_zero(self.offset):
             found["offset"] = self.offset
@@ -202,7 +216,12 @@ class Friction:
             )
 
     def torque(self, rate: Scalar, direction: Scalar) -> Scalar:
-        """At this joint rate; direction is sign(rate) or what stands in for it, 0 at rest."""
+        """The friction torque or force at a joint rate, N·m or N.
+
+        Args:
+            rate: rad/s or m/s.
+            direction: sign(rate), or a smooth function that replaces it; 0 at rest.
+        """
         if self.coulomb_negative is None:
             # coulomb·sign(qd)
             dry = self.coulomb * direction
@@ -221,7 +240,7 @@ class Friction:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a joint can do; None where nothing is known."""
+    """The limits of a joint; None for those that are not known."""
 
     lower: float | None = None
     """rad or m"""
@@ -243,7 +262,7 @@ class Coupling:
 
 @dataclass(frozen=True, eq=False)
 class Joint(_Kept):
-    """How a link moves in its parent: link pose = origin · motion(axis, q) · tail."""
+    """The motion of a link relative to its parent: link pose = origin · motion(axis, q) · tail."""
 
     name: str
     type: str
@@ -253,46 +272,46 @@ class Joint(_Kept):
     axis: Array = field(default_factory=lambda: array([0.0, 0.0, 1.0]))
     """(3,), a unit vector in the joint's frame"""
     tail: Pose = field(default_factory=Pose)
-    """The link's frame in the joint's moved frame (standard DH puts a and alpha here)"""
+    """The link's frame in the joint's moving frame (a and alpha of standard DH parameters)"""
     friction: Friction = field(default_factory=Friction)
     limits: Limits | None = None
-    """None: nothing is known. No torque depends on them"""
+    """None: not known. No torque depends on them"""
     coupling: Coupling | None = None
-    """Set where the joint follows others (mimic, or a geared rotor)"""
+    """Set if the joint follows others (mimic joints, geared rotors)"""
     carries_frame: bool = True
-    """False for a body of revolution whose frame need not turn with it: its tensor is the same"""
+    """False for a body of revolution: its frame need not turn with it, as its tensor is constant"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axis", _frozen(self.axis))
 
     @property
     def turns(self) -> bool:
-        """Is it revolute or continuous (q in rad)?"""
+        """Whether it is revolute or continuous (q in rad)."""
         return self.type in TURNING
 
     @property
     def slides(self) -> bool:
-        """Is it prismatic (q in m)?"""
+        """Whether it is prismatic (q in m)."""
         return self.type in SLIDING
 
     @property
     def moves(self) -> bool:
-        """Is it not fixed?"""
+        """Whether it is not fixed."""
         return self.type != "fixed"
 
     @property
     def unit(self) -> str:
-        """Of its position: rad or m."""
+        """The unit of its position: rad or m."""
         return "m" if self.slides else "rad"
 
     @property
     def effort_unit(self) -> str:
-        """N·m or N"""
+        """The unit of its torque or force: N·m or N."""
         return "N" if self.slides else "N·m"
 
     @property
     def ends(self) -> Limits:
-        """Its limits, empty where none are known."""
+        """Its limits; all None if none are known."""
         return self.limits or Limits()
 
     @property
@@ -301,7 +320,7 @@ class Joint(_Kept):
         return replace(self, friction=Friction(), limits=None)
 
     def pose(self, q: Scalar) -> Pose:
-        """The link's frame in its parent's at joint position q (rad or m)."""
+        """The pose of the link's frame in its parent's at joint position q, rad or m."""
         if self.turns and self.carries_frame:
             motion = Pose(rotation_about(self.axis, q))
         elif self.slides:
@@ -323,7 +342,7 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class Rotor:
-    """A motor's rotor: it turns about its frame's z axis by Σ ratio·q_j (rad)."""
+    """The rotor of a motor, which turns about its frame's z axis by Σ ratio·q_j (rad)."""
 
     name: str
     mount: str
@@ -331,13 +350,13 @@ class Rotor:
     origin: Pose
     """The motor's frame in the mount link's frame"""
     ratios: tuple[tuple[str, Scalar], ...]
-    """(joint, gear ratio): rotor rate / joint rate, rad/rad or rad/m; none: it stands still"""
+    """(joint, gear ratio): rotor rate / joint rate, rad/rad or rad/m; empty: it does not turn"""
     inertial: Inertial
-    """In the rotor's own, spinning frame"""
+    """In the rotor's own frame, which spins with it"""
 
     @property
     def is_symmetric(self) -> bool:
-        """Is it balanced and of revolution about its axis, so that its angle does not matter?"""
+        """Whether it is a balanced body of revolution, for which its angle does not matter."""
         c, i = self.inertial.center_of_mass, self.inertial.inertia
         off_axis = (c[0], c[1], i[0, 1], i[0, 2], i[1, 2], i[0, 0] - i[1, 1])
         return all(is_zero(x) for x in off_axis)
@@ -345,7 +364,8 @@ class Rotor:
 
 @dataclass(frozen=True)
 class Armature:
-    """Inertia (kg m²) about one shaft at the rate Σ ratio·qd_j: tau_j += ratio_j·inertia·rate'."""
+    """Inertia (kg m²) of a shaft that turns at the rate w = Σ ratio·qd_j:
+    tau_j += ratio_j·inertia·dw/dt."""
 
     ratios: tuple[tuple[str, Scalar], ...]
     inertia: Scalar
@@ -361,10 +381,10 @@ class Attachment:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A joint that closes a chain: it is not in the tree.
+    """A joint that closes a chain and is not part of the tree.
 
-    revolute turns about z of its frames, prismatic slides along z, universal turns about the
-    predecessor's x and then the successor's y.
+    A revolute joint turns about the z axes of its frames, a prismatic one slides along z, and a
+    universal one turns about the predecessor's x and then the successor's y.
     """
 
     name: str
@@ -376,10 +396,10 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Mechanism(_Kept):
-    """A robot. `links` come parents first; joints move in that order.
+    """A robot. In `links` parents come before their children; joints have the same order.
 
-    Tree coordinates are those of all moving joints; the independent ones (`joint_names`) leave
-    out those that follow others.
+    Tree coordinates are the positions of all moving joints. The independent coordinates
+    (`joint_names`) are those of the joints that do not follow others.
     """
 
     name: str
@@ -393,28 +413,28 @@ class Mechanism(_Kept):
     actuated: tuple[str, ...] = ()
     """Joints with a motor; empty: every independent joint"""
     driving: tuple[str, ...] = ()
-    """Where there are more motors than degrees of freedom: those whose positions are q"""
+    """If there are more motors than degrees of freedom: those whose positions are q"""
     shares: Mapping[str, float] = field(default_factory=dict)
-    """Of these motors, all of them: torques that count alike, N·m or N"""
+    """In this case, for all motors: efforts of equal weight when sharing the work, N·m or N"""
     sensed: tuple[str, ...] = ()
     platform: str | None = None
     home: Mapping[str, float] = field(default_factory=dict)
     near: Mapping[str, float | Array | Pose] = field(default_factory=dict)
-    """Which assembly mode is meant, roughly: positions of joints, rad or m; points (3,), m, or
+    """The intended assembly mode, roughly: positions of joints, rad or m, and points (3,), m, or
     poses of links in the base frame"""
     spins: Mapping[str, tuple[Array, Array]] = field(default_factory=dict)
-    """Links that spin freely about themselves and are held, as that does no work: the axis, a point
-    (3,) in m and a direction (3,), in the link's frame"""
+    """Links whose free spin was locked, as it does no work: the axis by a point (3,), m, and a
+    direction (3,), in the link's frame"""
     base_motion: str | None = None
-    """The floating joint, taken out, by which something else moves the base; None: it stands"""
+    """The floating joint, removed here, by which something moves the base; None: a fixed base"""
     source: str = ""
-    """The file that it was described in, for messages"""
+    """The file of the description, for messages"""
     symbols: Mapping[str, float] = field(default_factory=dict)
-    """Names that the description gives to numbers of its own; no torque depends on them"""
+    """Values of the symbols that the description defines; no torque depends on them"""
     notation: Mapping[str, str] = field(default_factory=dict)
-    """Where the description has them (`link1.mass`) to its expressions in `symbols`"""
+    """By place in the description (`link1.mass`), the expression in `symbols` written there"""
     base_inertial: Inertial = field(default_factory=Inertial, kw_only=True)
-    """Of the base's own body, where it is known: it counts on a floating base alone"""
+    """The base's own body, if it is known; it only matters for a floating base"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gravity", _frozen(self.gravity))
@@ -427,7 +447,7 @@ class Mechanism(_Kept):
 
     @property
     def label(self) -> str:
-        """For messages: the file that it was described in and its name, where that is another."""
+        """The file of the description, and the robot's name if it differs, for messages."""
         stem = self.source.rpartition("/")[2].split(".")[0]
         if not self.source or not self.name or stem == self.name:
             return self.source or self.name
@@ -435,12 +455,12 @@ class Mechanism(_Kept):
 
     @property
     def moving(self) -> tuple[Link, ...]:
-        """The links whose joints move: one tree coordinate each."""
+        """The links whose joints move, with one tree coordinate each."""
         return tuple(link for link in self.links if link.joint.moves)
 
     @property
     def tree_names(self) -> tuple[str, ...]:
-        """Every moving joint."""
+        """The moving joints: the order of the tree coordinates."""
         return tuple(link.joint.name for link in self.moving)
 
     @property
@@ -455,14 +475,14 @@ class Mechanism(_Kept):
 
     @property
     def driving_names(self) -> tuple[str, ...]:
-        """The motors whose positions are q of a robot with loops: as many as it needs."""
+        """The motors whose positions are q of a robot with loops, as many as it needs."""
         return self.driving or self.actuated_names
 
     def link(self, name: str) -> Link:
         """The link of this name.
 
         Raises:
-            InputError: there is none; the message has the names that there are.
+            InputError: there is none; the message lists the names.
         """
         for link in self.links:
             if link.name == name:
@@ -473,7 +493,7 @@ class Mechanism(_Kept):
         """The joint of this name.
 
         Raises:
-            InputError: there is none; the message has the names that there are.
+            InputError: there is none; the message lists the names.
         """
         for link in self.links:
             if link.joint.name == name:
@@ -481,18 +501,19 @@ class Mechanism(_Kept):
         raise wrong(InputError, "joint", name, choices(link.joint.name for link in self.links))
 
     def index(self) -> dict[str, int]:
-        """Link name to place in `links`; the base is -1."""
+        """The index in `links` by name; that of the base is -1."""
         return {self.base: -1} | {link.name: i for i, link in enumerate(self.links)}
 
     def path(self, name: str) -> tuple[str, ...]:
-        """The links from this one up to the base, both included."""
+        """The names of the links from this one to the base, including both."""
         names = [name]
         while names[-1] != self.base:
             names.append(self.link(names[-1]).parent)
         return tuple(names)
 
     def coordinates(self) -> tuple[Array, Array]:
-        """(S, s) with q_tree = S q + s; S is (n_tree, n), s is (n_tree,)."""
+        """(S, s) with q_tree = S q + s, where q are the independent joints; S is (n_tree, n), s is
+        (n_tree,)."""
         column = {name: j for j, name in enumerate(self.joint_names)}
         rows, offsets = [], []
         for link in self.moving:

@@ -10,13 +10,13 @@ from typing import Any
 from ..errors import listed, one_line
 
 FEW = 8
-"""Names in one line"""
+"""Number of names shown in one line"""
 MOST = 60
-"""Rows of a table"""
+"""Number of rows shown in a table"""
 
 
 def in_one_line(mechanism: Any) -> str:
-    """Name, size, and what drives it."""
+    """A mechanism's name, size and motors in one line."""
     joints = mechanism.joint_names
     parts = [
         repr(one_line(mechanism.name, 60)),
@@ -33,7 +33,7 @@ def in_one_line(mechanism: Any) -> str:
 
 
 def as_html(mechanism: Any) -> str:
-    """A row a link: its joint, where that stands, limits, and mass."""
+    """A table with a row for each link: its joint, the joint's type and limits, and the mass."""
     rows = [["link", "on", "joint", "type", "from", "to", "mass, kg"]]
     for link in mechanism.links[:MOST]:
         joint, ends = link.joint, link.joint.limits
@@ -48,11 +48,11 @@ def as_html(mechanism: Any) -> str:
 
 
 class Html(str):
-    """A cell of a table that is HTML already."""
+    """A cell of a table that already is HTML."""
 
 
 def html_table(rows: Iterable[Sequence[str]]) -> str:
-    """The first row is the head; every cell is text, or `Html`."""
+    """A table in HTML; the first row is its head, and every cell is text or `Html`."""
     head, *body = rows
 
     def line(cells: Sequence[str], tag: str) -> str:
@@ -63,7 +63,12 @@ def html_table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def text_table(rows: Sequence[Sequence[str]], left: int | None = None) -> list[str]:
-    """Aligned lines: so many columns to the left (None: all), the others to the right."""
+    """The aligned lines of a table in plain text.
+
+    Args:
+        rows: of cells.
+        left: number of columns to align to the left, the others to the right; None: all.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  "
@@ -76,7 +81,7 @@ def text_table(rows: Sequence[Sequence[str]], left: int | None = None) -> list[s
 
 
 def markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The lines of a table in Markdown, and an empty one behind; nothing of no rows."""
+    """The lines of a table in Markdown, followed by an empty one; none if there are no rows."""
     if not rows:
         return []
     head, *body = (f"| {' | '.join(row)} |" for row in rows)

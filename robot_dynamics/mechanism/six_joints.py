@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot whose base six joints carry: three that slide, then three that turn."""
+"""A robot whose base is carried by six joints: three prismatic, then three revolute ones."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from ..scalar import is_zero
 from .mechanism import Inertial, Joint, Link, Mechanism, Pose
 
 BASE = 6
-"""The joints that carry the base"""
+"""Number of joints that carry the base"""
 SLIDES, TURNS = "xyz", "zyx"
-"""The six joints in turn; turned so, ω = (q̇_x, q̇_y, q̇_z) at zero"""
+"""Axes of the six joints in order from the ground; at zero, ω = (q̇_x, q̇_y, q̇_z)"""
 TURNED = [0, 1, 2, 5, 4, 3]
-"""ω comes as x, y, z, the joints that turn are z, y, x. It is its own inverse"""
+"""The permutation between ω in the order x, y, z and the revolute joints z, y, x; it is its own
+inverse"""
 
 
 def on_six_joints(mechanism: Mechanism) -> Mechanism:
-    """The same tree, its base carried by three joints that slide and three that turn."""
+    """The same tree with its base carried by three prismatic and three revolute joints."""
     taken = {mechanism.base, *(link.name for link in mechanism.links)}
     taken |= {link.joint.name for link in mechanism.links}
 
@@ -56,10 +57,11 @@ def on_six_joints(mechanism: Mechanism) -> Mechanism:
 
 
 def floating(mechanism: Mechanism, order: Sequence[str] | None = None) -> Mechanism:
-    """The same robot on six joints that carry its base, the first six of the tree.
+    """The same robot with its base carried by six joints, the first six of the tree.
 
     Args:
-        order: of the other joints; None: as they are.
+        mechanism: the robot.
+        order: the order of the other joints; None: unchanged.
 
     Raises:
         InputError: see `FloatingBase`.
@@ -89,13 +91,13 @@ def floating(mechanism: Mechanism, order: Sequence[str] | None = None) -> Mechan
 
 
 def names_on_axes(mechanism: Mechanism) -> tuple[str, ...]:
-    """The joints as a floating base's twist has them: x, y, z, rx, ry, rz, then the others."""
+    """The joints in the order of a floating base's twist: x, y, z, rx, ry, rz, then the others."""
     names = mechanism.joint_names
     return (*(names[k] for k in TURNED), *names[BASE:])
 
 
 def is_floating(mechanism: Mechanism) -> bool:
-    """Are the first joints those of one floating joint?"""
+    """Whether the first six joints are those of a floating joint."""
     first = mechanism.moving[:BASE]
     kinds = [("prismatic", axis) for axis in SLIDES] + [("revolute", axis) for axis in TURNS]
     return len(first) == BASE and all(
@@ -113,7 +115,7 @@ def _is_identity(pose: Pose) -> bool:
 
 
 def _ordered(mechanism: Mechanism, order: Sequence[str]) -> Mechanism:
-    """The same tree, its joints in this order behind the base's."""
+    """The same tree with its joints in the given order after those of the base."""
     names, wanted = mechanism.joint_names, [*order]
     if sorted(wanted) != sorted(names[BASE:]):
         off = set(map(str, wanted)) ^ set(names[BASE:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From one mechanism to an equivalent one, in the form that a formulation is written for."""
+"""Transformations of a mechanism, most of them to an equivalent one that a formulation requires."""
 
 from __future__ import annotations
 
@@ -27,10 +27,14 @@ Z_AXIS = array([0.0, 0.0, 1.0])
 
 
 def reframed(mechanism: Mechanism, frames: Mapping[str, Pose]) -> Mechanism:
-    """The same robot with other link frames: `frames[link]` is the new one in the old one.
+    """The same robot with other link frames.
 
-    Everything that is given in a link's frame is given in the new one. Joints keep their axes:
-    their motion is untouched, `origin` and `tail` take up the difference.
+    Everything that was given in a link's old frame is expressed in the new one. Joints keep their
+    axes and motions; `origin` and `tail` account for the difference.
+
+    Args:
+        mechanism: the robot.
+        frames: by link, the new frame's pose in the old one; links left out keep their frames.
     """
     identity = Pose()
     new = {name: frames.get(name, identity) for name in mechanism.index()}
@@ -64,7 +68,7 @@ def reframed(mechanism: Mechanism, frames: Mapping[str, Pose]) -> Mechanism:
 
 
 def lumped(mechanism: Mechanism) -> Mechanism:
-    """Links on fixed joints become part of the moving link that carries them."""
+    """The same robot with links on fixed joints merged into the moving link that carries them."""
     carrier: dict[str, tuple[str, Pose]] = {mechanism.base: (mechanism.base, Pose())}
     inertials: dict[str, Inertial] = {mechanism.base: Inertial()}
     for link in mechanism.links:
@@ -107,9 +111,9 @@ def lumped(mechanism: Mechanism) -> Mechanism:
 
 
 def standard_form(mechanism: Mechanism) -> Mechanism:
-    """One body a moving joint, its frame at the joint and its z axis the joint's axis.
+    """The same robot with one body per moving joint, whose frame is at the joint, z on its axis.
 
-    link pose = origin · Rz(q) or Tz(q), with no tail: what recursions are written for.
+    link pose = origin · Rz(q) or Tz(q), without a tail, as recursive formulations require.
     """
     tree = lumped(mechanism)
     frames = {
@@ -132,7 +136,7 @@ def standard_form(mechanism: Mechanism) -> Mechanism:
 
 
 def with_payload(mechanism: Mechanism, link: str, payload: Inertial) -> Mechanism:
-    """The same robot with a body (in the link's frame) welded to a link."""
+    """The same robot with a body, given in the link's frame, welded to a link."""
     links = tuple(
         replace(each, inertial=each.inertial + payload) if each.name == link else each
         for each in mechanism.links
@@ -141,16 +145,20 @@ def with_payload(mechanism: Mechanism, link: str, payload: Inertial) -> Mechanis
 
 
 def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mechanism:
-    """The same robot with independent joints held fixed at these positions (rad or m).
+    """The same robot with independent joints locked at given positions.
 
-    What follows them alone is held as well. A rotor that no joint turns any more stands still on
-    its mount: it has no ratios.
+    Joints that follow only these are locked as well. A rotor that no joint turns any more is fixed
+    to its mount and has no ratios.
+
+    Args:
+        mechanism: the robot.
+        held: positions of the joints to lock, rad or m.
     """
     if not held:
         return mechanism
 
     def split(ratios: Ratios) -> tuple[Ratios, Scalar]:
-        """(what still moves, where what does not has brought it)."""
+        """(the ratios of joints that still move, the contribution of the locked ones)."""
         free = tuple((name, ratio) for name, ratio in ratios if name not in held)
         return free, sum(ratio * held[name] for name, ratio in ratios if name in held)
 
@@ -183,14 +191,19 @@ def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mech
 
 
 def without_bodies(mechanism: Mechanism) -> Mechanism:
-    """The same joints and rotors on links that weigh nothing."""
+    """The same robot with massless links and without armatures; rotors are kept."""
     links = tuple(replace(link, inertial=Inertial()) for link in mechanism.links)
     return replace(mechanism, links=links, armatures=())
 
 
 def with_rotor_model(mechanism: Mechanism, model: str) -> Mechanism:
-    """full: the rotors as they are; reflected: Γ²·I_zz at the joint and the rotor's mass as a
-    point of its mount; none: no rotors at all, their mass neither."""
+    """The same robot with a rotor model.
+
+    Args:
+        mechanism: the robot.
+        model: full: the rotors as they are; reflected: Γ²·I_zz at the joint, and the rotor's mass
+            as a point mass on its mount; none: no rotors, not even their mass.
+    """
     if model == "full":
         return mechanism
     if model == "none":
@@ -207,17 +220,18 @@ def with_rotor_model(mechanism: Mechanism, model: str) -> Mechanism:
 
 
 def rotors_as_links(mechanism: Mechanism) -> Mechanism:
-    """Each rotor as a link on a joint of its own that follows the joints it drives."""
+    """The same robot with each rotor as a link, on a joint of its own that follows the joints that
+    the rotor drives."""
     taken = set(mechanism.index()) | {link.joint.name for link in mechanism.links}
     rotors = []
     for rotor in mechanism.rotors:
-        if rotor.inertial.is_nothing:  # known by its gear ratio alone
+        if rotor.inertial.is_nothing:  # only its gear ratio is known
             continue
         name = rotor.name
         while name in taken:
             name += "'"
         taken.add(name)
-        # one that stands still turns by nothing
+        # a rotor without ratios does not turn
         joint = Joint(
             name,
             "continuous",

@@ -18,16 +18,18 @@ from ..scalar import Floats
 
 @dataclass(frozen=True)
 class RestingSeries:
-    """The Fourier series of one period without rate and acceleration at its ends.
+    """Fourier series over one period whose rate and acceleration are zero at its ends.
 
-    q(t) = offset + Σ_l (a_l sin lωt + b_l cos lωt) / l  with ω = 2π / duration, where rate and
-    acceleration vanish at t = 0, and so at the period's end:  Σ a_l = 0,  Σ l b_l = 0.
+    q(t) = offset + Σ_l (a_l sin lωt + b_l cos lωt) / l  with ω = 2π / duration. Rate and
+    acceleration vanish at t = 0, and hence at the period's end, if  Σ a_l = 0,  Σ l b_l = 0.
 
     The coefficients (2 (harmonics - 1),) of a joint refer to an orthonormal basis of the a and b
-    that satisfy this.
+    that satisfy these conditions.
 
     Raises:
-        InputError: fewer than two harmonics, or no duration.
+        InputError: fewer than two harmonics, or a duration that is not positive.
+
+    Source: Swevers et al. (1997).
     """
 
     harmonics: int
@@ -46,7 +48,8 @@ class RestingSeries:
         return 2 * (self.harmonics - 1)
 
     def basis(self, time: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """The basis functions of q, qd and qdd, (…, size) each, at times (…), s."""
+        """The basis functions of q, qd and qdd, (…, size) each, at times (…), s; clipped to the
+        period."""
         t = np.clip(np.asarray(time, dtype=float), 0.0, self.duration)[..., None]
         order = np.arange(1, self.harmonics + 1)
         rate = 2 * np.pi * order / self.duration
@@ -59,10 +62,16 @@ class RestingSeries:
         )
 
     def overshoot(self, samples: int) -> float:
-        """Bound on the ratio of a series' maximum, without offset, to that of equidistant samples.
+        """A bound of the ratio of a series' maximum, without offset, to that of its samples.
 
         max |f| ≤ max_k |f(t_k)| / cos(π H / N)  for a trigonometric polynomial of degree H at
-        N > 2 H points of its period (Ehlich and Zeller, 1964).
+        N > 2 H equidistant points of its period (Ehlich and Zeller, 1964).
+
+        Args:
+            samples: N, the number of equidistant samples per period.
+
+        Raises:
+            InputError: not more than 2 H samples.
         """
         if samples <= 2 * self.harmonics:
             raise wrong(InputError, "samples", samples, f"above {2 * self.harmonics}")
@@ -70,7 +79,7 @@ class RestingSeries:
 
 
 def _normal_to(vector: Floats) -> Floats:
-    """(n, n - 1): orthonormal columns that are normal to the vector (n,)."""
+    """(n, n - 1): orthonormal columns that are orthogonal to the vector (n,)."""
     return np.asarray(np.linalg.svd(vector[None, :])[2][1:].T)
 
 
@@ -97,7 +106,7 @@ class FourierMotion:
 
     @property
     def duration(self) -> float:
-        """s"""
+        """The period, s."""
         return self.series.duration
 
     @property
@@ -111,5 +120,5 @@ class FourierMotion:
         return self.offsets + q, qd, qdd
 
     def shrunk(self, share: float) -> FourierMotion:
-        """The same motion scaled by `share` about the offsets."""
+        """The same motion with its amplitudes scaled by `share`, about the same offsets."""
         return FourierMotion(self.series, self.offsets, share * self.coefficients)

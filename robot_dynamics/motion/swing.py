@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion of the demos: smooth, from rest to rest, in closed form."""
+"""The motion of the demos: a smooth swing from rest to rest, in closed form."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ class Motion:
     """Every joint swings from its start by `swing` and back, `cycles` times in `duration`.
 
     q(t) = start + swing (1 - cos φ) / 2 with φ = 2π cycles s(t / duration), where
-    s(x) = 10 x³ - 15 x⁴ + 6 x⁵ starts and stops without velocity or acceleration.
+    s(x) = 10 x³ - 15 x⁴ + 6 x⁵ starts and stops with zero velocity and acceleration.
 
     Raises:
-        InputError: counts that differ, a number that is not finite, no duration.
+        InputError: counts that differ, a number that is not finite, or a duration that is not
+            positive.
     """
 
     start: Sequence[float]
-    """rad or m, one a joint"""
+    """(n,), rad or m: the initial positions"""
     swing: Sequence[float]
-    """rad or m: from one end of the swing to the other"""
+    """(n,), rad or m: the way from one end of the swing to the other"""
     cycles: Sequence[float]
-    """there and back; a half stays there"""
+    """(n,): number of times there and back; with a half cycle more it ends at the other end"""
     duration: float
     """s"""
 

@@ -20,36 +20,36 @@ from ..errors import TrajectoryError, wrong
 from ..scalar import Floats
 
 _ORDER = 6
-"""Coefficients of a quintic; lower degrees are filled up with zeros"""
+"""Number of coefficients of a quintic; polynomials of lower degree are padded with zeros"""
 
 _BLOCK = 2048
-"""Segments that are looked at together: what they need stays in the processor's cache"""
+"""Number of segments processed together, such that their data fit into the processor's cache"""
 
 _BETWEEN = np.linspace(0.0, 1.0, 9)
-"""Where a segment's rates are looked at, as shares of it: the middle is the peak of a cubic from
-rest to rest"""
+"""Fractions of a segment at which its rates are evaluated; they include the middle, where a cubic
+from rest to rest is fastest"""
 
 
 @dataclass(frozen=True, eq=False)
 class Waypoints:
-    """States to pass, one after the other."""
+    """States that a trajectory passes through, in order."""
 
     times: Floats
     """(m,), s"""
     q: Floats
     """(m, n), rad or m"""
     qd: Floats
-    """(m, n), rad/s or m/s; zero where a waypoint leaves it open"""
+    """(m, n), rad/s or m/s; zero for waypoints that do not give it"""
     qdd: Floats
-    """(m, n), rad/s² or m/s²; zero where a waypoint leaves it open"""
+    """(m, n), rad/s² or m/s²; zero for waypoints that do not give it"""
     carries: NDArray[np.intp]
-    """(m,), how many derivatives a waypoint gives, the position counted: 1, 2 or 3"""
+    """(m,): what each waypoint gives: 1: position, 2: also the rate, 3: also the acceleration"""
 
     def __len__(self) -> int:
         return len(self.times)
 
     def part(self, segments: slice) -> Waypoints:
-        """The waypoints at the ends of some segments."""
+        """The waypoints at the ends of a range of segments."""
         some = slice(segments.start, segments.stop + 1)
         return Waypoints(
             self.times[some], self.q[some], self.qd[some], self.qdd[some], self.carries[some]
@@ -58,12 +58,12 @@ class Waypoints:
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """A motion, state by state."""
+    """A motion as a sequence of states."""
 
     source: str
-    """What it is called"""
+    """Its name, for messages"""
     time: Floats
-    """(m,), s, rising"""
+    """(m,), s, increasing"""
     q: Floats
     """(m, n), rad or m"""
     qd: Floats
@@ -74,14 +74,14 @@ class States:
 
 
 class Trajectory:
-    """A motion through waypoints, in seconds from its own start.
+    """A motion through waypoints, with times in s from its own start.
 
     Attributes:
-        peak_rates: (n,) the largest magnitudes on the way, at nine instants of each segment.
-        peak_accelerations: (n,) the largest magnitudes on the way.
+        peak_rates: (n,) the largest |qd| at nine instants of each segment, rad/s or m/s.
+        peak_accelerations: (n,) the largest |qdd|, rad/s² or m/s².
 
     Raises:
-        TrajectoryError: no waypoint, times that do not rise, or numbers too large.
+        TrajectoryError: no waypoint, times that do not increase, or numbers that are too large.
     """
 
     def __init__(self, waypoints: Waypoints):
@@ -117,19 +117,19 @@ class Trajectory:
 
     @property
     def start(self) -> float:
-        """When the first waypoint is passed, s."""
+        """The time of the first waypoint, s."""
         return float(self._times[0])
 
     @property
     def end(self) -> float:
-        """When the last waypoint is passed, s."""
+        """The time of the last waypoint, s."""
         return float(self._times[-1])
 
     def at_waypoints(self) -> tuple[Floats, Floats, Floats]:
         """q, qd, qdd (m, n) at the waypoints.
 
-        Where two polynomials meet and do not agree, the mean of both; at the last one the robot
-        rests.
+        If the two polynomials that meet at a waypoint differ, it is their mean; at the last
+        waypoint the robot is at rest.
         """
         q, h = self._waypoints.q, np.diff(self._times)[:, None]
         i = np.arange(_ORDER)[:, None, None]
@@ -146,13 +146,20 @@ class Trajectory:
     def lead_in(
         self, time: float, q: Floats, qd: Floats, periodic: NDArray[np.bool_]
     ) -> Trajectory:
-        """The way to the first waypoint from a state that is there already at an earlier time.
+        """A trajectory from a given state to the first waypoint.
 
-        It has the degree that the first waypoint asks for; the acceleration that it starts with
-        is zero, for no sensor tells it. A periodic joint ((n,) mask) takes the short way round.
+        Its degree is that which the first waypoint requires. It starts with zero acceleration, as
+        no sensor measures it.
+
+        Args:
+            time: of the given state, s, before the first waypoint.
+            q: (n,) position at that time, rad or m.
+            qd: (n,) rates at that time, rad/s or m/s.
+            periodic: (n,) which joints take the shorter way round.
 
         Raises:
-            TrajectoryError: it would have to be faster than floats can express.
+            TrajectoryError: rates or accelerations too large for floats, or a time that is not
+                before the first waypoint.
         """
         first = self._waypoints
         turns = np.where(periodic, np.round((first.q[0] - q) / (2 * np.pi)), 0.0)
@@ -167,10 +174,10 @@ class Trajectory:
         )
 
     def sample(self, time: float) -> tuple[Floats, Floats, Floats]:
-        """q, qd, qdd (n,) at a time (s).
+        """q, qd, qdd (n,) at a time, s.
 
-        Before the first waypoint and from the last one on the robot rests there: no rate and
-        no acceleration outlives the points that carry it.
+        Before the first waypoint and from the last one on, the robot is at rest there, even if
+        these waypoints give rates or accelerations.
         """
         times = self._times
         if time >= times[-1] or time < times[0]:
@@ -182,7 +189,7 @@ class Trajectory:
         u = (time - times[k]) / h
         u2 = u * u
         u3, h2 = u * u2, h * h
-        # x = Σ c_i u^i, dx/dt = Σ i c_i u^(i-1) / h, and once more
+        # x = Σ c_i u^i, dx/dt = Σ i c_i u^(i-1) / h, d²x/dt² = Σ i (i-1) c_i u^(i-2) / h²
         powers = np.array(
             (
                 (1.0, u, u2, u3, u2 * u2, u2 * u3),
@@ -203,8 +210,8 @@ def _segments(waypoints: Waypoints, h: Floats) -> Floats:
         if not len(chosen):
             continue
         if len(chosen) == len(h):
-            chosen = slice(None)  # as a rule they are all alike: nothing is gathered
-        # what the polynomial has to meet, in units of u: d^j x/du^j = h^j d^j x/dt^j
+            chosen = slice(None)  # usually all are alike, and nothing needs copying
+        # the values required at both ends, in units of u: d^j x/du^j = h^j d^j x/dt^j
         scales = (h[chosen] ** np.arange(count)[:, None])[:, :, None]
         derivatives = (waypoints.q, waypoints.qd, waypoints.qdd)[:count]
         at_0 = [x[:-1][chosen] * scale for x, scale in zip(derivatives, scales, strict=True)]
@@ -216,7 +223,7 @@ def _segments(waypoints: Waypoints, h: Floats) -> Floats:
 
 
 def _peaks(c: Floats, h: Floats) -> tuple[Floats, Floats]:
-    """(n,) twice: the largest |dx/dt| at some instants of each segment, the largest |d²x/dt²|."""
+    """((n,), (n,)): the largest |dx/dt| at some instants of each segment, the largest |d²x/dt²|."""
     n = c.shape[2]
     i = np.arange(1, _ORDER)
     # dx/du = Σ i c_i u^(i-1)
@@ -229,18 +236,18 @@ def _peaks(c: Floats, h: Floats) -> tuple[Floats, Floats]:
     if c[4:].any():
         half = 2 * c4 + np.copysign(np.sqrt(np.maximum(4 * c4 * c4 - 10 * c5 * c3, 0)), c4)
         for root in (-half / (10 * c5), -c3 / half):
-            u = np.fmin(np.fmax(root, 0.0), 1.0)  # nan, no root: as at 0
+            u = np.fmin(np.fmax(root, 0.0), 1.0)  # nan, if there is no root, becomes 0
             found = np.abs(2 * c2 + u * (6 * c3 + u * (12 * c4 + u * 20 * c5)))
             accelerations = np.maximum(accelerations, found)
     return rates.max(axis=0), (accelerations / (h * h)[:, None]).max(axis=0)
 
 
 def _hermite(count: int) -> Floats:
-    """From `count` derivatives at u = 0 and then at u = 1 to 2·count coefficients of powers."""
+    """The matrix from `count` derivatives at u = 0, then at u = 1, to 2·count coefficients."""
     order = 2 * count
     at_0 = [[float(factorial(j)) if i == j else 0.0 for i in range(order)] for j in range(count)]
     at_1 = [[float(perm(i, j)) for i in range(order)] for j in range(count)]
-    # its entries are whole multiples of 1/2: rounding makes them exact
+    # the entries are multiples of 1/2, so rounding makes them exact
     return np.round(2 * np.linalg.inv(np.array(at_0 + at_1))) / 2
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot, closed by a PD loop: MuJoCo as the physics."""
+"""A robot simulated by MuJoCo, with a PD controller."""

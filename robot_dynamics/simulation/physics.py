@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mechanism in MuJoCo: the same robot, simulated by independent code.
+"""A mechanism simulated by MuJoCo, as independent code for the same robot.
 
-The model is built with MuJoCo's own model API: a body a link, a body a rotor. What follows
-other joints (mimic joints, geared rotors) is a joint of its own that an equality constraint on
-a tendon ties to its masters; a loop is closed by equality constraints between its two links.
+The model is built with MuJoCo's own model API, with a body for each link and each rotor. A mimic
+joint or a geared rotor has a joint of its own, which an equality constraint on a tendon couples to
+the joints that it follows. A loop is closed by equality constraints between its two links.
 
-MuJoCo softens every constraint: at its stiffest setting an equality still gives way by about
-one part in ten thousand of the acceleration, where gears and hinges should be rigid. The softness
-is a number in a row of the solver's table, so `Simulation` runs MuJoCo's pipeline stage by stage
-and puts `SOFTNESS` into the rows of equalities before the solver sees them.
+MuJoCo softens every constraint: even at its stiffest setting an equality yields by about one part
+in ten thousand of the acceleration, whereas gears and hinges should be rigid. The softness is a
+number in each row of the solver's table, so `Simulation` runs MuJoCo's pipeline stage by stage and
+writes `SOFTNESS` into the rows of equalities before the solver reads them.
 """
 
 from __future__ import annotations
@@ -28,22 +28,23 @@ from ..scalar import Floats, sign
 Vector = tuple[float, float, float]
 
 SOFTNESS = 1e-10
-"""How much an equality gives way, as a share of the acceleration that it stops. Less would be
-lost in the rounding of the solver's factorisation."""
+"""How much an equality yields, as a fraction of the acceleration that it prevents. Less would be
+lost in the rounding errors of the solver's factorisation"""
 
 DIFFERENCE = 1e-5
-"""rad or m: the cube root of rounding, at which a central difference is good to its square"""
+"""rad or m: the step of central differences, about the cube root of rounding; the relative error is
+about its square"""
 
 ROUNDED, CLOSED = 1e-3, 1e-13
-"""m or rad: the most by which rounded angles leave a loop open, and what is closed"""
+"""m or rad: how far rounded angles may leave a loop open, and when a loop counts as closed"""
 
 REDUNDANT = 1e-5
-"""A singular value of the equalities below this share of the largest is that of a redundant one"""
+"""Singular values of the equalities below this fraction of the largest count as zero"""
 
 MOST_STEPS = 5
 
 STIFFEST = (0.9999, 0.9999, 0.001, 0.5, 2.0)
-"""solimp: the most that MuJoCo allows"""
+"""solimp: the stiffest that MuJoCo allows"""
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 O = (0.0, 0.0, 0.0)
@@ -55,18 +56,18 @@ CLOSURES: dict[str, tuple[bool, tuple[tuple[Vector, Vector], ...]]] = {
     "fixed": (True, ((Z, X), (Z, Y), (X, Y))),
     "prismatic": (False, ((O, X), (O, Y), (Z, X), (Z, Y), (X, Y))),
 }
-"""What a loop of this type holds: do the two frames' origins meet, and which points (m) of the
-successor's frame stay in the planes through the predecessor's origin with these normals"""
+"""By type of loop: whether the two frames' origins coincide, and (point, normal) pairs: the point
+(m) of the successor's frame stays in the plane through the predecessor's origin with this normal"""
 
 PLAIN_FRICTION = {"viscous", "coulomb"}
-"""The numbers of a law of friction that MuJoCo has"""
+"""The parameters of friction that MuJoCo supports"""
 
 BALL = (1.0, (1.0, 1.0, 1.0))
-"""kg, kg m²: what the compiler is shown for every body"""
+"""kg, kg m²: a placeholder for every body while the model is compiled"""
 
 
 def mujoco() -> Any:
-    """The engine, imported on first use.
+    """MuJoCo, imported on first use.
 
     Raises:
         BackendError: it is not installed.
@@ -79,7 +80,7 @@ def mujoco() -> Any:
             name="mujoco",
             expected="an installed mujoco",
         ) from None
-    # its own handler writes a file into the working directory
+    # MuJoCo's own handler writes a file into the working directory
     engine.set_mju_user_warning(lambda text: warnings.warn(f"MuJoCo: {text}", stacklevel=2))
     return engine
 
@@ -87,14 +88,15 @@ def mujoco() -> Any:
 class Simulation:
     """The robot in MuJoCo, with its state.
 
-    Arrays are float64 in SI units, in the order of `joint_names`: the independent joints, passive
-    ones included.
+    Arrays are float64 in SI units, in the order of `joint_names`: the independent joints, including
+    passive ones.
 
     Args:
-        mechanism: what `rd.load` gives.
-        timestep: s, of the integrator (semi-implicit Euler).
+        mechanism: the robot, as from `rd.load`.
+        timestep: of the integrator (semi-implicit Euler), s.
 
     Raises:
+        InputError: a timestep that is not positive.
         BackendError: MuJoCo is not installed.
         DescriptionError: MuJoCo rejects this robot.
     """
@@ -112,34 +114,42 @@ class Simulation:
         moving = [(link.joint, _joint(link.joint.name)) for link in mechanism.moving]
         dofs = {name: self._model.joint(name).dofadr[0] for _, name in moving}
         laws = [(dofs[name], joint.friction) for joint, name in moving]
-        # of plain ones MuJoCo itself takes care
+        # plain friction laws are left to MuJoCo
         self._laws = [(dof, law) for dof, law in laws if set(law.numbers) - PLAIN_FRICTION]
         self._own = [self._model.joint(_joint(name)).dofadr[0] for name in self.joint_names]
         self.reset()
 
     @property
     def time(self) -> float:
-        """s"""
+        """The simulated time, s."""
         return float(self._data.time)
 
     @property
     def q(self) -> Floats:
-        """(n,), rad or m"""
+        """Positions (n,), rad or m."""
         q: Floats = self._data.qpos[self._own].copy()
         return q
 
     @property
     def qd(self) -> Floats:
-        """(n,), rad/s or m/s"""
+        """Rates (n,), rad/s or m/s."""
         qd: Floats = self._data.qvel[self._own].copy()
         return qd
 
     def reset(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
-        """Put the robot into this state, q (n,) and qd (n,), at time zero.
+        """Set the state, at time zero.
 
-        Without q: into the mechanism's `home` (zero where not given); without qd: at rest.
-        Whatever follows other joints is put where they want it. Loops that rounded numbers leave
-        open by less than ROUNDED are closed by the least motion of all joints; others stay open.
+        Joints and rotors that follow others are placed accordingly. Loops that rounded numbers
+        leave open by less than ROUNDED are closed by the least motion of all joints; others stay
+        open.
+
+        Args:
+            q: (n,) positions, rad or m; None: the mechanism's `home`, with 0 for joints that it
+                does not give.
+            qd: (n,) rates, rad/s or m/s; None: at rest.
+
+        Raises:
+            InputError: a wrong shape, or numbers that are not finite.
         """
         home = [float(self.mechanism.home.get(name, 0.0)) for name in self.joint_names]
         position = self._vector("q", home if q is None else q)
@@ -153,7 +163,8 @@ class Simulation:
     def _close_rounded(self) -> None:
         """Gauss–Newton on the equalities, q ← q - J⁺ c.
 
-        Slightly open, a loop's redundant rows are not: a planar one would resist its own motion.
+        In a loop that is slightly open, redundant rows are independent: a planar loop would resist
+        its own motion.
         """
         engine, model, data = self._engine, self._model, self._data
         for _ in range(MOST_STEPS):
@@ -167,21 +178,32 @@ class Simulation:
         """Write MuJoCo's model to a file (.mjb), for other programs.
 
         Returns:
-            (where each joint is in MuJoCo's qpos, qvel and qfrc_applied, the present qpos).
+            (each joint's index in MuJoCo's qpos, qvel and qfrc_applied, the present qpos).
         """
         self._engine.mj_saveModel(self._model, str(path))
         places = dict(zip(self.joint_names, map(int, self._own), strict=True))
         return places, np.array(self._data.qpos)
 
     def accelerations(self, tau: ArrayLike) -> Floats:
-        """qdd (n,) in the present state under the joint torques tau (n,)."""
+        """The accelerations qdd (n,), rad/s² or m/s², in the present state.
+
+        Args:
+            tau: (n,) joint torques, N·m or N.
+
+        Raises:
+            InputError: a wrong shape, or numbers that are not finite.
+        """
         self._apply(tau)
         self._forward()
         qdd: Floats = self._data.qacc[self._own].copy()
         return qdd
 
     def advance(self, tau: ArrayLike, steps: int = 1) -> None:
-        """Hold the joint torques tau (n,) for this many time steps.
+        """Simulate some time steps with constant joint torques.
+
+        Args:
+            tau: (n,) joint torques, N·m or N.
+            steps: number of time steps.
 
         Raises:
             InputError: a wrong shape, or torques under which the motion diverges.
@@ -205,16 +227,16 @@ class Simulation:
         return float(np.max(np.abs(violations), initial=0.0))
 
     def _apply(self, tau: ArrayLike) -> None:
-        """The joint torques, and the offsets of friction against them."""
+        """Apply the joint torques minus the friction offsets."""
         self._data.qfrc_applied[:] = 0.0
         self._data.qfrc_applied[self._own] = self._vector("tau", tau)
         for dof, law in self._laws:
             self._data.qfrc_applied[dof] -= law.offset
 
     def _rub(self) -> None:
-        """Each joint's dry friction at its rate, and at rest what holds it in both directions.
+        """Set each joint's dry friction at its rate or, at rest, that which holds both directions.
 
-        MuJoCo takes one number a joint, which it holds against any motion.
+        MuJoCo takes one number for each joint and applies it against any motion.
         """
         for dof, law in self._laws:
             rate = float(self._data.qvel[dof])
@@ -223,7 +245,7 @@ class Simulation:
             self._model.dof_frictionloss[dof] = abs(dry) if rate else at_rest
 
     def _forward(self) -> None:
-        """mj_forward with hard equalities."""
+        """Run mj_forward with hardened equalities."""
         engine, model, data = self._engine, self._model, self._data
         self._rub()
         engine.mj_fwdPosition(model, data)
@@ -237,23 +259,23 @@ class Simulation:
         engine.mj_fwdConstraint(model, data)
 
     def _harden(self) -> None:
-        """R = softness · diag(J M⁻¹ Jᵀ) for the equalities.
+        """Set R = softness · diag(J M⁻¹ Jᵀ) for the equalities.
 
-        MuJoCo takes that diagonal at joint zero, where a loop may be stretched out and seem
-        weightless.
+        MuJoCo evaluates this diagonal with all joints at zero, where a loop may be stretched out
+        and appear massless.
         """
         data, model = self._data, self._model
         J = data.efc_J.reshape(-1, model.nv)[: data.ne]
         solved = np.empty_like(J)
         self._engine.mj_solveM(model, data, solved, np.ascontiguousarray(J))
         diagonal = np.sum(J * solved, axis=1)
-        # a row that no motion can break (out of a planar robot's plane) needs some softness too
+        # a row that no motion can violate (out of a planar robot's plane) needs some softness, too
         R = SOFTNESS * np.maximum(diagonal, SOFTNESS * np.max(diagonal))
         data.efc_R[: data.ne] = R
         data.efc_D[: data.ne] = 1.0 / R
 
     def _refer(self) -> None:
-        """J q̈ + J̇ q̇ = -b J q̇ - k r for all equalities; for some MuJoCo leaves J̇ q̇ out."""
+        """Set J q̈ + J̇ q̇ = -b J q̇ - k r for all equalities, as MuJoCo omits J̇ q̇ for some."""
         data = self._data
         equalities = slice(data.ne)
         k, b, impedance, _ = data.efc_KBIP[equalities].T
@@ -261,7 +283,7 @@ class Simulation:
         data.efc_aref[equalities] = -restoring - self._centripetal()
 
     def _centripetal(self) -> Floats:
-        """J̇ q̇ of the equalities: a central difference of J along q̇, on a copy of the state."""
+        """J̇ q̇ of the equalities, by a central difference of J along q̇ on a copy of the state."""
         engine, model, data, other = self._engine, self._model, self._data, self._other
         speed = float(np.max(np.abs(data.qvel)))
         if speed == 0.0:
@@ -297,12 +319,12 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     spec.compiler.degree = False
     spec.option.timestep = timestep
     spec.option.gravity = mechanism.gravity
-    # with equalities alone Newton's method is there after one step and exact after the next;
-    # the others are for Coulomb friction's corners
+    # with equalities only, Newton's method converges in one step and is exact after the next;
+    # the others are for the corners of Coulomb friction
     spec.option.tolerance = 0.0
     spec.option.jacobian = engine.mjtJacobian.mjJAC_DENSE
     spec.option.iterations = 10
-    # the solver's table is copied island by island, out of reach of the hardening
+    # with islands, the solver would copy its table, and the hardening would have no effect
     spec.option.disableflags |= engine.mjtDisableBit.mjDSBL_ISLAND
 
     bodies, followers = _hung(spec, mechanism, timestep)
@@ -332,16 +354,16 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
         model.body(name).inertia[:] = moments
     _check_masses(mechanism, model)
     engine.mj_setConst(model, engine.MjData(model))
-    model.tendon_length0[:] = 0.0  # equalities are about lengths, not about changes of them
+    model.tendon_length0[:] = 0.0  # equalities refer to lengths, not to changes of length
     return model, *_coordinates(model, mechanism.joint_names, followers)
 
 
 def _hung(
     spec: Any, mechanism: Mechanism, timestep: float
 ) -> tuple[dict[str, tuple[float, Floats]], dict[str, Coupling]]:
-    """Adds links and rotors to the model.
+    """Add links and rotors to the model.
 
-    Returns mass (kg) and principal moments (3,) (kg m²) by body, and by joint what it follows.
+    Returns mass (kg) and principal moments (3,) (kg m²) by body, and the couplings by joint.
     """
     bodies: dict[str, tuple[float, Floats]] = {}
     followers: dict[str, Coupling] = {}
@@ -355,7 +377,7 @@ def _hung(
         if link.joint.coupling is not None:
             followers[_joint(link.joint.name)] = link.joint.coupling
     for number, rotor in enumerate(mechanism.rotors):
-        if rotor.inertial.is_nothing:  # known by its gear ratio alone
+        if rotor.inertial.is_nothing:  # only its gear ratio is known
             continue
         name = f"rotor {number} {rotor.name}"
         body = spec.body(_link(mechanism, rotor.mount)).add_body(name=name)
@@ -367,7 +389,7 @@ def _hung(
 
 
 def _check_masses(mechanism: Mechanism, model: Any) -> None:
-    """Does every joint move something?"""
+    """Check that every joint moves some mass or inertia."""
     nothing = [
         not (mass or np.any(inertia))
         for mass, inertia in zip(model.body_mass, model.body_inertia, strict=True)
@@ -411,10 +433,10 @@ def _place(body: Any, pose: Pose) -> None:
 
 
 def _weigh(body: Any, inertial: Inertial) -> tuple[float, Floats]:
-    """Place the body's principal axes; its mass and moments (3,), to be put in after compilation.
+    """Place the body's principal axes; return its mass and moments (3,), to be set after compiling.
 
-    The compiler wants some mass and inertia in every moving body and refuses the inertias that no
-    body can have, with those of thin plates by their rounding. The engine itself takes them all.
+    The compiler requires mass and inertia of every moving body, and refuses inertias that are
+    impossible, even those of thin plates if only due to rounding. The engine itself takes them all.
     """
     moments, axes = np.linalg.eigh(np.asarray(inertial.inertia, dtype=float))
     axes[:, 0] *= np.sign(np.linalg.det(axes))
@@ -426,12 +448,12 @@ def _weigh(body: Any, inertial: Inertial) -> tuple[float, Floats]:
 
 
 def _rigid(timestep: float) -> dict[str, Any]:
-    """How fast and how hard constraints are held: as much as MuJoCo allows."""
+    """The fastest and stiffest parameters of constraints that MuJoCo allows."""
     return {"solref": (2.0 * timestep, 1.0), "solimp": STIFFEST}
 
 
 def _hang(body: Any, joint: Joint, solref: Any, solimp: Any) -> None:
-    """The joint moves the body about or along its axis, both given in the body's frame."""
+    """Add a joint to the body, with its position and axis in the body's frame."""
     kinds = mujoco().mjtJoint
     tail = joint.tail.inverse()
     body.add_joint(
@@ -447,7 +469,8 @@ def _hang(body: Any, joint: Joint, solref: Any, solimp: Any) -> None:
 
 
 def _equate(spec: Any, kind: str, first: str, second: str = "", *, offset: float = 0.0) -> None:
-    """tendon: length of the first - of the second = offset; connect: two sites in one place."""
+    """Add an equality. tendon: length of the first - length of the second = offset; connect: the
+    two sites coincide."""
     engine = mujoco()
     kinds = {
         "tendon": (engine.mjtEq.mjEQ_TENDON, engine.mjtObj.mjOBJ_TENDON),
@@ -465,7 +488,7 @@ def _equate(spec: Any, kind: str, first: str, second: str = "", *, offset: float
 
 
 def _close(spec: Any, mechanism: Mechanism, loop: Loop, name: str) -> None:
-    """Tie the loop's two links to each other."""
+    """Add the equalities between the loop's two links."""
     points, planes = CLOSURES[loop.type]
     before = spec.body(_link(mechanism, loop.predecessor.link))
     after = spec.body(_link(mechanism, loop.successor.link))
@@ -485,7 +508,7 @@ def _close(spec: Any, mechanism: Mechanism, loop: Loop, name: str) -> None:
         ]
         _equate(spec, "connect", *ends)
     for row, (point, normal) in enumerate(planes):
-        # a point is in a plane where it is as far from n as from -n
+        # a point is in the plane if it is as far from n as from -n
         tip = site(after, f"point {row}", loop.successor.pose, point)
         strings = []
         for side in (1.0, -1.0):

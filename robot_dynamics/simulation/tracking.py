@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot under a joint controller: PD, torques from outside, a hold, brakes. No ROS.
+"""A simulated robot with a PD joint controller, external torques, a delay and brakes, without ROS.
 
     tau = Kp (q_d - q) + Kd (qd_d - qd) + efforts
 
-computed once a period and held, as a ros2_control effort controller does it.
+It is computed once per period and then held, as a ros2_control effort controller does.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ..scalar import Floats
 from .physics import Simulation
 
 FAR_ABOVE_FRICTION = 1e7
-"""N·m or N"""
+"""N·m or N, compared with which dry friction is negligible"""
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """One period: state at its start, torques (n_actuated,) held over it."""
+    """One period: the state at its start, and the torques (n_actuated,) held during it."""
 
     time: float
     """s"""
@@ -36,17 +36,18 @@ class Sample:
     qd: Floats
     """(n,), rad/s or m/s"""
     feedback: Floats
-    """N·m or N, of the PD loop"""
+    """Torques of the PD controller, N·m or N"""
     efforts: Floats
-    """N·m or N, from outside"""
+    """External torques, N·m or N"""
 
 
 def pd_gains(dynamics: InverseDynamics, q: ArrayLike, bandwidth: float) -> tuple[Floats, Floats]:
-    """Kp and Kd (n_actuated,) that damp each joint critically on its own at q.
+    """Kp and Kd (n_actuated,) with which each joint alone is critically damped at q.
 
     Args:
-        q: (n,) of the `joint_names` of dynamics, rad or m.
-        bandwidth: rad/s.
+        dynamics: of the robot.
+        q: (n,) positions in the order of `dynamics.joint_names`, rad or m.
+        bandwidth: w, rad/s.
     """
     # Kp = w² D_jj,  Kd = 2 w D_jj
     diagonal = np.diag(dynamics.mass_matrix(q))
@@ -54,18 +55,20 @@ def pd_gains(dynamics: InverseDynamics, q: ArrayLike, bandwidth: float) -> tuple
 
 
 class TrackedRobot:
-    """A simulation with a PD loop of its own on the actuated joints.
+    """A simulation with its own PD controller on the actuated joints.
 
     Args:
-        mechanism: what `rd.load` gives.
+        mechanism: the robot, as from `rd.load`.
         joints: the actuated joints in the order of gains, efforts and desired states; empty:
             `mechanism.actuated_names`.
-        period: s, of the controller.
-        timestep: s, of the integrator at most: a whole number of steps makes a period.
-        p_gains: N·m/rad or N/m, one a joint, or one for all.
-        d_gains: N·m·s/rad or N·s/m, likewise.
-        delay: periods from a state to the first use of the torques that answer it.
-        start: (n,) initial position of `joint_names`; None: the mechanism's `home`.
+        period: of the controller, s.
+        timestep: largest time step of the integrator, s; a period is a whole number of steps.
+        p_gains: Kp, N·m/rad or N/m, one per joint or one for all.
+        d_gains: Kd, N·m·s/rad or N·s/m, likewise.
+        delay: number of periods between a state and the first use of external torques computed
+            from it.
+        start: (n,) initial positions in the order of the mechanism's `joint_names`, rad or m;
+            None: its `home`.
 
     Raises:
         InputError: an unknown joint, a wrong count, a negative gain, delay or period.
@@ -102,51 +105,57 @@ class TrackedRobot:
         self._places = [mechanism.joint_names.index(joint) for joint in self.joints]
         self._p = self._gains("p_gains", p_gains)
         self._d = self._gains("d_gains", d_gains)
-        # the torques that answered the last states, oldest first
+        # the external torques computed from the last states, oldest first
         self._answers = deque([np.zeros(len(self.joints))] * (delay + 1), maxlen=delay + 1)
         self._periods = 0
 
     @property
     def feeds_back(self) -> bool:
-        """Whether any gain is not 0."""
+        """Whether any gain is nonzero."""
         return bool(np.any(self._p) or np.any(self._d))
 
     def growth(self, period: float | None = None) -> float:
-        """By which factor the fastest-growing error of the PD loop alone grows in a period.
+        """The factor by which the fastest-growing error of the PD loop grows in a period.
 
-        Of the loop linearised about the present position, at rest, without gravity and friction:
-        above 1 the sampled loop is unstable, even where the continuous one is not.
+        It is that of the loop without external torques, linearised about the present position at
+        rest, without gravity and friction. Above 1 the sampled loop is unstable, even if the
+        continuous one is stable.
 
         Args:
-            period: s; None: that of this robot.
+            period: of the controller, s; None: that of this robot.
         """
         h, n = self.period if period is None else period, len(self.joints)
         inverse = self._inverse_inertia()
         identity, zero = np.eye(n), np.zeros((n, n))
-        # q̈ = -D⁻¹ (Kp e + Kd ė) is held for h:  e += h ė + h²/2 q̈,  ė += h q̈
+        # q̈ = -D⁻¹ (Kp e + Kd ė) is constant for h:  e += h ė + h²/2 q̈,  ė += h q̈
         accelerations = -inverse @ np.hstack([np.diag(self._p), np.diag(self._d)])
         free = np.block([[identity, h * identity], [zero, identity]])
         held = np.vstack([h * h / 2 * identity, h * identity])
         return float(np.abs(np.linalg.eigvals(free + held @ accelerations)).max())
 
     def _inverse_inertia(self) -> Floats:
-        """D⁻¹ of `joints` in the present state, loops closed."""
+        """D⁻¹ of `joints` in the present state, with loops closed."""
         columns = []
         for place in self._places:
             tau = np.zeros(len(self.simulation.joint_names))
             tau[place] = FAR_ABOVE_FRICTION
-            # gravity cancels, and dry friction is nothing beside such torques
+            # gravity cancels, and dry friction is negligible compared with such torques
             either = self.simulation.accelerations(tau) - self.simulation.accelerations(-tau)
             columns.append(either[self._places] / (2 * FAR_ABOVE_FRICTION))
         return np.column_stack(columns)
 
     @property
     def time(self) -> float:
-        """s, of whole periods"""
+        """The time after all periods so far, s."""
         return self._periods * self.period
 
     def wait(self, efforts: ArrayLike) -> Sample:
-        """A period with the brakes on: the torques from outside are only taken note of."""
+        """One period with the brakes on, in which the robot does not move.
+
+        Args:
+            efforts: (n_actuated,) external torques, N·m or N, which are only stored for use after
+                the delay.
+        """
         nothing = np.zeros(len(self.joints))
         self._answers.append(np.asarray(efforts, dtype=float))
         sample = Sample(self.time, self.simulation.q, self.simulation.qd, nothing, nothing)
@@ -154,12 +163,16 @@ class TrackedRobot:
         return sample
 
     def advance(self, desired: tuple[Floats, Floats], efforts: ArrayLike) -> Sample:
-        """A period of motion.
+        """One period of motion.
 
         Args:
-            desired: position and velocity of `joints` at the period's start.
-            efforts: (n_actuated,) torques from outside that answer the state at its start (or
-                the newest there are); they are used `delay` periods later.
+            desired: positions and rates (n_actuated,) of `joints` desired at the period's start,
+                rad or m and rad/s or m/s.
+            efforts: (n_actuated,) external torques computed from the state at the period's start,
+                or else the latest ones, N·m or N; they are used `delay` periods later.
+
+        Raises:
+            InputError: the motion diverges.
         """
         q, qd = self.simulation.q, self.simulation.qd
         # Kp (q_d - q) + Kd (qd_d - qd)
