@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a description: errors for what cannot be computed, warnings for the unphysical."""
+"""Checks of a description: errors if it cannot be computed, warnings if it is unphysical."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .fields import unknown
 from .order import no_name_twice
 
 _SLACK = 1e-9
-"""Relative slack of the inertia conditions: descriptions are rounded decimals"""
+"""Relative tolerance of the conditions on inertias, as descriptions contain rounded decimals"""
 _NOTHING = 1e-15
-"""kg m²: a grain of dust; below it a moment is rounding, whatever the others are"""
+"""kg m², that of a grain of dust: a moment below it is a rounding error, whatever the others are"""
 
 Origins = Mapping[tuple[str, str], str]
-"""("link" | "joint" | "rotor", its name) to the file it comes from, where it is another one"""
+"""("link" | "joint" | "rotor", its name) to the file it comes from, if that is another file"""
 
 
 def things(mechanism: Mechanism) -> Iterator[tuple[str, str]]:
-    """The keys of `Origins`."""
+    """The keys of `Origins` for all parts of a mechanism."""
     yield "link", mechanism.base
     for link in mechanism.links:
         yield "link", link.name
@@ -33,11 +33,16 @@ def things(mechanism: Mechanism) -> Iterator[tuple[str, str]]:
 
 
 def check(mechanism: Mechanism, where: str, origins: Origins) -> Iterator[DescriptionError]:
-    """Warnings about a questionable but computable description.
+    """Warnings about a description that is questionable but can be computed.
+
+    Args:
+        mechanism: the robot.
+        where: the file's name, for messages.
+        origins: the parts that come from other files.
 
     Raises:
-        DescriptionError: a name that appears twice or nowhere, a joint that cannot move, a negative
-            mass, friction that drives.
+        DescriptionError: a duplicate or unknown name, a joint that cannot move, a negative mass, or
+            friction that drives a joint.
     """
     structure(mechanism, where)
 
@@ -84,7 +89,15 @@ def robot(mechanism: Mechanism, where: str) -> Iterator[DescriptionError]:
 
 
 def structure(mechanism: Mechanism, where: str) -> None:
-    """Check that names, parents, rotors, loops and lists of joints are consistent."""
+    """Check that names, parents, rotors, loops and lists of joints are consistent.
+
+    Args:
+        mechanism: the robot.
+        where: the file's name, for messages.
+
+    Raises:
+        DescriptionError: they are not.
+    """
     no_name_twice((link.joint.name for link in mechanism.links), f"{where}: joint")
     no_name_twice((rotor.name for rotor in mechanism.rotors), f"{where}: rotor")
     no_name_twice((loop.name for loop in mechanism.loops), f"{where}: loop")
@@ -169,13 +182,13 @@ def nearest_possible(inertial: Inertial) -> Inertial:
 
 
 def mass(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
-    """The complaint about a mass below 0."""
+    """An error for a mass below 0."""
     if inertial.mass < 0:
         yield _bad(f"{where}: mass", inertial.mass, "at least 0 kg")
 
 
 def position(joint: Joint, q: float, where: str) -> Iterator[DescriptionError]:
-    """The complaint about a position (rad or m) that the joint cannot have."""
+    """An error for a position (rad or m) outside the joint's limits."""
     ends = joint.ends
     lower = -math.inf if ends.lower is None else ends.lower
     upper = math.inf if ends.upper is None else ends.upper
@@ -185,7 +198,7 @@ def position(joint: Joint, q: float, where: str) -> Iterator[DescriptionError]:
 
 
 def _is_axial(inertial: Inertial) -> bool:
-    """Is there an inertia about the axis alone, as a motor's data sheet gives it?"""
+    """Whether there is only an inertia about the axis, as given in a motor's data sheet."""
     others = inertial.inertia.copy()
     others[2, 2] = 0.0
     return bool(inertial.inertia[2, 2] >= 0 and not others.any())

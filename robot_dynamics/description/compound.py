@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints of several degrees of freedom as joints of one degree each, with massless links between.
+"""Joints with several degrees of freedom as single joints with massless links between them.
 
 | joint     | parts             | position                                                     |
 |-----------|-------------------|--------------------------------------------------------------|
 | universal | rx, ry            | rotation about x, then about the rotated y axis               |
 | spherical | rz, ry, rx        | rx, ry, rz are roll, pitch, yaw: Rz(yaw) Ry(pitch) Rx(roll)  |
 | planar    | x, y, rz          | translation in the plane, then rotation about its normal, z   |
-| floating  | x, y, z, rz, ry, rx | translation, then rotation as of a spherical joint         |
+| floating  | x, y, z, rz, ry, rx | translation, then rotation as for a spherical joint        |
 
 The joint `hip` becomes `hip_rz`, `hip_ry`, `hip_rx`. The axes are those of the joint's frame.
 """
@@ -29,14 +29,16 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "planar": ("x", "y", "rz"),
     "floating": ("x", "y", "z", "rz", "ry", "rx"),
 }
-"""What each is made of, in order from the parent: rx turns about x, x slides along x"""
+"""The parts of each joint, in order from the parent: rx turns about x, x slides along x"""
 
 
 def parts_of(kind: str, axes: object, where: str) -> tuple[str, ...]:
     """The parts of a compound joint, whose rotation axes may be given in another order.
 
     Args:
+        kind: a key of PARTS.
         axes: letters such as `zy`, in order from the parent; None: the default ones.
+        where: the joint, for messages.
 
     Raises:
         DescriptionError: axes that this joint cannot have.
@@ -53,7 +55,7 @@ def parts_of(kind: str, axes: object, where: str) -> tuple[str, ...]:
             "none: a planar joint turns about its plane's normal",
         )
     sound = isinstance(axes, str) and not set(axes) - set("xyz") and len(set(axes)) == len(axes)
-    # an axis that comes back could not have a name of its own
+    # a repeated axis could not have a name of its own
     if not (isinstance(axes, str) and sound and len(axes) == turning):
         expected = f"{turning} different letters of x, y, z, in order from the parent"
         raise wrong(DescriptionError, f"{where}: axes", axes, expected)
@@ -61,7 +63,7 @@ def parts_of(kind: str, axes: object, where: str) -> tuple[str, ...]:
 
 
 def left_out(joint: Joint, parts: tuple[str, ...], where: str) -> Iterator[DescriptionError]:
-    """A warning about friction of a whole compound joint, which cannot apply to all parts."""
+    """A warning about friction given for a compound joint, which cannot be applied to its parts."""
     if any(not is_zero(value) for value in joint.friction.numbers.values()):
         names = ", ".join(f"{joint.name}_{part}" for part in parts)
         yield wrong(
@@ -83,11 +85,15 @@ def split(
     friction: Mapping[str, Friction] | None = None,
     limits: Mapping[str, Limits | None] | None = None,
 ) -> list[Link]:
-    """The links of a compound joint: all but the last are massless.
+    """The links of a compound joint, of which all but the last are massless.
 
     Args:
-        joint: its name, its origin, and its tail.
-        frame: (3, 3), the axes x, y, z in the joint's frame; None: the frame's own.
+        link: name of the last link.
+        parent: the link that carries the joint.
+        joint: gives the name, the origin and the tail.
+        inertial: the body of the last link.
+        parts: as from `parts_of`.
+        frame: (3, 3), the axes x, y, z in the joint's frame; None: the frame's own axes.
         friction, limits: by part.
     """
     axes = np.eye(3) if frame is None else frame
@@ -117,10 +123,15 @@ def split(
 
 
 def moved_from_outside(mechanism: Mechanism, joint: str, where: str) -> Mechanism:
-    """The robot that a floating joint carries, on a base with a prescribed motion.
+    """The robot carried by a floating joint, on a base with a prescribed motion.
+
+    Args:
+        mechanism: the robot with the floating joint.
+        joint: name of the floating joint.
+        where: the file's name, for messages.
 
     Raises:
-        DescriptionError: no such joint, or one that does not carry all of the robot.
+        DescriptionError: no such joint, or one that does not carry the whole robot.
     """
     parts = [f"{joint}_{part}" for part in PARTS["floating"]]
     carried = {link.joint.name: link for link in mechanism.links}
@@ -134,7 +145,7 @@ def moved_from_outside(mechanism: Mechanism, joint: str, where: str) -> Mechanis
     gone = [carried[name] for name in parts]
     base, body = gone[-1].name, gone[-1].inertial
     rest = tuple(link for link in mechanism.links if link not in gone)
-    # what holds the joint, however many links that are fixed to the ground, moves nothing
+    # links below the joint are dropped, as they are fixed to the ground
     kept = tuple(link for link in rest if base in mechanism.path(link.name))
     if beside := [link.joint.name for link in rest if link not in kept and link.joint.moves]:
         expected = f"a joint that carries the whole robot ({beside[0]} is not on it)"

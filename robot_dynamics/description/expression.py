@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expressions in a description: arithmetic of numbers and names only.
 
-The text is parsed, never executed: +, -, *, /, **, brackets, numbers, pi, names that are known, and
-sin, cos, tan, sqrt, exp of those.
+The text is parsed, never executed. It may contain +, -, *, /, **, parentheses, numbers, pi, known
+names, and sin, cos, tan, sqrt and exp.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..errors import DescriptionError, choices, shown, wrong
 from .fields import mapping, number
 
 LONGEST = 2000
-"""Characters of an expression"""
+"""Largest number of characters of an expression"""
 LARGEST_POWER = 16
 
 FUNCTIONS = ("sin", "cos", "tan", "sqrt", "exp")
@@ -28,11 +28,11 @@ SCALARS = ("theta", "d", "a", "alpha", "mass")
 BODIES = ("center_of_mass", "inertia")
 
 Place = tuple[Any, Any, str]
-"""(mapping or list, key, what `Mechanism.notation` calls it)"""
+"""(mapping or list, key, its name in `Mechanism.notation`)"""
 
 
 def letters(text: str) -> tuple[str, ...]:
-    """The names in an expression, each once, functions and pi apart.
+    """The names in an expression, each once, except functions and pi.
 
     Raises:
         DescriptionError: not a valid expression.
@@ -45,7 +45,12 @@ def letters(text: str) -> tuple[str, ...]:
 
 
 def evaluate(text: str, names: Mapping[str, Any], pi: Any = math.pi) -> Any:
-    """The value of an expression in numbers or symbols, whichever `names` has.
+    """The value of an expression.
+
+    Args:
+        text: the expression.
+        names: values of the names: numbers or SymPy symbols.
+        pi: the value of pi, of the same kind.
 
     Raises:
         DescriptionError: not a valid expression, an unknown name, or a division by zero.
@@ -88,7 +93,7 @@ def _value(node: ast.expr, names: Mapping[str, Any], pi: Any, text: str) -> Any:
             if not isinstance(exponent, int) or abs(exponent) > LARGEST_POWER:
                 raise _refused(text, f"a whole exponent of at most {LARGEST_POWER}")
             base = _value(left, names, pi, text)
-            # powers of whole numbers would grow without bound
+            # powers of Python's integers would grow without bound
             return (float(base) if isinstance(base, int) else base) ** exponent
         case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _ARITHMETIC:
             a, b = (_value(each, names, pi, text) for each in (left, right))
@@ -130,10 +135,14 @@ def _refused(text: str, expected: str) -> DescriptionError:
 def in_numbers(
     entries: Mapping[str, Any], where: str
 ) -> tuple[Mapping[str, Any], dict[str, float], dict[str, str]]:
-    """(entries with numbers for expressions, the symbols' values, place to expression).
+    """(entries with expressions replaced by numbers, the symbols' values, expressions by place).
+
+    Args:
+        entries: of a description.
+        where: the file's name, for messages.
 
     Raises:
-        DescriptionError: a symbol whose name or value is none, an expression with unknown names.
+        DescriptionError: an invalid name or value of a symbol, or an expression with unknown names.
     """
     given = mapping(entries.get("symbols"), entries.get("symbols") or (), f"{where}: symbols")
     symbols = {}
@@ -157,7 +166,7 @@ def in_numbers(
         try:
             used = letters(text)
         except DescriptionError:
-            continue  # no expression: who reads the number says so
+            continue  # not an expression: reading it as a number will fail
         if not used:
             continue
         try:
@@ -174,7 +183,7 @@ def in_numbers(
 
 
 def _copied(value: Any) -> Any:
-    """Nothing shared: what YAML's anchors repeat is a value of its own wherever it stands."""
+    """A deep copy in which values repeated by YAML's anchors are no longer shared."""
     if isinstance(value, Mapping):
         return {key: _copied(entry) for key, entry in value.items()}
     if isinstance(value, list):

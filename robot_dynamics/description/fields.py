@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads values of a description; errors name the file, the key and the value."""
+"""Readers of a description's values, whose errors name the file, the key and the value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..scalar import Array, array, is_number
 
 
 class DescriptionWarning(UserWarning):
-    """Something in a description is questionable but computable."""
+    """Something in a description is questionable but can be computed."""
 
 
 def tolerate(complaint: DescriptionError, strict: bool) -> None:
@@ -40,17 +40,21 @@ def unknown(what: str, name: object, known: Iterable[str], noun: str = "") -> De
 
 
 LARGEST = 1e30
-"""Beyond it products of a few numbers overflow; no robot comes near"""
+"""Beyond it products of a few numbers overflow; no robot has such numbers"""
 
 LONGEST_NAME = 200
-"""Characters"""
+"""Largest number of characters of a name"""
 
 _PI = re.compile(r"\s*([+-]?)\s*(?:([\d.]+)\s*\*\s*)?pi\s*(?:/\s*([\d.]+))?\s*")
-"""-pi/2, 3*pi/4: the angles that people mean when they write 1.5708"""
+"""Exact angles such as -pi/2 and 3*pi/4, instead of 1.5708"""
 
 
 def number(value: Any, where: str) -> float:
-    """A finite number; strings (YAML's 1e-3) and multiples of pi are accepted."""
+    """A finite number; strings (such as YAML's 1e-3) and multiples of pi are accepted.
+
+    Raises:
+        DescriptionError: anything else, or a number larger than LARGEST.
+    """
     result: float | None = None
     if is_number(value):
         result = float(value)
@@ -71,7 +75,11 @@ def number(value: Any, where: str) -> float:
 
 
 def numbers(value: Any, count: int, where: str) -> Array:
-    """`count` finite numbers, from a list or a blank-separated text."""
+    """An array of `count` finite numbers, from a list or a blank-separated text.
+
+    Raises:
+        DescriptionError: anything else.
+    """
     entries = value.split() if isinstance(value, str) else value
     if not isinstance(entries, (list, tuple)) or len(entries) != count:
         raise wrong(DescriptionError, where, value, f"{count} numbers")
@@ -79,7 +87,11 @@ def numbers(value: Any, count: int, where: str) -> Array:
 
 
 def text(value: Any, where: str, longest: int = LONGEST_NAME) -> str:
-    """A nonblank name of at most `longest` characters."""
+    """A nonblank name of at most `longest` characters.
+
+    Raises:
+        DescriptionError: anything else.
+    """
     if not isinstance(value, str) or not value.strip():
         raise wrong(DescriptionError, where, value, "a name")
     if len(value) > longest:
@@ -88,7 +100,11 @@ def text(value: Any, where: str, longest: int = LONGEST_NAME) -> str:
 
 
 def mapping(value: Any, keys: Iterable[str], where: str) -> Mapping[str, Any]:
-    """A mapping with only these keys; the error for another key names the most similar one."""
+    """A mapping with only these keys; None gives an empty one.
+
+    Raises:
+        DescriptionError: not a mapping, or another key; the message names the most similar one.
+    """
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -101,7 +117,11 @@ def mapping(value: Any, keys: Iterable[str], where: str) -> Mapping[str, Any]:
 
 
 def sequence(value: Any, where: str) -> list[Any]:
-    """A list; None gives an empty one."""
+    """A list; None gives an empty one.
+
+    Raises:
+        DescriptionError: not a list.
+    """
     if value is None:
         return []
     if not isinstance(value, list):
@@ -110,5 +130,5 @@ def sequence(value: Any, where: str) -> list[Any]:
 
 
 def inertia_matrix(ixx: float, iyy: float, izz: float, ixy: float, ixz: float, iyz: float) -> Array:
-    """(3, 3) with the off-diagonal entries as written (-∫ x y dm is ixy, as in URDF)."""
+    """The inertia tensor (3, 3), with off-diagonal entries as in URDF: ixy is -∫ x y dm."""
     return array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files: where a description is (a path, or package://name/path by the ament index), and writing
-whole files."""
+"""Finding a description's file (by a path, or by package://name/path and the ament index), and
+writing whole files."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from ..scalar import Floats
 from .known import known_robot
 
 MOST_BYTES = 10_000_000
-"""Of a description: what is larger is refused unread"""
+"""Largest size of a description; a larger file is refused without reading it"""
 
 LONGEST_PATH = 4096
-"""Characters"""
+"""Largest number of characters of a path"""
 
 LONGEST = 120
-"""Characters of a reference that a message repeats"""
+"""Largest number of characters of a reference that a message repeats"""
 
 
 def find(reference: str, beside: Path | None = None) -> Path:
-    """The existing file that a path or a package:// URL names.
+    """The existing file that a path or a package:// URL refers to.
 
     Args:
-        reference: the path (relative to the working directory, or to the folder `beside`), or
-            `package://name/path/in/share` or `file://path`; without `beside`, the name of a known
-            robot, where there is no file of that name.
+        reference: a path, `package://name/path/in/share` or `file://path`; without `beside`, also
+            the name of a known robot if there is no file of that name.
+        beside: the folder to which a path is relative; None: the working directory.
 
     Raises:
         DescriptionError: there is no such package or file.
@@ -49,7 +49,7 @@ def find(reference: str, beside: Path | None = None) -> Path:
         if path.is_file():
             return path
         kind = " (it is a folder)" if path.is_dir() else ""
-    except (OSError, ValueError):  # too long for a name, or a byte that no name has
+    except (OSError, ValueError):  # too long for a name, or a character that no name can contain
         kind = " (it is not a path)"
     if beside is None and not kind and (robot := known_robot(reference)) is not None:
         return robot
@@ -64,14 +64,14 @@ def find(reference: str, beside: Path | None = None) -> Path:
 def _home_expanded(path: Path, reference: str) -> Path:
     try:
         return path.expanduser()
-    except RuntimeError as error:  # ~somebody who is not known here
+    except RuntimeError as error:  # ~user of an unknown user
         raise DescriptionError(
             f"{shortened(reference)}: no such file ({error})", name=reference
         ) from None
 
 
 def shortened(reference: str) -> str:
-    """The reference in one line, shortened."""
+    """The reference in one line of at most LONGEST characters."""
     line = " ".join(reference.split())
     return line if len(line) <= LONGEST else line[:LONGEST] + "…"
 
@@ -80,7 +80,7 @@ def read_text(path: Path) -> str:
     """The text of a file.
 
     Raises:
-        DescriptionError: it cannot be read, or is not text.
+        DescriptionError: it cannot be read, is too large, or is not text.
     """
     try:
         if (size := path.stat().st_size) > MOST_BYTES:
@@ -94,16 +94,16 @@ def read_text(path: Path) -> str:
 
 
 def _share(package: str, reference: str) -> Path:
-    """share/<package> of the first prefix that has it, as ament_index does it."""
+    """The folder share/<package> in the first prefix that has it, as ament_index finds it."""
     if not package or package in (".", "..") or os.sep in package:
         raise DescriptionError(f"{reference}: it names no package", name=reference)
-    # what pip installs goes to the environment's own share
+    # packages installed by pip are in the environment's own share folder
     prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
     for prefix in filter(None, prefixes):
         share = Path(prefix) / "share" / package
         if share.is_dir():
             return share
-    # a checkout that was never installed finds at least itself
+    # a checkout that has not been installed can at least find itself
     own = Path(__file__).resolve().parents[2]
     if package == "robot_dynamics" and (own / "package.xml").is_file():
         return own
@@ -122,7 +122,11 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:
-    """Write a whole file atomically: on an error the old one is unchanged.
+    """Write a whole file atomically: after an error the old one is unchanged.
+
+    Args:
+        path: of the file; a symbolic link is followed.
+        content: of the file.
 
     Raises:
         InputError: it cannot be written.
@@ -135,7 +139,11 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 
 
 def write_table(path: str | Path, columns: Iterable[tuple[str, Floats]]) -> None:
-    """Write a CSV: the columns' names, then their numbers (m,) row by row; nan is an empty cell.
+    """Write a CSV file: a row of names, then rows of numbers, with empty cells for nan and inf.
+
+    Args:
+        path: of the file.
+        columns: (name, numbers (m,)) of each column.
 
     Raises:
         InputError: it cannot be written.
@@ -169,7 +177,7 @@ def _replace(target: Path, content: bytes) -> None:
         return
     try:
         handle, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except PermissionError:  # the folder is closed, the file may be open
+    except PermissionError:  # the folder may be read-only while the file is not
         target.write_bytes(content)
         return
     try:

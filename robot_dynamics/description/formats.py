@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selects the reader of a file or a text that is not YAML."""
+"""Selection of the reader for a file or a text that is not YAML."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ NAMES = {"urdf": "URDF", "mujoco": "MJCF", "sdf": "SDF"}
 def read(file: Path, *, strict: bool = False) -> Mechanism:
     """The mechanism of a URDF, xacro, SDF or MJCF file, recognised by its first element.
 
+    Args:
+        file: path of the file.
+        strict: raise an error instead of warnings.
+
     Raises:
         DescriptionError: another extension, or an error of the format's reader.
     """
@@ -35,7 +39,16 @@ def read(file: Path, *, strict: bool = False) -> Mechanism:
 
 
 def of_text(text: str, where: str, *, strict: bool = False) -> Mechanism:
-    """The mechanism of the text of a URDF, SDF or MJCF."""
+    """The mechanism of a URDF, SDF or MJCF text.
+
+    Args:
+        text: the text.
+        where: what messages call it.
+        strict: raise an error instead of warnings.
+
+    Raises:
+        DescriptionError: an error of the format's reader.
+    """
     form = form_of(text)
     if form == "urdf":
         return urdf.parse(text, where, strict=strict)
@@ -45,6 +58,6 @@ def of_text(text: str, where: str, *, strict: bool = False) -> Mechanism:
 
 
 def form_of(text: str) -> str:
-    """mujoco or sdf, if that is the first element; otherwise urdf."""
+    """The format of a text: mujoco or sdf if that is the first element, otherwise urdf."""
     tag = first_tag(text)
     return tag if tag in NAMES else "urdf"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots by name, from the packages of the extra `robots`.
+"""Known robots by name, from the packages of the extra `robots`.
 
 The wheel of example-robot-data contains its files; robot_descriptions fetches a robot's
 repository on first use. The wheel takes precedence: a name means the same robot with and without a
@@ -21,7 +21,7 @@ from pathlib import Path
 from ..errors import DescriptionError, listed, one_line
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,63}")
-"""What may be a robot's name: no path, no ending, nothing that a package could be made to import"""
+"""The form of a robot's name, which excludes paths, file extensions and names of modules"""
 WHEEL = "cmeel.prefix/share/example-robot-data/robots"
 OTHER_NAMES = {
     "anymal_b": "anymal",
@@ -30,16 +30,16 @@ OTHER_NAMES = {
     "so_arm101": "so101",
     "talos": "talos_full_v2",
 }
-"""Of robot_descriptions, for what the wheel has"""
+"""Names in robot_descriptions of robots that are in the wheel, to their names there"""
 PATHS = ("URDF_PATH", "XACRO_PATH", "MJCF_PATH")
-"""Of a module of robot_descriptions, the first that it has"""
+"""Attributes of a module of robot_descriptions, of which the first one found is used"""
 
 
 def known_robot(name: str) -> Path | None:
-    """The file of a robot; None: `name` cannot be a robot's name.
+    """The file of a known robot; None if `name` cannot be a robot's name.
 
     Raises:
-        DescriptionError: it is not known, or cannot be fetched.
+        DescriptionError: the robot is not known, or its files cannot be fetched.
     """
     if not NAME.fullmatch(name):
         return None
@@ -60,13 +60,14 @@ def known_robot(name: str) -> Path | None:
 
 
 def known_names() -> list[str]:
-    """All known names, those that need no network first."""
+    """All known names, starting with those that need no network."""
     return list(dict.fromkeys([*sorted(_carried()), *sorted(_fetched())]))
 
 
 @lru_cache(maxsize=1)
 def _carried() -> Mapping[str, Path]:
-    """By file (`NAME_robot` before `NAME`) and by folder, of the wheel of example-robot-data."""
+    """The files in the wheel of example-robot-data, by file name (`NAME_robot` before `NAME`) and
+    by folder name."""
     roots = [root for root in (Path(entry) / WHEEL for entry in sys.path) if root.is_dir()]
     files = [file for root in roots[:1] for file in root.rglob("*.urdf")]
     files.sort(key=lambda file: (not file.stem.endswith("_robot"), file))
@@ -88,17 +89,17 @@ def _carried() -> Mapping[str, Path]:
 
 @lru_cache(maxsize=1)
 def _fetched() -> Mapping[str, str]:
-    """Modules of robot_descriptions by robot."""
+    """The modules of robot_descriptions by robot."""
     try:
         names = importlib.import_module("robot_descriptions._descriptions").DESCRIPTIONS
-    except (ImportError, AttributeError):  # not there, or of another make
+    except (ImportError, AttributeError):  # not installed, or another version
         return {}
     return {module.removesuffix("_description"): module for module in names}
 
 
 def _fetch(name: str, module: str) -> Path:
     try:
-        # what it prints is no result of ours
+        # keep its output out of ours
         with warnings.catch_warnings(), redirect_stdout(sys.stderr):
             warnings.simplefilter("ignore")
             found = importlib.import_module(f"robot_descriptions.{module}")

@@ -18,7 +18,8 @@ from .xml_text import parsed
 from .yaml_text import PARSER, plain
 
 Token = tuple[str, str]
-"""("link" | "joint" | "rotor" | "loop" | "transmission", its name), ("key", …) or ("place", "3")"""
+"""("link" | "joint" | "rotor" | "loop" | "transmission", its name), ("key", name) or
+("place", index)"""
 
 _TOKEN = re.compile(
     r"(?P<kind>link|joint|rotor|loop|transmission) '(?P<name>[^']*)'"
@@ -27,13 +28,18 @@ _TOKEN = re.compile(
 
 
 def located(error: DescriptionError, source: str | Path) -> DescriptionError:
-    """The same error with its line, if known; the source is a path or a URDF's text."""
+    """The same error with its line number, if it can be found.
+
+    Args:
+        error: about an element of a description.
+        source: the description's path, or its text.
+    """
     if error.line is not None:
         return error
     try:
         line = _line(error, source)
     except (RobotDynamicsError, OSError, yaml.YAMLError, RecursionError):
-        line = None  # what can't be read again has no lines
+        line = None  # if it can't be read again, there are no line numbers
     if line is None:
         return error
     words = f"{error} (line {line})"
@@ -53,7 +59,8 @@ def _line(error: DescriptionError, source: str | Path) -> int | None:
         content = plain(read_text(source), source.name)
         beside = content.get("urdf") if isinstance(content, dict) else None
         file = find(beside, beside=source.parent) if isinstance(beside, str) else source
-    if where != file.name or file.suffix.lower() == ".xacro":  # its lines are not the expanded ones
+    # the lines of a xacro file are not those of the expanded text
+    if where != file.name or file.suffix.lower() == ".xacro":
         return None
     text = read_text(file)
     if file.suffix.lower() in (".yaml", ".yml"):
@@ -61,7 +68,7 @@ def _line(error: DescriptionError, source: str | Path) -> int | None:
     return _xml_line(text, where, way)
 
 
-@lru_cache(maxsize=1)  # a hundred complaints about one file
+@lru_cache(maxsize=1)  # there may be a hundred warnings about one file
 def _composed(text: str) -> Any:
     return yaml.compose(text, Loader=PARSER)
 
@@ -72,7 +79,7 @@ def _tree(text: str, where: str) -> Any:
 
 
 def _tokens(way: str) -> list[Token]:
-    """The steps of a place as errors carry it: `link 'upper': inertia.ixx`, `loops[2]`."""
+    """The steps to a place that an error names, such as `link 'upper': inertia.ixx`, `loops[2]`."""
     found = []
     for match in _TOKEN.finditer(way):
         if match["kind"]:
@@ -83,7 +90,13 @@ def _tokens(way: str) -> list[Token]:
 
 
 def yaml_line(text: str, tokens: Sequence[Token], value: object = None) -> int | None:
-    """The line of the element that the tokens lead to, or of its key `value` if it has one."""
+    """The line of the element that the tokens lead to, or of its key `value` if it has that key.
+
+    Args:
+        text: of the YAML file.
+        tokens: the way to the element; those that are not found are skipped.
+        value: a key of this element.
+    """
     root = node = _composed(text)
     line = None
     for token in tokens:
@@ -98,7 +111,7 @@ def yaml_line(text: str, tokens: Sequence[Token], value: object = None) -> int |
 def _step(root: Any, node: Any, token: Token) -> tuple[Any, int] | None:
     kind, name = token
     if kind == "key":
-        # of a link `upper`, an expression is said to be at upper.mass
+        # errors in expressions name the place as upper.mass, for a link `upper`
         link = _named(root, "links", name, "name") or _named(root, "links", name, "joint", "name")
         return _entry(node, name) or (link if node is root else None)
     if kind == "place":
@@ -131,7 +144,7 @@ def _inner(node: Any, *keys: str) -> Any:
 
 
 def _named(root: Any, owner: str, name: str, *keys: str) -> tuple[Any, int] | None:
-    """The entry of a list that has this name, there."""
+    """The entry of the list `owner` whose value at `keys` is this name."""
     items = _inner(root, owner)
     for item in items.value if isinstance(items, yaml.SequenceNode) else []:
         said = _inner(item, *keys)
@@ -156,7 +169,7 @@ def _xml_line(text: str, where: str, way: str) -> int | None:
         elif kind in ("link", "joint", "transmission"):
             node = next((each for each in root.iter(kind) if each.get("name") == name), None)
             line = node.sourceline if node is not None else line
-    # blanks before the first tag were not parsed
+    # blanks before the first tag have not been parsed
     before = text[: len(text) - len(text.lstrip("\ufeff \t\r\n"))].count("\n")
     return line + before if line is not None else None
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads every description: YAML, URDF, xacro, SDF, MJCF, as a path, a package:// URL or a text, and
-the models of other libraries in memory."""
+"""Loading of descriptions (YAML, URDF, xacro, SDF, MJCF) from a path, a package:// URL or a text,
+and of other libraries' models in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .files import find, shortened
 from .lines import located
 
 TEXT = "the URDF text"
-"""What messages call a description that is no file"""
+"""What messages call a description that is not a file"""
 
 
 def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
@@ -35,9 +35,9 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
             the file, the element and what was expected.
 
     Warns:
-        DescriptionWarning: an inconsistent inertia, a link with an inertia but no mass, a
-            robot without moving links or mass, a joint that mimics a missing one.
-            It is attributed to the caller's line.
+        DescriptionWarning: an inconsistent inertia, a link with an inertia but no mass, a robot
+            without moving links or mass, or a joint that mimics a missing one. The warning is
+            attributed to the caller's line.
     """
     if not isinstance(source, (str, os.PathLike)):
         raise wrong(DescriptionError, "description", source, "a path or the text of a URDF")
@@ -49,7 +49,7 @@ def load(source: str | os.PathLike[str], *, strict: bool = False) -> Mechanism:
 
 
 def _loaded(source: str | Path, strict: bool, where: str = TEXT) -> Mechanism:
-    """Of a path or a text; errors name the line where it is known."""
+    """The mechanism of a path or a text; errors name the line if it is known."""
     try:
         if isinstance(source, str):
             made = formats.of_text(source, where, strict=strict)
@@ -63,10 +63,13 @@ def _loaded(source: str | Path, strict: bool, where: str = TEXT) -> Mechanism:
 
 
 def load_urdf_text(text: str) -> Mechanism:
-    """The mechanism of an untrusted text.
+    """The mechanism of an untrusted URDF text.
 
-    Only URDF is accepted: the text is never taken for a path or for YAML, xacro in it is never
-    evaluated, and no file is opened whatever it contains.
+    Only URDF is accepted: the text is never treated as a path or as YAML, xacro in it is never
+    evaluated, and no file is opened, whatever it contains.
+
+    Args:
+        text: the URDF.
 
     Raises:
         DescriptionError: not a URDF, too large, or refused by `load`.
@@ -93,17 +96,31 @@ def finished(
     source: str | Path = "",
     origins: Origins | None = None,
 ) -> Mechanism:
-    """Raise an error for what cannot be computed; raise it or warn for the unphysical."""
+    """The mechanism after all checks.
+
+    Args:
+        mechanism: the robot.
+        where: the file's name, for messages.
+        strict: raise an error instead of warnings.
+        source: the file or the text, from which line numbers are found.
+        origins: the parts that come from other files.
+
+    Raises:
+        DescriptionError: it cannot be computed or, if strict, is unphysical.
+
+    Warns:
+        DescriptionWarning: it is unphysical.
+    """
     for complaint in check(mechanism, where, origins or {}):
         tolerate(located(complaint, source), strict)
     return replace(mechanism, source=where)
 
 
 def from_dh(robot: Any, *, strict: bool = False) -> Mechanism:
-    """The mechanism of robotics-toolbox's `DHRobot`, standard or modified, motors and friction too.
+    """The mechanism of a Robotics Toolbox `DHRobot`, standard or modified, with its motors.
 
     Args:
-        robot: the `roboticstoolbox.DHRobot`; q is the same.
+        robot: the `roboticstoolbox.DHRobot`; q has the same meaning.
         strict: raise an error instead of warnings.
 
     Raises:
@@ -122,7 +139,7 @@ def from_pinocchio(model: Any, *, strict: bool = False) -> Mechanism:
     """The mechanism of a `pinocchio.Model`, its joints in Pinocchio's order.
 
     Args:
-        model: the model; see `description.pinocchio_model` for what becomes what.
+        model: the model; `description.pinocchio_model` explains how it is converted.
         strict: raise an error instead of warnings.
 
     Raises:
@@ -138,10 +155,10 @@ def from_pinocchio(model: Any, *, strict: bool = False) -> Mechanism:
 
 
 def from_mujoco(model: Any, *, strict: bool = False) -> Mechanism:
-    """The mechanism of a `mujoco.MjModel`; see `description.mujoco_model` for what becomes what.
+    """The mechanism of a `mujoco.MjModel`.
 
     Args:
-        model: the compiled model.
+        model: the compiled model; `description.mujoco_model` explains how it is converted.
         strict: raise an error instead of warnings.
 
     Raises:
@@ -149,7 +166,7 @@ def from_mujoco(model: Any, *, strict: bool = False) -> Mechanism:
         DescriptionError: not a model, or one that cannot be computed.
 
     Warns:
-        DescriptionWarning: names each element that is left out; or as `load`.
+        DescriptionWarning: an element that is left out, which it names; or as `load`.
     """
     if not isinstance(model, mujoco_model.library().MjModel):
         raise wrong(DescriptionError, "model", type(model).__name__, "a mujoco.MjModel")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions as files: a JointTrajectory as YAML, with the names of trajectory_msgs' fields."""
+"""Motion files: a JointTrajectory as YAML, with the field names of trajectory_msgs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,21 @@ from .yaml_text import plain
 SECOND = 1_000_000_000
 FIELDS = ("positions", "velocities", "accelerations")
 MOST_SECONDS = 2**31 - 1
-"""of a builtin_interfaces/Duration"""
+"""The largest value in a builtin_interfaces/Duration"""
 
 
 def write_motion(
     path: Path, joints: tuple[str, ...], time: Floats, q: Floats, qd: Floats, qdd: Floats
 ) -> None:
-    """Write waypoints: times (k,) (s), q, qd, qdd (k, n).
+    """Write waypoints to a file.
+
+    Args:
+        path: of the file.
+        joints: their names (n,).
+        time: (k,), s.
+        q: (k, n) positions, rad or m.
+        qd: (k, n) rates, rad/s or m/s.
+        qdd: (k, n) accelerations, rad/s² or m/s².
 
     Raises:
         InputError: it cannot be written.
@@ -34,7 +42,7 @@ def write_motion(
     for t, *states in zip(time, q, qd, qdd, strict=True):
         total = round(float(t) * SECOND)
         for k, (field, row) in enumerate(zip(FIELDS, states, strict=True)):
-            # rounding of rests is no motion
+            # rounding errors at rest are removed
             numbers = ", ".join(repr(round(float(x), 12) + 0.0) for x in row)
             lines.append(f"{'  ' if k else '- '}{field}: [{numbers}]")
         lines.append(f"  time_from_start: {{sec: {total // SECOND}, nanosec: {total % SECOND}}}")
@@ -48,10 +56,13 @@ def _texts(names: tuple[str, ...]) -> str:
 
 
 def read_motion(file: str | os.PathLike[str]) -> tuple[tuple[str, ...], Waypoints]:
-    """(joint names, waypoints) of a JointTrajectory as YAML, as `write_motion` writes it.
+    """(joint names, waypoints) of a JointTrajectory in YAML, as `write_motion` writes it.
+
+    Args:
+        file: its path, or a `package://` URL.
 
     Raises:
-        TrajectoryError: there is no such file, or it is not a motion; one line says why.
+        TrajectoryError: there is no such file, or it is not a motion; the message tells why.
     """
     try:
         path = find(os.fspath(file))
@@ -92,7 +103,7 @@ def read_motion(file: str | os.PathLike[str]) -> tuple[tuple[str, ...], Waypoint
         carries.append(given)
     q, qd, qdd = np.moveaxis(states, 1, 0)
     waypoints = Waypoints(np.array(times), q, qd, qdd, np.array(carries))
-    Trajectory(waypoints)  # do its times rise, and its numbers fit together?
+    Trajectory(waypoints)  # checks that times increase and numbers are consistent
     return tuple(joints), waypoints
 
 

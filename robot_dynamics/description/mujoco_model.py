@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MJCF, and MuJoCo's models in memory, to a mechanism: MuJoCo's own compiler reads the file.
+"""Conversion of MJCF, read by MuJoCo's own compiler, and of MuJoCo's models to a mechanism.
 
-| MuJoCo                                 | here                                              |
+| MuJoCo                                 | mechanism                                         |
 |----------------------------------------|---------------------------------------------------|
 | body without joints                    | link on a fixed joint                             |
-| body with several joints               | links without mass between them                   |
+| body with several joints               | several links, all but the last massless          |
 | hinge, slide; `ref`                    | revolute, prismatic; q is MuJoCo's qpos           |
 | ball, free                             | rz, ry, rx; x, y, z, rz, ry, rx, as in a YAML     |
 | damping, frictionloss, armature, range | viscous and Coulomb friction, armature, limits    |
@@ -47,14 +47,19 @@ from .fields import tolerate
 
 
 def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
-    """The mechanism of an MJCF file, or of its text.
+    """The mechanism of an MJCF file or text.
+
+    Args:
+        source: the path, or the text.
+        where: what messages call it.
+        strict: raise an error instead of warnings.
 
     Raises:
         BackendError: MuJoCo is not installed.
-        DescriptionError: MuJoCo's compiler refuses it; with its message.
+        DescriptionError: MuJoCo's compiler refuses it; the message includes the compiler's.
 
     Warns:
-        DescriptionWarning: names each element that is left out.
+        DescriptionWarning: an element that is left out, which it names.
     """
     mujoco = library()
     try:
@@ -69,7 +74,7 @@ def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
 
 
 def made(model: Any, where: str, strict: bool) -> Mechanism:
-    """The mechanism of a model, unchecked."""
+    """The mechanism of a compiled model, before `load.finished` checks it."""
     reader = _Reader(model, where)
     mechanism = reader.mechanism()
     for complaint in reader.left_out:
@@ -78,7 +83,7 @@ def made(model: Any, where: str, strict: bool) -> Mechanism:
 
 
 def library() -> Any:
-    """MuJoCo.
+    """MuJoCo, imported on first use.
 
     Raises:
         BackendError: it is not installed.
@@ -93,7 +98,7 @@ def library() -> Any:
 
 
 class _Reader:
-    """One model on its way to a mechanism."""
+    """Converts one model to a mechanism."""
 
     def __init__(self, model: Any, where: str):
         self.model, self.where = model, where
@@ -105,7 +110,7 @@ class _Reader:
         self.joints = [self._joint_name(k) for k in range(model.njnt)]
 
     def mechanism(self) -> Mechanism:
-        """The whole."""
+        """The complete mechanism."""
         model = self.model
         weightless = model.opt.disableflags & int(self.mujoco.mjtDisableBit.mjDSBL_GRAVITY)
         for body in range(1, model.nbody):
@@ -178,7 +183,7 @@ class _Reader:
         if model.jnt_stiffness[k]:
             self._leave_out(f"joint {name!r}: spring", float(model.jnt_stiffness[k]))
         if kind == kinds.mjJNT_FREE:
-            # its pose is in the world, whatever the body's own
+            # qpos is its pose in the world, regardless of the body's own pose
             self._compound(k, "floating", link, parent, Pose(), Pose(), inertial)
             return
         anchor = array(model.jnt_pos[k].tolist())
@@ -187,7 +192,7 @@ class _Reader:
             self._compound(k, "spherical", link, parent, origin, back, inertial)
             return
         axis = array(model.jnt_axis[k].tolist())
-        # q = qpos, and the motion is by qpos - qpos0
+        # q = qpos, while MuJoCo moves the body by qpos - qpos0
         shift = float(model.qpos0[model.jnt_qposadr[k]])
         if kind == kinds.mjJNT_HINGE:
             kind_here, tail = "revolute", Pose(exact(rotation_about(axis, -shift))) @ back
@@ -238,10 +243,10 @@ class _Reader:
             return joint
         return replace(joint, limits=replace(joint.ends, effort=effort))
 
-    # What couples and closes
+    # Couplings and loops
 
     def _followers(self) -> Iterator[tuple[str, Coupling]]:
-        """(joint, what it follows) of each linear equality of joints."""
+        """(joint, coupling) of each linear equality between joints."""
         model, kinds = self.model, self.mujoco.mjtEq
         taken: set[str] = set()
         for k in self._active(kinds.mjEQ_JOINT):
@@ -297,7 +302,7 @@ class _Reader:
                 yield k
 
     def _home(self, joints: list[str]) -> dict[str, float]:
-        """qpos of the key frame `home`, of the first one, or as the file draws the robot."""
+        """The qpos of the keyframe `home`, else of the first keyframe, else the initial qpos0."""
         model = self.model
         qpos = model.qpos0
         if model.nkey:
@@ -338,7 +343,7 @@ class _Reader:
         return tuple(rotors), {k: v for k, v in efforts.items() if v > 0}, driven
 
     def _nothing_else(self) -> None:
-        """Name what else acts in MuJoCo."""
+        """Report other elements that act in MuJoCo but are left out."""
         model, kinds = self.model, self.mujoco.mjtEq
         for body in np.flatnonzero(model.body_gravcomp):
             self._leave_out(
@@ -385,5 +390,5 @@ class _Reader:
 
 
 def model_name(names: bytes) -> str:
-    """The model's own name: the first of all names."""
+    """The model's own name, the first in MuJoCo's buffer of names."""
     return names.split(b"\0", 1)[0].decode(errors="replace")

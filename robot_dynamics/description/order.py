@@ -22,7 +22,12 @@ def no_name_twice(names: Iterable[str], what: str) -> None:
 
 
 def parents_first(links: list[Link], base: str, where: str) -> tuple[Link, ...]:
-    """The links in an order in which every parent stands before its children.
+    """The links in an order in which every parent comes before its children.
+
+    Args:
+        links: in any order.
+        base: name of the base link.
+        where: the file's name, for messages.
 
     Raises:
         DescriptionError: an unknown parent, or links that form a cycle.
@@ -34,7 +39,7 @@ def parents_first(links: list[Link], base: str, where: str) -> tuple[Link, ...]:
         if link.parent not in names:
             raise unknown(f"{where}: parent of link {link.name!r}", link.parent, sorted(names))
         carried.setdefault(link.parent, []).append(i)
-    # the first that is ready, so that a description in order stays in order
+    # always the first whose parent is placed, so a description that is in order stays in order
     placed: list[Link] = []
     ready = carried.pop(base, [])
     while ready:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pinocchio's models in memory to a mechanism.
+"""Conversion of Pinocchio's models to a mechanism.
 
-Joints keep their names and their order, which is that of Pinocchio's v; `unbounded` joints are
-continuous (one angle for Pinocchio's cosine and sine). Bodies are those of `model.inertias`,
-frames of type BODY are links on fixed joints. Torques are those of `pin.rnea`, armature included;
-`friction` and `damping`, which `pin.rnea` leaves out, are the joints' friction.
+Joints keep their names and their order, which is that of Pinocchio's v; `unbounded` joints become
+continuous (with one angle for Pinocchio's cosine and sine). Bodies are those of `model.inertias`;
+frames of type BODY become links on fixed joints. Torques are those of `pin.rnea`, including
+armature; `friction` and `damping`, which `pin.rnea` ignores, become the joints' friction.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COMPOUND = {
     "JointModelPlanar": PARTS["planar"],
     "JointModelTranslation": ("x", "y", "z"),
 }
-"""Joints of several degrees of freedom, by our parts of them"""
+"""Joints with several degrees of freedom, and the parts that they become"""
 SIMPLE = {
     "JointModelR": "revolute",
     "JointModelRevoluteUnaligned": "revolute",
@@ -38,14 +38,18 @@ SIMPLE = {
 
 
 def made(model: Any, where: str) -> Mechanism:
-    """The mechanism of a `pinocchio.Model`, unchecked.
+    """The mechanism of a `pinocchio.Model`, before `load.finished` checks it.
+
+    Args:
+        model: the model.
+        where: what messages call it.
 
     Raises:
         DescriptionError: a joint of an unsupported kind, by name.
     """
     names = list(model.names)
     bodies = [frame for frame in model.frames if frame.type.name == "BODY"]
-    # a joint's link has the name of the first body on it, where that is at the joint's own frame
+    # a joint's link gets the name of the first body on it whose frame is the joint's own
     links_of = ["universe", *(f"{name}_link" for name in names[1:])]
     own: dict[int, Any] = {}
     for frame in bodies:
@@ -83,7 +87,7 @@ def made(model: Any, where: str) -> Mechanism:
 
 
 def _joint(model: Any, k: int, origin: Pose, where: str) -> Joint:
-    """A joint of one degree of freedom."""
+    """A joint with one degree of freedom."""
     joint, name = model.joints[k], model.names[k]
     kind = joint.shortname()
     letter = kind[-1]
@@ -97,7 +101,7 @@ def _joint(model: Any, k: int, origin: Pose, where: str) -> Joint:
     v, place = joint.idx_v, joint.idx_q
 
     def bound(values: Any, at: int) -> float | None:
-        # Pinocchio says inf, or the largest double, where nothing is known
+        # an unknown limit is inf, or the largest double, in Pinocchio
         value = float(values[at])
         return value if abs(value) < np.finfo(float).max else None
 

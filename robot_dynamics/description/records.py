@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contents of our YAML: one table per mapping defines both reader and JSON Schema."""
+"""The format of the package's YAML: a table for each mapping defines its reader and JSON Schema."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .files import LONGEST_PATH
 
 Schema = dict[str, Any]
 Reader = Callable[[Any, str], Any]
-"""(value, where it stands) to what it means; raises DescriptionError"""
+"""(value, its place, for messages) to what it means; raises DescriptionError"""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Kind:
 
     read: Reader
     schema: Schema
-    """Of what `read` takes, as far as a schema can tell"""
+    """The schema of values that `read` accepts, as far as a schema can express it"""
 
     def said(self, words: str) -> Kind:
         """The same kind with a description."""
@@ -41,13 +41,13 @@ class Kind:
 
     @property
     def is_nullable(self) -> bool:
-        """Is null allowed, with the meaning of a missing value?"""
+        """Whether null is allowed, with the meaning of a missing value."""
         options = [self.schema, *self.schema.get("anyOf", ())]
         return any("null" in each.get("type", ()) for each in options)
 
 
 def inside(where: str, key: object) -> str:
-    """The place of a key: `robot.yaml: gravity`, `robot.yaml: link 'upper': inertia.ixx`."""
+    """The place of a key: `robot.yaml: gravity`, or `robot.yaml: link 'upper': inertia.ixx`."""
     begins = ": " not in where or where.endswith(("'", '"'))
     return f"{where}{': ' if begins else '.'}{key}"
 
@@ -60,7 +60,7 @@ class Record:
     required: tuple[str, ...] = ()
 
     def read(self, value: Any, where: str) -> dict[str, Any]:
-        """The values by key.
+        """The values of a mapping by key.
 
         Raises:
             DescriptionError: an unknown key or an invalid value.
@@ -68,7 +68,7 @@ class Record:
         return self.known(mapping(value, self.keys, where), where)
 
     def known(self, entries: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """The values of these keys in a mapping that may have others."""
+        """The values of these keys in a mapping that may also have others."""
         return {
             key: kind.read(entries.get(key), inside(where, key))
             for key, kind in self.keys.items()
@@ -77,7 +77,7 @@ class Record:
         }
 
     def schema(self, **more: Any) -> Schema:
-        """The JSON Schema of such a mapping."""
+        """The JSON Schema of such a mapping; `more` are further entries of it."""
         needed = {"required": list(self.required)} if self.required else {}
         return {
             "type": "object" if self.required else ["object", "null"],
@@ -93,7 +93,7 @@ class Record:
 
 
 def listed(item: Kind, words: str) -> Kind:
-    """A list; null means an empty one."""
+    """The kind of a list; null means an empty one."""
 
     def read(value: Any, where: str) -> tuple[Any, ...]:
         entries = enumerate(sequence(value, where))
@@ -103,7 +103,7 @@ def listed(item: Kind, words: str) -> Kind:
 
 
 def by_name(item: Kind, words: str) -> Kind:
-    """A mapping from names to values of one kind; null means an empty one."""
+    """The kind of a mapping from names to values of one kind; null means an empty one."""
 
     def read(value: Any, where: str) -> dict[str, Any]:
         entries = mapping(value, value or (), where)
@@ -114,7 +114,7 @@ def by_name(item: Kind, words: str) -> Kind:
 
 
 def one_of(names: Sequence[str]) -> Kind:
-    """One of these words."""
+    """The kind whose values are these words."""
 
     def read(value: Any, where: str) -> str:
         if value not in names:
@@ -125,7 +125,7 @@ def one_of(names: Sequence[str]) -> Kind:
 
 
 def three(item: Kind, words: str) -> Kind:
-    """Three numbers, in a list or a text."""
+    """The kind of three numbers, in a list or a text."""
     entries = {"type": "array", "items": item.schema, "minItems": 3, "maxItems": 3}
     schema = {"anyOf": [entries, {"type": "string"}]}
     return Kind(lambda value, where: numbers(value, 3, where), schema).said(words)
@@ -138,9 +138,9 @@ _SIZE: Schema = {"type": "number", "minimum": -LARGEST, "maximum": LARGEST}
 NUMBER = Kind(
     number, {"anyOf": [_SIZE, {"type": "string", "pattern": rf"^\s*({_DECIMAL}|{_PI})\s*$"}]}
 )
-"""Decimal, or a multiple of pi"""
+"""A decimal number, or a multiple of pi"""
 QUANTITY = Kind(number, {"anyOf": [_SIZE, {"type": "string", "minLength": 1}]})
-"""A number, or an expression in the description's symbols, which `in_numbers` has replaced"""
+"""A number, or an expression in the description's symbols, which `in_numbers` replaces before"""
 NAME = Kind(text, {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME})
 NO_NAME = Kind(text, {"type": ["string", "null"]})
 PATH = Kind(
@@ -149,7 +149,7 @@ PATH = Kind(
 
 
 def _as_written(value: Any, _where: str) -> Any:
-    """What is read when more is known."""
+    """The value itself, which is read later when more is known."""
     return value
 
 
@@ -157,7 +157,7 @@ AXES = Kind(_as_written, {"type": "string", "pattern": "^[xyz]{2,3}$"}).said(
     "of a universal, spherical or floating joint, in order from the parent"
 )
 BY_PART = Kind(_as_written, {"type": ["object", "null"]})
-"""Of the whole joint, or by part where it has several: read when the joint's type is known"""
+"""For the whole joint, or by part if it has several; read when the joint's type is known"""
 
 
 POSE = Record(
@@ -177,7 +177,7 @@ _ORIGIN = (0.0, 0.0, 0.0)
 
 
 def pose(value: Any, where: str) -> Pose:
-    """{xyz: [m], rpy: [rad]}, both optional."""
+    """The pose from {xyz: [m], rpy: [rad]}, both optional."""
     return _posed(POSE.read(value, where))
 
 
@@ -208,7 +208,8 @@ FRICTION = Record(
 
 
 def friction(value: Any, where: str) -> Friction:
-    """{viscous, coulomb, offset, coulomb_negative, stribeck: {torque, rate}}, all optional."""
+    """The friction law from {viscous, coulomb, offset, coulomb_negative,
+    stribeck: {torque, rate}}, all optional."""
     found = FRICTION.read(value, where)
     hump = found.pop("stribeck", {})
     if hump and "rate" not in hump:
@@ -225,7 +226,7 @@ def _limit(value: Any, where: str) -> float | None:
 
 
 _LIMIT = Kind(_limit, {"type": ["number", "string"]})
-"""Any number; an infinite one is none"""
+"""Any number; an infinite one means that there is no limit"""
 LIMITS = Record(
     {
         "lower": _LIMIT.said("rad or m"),
@@ -237,10 +238,10 @@ LIMITS = Record(
 
 
 def limits(value: Any, where: str) -> Limits | None:
-    """{lower, upper, velocity, effort}, all optional; None where not given.
+    """The limits from {lower, upper, velocity, effort}, all optional; None if none is given.
 
-    Values that many programs write for unknown limits are treated as not given: a velocity or
-    an effort of 0 or inf, positions from 0 to 0, an infinite position.
+    Values that many programs write for unknown limits count as not given: a velocity or an effort
+    of 0 or inf, positions from 0 to 0, and infinite positions.
     """
     found = {key: each for key, each in LIMITS.read(value, where).items() if each is not None}
     for key in ("velocity", "effort"):
@@ -321,7 +322,7 @@ LINK = Record(
 
 
 def _by_part() -> Schema:
-    """Friction and limits of a link's joint: by part where the joint has several, and no rotor."""
+    """The schema of a link whose joint has several parts: friction and limits by part, no rotor."""
     parts = sorted({part for each in PARTS.values() for part in (*each, "rx", "ry", "rz")})
 
     def each_part(record: Record) -> Schema:
@@ -352,7 +353,7 @@ def _end(value: Any, where: str) -> Attachment:
 LOOP = Record(
     {
         "name": NAME,
-        # which types there are is asked of loops from anywhere (see `check`)
+        # the type is checked for loops from all sources (see `check`)
         "type": Kind(text, {"enum": list(LOOP_TYPES)}),
         "predecessor": _END.kind(_end).said("a frame on a link"),
         "successor": _END.kind(_end).said("a frame on another link"),
@@ -362,7 +363,7 @@ LOOP = Record(
 
 
 def _near(value: Any, where: str) -> Any:
-    """A joint's position, or a link's place or pose."""
+    """A joint's position, or a link's position or pose."""
     if not isinstance(value, Mapping):
         return number(value, where)
     found = POSE.read(value, where)

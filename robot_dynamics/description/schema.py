@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON Schema of our YAML, for editors and `check`, made from the readers' tables.
+"""The JSON Schema of the package's YAML, for editors and `check`, generated from the readers'
+tables.
 
-Draft 7, which YAML language servers support. `rd.load` refuses whatever the schema refuses; checks
-that need the robot (names, loops that close) are left to `rd.load`.
+It follows draft 7, which YAML language servers support. `rd.load` refuses whatever the schema
+refuses; checks that need the robot (names, loops that close) are left to `rd.load`.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from ..errors import shown
 from .records import BESIDE, TREE, Schema
 
 FILE = Path(__file__).with_name("description.schema.json")
-"""The same as a file: `python -m robot_dynamics.description.schema` writes it anew"""
+"""The schema as a file, which `python -m robot_dynamics.description.schema` regenerates"""
 
 
 def schema() -> Schema:
-    """The schema of a Denavit–Hartenberg tree, or of extras beside a URDF."""
+    """The schema of a Denavit–Hartenberg tree, or of additions to a URDF."""
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A robot of robot_dynamics",
@@ -39,7 +40,10 @@ def text() -> str:
 def mistakes(content: Any) -> list[tuple[tuple[str | int, ...], str]]:
     """(path, message) of everything in a description that the schema refuses.
 
-    Empty if jsonschema is not installed: `rd.load` reports the same mistakes one by one.
+    It is empty if jsonschema is not installed; `rd.load` reports the same mistakes one by one.
+
+    Args:
+        content: the description as plain values.
     """
     try:
         from jsonschema import Draft7Validator

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SDF to a mechanism: the one model of a file, with its frames, loops and mimic joints.
+"""Conversion of SDF to a mechanism: a file's single model with frames, loops and mimic joints.
 
-Links stand where their poses say when all joints are at 0; a joint's frame is on its child unless
-its pose says otherwise (http://sdformat.org/spec and the proposal "Pose frame semantics"). A link
-that two joints carry closes a loop: the later joint becomes one of `loops`.
+The poses of links are those with all joints at 0. A joint's frame is on its child unless its pose
+specifies otherwise (http://sdformat.org/spec and the proposal "Pose frame semantics"). If two
+joints carry a link, they close a loop: the later joint becomes one of `loops`.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from .xml_text import parsed, plain_text
 WORLD = "world"
 MODEL = "__model__"
 GRAVITY = (0.0, 0.0, -9.8)
-"""m/s²: SDF's own default, not the standard's"""
+"""m/s²: SDF's own default, not standard gravity"""
 UNLIMITED = 1e16
-"""rad or m: SDF's way to say that there is no limit; -1 is that of efforts and rates"""
+"""rad or m: positions beyond it mean no limit in SDF; for efforts and rates -1 does"""
 SIMPLE = {"revolute": "revolute", "continuous": "continuous", "prismatic": "prismatic",
           "fixed": "fixed"}  # fmt: skip
 LOOPS = {"revolute": "revolute", "continuous": "revolute", "ball": "spherical",
@@ -50,11 +50,16 @@ LOOPS = {"revolute": "revolute", "continuous": "revolute", "ball": "spherical",
 
 
 def read(source: Path | str, where: str) -> Mechanism:
-    """The mechanism of an SDF file, or of its text.
+    """The mechanism of an SDF file or text.
+
+    Args:
+        source: the path, or the text.
+        where: what messages call it.
 
     Raises:
-        DescriptionError: naming `where`, the link or joint, and what was expected; or an
-            unsupported element of SDF (nested models, includes, screw joints).
+        DescriptionError: an invalid description, or an unsupported element of SDF (nested models,
+            includes, screw joints); the message names `where`, the link or joint, and what was
+            expected.
     """
     text = read_text(source) if isinstance(source, Path) else source
     root = parsed(text, where, "sdf")
@@ -74,7 +79,7 @@ def _gravity(root: etree._Element, where: str) -> Array:
 
 @dataclass
 class _Frame:
-    """A pose as it is written."""
+    """A frame as written in the file."""
 
     pose: Pose
     relative_to: str
@@ -83,14 +88,14 @@ class _Frame:
 
 @dataclass
 class _Reader:
-    """One model on its way to a mechanism."""
+    """Converts one model to a mechanism."""
 
     model: etree._Element
     where: str
     frames: dict[str, _Frame] = field(default_factory=dict)
 
     def mechanism(self, gravity: Array) -> Mechanism:
-        """The whole; gravity (3,) of the world."""
+        """The complete mechanism, with the world's gravity (3,), m/s²."""
         model, where = self.model, self.where
         if next(model.iterfind("model"), None) is not None:
             raise wrong(DescriptionError, f"{where}: model", "a nested model", "links and joints")
@@ -177,7 +182,7 @@ class _Reader:
         return Pose.from_xyz_rpy(array([x, y, z]), array(rpy))
 
     def _in_model(self, name: str) -> Pose:
-        """The pose of a frame in the model's, all joints at 0."""
+        """The pose of a frame in the model's frame, with all joints at 0."""
         pose, seen = Pose(), [name]
         while name not in (MODEL, WORLD):
             frame = self.frames.get(name)
@@ -213,7 +218,7 @@ class _Reader:
     def _inertial(self, link: etree._Element) -> Inertial:
         element, at = link.find("inertial"), f"{self.where}: link {link.get('name')!r}"
         if element is None:
-            # SDF's default is 1 kg; a link that nobody weighed says nothing of its mass
+            # SDF's default is 1 kg, but a missing element most likely means an unknown mass
             raise wrong(
                 DescriptionError,
                 f"{at}: inertial",
@@ -240,7 +245,7 @@ class _Reader:
         name, kind = str(joint.get("name")), str(joint.get("type"))
         before = Pose() if parent == WORLD else self._in_model(parent)
         here = self._in_model(name)
-        # link = origin · motion · tail, and at 0 all of it is where the model has the link
+        # link = origin · motion · tail, which at 0 is the link's pose in the model
         origin, tail = before.inverse() @ here, here.inverse() @ self._in_model(child)
         whole = Joint(name, "revolute", origin=origin, tail=tail)
         if kind == "ball":
@@ -314,7 +319,7 @@ class _Reader:
             )
         here = self._in_model(str(joint.get("name")))
         if kind in ("revolute", "continuous", "prismatic"):
-            # loops turn about z, and slide along it
+            # joints of loops turn about z, or slide along it
             here = here @ Pose(rotation_to(self._axis(joint, "axis", at).axis))
         before = Pose() if parent == WORLD else self._in_model(parent)
         return Loop(

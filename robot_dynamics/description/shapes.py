@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simple shapes for links: a marker at each joint, and sticks from one to the next."""
+"""Simple shapes for links: a marker at each joint, and sticks from joint to joint."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ..mechanism import Joint, Mechanism, Pose
 from ..scalar import Floats, is_zero, rotation_to
 
 THICKNESS = 0.05
-"""Of drawn links, of the robot's size"""
+"""Thickness of drawn links, as a fraction of the robot's size"""
 SMALLEST = 0.3
-"""m: the size of a robot whose frames are all in one place"""
+"""m: the least size of a robot, even if all frames are in one place"""
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A cylinder along z, a box or a sphere, about its pose's origin in the link's frame."""
+    """A cylinder along z, a box or a sphere, centred on its pose in the link's frame."""
 
     kind: str
     size: tuple[float, ...]
-    """m: radius and length; three edges; radius"""
+    """m: radius and length of a cylinder, three edges of a box, radius of a sphere"""
     pose: Pose = field(default_factory=Pose)
     part: str = "body"
-    """body, joint or end: a link's stick, its joint's marker, the end of a loop"""
+    """body, joint or end, for a link's stick, its joint's marker, or the end of a loop"""
     joint: str = ""
-    """Whose marker it is"""
+    """The joint of a marker"""
 
 
 class Shapes:
@@ -53,10 +53,10 @@ class Shapes:
                 self._balls[side.link].append(side.pose.translation)
         lengths = [float(np.linalg.norm(p)) for each in self._sticks.values() for p in each]
         self.width = THICKNESS * max([SMALLEST, *lengths])
-        """m, of a stick about twice its radius"""
+        """About the diameter of a stick, m"""
 
     def of(self, name: str) -> list[Shape]:
-        """Of a link, in its frame."""
+        """The shapes of a link, in its frame."""
         width = self.width
         found = []
         for joint, pose in self._markers[name]:

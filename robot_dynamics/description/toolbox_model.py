@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""robotics-toolbox's DHRobot in memory to a mechanism."""
+"""Conversion of a Robotics Toolbox DHRobot to a mechanism."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from ..scalar import array, exact, rotation_x, rotation_z
 
 
 def made(robot: Any, where: str) -> Mechanism:
-    """The mechanism of a `roboticstoolbox.DHRobot`, unchecked.
+    """The mechanism of a `roboticstoolbox.DHRobot`, before `load.finished` checks it.
 
-    q is that of the toolbox: a link's `offset` is part of its frame. A motor's inertia Jm becomes a
-    rotor; its friction B and Tc, which the toolbox gives at the motor, become the joint's: G² B and
-    |G| Tc.
+    q is that of the toolbox, as a link's `offset` becomes part of its frame. A motor's inertia Jm
+    becomes a rotor. Friction B and Tc, which the toolbox gives at the motor, are converted to the
+    joint: G² B and |G| Tc.
+
+    Args:
+        robot: the DHRobot.
+        where: what messages call it.
 
     Raises:
         DescriptionError: a link that is not a DH link.
@@ -68,7 +72,7 @@ def made(robot: Any, where: str) -> Mechanism:
 
 
 def _friction(link: Any, gear: float) -> Friction:
-    """At the joint; the direction is the joint's own."""
+    """The friction at the joint, in the joint's own direction."""
     forwards, backwards = float(link.Tc[0]), -float(link.Tc[1])
     negative = None if backwards == forwards else gear * backwards
     return Friction(gear**2 * float(link.B), gear * forwards, coulomb_negative=negative)
@@ -83,8 +87,11 @@ def _body(link: Any) -> Inertial:
 
 
 def _sign_of_gravity() -> float:
-    """1 where the toolbox's gravity is what pulls, -1 where it is the acceleration that holds: it
-    changed between releases, so that a mass on a vertical slide is asked."""
+    """1 if the toolbox's gravity vector points down, -1 if it is the opposite acceleration.
+
+    This changed between releases, so it is determined from the force that holds a mass on a
+    vertical prismatic joint.
+    """
     import roboticstoolbox
 
     slide = roboticstoolbox.PrismaticDH(m=1.0, r=[0.0, 0.0, 0.0], I=np.zeros((3, 3)))

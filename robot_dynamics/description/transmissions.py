@@ -15,10 +15,14 @@ REDUCTION_TAGS = ("mechanicalReduction", "mechanical_reduction")
 
 
 def gear_ratios(root: etree._Element, where: str) -> dict[str, tuple[tuple[str, float], ...]]:
-    """Rotor name to ((joint, rotor rate / joint rate), …).
+    """The gear ratios ((joint, rotor rate / joint rate), …) by name of the rotor.
 
-    A rotor of a simple transmission has its joint's name; one of a differential or of any
-    other transmission with several joints has its actuator's.
+    The rotor of a simple transmission is named after its joint, those of a differential after their
+    actuators.
+
+    Args:
+        root: the URDF's root element.
+        where: the file's name, for messages.
 
     Raises:
         DescriptionError: a reduction that is 0 or not a number.
@@ -48,7 +52,8 @@ def gear_ratios(root: etree._Element, where: str) -> dict[str, tuple[tuple[str, 
 def _differential(
     transmission: etree._Element, joints: list[etree._Element], at: str
 ) -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
-    """As transmission_interface's DifferentialTransmission: x_a = n_a (n_j1 x_j1 ± n_j2 x_j2)."""
+    """The ratios of transmission_interface's DifferentialTransmission:
+    x_a = n_a (n_j1 x_j1 ± n_j2 x_j2)."""
     actuators = list(transmission.iterfind("actuator"))
     if len(actuators) != 2:
         raise wrong(DescriptionError, f"{at}: actuators", len(actuators), "two, as it has joints")

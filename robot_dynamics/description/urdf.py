@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URDF and xacro to a mechanism, through urdf_parser_py.
+"""Conversion of URDF and xacro to a mechanism, by urdf_parser_py.
 
-Only links, inertials, joints and transmissions are kept before parsing: visuals and meshes are
-never read, and the parser, which prints unknown elements, finds none.
+Everything except links, inertials, joints and transmissions is removed before parsing: visuals and
+meshes are never read, and the parser, which prints unknown elements, finds none.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .transmissions import gear_ratios
 from .xacro_process import expanded
 from .xml_text import parsed
 
-# limits are read beside: they are often incomplete, which the parser does not take
+# limits are read separately, as they are often incomplete, which the parser refuses
 KEPT = {
     "link": ("inertial",),
     "joint": ("parent", "child", "origin", "axis", "mimic", "dynamics"),
@@ -50,7 +50,15 @@ COMPOUND = ("planar", "floating")
 
 
 def read(path: Path, *, strict: bool = False) -> Mechanism:
-    """The mechanism of a .urdf or .xacro file."""
+    """The mechanism of a .urdf or .xacro file.
+
+    Args:
+        path: of the file.
+        strict: raise an error instead of warnings.
+
+    Raises:
+        DescriptionError: see `parse`.
+    """
     if path.suffix.lower() == ".xacro":
         return parse(expanded(path), path.name, strict=strict)
     return parse(read_text(path), path.name, strict=strict)
@@ -59,15 +67,20 @@ def read(path: Path, *, strict: bool = False) -> Mechanism:
 def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
     """The mechanism of a URDF text.
 
-    Links come parents first in the file's order; `<mimic>` joints follow their masters; gear
+    Links are in the file's order, but parents first. `<mimic>` joints follow others, and gear
     ratios of transmissions become rotors without mass.
 
+    Args:
+        text: the URDF.
+        where: what messages call it.
+        strict: raise an error instead of warnings.
+
     Raises:
-        DescriptionError: naming `where`, the link or joint, and what was expected.
+        DescriptionError: an invalid description; the message names `where`, the link or joint, and
+            what was expected.
 
     Warns:
-        DescriptionWarning: a joint that mimics a missing one moves on its own (an error if
-            strict).
+        DescriptionWarning: a joint that mimics a missing one; it becomes independent.
     """
     root = parsed(text, where)
     bounds = _limits(root, where)
@@ -98,7 +111,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
 
 
 def _check_ends(joints: list[Any], links: Collection[str], where: str) -> None:
-    """Every joint is between two links, every link on one joint at most."""
+    """Check that every joint connects two links, and that at most one joint carries each link."""
     carried: dict[str, str] = {}
     for joint in joints:
         at = f"{where}: joint {joint.name!r}"
@@ -119,7 +132,7 @@ def _check_ends(joints: list[Any], links: Collection[str], where: str) -> None:
 def _links(
     joint: Any, bounds: Limits | None, body: Inertial, where: str, strict: bool
 ) -> list[Link]:
-    """The joint's link, behind massless ones where the joint has several degrees of freedom."""
+    """The joint's link, after massless ones if the joint has several degrees of freedom."""
     at = f"{where}: joint {joint.name!r}"
     made = _joint(joint, bounds, at)
     if joint.type not in COMPOUND:
@@ -137,7 +150,7 @@ def _links(
 
 
 def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: str) -> str:
-    """The link that no joint carries. It is no link of the mechanism, unless that floats."""
+    """The link that no joint carries. It is the mechanism's base, not one of its `links`."""
     roots = set(inertials) - {joint.child for joint in joints}
     if len(roots) != 1:
         found = ", ".join(repr(name) for name in sorted(roots)) or "none"
@@ -146,7 +159,7 @@ def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: str) -> s
 
 
 def _mimicking(joints: dict[str, Joint], where: str, strict: bool) -> dict[str, Joint]:
-    """The joints, each coupled to masters that move by themselves, or to none."""
+    """The joints, coupled only to independent ones; those that mimic a missing one are freed."""
     for joint in list(joints.values()):
         if joint.coupling is None:
             continue
@@ -161,7 +174,7 @@ def _mimicking(joints: dict[str, Joint], where: str, strict: bool) -> dict[str, 
 def _rotors(
     ratios: Mapping[str, tuple[tuple[str, float], ...]], links: list[Link]
 ) -> tuple[Rotor, ...]:
-    """Of the transmissions' gear ratios: without mass, on the parent of the first joint's link."""
+    """Rotors with the transmissions' gear ratios, massless, on the parent of the first joint."""
     parents = {
         link.joint.name: link.parent
         for link in links
@@ -175,7 +188,7 @@ def _rotors(
 
 
 def _limits(root: etree._Element, where: str) -> dict[str, Limits | None]:
-    """What the joints' <limit> elements say; a joint that turns for ever has no end."""
+    """The joints' limits from their <limit> elements; continuous joints have none of position."""
     found = {}
     for joint in root.iterfind("joint"):
         for element in joint.iterfind("limit"):
@@ -190,12 +203,12 @@ def _limits(root: etree._Element, where: str) -> dict[str, Limits | None]:
 
 
 def _kept(root: etree._Element, where: str) -> etree._Element:
-    """A copy with what dynamics needs and nothing else."""
+    """A copy with only the elements that dynamics needs."""
     copy = etree.Element("robot", name=root.get("name") or "robot")
     for element in root:
         if element.tag not in KEPT:
             continue
-        # a transmission's <joint> has no type: only the robot's own joints are wanted
+        # only the robot's own joints are visited, not the <joint> elements of transmissions
         _once(element, where)
         kept = etree.SubElement(
             copy,
@@ -209,7 +222,7 @@ def _kept(root: etree._Element, where: str) -> etree._Element:
 
 
 def _once(element: etree._Element, where: str) -> None:
-    """Refuse an element that appears twice: it is not clear which counts."""
+    """Refuse an element that appears twice, as it is ambiguous which one applies."""
     for part in (element, *element.iterfind("inertial")):
         tags = Counter(child.tag for child in part if isinstance(child.tag, str))
         for tag in (*KEPT[element.tag], "limit", *BODY):
@@ -219,7 +232,7 @@ def _once(element: etree._Element, where: str) -> None:
 
 
 def _plain(element: etree._Element) -> etree._Element:
-    """The element without attributes that URDF does not define (the parser names each)."""
+    """The element without attributes that URDF does not define, which the parser would print."""
     known = {
         "dynamics": ("damping", "friction"),
         "mimic": ("joint", "multiplier", "offset"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A URDF with other bodies and friction, everything else byte for byte as it was."""
+"""Replacement of bodies and friction in a URDF, leaving everything else byte for byte unchanged."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ..mechanism import Friction, Inertial
 
 @dataclass
 class _Element:
-    """Where an element is in the text, in bytes."""
+    """An element and its position in the text, in bytes."""
 
     tag: str
     name: str
     start: int
     open_end: int = 0
-    """Behind its start tag"""
+    """End of its start tag"""
     close: int = 0
-    """Where its end tag begins; behind the start tag of an empty one"""
+    """Start of its end tag; for an empty element the end of its tag"""
     end: int = 0
     children: list[_Element] = field(default_factory=list)
     attributes: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
-        """<tag …/>"""
+        """Whether it has the form <tag …/>."""
         return self.close == self.end
 
     def child(self, tag: str) -> _Element | None:
@@ -39,10 +39,15 @@ class _Element:
 def replaced(
     text: bytes, inertials: Mapping[str, Inertial], frictions: Mapping[str, Friction]
 ) -> bytes:
-    """The URDF with these bodies (by link) and viscous and Coulomb friction (by joint).
+    """The URDF with other bodies and friction.
 
-    What a URDF cannot say of friction (an offset, Stribeck's hump) is left out; where the two
-    directions differ, it gets the mean.
+    The parts of friction that URDF cannot express (an offset, the Stribeck torque) are left out; if
+    the two directions differ, the mean is written.
+
+    Args:
+        text: the URDF.
+        inertials: new bodies by link.
+        frictions: new friction laws by joint.
 
     Raises:
         DescriptionError: it is not XML.
@@ -62,7 +67,7 @@ def replaced(
 
 
 def _edit(element: _Element, tag: str, new: str) -> tuple[int, int, bytes]:
-    """(start, end, bytes): the child in its place, or as the element's last."""
+    """(start, end, bytes) that replace the child, or insert it as the element's last."""
     old = element.child(tag)
     if old is not None:
         return old.start, old.end, new.encode()
@@ -72,7 +77,7 @@ def _edit(element: _Element, tag: str, new: str) -> tuple[int, int, bytes]:
 
 
 def inertial_text(body: Inertial) -> str:
-    """<inertial>, with every digit."""
+    """The <inertial> element of a body, with all digits."""
     x, y, z = (repr(float(c)) for c in body.center_of_mass)
     I = body.inertia
     moments = " ".join(
@@ -86,14 +91,19 @@ def inertial_text(body: Inertial) -> str:
 
 
 def dynamics_text(law: Friction, others: Mapping[str, str]) -> str:
-    """<dynamics> with the viscous friction and the mean of the dry one."""
+    """The <dynamics> element with viscous friction and the mean of the Coulomb friction.
+
+    Args:
+        law: the friction law.
+        others: attributes of the element to keep.
+    """
     dry = (law.coulomb + law.coulomb_backwards) / 2
     values = dict(others) | {"damping": repr(float(law.viscous)), "friction": repr(float(dry))}
     return f"<dynamics {' '.join(f'{key}={quoteattr(value)}' for key, value in values.items())}/>"
 
 
 def _elements(text: bytes) -> list[_Element]:
-    """The robot's own children, with theirs."""
+    """The robot's links and joints with their child elements."""
     parser = expat.ParserCreate()
     stack: list[_Element] = []
     found: list[_Element] = []
@@ -123,7 +133,7 @@ def _elements(text: bytes) -> list[_Element]:
 
 
 def _tag_end(text: bytes, start: int) -> int:
-    """Behind the > of the tag that begins here; one in quotes is none."""
+    """The position after the > of the tag that begins at `start`, ignoring any > in quotes."""
     quote = b""
     for k in range(start, len(text)):
         byte = text[k : k + 1]

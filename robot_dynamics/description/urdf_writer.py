@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any mechanism as URDF, with simple shapes for its links: for RViz, Gazebo, Pinocchio, MuJoCo.
+"""A mechanism as URDF with simple shapes for its links, for RViz, Gazebo, Pinocchio and MuJoCo.
 
-A URDF link's frame is where its joint has moved it. Standard DH puts a and alpha behind that: such
-a link is two here, `NAME_axis` on the joint and `NAME`, with the described frame, fixed to it.
+In URDF the frame of a link is that of its joint. With standard DH parameters, a and alpha come
+after the joint: such a link is written as two, `NAME_axis` on the joint and, fixed to it, `NAME`
+with the described frame.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from .shapes import Shape, Shapes
 from .urdf_text import dynamics_text, inertial_text
 
 WORLD = "world"
-"""What Gazebo takes for the ground, and a robot without it for one that falls"""
+"""The link that Gazebo treats as the ground; a robot without it falls"""
 UNKNOWN = 1e6
-"""For limits that URDF requires but that are not known: far beyond what a robot reaches"""
+"""Written for unknown limits that URDF requires; far beyond what a robot reaches"""
 
 MATERIALS = {part: f"robot_dynamics_{part}" for part in ("body", "joint", "end")}
 COLOURS = {"body": "0.80 0.82 0.85 1", "joint": "0.84 0.37 0 1", "end": "0 0.45 0.70 1"}
@@ -33,19 +34,20 @@ DOWN = np.array([0.0, 0.0, -1.0])
 def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
     """The mechanism as URDF text.
 
-    Links, joints and their names, bodies, limits, viscous and Coulomb friction, joints that mimic
-    and gear ratios are those of the mechanism. The mass of a rotor is a point of its mount, as in
+    Links, joints and their names, bodies, limits, viscous and Coulomb friction, mimic joints and
+    gear ratios are those of the mechanism. The mass of a rotor is a point mass on its mount, as in
     the rotor model `reflected`.
 
     Args:
-        world: fix the base to a link `world`, as Gazebo wants it.
+        mechanism: the robot.
+        world: whether to fix the base to a link `world`, as Gazebo requires.
 
     Raises:
-        DescriptionError: a name that XML has no room for, or a joint that follows several.
+        DescriptionError: a name that XML cannot contain, or a joint that follows several others.
 
     Warns:
-        DescriptionWarning: what URDF has no words for and is left out: loops, rotors' inertia, a
-            friction beyond viscous and Coulomb, gravity that does not point down.
+        DescriptionWarning: what URDF cannot express and is left out: loops, rotors' inertia,
+            friction other than viscous and Coulomb, gravity that does not point down.
     """
     for complaint in _left_out(mechanism):
         tolerate(complaint, strict=False)
@@ -127,7 +129,7 @@ def _is_rich(law: Friction) -> bool:
 
 
 class _Names:
-    """Names that nothing has yet."""
+    """Generates names that are not in use."""
 
     def __init__(self, robot: Mechanism):
         self._taken = set(robot.index()) | {link.joint.name for link in robot.links}
@@ -189,7 +191,7 @@ def _joint(root: etree._Element, link: Link, child: str) -> None:
     joint = link.joint
     ends = joint.ends
     kind = joint.type
-    if joint.turns:  # without known ends it has none
+    if joint.turns:  # without known limits it is continuous
         kind = "continuous" if (ends.lower, ends.upper) == (None, None) else "revolute"
     element = _connected(root, joint.name, kind, link.parent, child)
     _origin(element, joint.origin)
@@ -216,7 +218,7 @@ def _joint(root: etree._Element, link: Link, child: str) -> None:
 
 
 def _transmission(root: etree._Element, rotor: Rotor) -> None:
-    """A gear as ros2_control's simple transmission; others have no words that are read back."""
+    """A gear as ros2_control's simple transmission; others cannot be written and read back."""
     if len(rotor.ratios) != 1:
         return
     ((joint, ratio),) = rotor.ratios

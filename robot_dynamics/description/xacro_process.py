@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""xacro, which is trusted as a script is: it may run anything.
+"""Expansion of xacro files, which must be trusted like scripts, as they can run any code.
 
-It runs in a process of its own that is ended when it takes too long.
+xacro runs in a separate process, which is killed if it takes too long.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..errors import DescriptionError, one_line, wrong
 from .files import MOST_BYTES
 
 LONGEST = 20.0
-"""s, that a file may take"""
+"""s: time limit for a file"""
 
 _CHILD = """
 import sys, xacro
@@ -32,11 +32,11 @@ sys.stdout.buffer.write(text.encode())
 
 
 def expanded(path: Path) -> str:
-    """The URDF text that a xacro file describes, by ROS's own xacro.
+    """The URDF text that ROS's xacro makes of a file.
 
     Raises:
-        DescriptionError: xacro is not installed, it refuses the file (in its own words), or it
-            takes longer than `LONGEST`.
+        DescriptionError: xacro is not installed, refuses the file (the message includes xacro's),
+            takes longer than `LONGEST`, or produces too large a text.
     """
     where = path.name
     if importlib.util.find_spec("xacro") is None:
@@ -75,7 +75,7 @@ def expanded(path: Path) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """The process and all that it started."""
+    """Kill the process and everything that it started."""
     with contextlib.suppress(ProcessLookupError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XML of a URDF or an SDF, read so that nothing in it reaches a file, a network or much memory."""
+"""Safe parsing of XML: nothing in a URDF or an SDF can access files or a network, or use much
+memory."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from ..errors import DescriptionError, one_line, shown, wrong
 from .files import MOST_BYTES
 
 MOST_TAGS = 3000
-"""Of links, and of joints"""
+"""Largest number of links, and of joints"""
 
 XACRO = ("http://www.ros.org/wiki/xacro", "http://ros.org/wiki/xacro", "http://wiki.ros.org/xacro")
 
@@ -21,14 +22,19 @@ _DECLARATION = re.compile(r"<\?xml\s[^>]*\?>")
 
 
 def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
-    """The root element, <robot> or another one that is wanted.
+    """The root element of a text.
+
+    Args:
+        text: the XML.
+        where: what messages call it.
+        wanted: tag of the root element.
 
     Raises:
-        DescriptionError: it is no XML, has another root, has a document type (and so could have
-            entities), xacro that nobody expanded, or is too large.
+        DescriptionError: it is not XML, is too large, has another root, a document type (and thus
+            possibly entities), or xacro that has not been expanded.
     """
     try:
-        # the declaration speaks of bytes that have been read already
+        # the declaration's encoding no longer applies, as the bytes have been decoded
         start = _after_blanks(text, 0)
         data = _DECLARATION.sub("", text[start:], count=1).encode()
     except UnicodeEncodeError:
@@ -64,10 +70,10 @@ def parsed(text: str, where: str, wanted: str = "robot") -> etree._Element:
 
 
 def plain_text(element: etree._Element, where: str) -> str:
-    """The text of an element that has nothing else in it: <n>5<!-- or -->0</n> is no 50.
+    """The text of an element that contains nothing else: <n>5<!-- or -->0</n> is not 50.
 
     Raises:
-        DescriptionError: there is an element, a comment or an instruction within.
+        DescriptionError: it contains an element, a comment or a processing instruction.
     """
     if len(element):
         raise wrong(DescriptionError, where, etree.tostring(element), "text alone")
@@ -80,7 +86,8 @@ def _after_blanks(text: str, place: int) -> int:
 
 
 def _prolog_end(text: str) -> int:
-    """Where blanks, comments and instructions end; the whole length where one never ends."""
+    """The position after blanks, comments and processing instructions; the text's length if one of
+    them does not end."""
     place = 0
     while True:
         place = _after_blanks(text, place)
@@ -88,7 +95,7 @@ def _prolog_end(text: str) -> int:
             if text.startswith(opening, place):
                 end = text.find(closing, place + len(opening))
                 if end < 0:
-                    return len(text)  # the parser says what is wrong
+                    return len(text)  # the parser reports what is wrong
                 place = end + len(closing)
                 break
         else:
@@ -96,13 +103,13 @@ def _prolog_end(text: str) -> int:
 
 
 def first_tag(text: str) -> str:
-    """The name of the first element, as far as it can be told without parsing; else empty."""
+    """The name of the first element, if it can be found without parsing; otherwise empty."""
     found = _TAG.match(text, _prolog_end(text))
     return found[1] if found else ""
 
 
 def _refuse_document_type(text: str, where: str) -> None:
-    """Only blanks, comments and instructions may precede the root element."""
+    """Refuse a document type; only blanks, comments and instructions may precede the root."""
     place = _prolog_end(text)
     if text[place : place + 9].upper() == "<!DOCTYPE":
         found = text[place : text.find(">", place) + 1]

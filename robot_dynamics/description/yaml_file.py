@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's own description: a Denavit–Hartenberg tree, or extras beside a URDF."""
+"""The package's own description format: a Denavit–Hartenberg tree, or additions to a URDF."""
 
 from __future__ import annotations
 
@@ -33,14 +33,18 @@ from .records import BESIDE, DH, LINK, ROTOR, TREE, friction, inertial, limits
 from .yaml_text import plain
 
 SAME_PLACE = 1e-5
-"""rad or m: how far `home` of a joint may be from where it is `locked`"""
+"""rad or m: largest difference between a joint's positions in `home` and in `locked`"""
 
 
 def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
-    """The mechanism of a YAML file, and what in it comes from another file.
+    """The mechanism of a YAML file, and which of its parts come from another file.
+
+    Args:
+        path: of the file.
+        strict: raise an error instead of warnings.
 
     Raises:
-        DescriptionError: naming the file, the key and the value.
+        DescriptionError: an invalid description; the message names the file, the key and the value.
     """
     where = path.name
     content = plain(read_text(path), where)
@@ -75,7 +79,7 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
 def _retyped(
     mechanism: Mechanism, said: Mapping[str, Mapping[str, Any]], where: str, strict: bool
 ) -> Mechanism:
-    """A URDF's joints of which the YAML beside it says that they have more degrees of freedom."""
+    """The mechanism of a URDF with the types of joints that the YAML gives under `joints`."""
     links = {link.joint.name: link for link in mechanism.links}
     for name in said:
         if name not in links:
@@ -118,7 +122,7 @@ def _measured(
     laws: Mapping[str, Friction],
     where: str,
 ) -> Mechanism:
-    """Bodies and friction of a URDF's links and joints, replaced by those beside it."""
+    """The mechanism of a URDF with the bodies and friction that the YAML gives."""
     base = mechanism.base
     names = [base, *(link.name for link in mechanism.links)]
     for name in inertials:
@@ -172,7 +176,7 @@ def _tree(said: Mapping[str, Any], where: str, fallback: str) -> Mechanism:
 def _split(
     link: str, parent: str, joint: Joint, body: Inertial, said: Mapping[str, Any], at: str
 ) -> list[Link]:
-    """A joint of several degrees of freedom, its limits and friction given by part."""
+    """The links of a joint with several degrees of freedom, with limits and friction by part."""
     parts = parts_of(joint.type, said["joint"].get("axes"), f"{at}: joint")
     if "rotor" in said:
         names = ", ".join(f"{joint.name}_{part}" for part in parts)
@@ -203,7 +207,7 @@ def _joint(link: Mapping[str, Any], convention: str, at: str) -> Joint:
         raise wrong(
             DescriptionError, f"{at}: joint.axes", joint["axes"], "none: the joint has one, z"
         )
-    # a fixed joint moves nothing, so that nobody need name it
+    # a fixed joint needs no name
     unnamed = f"{link['name']}_fixed" if kind == "fixed" else None
     name = text(joint.get("name", unnamed), f"{at}: joint.name")
     theta, d, a, alpha = (link.get(key, 0.0) for key in DH.keys)
@@ -245,10 +249,10 @@ def _rotor(item: Any, name: str, mount: str, at: str, joint: str | None = None) 
 
 
 def _extras(mechanism: Mechanism, said: Mapping[str, Any], where: str, strict: bool) -> Mechanism:
-    """What both kinds of file may say beside the bodies."""
+    """The mechanism with the entries that both kinds of file may have."""
     if "base_motion" in said:
         mechanism = moved_from_outside(mechanism, said["base_motion"], where)
-    # what is not said here stays as the file beside has it
+    # entries that are not given here keep the values of the URDF
     kept = ("actuated", "sensed", "gravity", "platform", "home", "near")
     changes = {key: said[key] for key in kept if key in said}
     if "robot" in said:
@@ -261,7 +265,7 @@ def _extras(mechanism: Mechanism, said: Mapping[str, Any], where: str, strict: b
 
 
 def _locked(mechanism: Mechanism, held: Mapping[str, float], where: str, strict: bool) -> Mechanism:
-    """Joints held fixed, as described."""
+    """The mechanism with the joints under `locked` fixed."""
     for name, value in held.items():
         if name not in mechanism.joint_names:
             raise unknown(f"{where}: locked: joint", name, mechanism.joint_names)
@@ -280,7 +284,7 @@ def _locked(mechanism: Mechanism, held: Mapping[str, float], where: str, strict:
 
 
 def _rotors(mechanism: Mechanism, listed: Any, where: str) -> tuple[Rotor, ...]:
-    """Rotors by the name of their joint, or by a name of their own with a mapping of ratios."""
+    """Rotors named after their joint, or with a name of their own and a mapping of ratios."""
     rotors = {rotor.name: rotor for rotor in mechanism.rotors}
     joints = {link.joint.name: link for link in mechanism.links}
     for name, item in mapping(listed, listed or (), f"{where}: rotors").items():
@@ -297,7 +301,7 @@ def _rotors(mechanism: Mechanism, listed: Any, where: str) -> tuple[Rotor, ...]:
                 "would be taken)",
             )
         rotor = _rotor(item, name, mount or BASE, at)
-        if not rotor.ratios and known:  # the description's transmission knows it
+        if not rotor.ratios and known:  # the ratio is given by the URDF's transmission
             rotor = replace(rotor, ratios=known.ratios)
         rotors[name] = rotor
     for name, rotor in rotors.items():

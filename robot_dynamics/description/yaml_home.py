@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another `home` in the text of a description, of which nothing else changes."""
+"""Replacement of `home` in the text of a description, leaving everything else unchanged."""
 
 from __future__ import annotations
 
@@ -12,22 +12,27 @@ from .fields import number
 from .yaml_text import plain
 
 DECIMALS = 12
-"""Of rad or m: what is smaller is rounding"""
+"""Decimals of rad or m that are written; smaller differences are rounding errors"""
 
 
 def rounded(home: Mapping[str, float]) -> dict[str, float]:
-    """The same home as it is written."""
+    """The positions rounded as they are written."""
     return {name: round(value, DECIMALS) + 0.0 for name, value in home.items()}
 
 
 def with_home(text: str, home: Mapping[str, float], where: str) -> str:
-    """The same YAML with this home: numbers change where they stand, joints are added behind.
+    """The same YAML with another home: numbers are changed in place, and new joints appended.
 
-    Comments and layout stay. Where the old home names joints that the new one does not, it is
-    written anew.
+    Comments and layout are kept. If the old home has joints that the new one does not have, the
+    whole entry is rewritten.
+
+    Args:
+        text: of the YAML file.
+        home: positions by joint, rad or m.
+        where: the file's name, for messages.
 
     Raises:
-        DescriptionError: its `home` is not written so that it can be changed (by an anchor, say).
+        DescriptionError: `home` is written in a way that cannot be changed (by an anchor, say).
     """
     home = rounded(home)
     root = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -42,7 +47,7 @@ def with_home(text: str, home: Mapping[str, float], where: str) -> str:
         found = plain(made, where)
         read = {name: number(value, where) for name, value in found["home"].items()}
         same = {**found, "home": rounded(read)} == expected
-    except (DescriptionError, AttributeError):  # something else refers to it
+    except (DescriptionError, AttributeError):  # something else refers to home
         same = False
     if not same:
         raise DescriptionError(
@@ -71,7 +76,7 @@ def _changed(text: str, key: yaml.Node, value: yaml.Node, home: Mapping[str, flo
         behind = _end(value.value[-1][1]) if known else close
         edits.append((behind, behind, f", {more}" if known else more))
     elif added:
-        # behind the line of the last entry, or of the key: what is said there stays there
+        # after the line of the last entry, or of the key, whose comments stay on that line
         last = _end(value.value[-1][1]) if known else key.end_mark.index
         indent = value.value[0][0].start_mark.column if known else key.start_mark.column + 2
         behind = text.find("\n", last)
@@ -101,6 +106,6 @@ def _is_already(node: yaml.Node, value: float) -> bool:
 
 
 def _end(node: yaml.Node) -> int:
-    """Where its text ends; comments behind it stay."""
+    """The position where its text ends, before any comments."""
     block = isinstance(node, yaml.MappingNode) and not node.flow_style and node.value
     return _end(node.value[-1][1]) if block else int(node.end_mark.index)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""YAML as plain values: null, booleans, numbers, texts, lists and mappings, and nothing else.
+"""YAML as plain values: null, booleans, numbers, strings, lists and mappings, and nothing else.
 
-Built from the parser's events, so that nothing is constructed by a tag and nothing is deep enough
-to end the interpreter. A word is a text unless it says `true`, `false`, `null` or a decimal number:
-a joint may be called `no`, and 012 is twelve.
+Values are built from the parser's events: no tag can construct an object, and no nesting can
+exceed the interpreter's stack. A word is a string unless it is `true`, `false`, `null` or a decimal
+number: a joint may be called `no`, and 012 is twelve.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ..errors import DescriptionError, one_line, shown
 from .fields import LONGEST_NAME
 
 DEEPEST = 50
-"""Brackets within brackets"""
+"""Largest depth of nesting"""
 MOST_ALIASES = 1000
 MOST_VALUES = 500_000
 
 EXACT_DIGITS = 15
-"""Of a whole number that a float holds exactly"""
+"""Number of digits of integers that a float represents exactly"""
 
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _WORDS = {
@@ -61,7 +61,7 @@ def plain(text: str, where: str) -> Any:
 
 
 class _Builder:
-    """Puts values where the events say. `_open` are the lists and mappings that are not over."""
+    """Builds values from events. `_open` are the lists and mappings that have not ended yet."""
 
     def __init__(self, where: str):
         self._where = where
@@ -155,7 +155,7 @@ class _Mapping:
         return self._key is None
 
     def add(self, value: Any) -> str | None:
-        """A key or its value; the complaint about it."""
+        """Add a key or its value; return a complaint, or None."""
         if self._key is None:
             if not isinstance(value, str):
                 return "a key that is not a name"
@@ -169,7 +169,7 @@ class _Mapping:
         if key != "<<":
             self.value[key] = value
             return None
-        # <<: what others have and this one does not say itself
+        # <<: entries of other mappings that this one does not have itself
         for other in value if isinstance(value, list) else [value]:
             if not isinstance(other, dict):
                 return "<<: found something other than mappings"
