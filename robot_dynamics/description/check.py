@@ -137,7 +137,12 @@ def structure(mechanism: Mechanism, where: str) -> None:
 
 
 def body(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
-    """Errors in the inertial parameters of a link or a payload."""
+    """Errors in the inertial parameters of a link or a payload.
+
+    Args:
+        inertial: the body.
+        where: its file and name, for messages.
+    """
     yield from mass(inertial, where)
     if inertial.mass == 0 and np.any(inertial.inertia):
         largest = float(np.abs(inertial.inertia).max())
@@ -148,7 +153,12 @@ def body(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
 
 
 def inertia(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
-    """Errors in a rigid body's inertia."""
+    """Errors in a rigid body's inertia.
+
+    Args:
+        inertial: the body.
+        where: its file and name, for messages.
+    """
     moments = np.linalg.eigvalsh(np.asarray(inertial.inertia, dtype=float))
     slack = max(_SLACK * max(abs(moments)), _NOTHING)
     if moments[0] < -slack:
@@ -168,10 +178,13 @@ def inertia(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
 
 
 def nearest_possible(inertial: Inertial) -> Inertial:
-    """The body of the same mass whose second moments are nearest, in the Frobenius norm.
+    """The physically possible body of the same mass with the nearest second moments.
 
-    A body is possible if these, Σ = ½ tr(I) 1 - I, are positive semidefinite; the nearest such
-    matrix has its negative eigenvalues replaced by 0.
+    A body is possible if its matrix of second moments Σ = ½ tr(I) 1 - I is positive semidefinite.
+    The nearest such matrix in the Frobenius norm has the negative eigenvalues replaced by 0.
+
+    Args:
+        inertial: a body that may be impossible.
     """
     I = np.asarray(inertial.inertia, dtype=float)
     values, axes = np.linalg.eigh(np.trace(I) / 2 * np.eye(3) - I)

@@ -21,7 +21,7 @@ from pathlib import Path
 from ..errors import DescriptionError, listed, one_line
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{1,63}")
-"""The form of a robot's name, which excludes paths, file extensions and names of modules"""
+"""The form of a robot's name, which excludes paths, file extensions and dotted module names"""
 WHEEL = "cmeel.prefix/share/example-robot-data/robots"
 OTHER_NAMES = {
     "anymal_b": "anymal",

@@ -153,7 +153,7 @@ class _Reader:
         """The links of a body: one, or one for each of its joints."""
         model = self.model
         name, parent = self.bodies[body], self.bodies[model.body_parentid[body]]
-        # X = X_parent · T(pos) R(quat) · Π_j T(p_j) · motion_j · T(-p_j), with the anchors p_j
+        # X = X_parent · T(pos) R(quat) · Π_j T(p_j) · motion_j · T(-p_j) with the anchors p_j
         before = Pose(
             rotation_quaternion(*model.body_quat[body]), array(model.body_pos[body].tolist())
         )
@@ -314,7 +314,7 @@ class _Reader:
     # Motors
 
     def _actuators(self) -> tuple[tuple[Rotor, ...], dict[str, float], set[str]]:
-        """(gears as rotors without mass, limits of effort by joint, joints with a motor)"""
+        """(gears as massless rotors, effort limits by joint, joints with a motor)"""
         model, on_joint = self.model, self.mujoco.mjtTrn.mjTRN_JOINT
         mounts = {link.joint.name: link.parent for link in self.links}
         efforts = {

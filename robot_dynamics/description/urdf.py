@@ -329,7 +329,7 @@ def _joint(joint: Any, bounds: Limits | None, at: str) -> Joint:
 
 
 def _resolved(joints: dict[str, Joint], where: str) -> dict[str, Joint]:
-    """The joints, with each chain of <mimic> reduced to a master that mimics no other."""
+    """The joints, with each chain of <mimic> reduced to an independent joint."""
 
     def master(name: str) -> Iterator[str]:
         seen = [name]

@@ -50,7 +50,7 @@ class BaseParameters:
 
     @property
     def unidentifiable(self) -> tuple[str, ...]:
-        """The standard parameters that no torque depends on."""
+        """The names of the standard parameters that no torque depends on."""
         seen = [bool(column.any()) for column in self.matrix.T]
         return tuple(name for name, s in zip(self.parameter_names, seen, strict=True) if not s)
 

@@ -31,10 +31,12 @@ from .inputs import Options
 
 
 class MotorTorques(NamedTuple):
-    """(…, m) each, N·m, in the order of `motor_names`."""
+    """Torques at the motors' shafts, (…, m) each, N·m, in the order of `motor_names`."""
 
     drive: Floats
+    """The motors' electromagnetic torques"""
     gear: Floats
+    """The torques that enter the gears"""
 
 
 class MotorSide:

@@ -56,7 +56,8 @@ class RegressorKernel:
             )  # fmt: skip
         self._terms = terms
         if mechanism.loops and terms & set(OF_LINKS) & set(MOTION):
-            # a closed chain's accelerations include parts due to rates, also without inertia
+            # a closed chain's q̈_r has parts due to q̈ and q̇, of which `projected` passes those
+            # that belong to the terms
             terms = terms | {"inertia"}
         model = form.regressor.of(mechanism, rotors, terms, options.friction_smoothing)
         self.laws, self._rotor_columns = model.laws, model.rotor_columns

@@ -170,13 +170,17 @@ class Friction:
     """
 
     viscous: Scalar = 0.0
+    """N·m·s/rad or N·s/m"""
     coulomb: Scalar = 0.0
+    """N·m or N"""
     offset: Scalar = 0.0
+    """N·m or N"""
     coulomb_negative: Scalar | None = None
     """Replaces `coulomb` at negative rates; None: `coulomb`"""
     stribeck_torque: Scalar = 0.0
-    """Added near rest; it vanishes within a few times `stribeck_rate`"""
+    """N·m or N, added near rest; it vanishes within a few times `stribeck_rate`"""
     stribeck_rate: Scalar = 1.0
+    """rad/s or m/s, above 0"""
 
     @property
     def coulomb_backwards(self) -> Scalar:
@@ -257,7 +261,9 @@ class Coupling:
     """A joint that follows others: q = Σ ratio·q_master + offset."""
 
     ratios: tuple[tuple[str, Scalar], ...]
+    """(joint, ratio) of each joint that it follows"""
     offset: Scalar = 0.0
+    """rad or m"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,8 +342,10 @@ class Link:
 
     name: str
     parent: str
+    """The link that the joint is on"""
     joint: Joint
     inertial: Inertial = field(default_factory=Inertial)
+    """In the link's frame"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,7 +376,9 @@ class Armature:
     tau_j += ratio_j·inertia·dw/dt."""
 
     ratios: tuple[tuple[str, Scalar], ...]
+    """(joint, ratio): shaft rate / joint rate"""
     inertia: Scalar
+    """kg m²"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -377,6 +387,7 @@ class Attachment:
 
     link: str
     pose: Pose = field(default_factory=Pose)
+    """The frame's pose in the link's frame"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,7 +402,9 @@ class Loop:
     type: str
     """One of LOOP_TYPES"""
     predecessor: Attachment
+    """The joint's frame on one of the two links"""
     successor: Attachment
+    """The joint's frame on the other link"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,8 +430,11 @@ class Mechanism(_Kept):
     shares: Mapping[str, float] = field(default_factory=dict)
     """In this case, for all motors: efforts of equal weight when sharing the work, N·m or N"""
     sensed: tuple[str, ...] = ()
+    """Passive joints with a sensor"""
     platform: str | None = None
+    """The link that is the moving platform; None: there is none"""
     home: Mapping[str, float] = field(default_factory=dict)
+    """Positions of joints, rad or m, with closed loops; they select the assembly mode"""
     near: Mapping[str, float | Array | Pose] = field(default_factory=dict)
     """The intended assembly mode, roughly: positions of joints, rad or m, and points (3,), m, or
     poses of links in the base frame"""

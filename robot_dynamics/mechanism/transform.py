@@ -136,7 +136,13 @@ def standard_form(mechanism: Mechanism) -> Mechanism:
 
 
 def with_payload(mechanism: Mechanism, link: str, payload: Inertial) -> Mechanism:
-    """The same robot with a body, given in the link's frame, welded to a link."""
+    """The same robot with a payload welded to a link.
+
+    Args:
+        mechanism: the robot.
+        link: name of the link.
+        payload: the body, in the link's frame.
+    """
     links = tuple(
         replace(each, inertial=each.inertial + payload) if each.name == link else each
         for each in mechanism.links

@@ -33,8 +33,9 @@ class RestingSeries:
     """
 
     harmonics: int
+    """Number of harmonics, at least 2"""
     duration: float
-    """s, one period"""
+    """The period, s"""
 
     def __post_init__(self) -> None:
         if self.harmonics < 2:
@@ -115,7 +116,7 @@ class FourierMotion:
         return [float(x) for x in self(0.0)[0]]
 
     def __call__(self, time: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """q, qd, qdd (…, n) at times (…) (s); at rest before the start and after the end."""
+        """q, qd, qdd (…, n) at times (…), s; at rest before the start and after the end."""
         q, qd, qdd = (each @ self.coefficients.T for each in self.series.basis(time))
         return self.offsets + q, qd, qdd
 

@@ -30,7 +30,7 @@ class Motion:
     swing: Sequence[float]
     """(n,), rad or m: the way from one end of the swing to the other"""
     cycles: Sequence[float]
-    """(n,): number of times there and back; with a half cycle more it ends at the other end"""
+    """(n,): number of swings there and back; with a half-integer it ends at the other end"""
     duration: float
     """s"""
 
@@ -43,7 +43,7 @@ class Motion:
             )
 
     def __call__(self, time: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """q, qd, qdd (…, n) at times (…) (s); at rest before the start and after the end."""
+        """q, qd, qdd (…, n) at times (…), s; at rest before the start and after the end."""
         x = np.clip(np.asarray(time, dtype=float)[..., None] / self.duration, 0.0, 1.0)
         s = x**3 * (10 - 15 * x + 6 * x**2)
         ds = 30 * x**2 * (1 - x) ** 2 / self.duration

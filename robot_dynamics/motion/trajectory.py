@@ -76,9 +76,12 @@ class States:
 class Trajectory:
     """A motion through waypoints, with times in s from its own start.
 
+    Args:
+        waypoints: at least one, with increasing times.
+
     Attributes:
-        peak_rates: (n,) the largest |qd| at nine instants of each segment, rad/s or m/s.
-        peak_accelerations: (n,) the largest |qdd|, rad/s² or m/s².
+        peak_rates: (n,) the largest magnitudes at nine instants of each segment, rad/s or m/s.
+        peak_accelerations: (n,) the largest magnitudes, rad/s² or m/s².
 
     Raises:
         TrajectoryError: no waypoint, times that do not increase, or numbers that are too large.

@@ -31,9 +31,9 @@ CONDITION_LIMIT = 1e3
 """Largest condition number of the passive Jacobian; beyond it torques may be a hundred times their
 usual size"""
 NEAR = 0.5
-"""rad, or relative to the size: how far the state given to `reset` may be from a closed one"""
+"""rad, or fractions of the size: how far the state given to `reset` may be from a closed one"""
 STRAIGHT_LINE = 50
-"""Entries of T_q up to which the Coriolis matrix is one program"""
+"""Number of entries of T_q up to which the Coriolis matrix is one program"""
 
 
 class ClosedChain:
@@ -492,7 +492,7 @@ class ClosedChain:
         return np.asarray(pushed[..., 0])
 
     def disagreement(self, readings: ArrayLike, most: float) -> tuple[Floats, float] | None:
-        """See `Continuation.disagreement`."""
+        """Compare readings (k,) with the closed configuration; see `Continuation.disagreement`."""
         return self._continuation.disagreement(readings, most)
 
     def consistent_torques(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:

@@ -24,7 +24,7 @@ SHORT_STRIDE = 0.03
 SHORTEST_STRIDE = SHORT_STRIDE / 64
 """The limit to which an uncertain stride is halved"""
 MOST_STRIDES = 1000
-"""Strides tried in one call: a few ms in compiled code"""
+"""Number of strides tried in one call: a few ms in compiled code"""
 FARTHEST = 15.0
 """rad, or fractions of the size: states farther away are refused immediately"""
 MOST_STEPS = 40
@@ -34,7 +34,7 @@ MOST_STEPS_OF_READINGS = 100
 MOST_STEPS_OF_A_ROW = 200
 """The same for each row of a batch"""
 BLOCK = 1 << 16
-"""Rows of a batch that are closed at a time, so that intermediate results take little memory"""
+"""Number of rows of a batch that are closed at a time, to keep intermediate results small"""
 _SAME = 1e-6
 """rad, or fractions of the size: configurations nearer than this are the same, as other solutions
 are far away"""
@@ -195,8 +195,8 @@ class Continuation:
     def close(self, q: Floats) -> tuple[Floats, Mask, Floats]:
         """(q_r (…, n_r), which rows are valid, how near each (…,) is to a singularity).
 
-        The next call continues from the last of the states. States of a batch are closed from the
-        origin, or from the row before; rows that can't be closed are invalid.
+        The next call continues from the last of the states. States of a batch are closed starting
+        from the origin or from the previous row; rows that can't be closed are invalid.
 
         Raises:
             ClosureError: a single state that can't be closed on its assembly mode.

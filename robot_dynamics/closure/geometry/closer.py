@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The position problem of a closed mechanism over floats: forward, inverse, least squares."""
+"""The position problem of a closed mechanism over floats: forward and inverse kinematics, and
+least squares."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class Closer:
             raise found.refusal()
         self.geometry, self.mobility = geometry, found
         self.scale, self.size = found.closure.column_scale, found.size
-        """(n_r,): 1 for turning joints, the size for sliding ones; the characteristic length, m"""
+        """(n_r,): 1 for revolute joints, the size for prismatic ones; the size (a typical length),
+        m"""
         self._curvature = Curvature(geometry)
         joints = [geometry.mechanism.joint(name) for name in geometry.names]
         masters = {
@@ -173,7 +175,12 @@ class Closer:
     """Their former names"""
 
     def way(self, start: Floats, known: Floats) -> Floats:
-        """Displacement (…, k) from start to known, the shorter way round for continuous joints."""
+        """The displacement from one position to another, the shorter way for continuous joints.
+
+        Args:
+            start: (k,) or (…, k) positions of the first joints of q_r, rad or m.
+            known: (…, k) the target.
+        """
         way = np.asarray(known - start)
         turns = self.wraps[: known.shape[-1]]
         way[..., turns] = (way[..., turns] + np.pi) % (2 * np.pi) - np.pi
@@ -244,7 +251,7 @@ def mended(mechanism: Mechanism) -> tuple[Mechanism, Closer, list[Mend]]:
             if isinstance(found, Mobility):
                 return mechanism, Closer(geometry, found), mends
         mends.append(found)
-        # what remains may still be wrong, and is then reported
+        # other errors may remain, which the next pass reports
         mechanism = found.mended(mechanism)
 
 

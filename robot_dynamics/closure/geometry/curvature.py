@@ -53,7 +53,7 @@ class Curvature:
             self._paths
         ]
         self._chain_loop = np.array([chain.loop for chain in chains], dtype=np.intp)
-        # rows of cosines, rows of places
+        # rows of cosines, then rows of offsets
         self._counts = np.array(
             [[chain.of_cosines for chain in chains], [chain.of_places for chain in chains]]
         ).reshape(2, len(chains), 1)

@@ -31,7 +31,7 @@ class IndependentRows:
     row_scale: Floats
     """(rank,): factors that make every row a fraction of the mechanism's size, or an angle"""
     column_scale: Floats
-    """(n_r,): 1 for turning joints, the size for sliding ones"""
+    """(n_r,): 1 for revolute joints, the size for prismatic ones"""
     pivots: Pivots
     """(row, column) of the passive Jacobian, in the order of elimination"""
 

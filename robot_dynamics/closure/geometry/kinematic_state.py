@@ -126,7 +126,13 @@ class KinematicState:
         return self.J_C_rate @ self.T + self.J_C @ self.T_rate
 
     def accelerations(self, qdd_a: Floats) -> Floats:
-        """(n_r,): q̈_r from q̈_a (n_a,), at the rates q̇_r = T q̇_a."""
+        """All accelerations q̈_r (n_r,), rad/s² or m/s², at the rates q̇_r = T q̇_a.
+
+        Args:
+            qdd_a: (n_a,) accelerations of the actuated joints, rad/s² or m/s².
+
+        Source: (11) of [ZCPOM].
+        """
         qd_a = self.qd_r[..., : self.mobility.geometry.actuated, None]
         # q̈_r = T q̈_a + Ṫ q̇_a (11)
         return (self.T @ qdd_a[..., None] + self.T_rate @ qd_a)[..., 0]

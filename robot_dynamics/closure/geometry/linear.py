@@ -51,8 +51,8 @@ def pivots(matrices: Sequence[Array]) -> tuple[tuple[int, int], ...]:
 def chosen_rows(matrices: Sequence[Array], count: int, weights: Array | None = None) -> list[int]:
     """Indices of rows that are independent in all matrices, chosen greedily.
 
-    Each row maximises the smallest norm of what the rows before it do not span. Of nearly equal
-    rows the first is taken, so that rounding does not decide.
+    Each row maximises the norm, smallest over the matrices, of its part that the earlier rows do
+    not span. Of nearly equal rows the first is taken, lest rounding decide.
 
     Args:
         matrices: (m, n) each, of one shape.

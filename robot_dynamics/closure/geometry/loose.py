@@ -24,8 +24,8 @@ from .tree_motion import TreeMotion
 OFF_AXIS = 1e-3
 """How far a spinning body's centre of mass may lie off the axis, as a fraction of the size"""
 NEAR_AXIS = 0.1
-"""The same, up to which a motion is still called a spin; as gravity turns such a body, none of its
-joints is locked without being asked for"""
+"""The same, up to which a motion is still called a spin; as gravity turns such a body, it is locked
+only if the description says so"""
 UNROUND = 1e-2
 """A spinning body's inertia may differ from that of a body of revolution by this fraction without
 being mentioned"""

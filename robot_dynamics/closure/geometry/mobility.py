@@ -55,7 +55,7 @@ class Mobility:
     """(m,): scales of all rows, see `IndependentRows`"""
 
     def __post_init__(self) -> None:
-        # generate the functions now, so that no state has to wait for them
+        # generate the functions now, to avoid a delay at the first state
         _ = self.residual, self.jacobian, self.jacobian_rate
         if self.geometry.pose_constraints is not None:
             self.geometry.of_platform("J_C")
@@ -151,7 +151,7 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
             expected="a configuration in which all loops are closed",
         )
 
-    # take the scales at the closed home, so that they don't depend on how home was rounded
+    # take the scales at the closed home, so they don't depend on how home was rounded
     search = searching(home)
     row_scale, column_scale = search.whole.row_scale, search.whole.column_scale
     generator = np.random.default_rng(0)
@@ -305,7 +305,7 @@ def _shared(
     """
     most = max(map(rank, jacobians))
     motors, freedom = geometry.names[: geometry.actuated], len(home) - most
-    # how much each motor moves in the mechanism's free motions
+    # each motor's components in the mechanism's free motions
     parts = [np.linalg.svd(J)[2][most:].T[: len(motors)] for J in jacobians if rank(J) == most]
     still = np.max([np.max(abs(part), axis=1) for part in parts], axis=0) < CANT_MOVE
     if still.any():
