@@ -51,7 +51,15 @@ class Linearization:
 def linearized(
     dynamics: Any, q: ArrayLike, qd: ArrayLike | None, tau: ArrayLike | None
 ) -> Linearization:
-    """The linearised dynamics of an `InverseDynamics`; see `InverseDynamics.linearize`."""
+    """The linearised dynamics of an `InverseDynamics`; see `InverseDynamics.linearize`.
+
+    Args:
+        dynamics: the `InverseDynamics`.
+        q, qd, tau: as there.
+
+    Raises:
+        InputError, ClosureError: as there.
+    """
     names, motors = dynamics.joint_names, dynamics.actuated_names
     n, m = len(names), len(motors)
     q = as_floats("q", q)

@@ -105,8 +105,15 @@ class MotorSide:
 def tree_state(
     closed: ClosedChain, q_r: Floats, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
 ) -> tuple[Floats, Floats, Floats]:
-    """(q, qd, qdd) (…, n) of the tree's joints of these names, from a closed configuration
-    (…, n_r) and the control coordinates' rates and accelerations."""
+    """(q, qd, qdd) (…, n) of joints of the tree, rad or m.
+
+    Args:
+        closed: the closed chain.
+        q_r: (…, n_r) a closed configuration, rad or m.
+        qd: (…, k) rates of the control coordinates, rad/s or m/s.
+        qdd: (…, k) their accelerations, rad/s² or m/s².
+        names: of the joints (n,).
+    """
     order = [closed.coordinate_names.index(name) for name in names]
     q, rates, accelerations = np.broadcast_arrays(q_r, *closed.motion(q_r, qd, qdd))
     return q[..., order], rates[..., order], accelerations[..., order]
@@ -128,7 +135,15 @@ def gear_matrix(mechanism: Mechanism) -> Floats:
 
 
 def spin_torques(mechanism: Mechanism, model: str, q: Array, qd: Array, qdd: Array) -> Array:
-    """The moment n_r (m,) on each rotor about its spin axis, N·m, at q, qd, qdd (n,)."""
+    """The moment n_r (m,) on each rotor about its spin axis, N·m.
+
+    Args:
+        mechanism: the robot, whose rotors all turn.
+        model: of the rotors: full, reflected or none.
+        q: (n,) positions of the independent joints, rad or m.
+        qd: (n,) rates, rad/s or m/s.
+        qdd: (n,) accelerations, rad/s² or m/s².
+    """
     rotors = mechanism.rotors
     if model == "reflected":
         rates = gear_matrix(mechanism) @ array(qdd)

@@ -111,7 +111,7 @@ class OpenChain:
         return self.kernel("torques").description
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
-        """D (…, n, n) at q (…, n)."""
+        """D (…, n, n) at q (…, n), kg·m² (kg·m or kg for prismatic joints)."""
         if self._is_short:
             return self.kernel("mass_matrix").call(q)
         # the columns D e_j are the torques for unit accelerations
@@ -120,7 +120,7 @@ class OpenChain:
         return (rows + np.swapaxes(rows, -1, -2)) / 2
 
     def gravity(self, q: ArrayLike) -> Floats:
-        """g (…, n) at q (…, n): the torques that hold the robot at rest."""
+        """g (…, n) at q (…, n): the torques that hold the robot at rest, N·m or N."""
         return self.kernel("gravity").call(q)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:

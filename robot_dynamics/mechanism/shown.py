@@ -16,7 +16,7 @@ MOST = 60
 
 
 def in_one_line(mechanism: Any) -> str:
-    """A mechanism's name, size and motors in one line."""
+    """A summary of a mechanism in one line: name, joints, links, mass, loops and motors."""
     joints = mechanism.joint_names
     parts = [
         repr(one_line(mechanism.name, 60)),

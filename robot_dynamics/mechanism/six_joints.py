@@ -23,7 +23,10 @@ inverse"""
 
 
 def on_six_joints(mechanism: Mechanism) -> Mechanism:
-    """The same tree with its base carried by three prismatic and three revolute joints."""
+    """The same tree with its base carried by three prismatic and three revolute joints.
+
+    Loops, motors, sensors, platform and home are dropped, and gravity is zero.
+    """
     taken = {mechanism.base, *(link.name for link in mechanism.links)}
     taken |= {link.joint.name for link in mechanism.links}
 

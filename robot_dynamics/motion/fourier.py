@@ -121,5 +121,5 @@ class FourierMotion:
         return self.offsets + q, qd, qdd
 
     def shrunk(self, share: float) -> FourierMotion:
-        """The same motion with its amplitudes scaled by `share`, about the same offsets."""
+        """The same motion about the same offsets, with all amplitudes multiplied by `share`."""
         return FourierMotion(self.series, self.offsets, share * self.coefficients)

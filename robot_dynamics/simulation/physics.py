@@ -177,6 +177,9 @@ class Simulation:
     def save(self, path: Path) -> tuple[dict[str, int], Floats]:
         """Write MuJoCo's model to a file (.mjb), for other programs.
 
+        Args:
+            path: of the file.
+
         Returns:
             (each joint's index in MuJoCo's qpos, qvel and qfrc_applied, the present qpos).
         """

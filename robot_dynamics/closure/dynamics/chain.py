@@ -396,7 +396,11 @@ class ClosedChain:
         return self._kernels["on_motors"].call(q_r)
 
     def motor_rates(self, state: KinematicState) -> Floats:
-        """The matrix A (…, n_m, n_a): the rates of all motors are A q̇_a."""
+        """The matrix A (…, n_m, n_a): the rates of all motors are A q̇_a.
+
+        Args:
+            state: a closed state of this model.
+        """
         rows = [self.coordinate_names.index(name) for name in self.actuated_names]
         return state.T[..., rows, :]
 
@@ -492,7 +496,12 @@ class ClosedChain:
         return np.asarray(pushed[..., 0])
 
     def disagreement(self, readings: ArrayLike, most: float) -> tuple[Floats, float] | None:
-        """Compare readings (k,) with the closed configuration; see `Continuation.disagreement`."""
+        """How much sensor readings disagree; see `Continuation.disagreement`.
+
+        Args:
+            readings: (k,) in the order of `joint_names`, rad or m.
+            most: largest disagreement to accept, rad or fractions of the mechanism's size.
+        """
         return self._continuation.disagreement(readings, most)
 
     def consistent_torques(self, q: ArrayLike, qd: ArrayLike, qdd_a: ArrayLike) -> Floats:

@@ -55,6 +55,12 @@ class Continuation:
     from the origin, whose assembly mode is known. Each thread continues from its own last state.
     It is an error if a state is on another assembly mode than the origin's, or can be reached
     neither directly nor via the origin within a bounded time.
+
+    q, qd, qdd are the control coordinates, their rates and accelerations, as in `ClosedChain`.
+
+    Args:
+        solver: of the mechanism.
+        kernels: of its model.
     """
 
     def __init__(self, solver: Closer, kernels: ModelKernels):
@@ -89,7 +95,7 @@ class Continuation:
         self._origin = self._latest = self._remembered(start, float(start.assembly_mode))
 
     def go_on(self, origin: KinematicState, last: Floats) -> None:
-        """Continue from a closed configuration `last` (n_r,), with the given origin."""
+        """Let this thread continue from a closed configuration `last` (n_r,), with a new origin."""
         self.restart(origin)
         self._keep(self._memory_at(last, self._origin), self._origin)
 

@@ -49,7 +49,9 @@ MARGIN = 3.0
 class ClosedModel:
     """The equations of a closed mechanism, without state or caches.
 
-    q, qd, qdd (k,) are control coordinates and their rates; q_r (n_r,) are all coordinates.
+    q, qd, qdd (k,) are the control coordinates, their rates and accelerations, q_r (n_r,) all
+    coordinates at a closed configuration, w (k,) a direction of q, u the coordinates of q_r that
+    are not in q, and memory the result of `at_once` for the previous state.
     """
 
     closure: IndependentRows

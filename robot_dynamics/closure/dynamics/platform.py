@@ -4,6 +4,9 @@
 P is the origin of the platform link's frame in the description. Forces act at P; v, a and every
 wrench [force; moment about P] are in the base frame. The body is the platform link with all links
 that fixed joints attach to it.
+
+Common arguments: body, the platform's, in its link's frame; R (3, 3), the rotation of this frame in
+the base frame; omega (3,), its angular velocity, rad/s.
 """
 
 from __future__ import annotations

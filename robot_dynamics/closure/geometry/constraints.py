@@ -56,7 +56,10 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """The closures of a mechanism in standard form, with the rows of all loops in order."""
+    """The closures of a mechanism in standard form, with the rows of all loops in order.
+
+    q (n,) and qd (n,) are in the order that `coordinates` defines, rad or m, rad/s or m/s.
+    """
 
     tree: Mechanism
     loops: tuple[Loop, ...]

@@ -65,7 +65,10 @@ Place = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Loops that share joints with each other but with no others; rows and columns are scaled."""
+    """Loops that share joints with each other but with no others; rows and columns are scaled.
+
+    q (n_r,) are the positions of all joints, rad or m; free (n_r,) tells which may move.
+    """
 
     rows: tuple[Row, ...]
     row_scale: Floats
@@ -221,6 +224,8 @@ class Part:
 
 class HomeSearch:
     """A search for closed configurations, near a given one or far from it.
+
+    q (n_r,) are the positions of all joints, rad or m; free (n_r,) tells which may move.
 
     Args:
         geometry: of the mechanism.

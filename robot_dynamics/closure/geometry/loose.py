@@ -67,7 +67,13 @@ class Spin:
 
 
 def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mend:
-    """The mend that locks loose motions that do no work."""
+    """The mend that locks loose motions that do no work.
+
+    Args:
+        geometry: of the mechanism.
+        spins: the loose motions.
+        home: (n_r,) the closed configuration at which to lock them.
+    """
     if len(spins) <= FEW:
         said = "; ".join(
             f"{spin.what} spins freely about itself ({', '.join(spin.moving)}), which does no "
@@ -153,7 +159,13 @@ def _unsaid(spin: Spin) -> str:
 
 
 def loose_motions(jacobians: list[Floats], rank: int) -> list[Floats]:
-    """(n_passive, k) for each configuration: a basis of the passive motions with motors held."""
+    """A basis (n_passive, k) of the passive joints' motions with the motors held, for each
+    configuration.
+
+    Args:
+        jacobians: (m, n_passive) the scaled passive Jacobian at each configuration.
+        rank: of these Jacobians.
+    """
     return [np.linalg.svd(J)[2][rank:].T for J in jacobians]
 
 

@@ -117,8 +117,8 @@ def given_home(geometry: LoopGeometry) -> Floats:
 def explore(geometry: LoopGeometry) -> Mobility | Mend:
     """Find the degrees of freedom and the redundant rows, and correct home to close the loops.
 
-    Returns a `Mend` if home is far from closed but a search closes it, if there are loose motions
-    that do no work, or if there are more motors than degrees of freedom.
+    It returns a `Mend` if home is far from closed but a search closes it, if there are loose
+    motions that do no work, or if there are more motors than degrees of freedom.
 
     Raises:
         DescriptionError: home does not give all joints or can't be closed; the actuated joints are

@@ -20,7 +20,12 @@ TURNS = 1e-6
 
 
 class LinkPlaces:
-    """Poses of links in the base frame at any configuration."""
+    """Poses of links in the base frame at any configuration.
+
+    Args:
+        geometry: of the mechanism.
+        links: names of the links.
+    """
 
     def __init__(self, geometry: LoopGeometry, links: Iterable[str]):
         self.links = tuple(links)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predictor–corrector continuation along a path of motors, readings or a platform's pose, in steps
-that stay on the assembly mode.
+that cannot leave the assembly mode.
 
 A step is accepted only if it is certain, or at least very likely, that the Jacobian stays regular
 between its ends and that exactly one solution lies nearby:
@@ -100,7 +100,13 @@ class Path(ABC):
 
 
 def newton(path: Path, stride: Stride, share: float) -> Floats | None:
-    """The solution at this fraction of the way; None: convergence is too slow to be trusted."""
+    """The solution at a fraction of the way; None: convergence is too slow to be trusted.
+
+    Args:
+        path: the path.
+        stride: gives the initial guess and the largest distance from it.
+        share: the fraction of the way.
+    """
     u, before, ratio = stride.guess, np.inf, 1.0
     for _ in range(MAX_ITERATIONS):
         try:
@@ -286,7 +292,7 @@ class MotorPath(ReadingsPath):
 
 
 class PosePath(Path):
-    """The path of all joints, including the motors, as the platform's pose moves."""
+    """The path of all joints, including the motors, as the platform moves to a target pose."""
 
     def __init__(self, mobility: Mobility, start: Floats, target: Pose, size: float):
         super().__init__(mobility.closure.column_scale)
