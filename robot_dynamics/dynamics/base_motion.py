@@ -211,7 +211,7 @@ class MovingBase:
         """The torques (…, n_m) that hold the robot at rest under the base's gravity."""
         standing = BaseMotion(rotation=motion.rotation, specific_force=motion.specific_force)
         n = len(self._names)
-        # holding the robot against gravity is accelerating it upwards
+        # holding the robot against gravity is equivalent to accelerating it upwards
         felt = standing.felt(np.asarray(self._robot.gravity, dtype=float))
         lifted = _joined(_joined(felt, NONE), np.zeros(n))
         tau = self._chain.kernel("inertia").call(_beside("q", STILL, at.q, n), lifted)[..., 6:]
