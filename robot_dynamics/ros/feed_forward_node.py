@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node `feed_forward`: joint states and commands in, feed-forward torques out."""
+"""The node `feed_forward`, which turns joint states and commands into feed-forward torques."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from .trajectory_effort import TrajectoryEffort
 from .watchdog import Watchdog
 
 WATCH_PERIOD = 0.1
-"""s between two looks at what no message reports: lost feedback, finished models, signals"""
+"""s between checks of what no message reports: lost feedback, finished models, signals"""
 
 LEAST_PATIENCE = 1.0
-"""s that the loop may hang, where max_age is less"""
+"""s that the loop may hang if max_age is shorter"""
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 OVERRIDABLE = {"qos_overriding_options": QoSOverridingOptions.with_default_policies()}
 
-# every event handler costs the executor time on every message: commands keep theirs, which tells
-# of a publisher with an incompatible QoS
+# each event handler costs the executor time for every message; only the command topics keep
+# theirs, which report publishers with an incompatible QoS
 QUIET_IN = {"event_callbacks": SubscriptionEventCallbacks(use_default_callbacks=False)}
 QUIET_OUT = {"event_callbacks": PublisherEventCallbacks(use_default_callbacks=False)}
 
@@ -56,18 +56,19 @@ QUIET_OUT = {"event_callbacks": PublisherEventCallbacks(use_default_callbacks=Fa
 class FeedForwardNode(Managed):
     """Topics, parameters and timers around `FeedForward`.
 
-    A managed node: configured it has its robot, active it publishes torques.
+    This is a managed (lifecycle) node: when configured it has a robot, when active it publishes
+    torques.
 
     Raises:
-        RobotDynamicsError: a parameter or the description is wrong.
-        ParameterException: a parameter has the wrong type, or lies outside its range.
+        RobotDynamicsError: a parameter or the description is invalid.
+        ParameterException: a parameter has the wrong type or is outside its range.
     """
 
     def __init__(self) -> None:
         self._requests = ParameterRequests()
         super().__init__("feed_forward")
         self._clock = self.get_clock()
-        # the clock's own reading: `now` makes two objects more of it, for every message
+        # read the clock's handle directly: `now` would create two more objects for every message
         self._read_clock = self._clock.handle.get_now
         warnings.showwarning = lambda message, *_: self._warn(message)
         self._settings = settings = Settings.of(declare(self, PARAMETERS, self._warn))
@@ -77,7 +78,7 @@ class FeedForwardNode(Managed):
         )
         self._had_a_robot, self._remark = False, ""
 
-        # what comes at the control loop's rate
+        # messages that arrive at the control loop's rate
         self._reader = StateReader()
         self.create_subscription(
             JointState,
@@ -89,7 +90,8 @@ class FeedForwardNode(Managed):
             **QUIET_IN,
         )
         self.create_subscription(JointTrajectory, "~/command", self._on_command, 10, **OVERRIDABLE)
-        # what comes seldom; or else is awake, and heard at once
+        # messages that usually arrive rarely; if they are frequent, their group stays active and
+        # handles them immediately
         self._subscribe_idle(InertiaStamped, "~/payload", self._on_payload, 10)
         self._subscribe_idle(WrenchStamped, "~/wrench", self._on_wrench, qos_profile_sensor_data)
         self._subscribe_idle(Imu, "~/base_imu", self._on_imu, qos_profile_sensor_data)
@@ -116,7 +118,7 @@ class FeedForwardNode(Managed):
 
         if not settings.measured:
             self.create_timer(1.0 / settings.rate, self._on_tick)
-        # by a clock that goes on while simulated time stands still
+        # on a clock that continues while simulated time stands still
         steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(WATCH_PERIOD, self._on_watch, clock=steady_clock)
         self._jumps = self._clock.create_jump_callback(
@@ -132,15 +134,15 @@ class FeedForwardNode(Managed):
     def _subscribe_idle(
         self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any
     ) -> None:
-        """Subscribe to a topic; it costs nothing while it is idle."""
+        """Subscribe to a topic that costs nothing while no messages arrive."""
         self.create_subscription(
             kind, topic, callback, qos, callback_group=self.idle_group, **QUIET_IN
         )
 
-    # Its life
+    # Life cycle
 
     def configure(self) -> None:
-        """Take the robot of the parameter, or wait for one on the topic."""
+        """Load the robot from the parameter `description`, or wait for one on the topic."""
         settings = self.controller.settings
         if settings.description:
             self._adopt(
@@ -159,21 +161,24 @@ class FeedForwardNode(Managed):
             )
 
     def activate(self) -> None:
-        """From now on states and commands make torques; a robot with loops is near its home."""
+        """Start to compute torques from states and commands.
+
+        A robot with loops is assumed to be near its home configuration.
+        """
         if self.controller.model is not None:
             self.controller.model.start_anew()
 
     def deactivate(self) -> None:
-        """The torques at rest, and silence; the command is forgotten."""
+        """Publish the torques at rest, then nothing more; the command is discarded."""
         self._torques.publish(self.controller.retire(self._now()))
 
     def cleanup(self) -> None:
-        """There is no robot any more."""
+        """Discard the robot."""
         self._changes.clear("the node was cleaned up, or shut down, before the model was built")
         self.controller.release()
 
     def _listen_to_controllers(self, settings: Settings) -> None:
-        """What goes through to a controller, and what comes from one."""
+        """Set up the topics and actions that are forwarded to a controller or come from one."""
 
         def filler() -> Callable[[Any], str]:
             self._check_active()
@@ -205,7 +210,8 @@ class FeedForwardNode(Managed):
             self._goals = GoalForwarding(self, action, self._trajectories.fill, refuse)
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
-        """As of every node; but setters of parameters are answered once the change counts."""
+        """Create a service as any node does, except that requests to set parameters are answered
+        when the change has taken effect."""
         if srv_type not in SERVICES:
             options.setdefault("callback_group", self.idle_group)
             return super().create_service(srv_type, srv_name, callback, **options)
@@ -215,7 +221,7 @@ class FeedForwardNode(Managed):
         return service
 
     def destroy_node(self) -> None:
-        """Ends a running build first."""
+        """Destroy the node after ending a running build."""
         if hasattr(self, "_watchdog"):
             self._watchdog.close()
         if hasattr(self, "_changes"):
@@ -258,7 +264,8 @@ class FeedForwardNode(Managed):
         self.controller.adopt(model)
         self._had_a_robot = True
         if old is None:
-            # what is there by now stays: the collector need not look at it between two states
+            # the objects that exist now stay alive: spare the garbage collector from scanning
+            # them between two states
             gc.freeze()
         self._torques.fit(model.outputs, are_joints=model.spec.settings.side == "joint")
         formulation = model.spec.settings.formulation
@@ -332,37 +339,37 @@ class FeedForwardNode(Managed):
             )
 
     def _on_jump(self, jump: TimeJump) -> None:
-        """The clock was set back, or is another one from now on."""
+        """Handle a clock that was set back or replaced by another one."""
         if jump.clock_change == ClockChange.ROS_TIME_NO_CHANGE:
             self._torques.publish(self.controller.clock_jumped_back(self._now()))
         else:
             self._torques.publish(self.controller.clock_changed(self._now()))
 
-    # Last words
+    # Shutdown
 
     def farewell(self) -> None:
-        """The last torques, which the controllers downstream keep: until they have them, the node
-        stays."""
+        """Publish the last torques, which the controllers downstream will hold, and stay until
+        they have received them."""
         self._torques.publish(self.controller.farewell(self._now()))
-        # what is under way is lost where its publisher is gone
+        # a message in transit is lost when its publisher is destroyed
         for topic in self._torques.stay(self.controller.settings.farewell_time):
             self._warn(f"{topic}: the last torques were not acknowledged; older ones may be held")
 
     def _patience(self) -> float:
-        """s that the loop may hang."""
+        """How long the loop may hang, s; 0: not monitored."""
         limit = self.controller.settings.max_age
         return max(limit, LEAST_PATIENCE) if limit and self.is_active else 0.0
 
     def _bark(self) -> None:
-        """The loop hangs; another thread says the last words for it."""
+        """Publish the last torques from another thread because the loop hangs."""
         torques = self.controller.last_words()
         if torques is not None:
             self._torques.publish_beside(torques)
 
-    # Words
+    # Logging
 
     def _say(self, text: str) -> None:
-        """One line in the log, whatever names from elsewhere are in it."""
+        """Log one line, whatever external names it contains."""
         self.get_logger().info(one_line(text, LINE))
 
     def _warn(self, text: object) -> None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JointState messages from their serialized form, without rclpy's conversion where one looks like
-another before it.
+"""Reads JointState messages in serialized form, without rclpy's conversion if a message has the
+same layout as an earlier one.
 
-A driver's states differ in their stamp and numbers alone. Once one has been deserialized, its
-layout is known: where the numbers lie, and what every other byte is. A message of the same layout
-is read in place; all others are deserialized.
+A driver's states differ only in their stamps and numbers. After one has been deserialized, its
+layout is known: the positions of the numbers, and the value of every other byte. A message of the
+same layout is read in place; all others are deserialized.
 
 Layout: OMG, DDS-XTypes 1.3, section 7.4.1 (plain CDR, version 1), as ROS 2's middlewares send it.
 """
@@ -28,30 +28,30 @@ ENCAPSULATION = bytes([0, int(sys.byteorder == "little")])
 """The representation identifier of plain CDR in this machine's byte order"""
 
 BODY = 4
-"""Bytes before the body; alignments are relative to it"""
+"""Bytes before the body; alignment is relative to the start of the body"""
 
 STAMP = slice(BODY, BODY + 8)
 
 MOST_LAYOUTS = 16
-"""Publishers whose layouts are kept"""
+"""The number of layouts that are kept, usually one per publisher"""
 
 
 class Stamp(NamedTuple):
-    """As builtin_interfaces/Time."""
+    """A time with the fields of builtin_interfaces/Time."""
 
     sec: int
     nanosec: int
 
 
 class Header(NamedTuple):
-    """As std_msgs/Header."""
+    """A header with the fields of std_msgs/Header."""
 
     stamp: Stamp
     frame_id: str
 
 
 class State(NamedTuple):
-    """As sensor_msgs/JointState."""
+    """A message with the fields of sensor_msgs/JointState."""
 
     header: Header
     name: list[str]
@@ -62,13 +62,14 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a message has what.
+    """The layout of a serialized message.
 
     Attributes:
-        frame_id, name: the strings, the same in all messages of this layout.
-        numbers: bytes of positions, velocities and efforts.
-        mask: of the bytes as one integer, those that are neither stamp, number nor padding.
-        fixed: these bytes.
+        frame_id, name: the strings, which are the same in all messages of this layout.
+        numbers: the byte ranges of positions, velocities and efforts.
+        mask: selects, with the message as one integer, the bytes that are neither stamp, number
+            nor padding.
+        fixed: the values of these bytes, also as one integer.
     """
 
     frame_id: str
@@ -79,7 +80,12 @@ class Layout:
 
     @classmethod
     def of(cls, data: bytes, message: Any) -> Layout | None:
-        """Of a message that was deserialized from `data`; None: it is none that is known here."""
+        """The layout of a message, or None if it cannot be read in place.
+
+        Args:
+            data: the serialized message.
+            message: the JointState that was deserialized from it.
+        """
         if data[:2] != ENCAPSULATION:
             return None
         end, is_fixed = STAMP.stop, bytearray(b"\xff" * len(data))
@@ -117,7 +123,7 @@ class Layout:
             string(name)
         fields = message.position, message.velocity, message.effort
         position, velocity, effort = map(doubles, fields)
-        # room for padding may follow, which no reader looks at
+        # padding may follow, which no reader looks at
         spare = len(data) - end
         is_fixed[end:] = bytes(max(0, spare))
         mask = int.from_bytes(is_fixed, "little")
@@ -131,14 +137,14 @@ class Layout:
         return found if spare >= 0 and found._gives(data, message) else None
 
     def _gives(self, data: bytes, message: Any) -> bool:
-        """Does it read from `data` what the message has, bit by bit?"""
+        """Does reading `data` with this layout reproduce the message bit by bit?"""
         state, stamp = self.read(data), message.header.stamp
         pairs = zip(state[2:], (message.position, message.velocity, message.effort), strict=True)
         same = all(mine.tobytes() == its.tobytes() for mine, its in pairs)
         return same and state.header.stamp == (stamp.sec, stamp.nanosec)
 
     def read(self, data: bytes) -> State:
-        """The message of this layout in `data`."""
+        """Read the message in `data`, which must have this layout."""
         position, velocity, effort = self.numbers
         return State(
             Header(Stamp(*unpack_from("=iI", data, BODY)), self.frame_id),
@@ -156,10 +162,16 @@ class StateReader:
         self._layouts: dict[int, Layout] = {}
 
     def read(self, data: bytes) -> Any:
-        """The message: a JointState, or a State with the same fields.
+        """Read a message.
+
+        Args:
+            data: the serialized message.
+
+        Returns:
+            a JointState, or a State with the same fields.
 
         Raises:
-            RefusedError: it can't be deserialized.
+            RefusedError: the message cannot be deserialized.
         """
         layout = self._layouts.get(len(data))
         if layout is not None and int.from_bytes(data, "little") & layout.mask == layout.fixed:

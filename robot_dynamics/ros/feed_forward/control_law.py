@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control law: feed-forward torques of a desired state, with feedback where it is asked for.
+"""The control law: feed-forward torques of a desired state, with feedback if gains are set.
 
 τ = model(q, q̇, q̈_d) − Σ Jᵀ w + K_p (q_d − q) + K_d (q̇_d − q̇)
 
-q and q̇ are measured or desired ones. The model's base moves as it does now; torques that are held
-after the node stops are computed for a base at rest. With more motors than degrees of freedom the
-torques are those of least norm.
+q and q̇ are the measured or the desired ones. The base moves as it does now, but torques that are
+held after the node stops are computed for a base at rest. With more motors than degrees of
+freedom, the torques are those of least norm.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .wrenches import Wrenches
 
 
 class ControlLaw:
-    """Torques from the newest states, wrenches and base motion.
+    """Computes torques from the newest states, wrenches and base motion.
 
     Args:
-        states, wrenches, base: the newest ones.
+        states, wrenches, base: the inputs, which always hold the newest values.
 
     Attributes:
-        last_q: (k,) where there were torques last: there the robot can be left at rest; None:
-            there were none.
+        last_q: (k,) rad or m, the positions of the last computed torques, at which the robot can
+            be left at rest; None: no torques yet.
     """
 
     def __init__(self, states: States, wrenches: Wrenches, base: Base):
@@ -39,11 +39,17 @@ class ControlLaw:
         self.last_q: Floats | None = None
 
     def following(self, model: Model, settings: Settings, desired: Desired, now: int) -> Floats:
-        """Torques (m,) of a desired state.
+        """Torques (m,) of a desired state, N·m or N.
+
+        Args:
+            model: the robot's model.
+            settings: the current settings.
+            desired: the desired state.
+            now: the clock, ns.
 
         Raises:
-            RefusedError: a state or the base's motion is missing, or the torques are beyond the
-                robot.
+            RefusedError: a state or the base's motion is missing, or the torques exceed what the
+                robot can need.
             RobotDynamicsError: the mechanism cannot have this state.
         """
         states = self._states
@@ -69,11 +75,18 @@ class ControlLaw:
         return torques
 
     def pushed(self, model: Model, settings: Settings, q: Floats, now: int) -> Floats:
-        """What wrenches from outside add to the torques (m,) at q (k,)."""
+        """The contribution (m,) of external wrenches to the torques, N·m or N.
+
+        Args:
+            model: the robot's model.
+            settings: the current settings.
+            q: (k,) positions, rad or m.
+            now: the clock, ns.
+        """
         return self._wrenches.torques(model, q, now, settings)
 
     def _wanted(self, desired: Desired, now: int, max_age: float) -> tuple[Floats, Floats]:
-        """q, qd (k,): the wanted ones, and the measured ones of the joints besides."""
+        """q, qd (k,): the desired ones, then the measured ones of joints that are not driven."""
         assert desired.q is not None
         assert desired.qd is not None
         q, qd = self._states.besides(now, max_age)
@@ -82,7 +95,13 @@ class ControlLaw:
         return np.concatenate([desired.q, q]), np.concatenate([desired.qd, qd])
 
     def resting(self, model: Model, settings: Settings, q: Floats, now: int) -> Floats:
-        """Torques (m,) that carry the robot at rest at q (k,), on a base that may move.
+        """Torques (m,) that hold the robot at rest on a base that may move, N·m or N.
+
+        Args:
+            model: the robot's model.
+            settings: the current settings.
+            q: (k,) positions, rad or m.
+            now: the clock, ns.
 
         Raises:
             RefusedError: the base's motion is missing.
@@ -94,7 +113,12 @@ class ControlLaw:
         return torques
 
     def parting(self, model: Model, settings: Settings) -> Floats:
-        """Torques (m,) before silence: at rest where the robot was last, or zero for `stop`.
+        """The last torques (m,) before the output stops, N·m or N: those at rest at the last
+        position, or zero if `on_timeout` is stop.
+
+        Args:
+            model: the robot's model.
+            settings: the current settings.
 
         Raises:
             RobotDynamicsError: the mechanism cannot have this state.
@@ -105,7 +129,15 @@ class ControlLaw:
         return model.at_rest(self.last_q)
 
     def last_words(self, model: Model, settings: Settings) -> Floats | None:
-        """The same within limits, for any thread; None: there are none."""
+        """The torques (m,) of `parting`, clipped to the limits; may be called from any thread.
+
+        Args:
+            model: the robot's model.
+            settings: the current settings.
+
+        Returns:
+            the torques, N·m or N, or None if they are not finite.
+        """
         q = self.last_q
         if settings.on_timeout == "stop" or q is None:
             return np.zeros(len(model.outputs))

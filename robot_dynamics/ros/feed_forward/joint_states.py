@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions and rates of the joints that are needed, out of a JointState message."""
+"""Positions and rates of the required joints, read from a JointState message."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from ...scalar import Floats
 from .refusal import RefusedError
 
 Fill = Callable[[tuple[str, ...], Floats, Floats], Floats]
-"""(names, q, qd with NaN where there is none) → qd"""
+"""(names, q, qd with NaN for unknown rates) → qd"""
 
 LARGEST = 1e9
-"""rad, m, rad/s or m/s: no joint gets there, and an angle of that size has no digits left"""
+"""rad, m, rad/s or m/s: no joint reaches this, and an angle of this size has no digits left"""
 
 DERIVE = "set missing_velocities to derive"
 
 
 class JointStateReader:
-    """Reads by name. The places of the names are kept until a message has others.
+    """Reads joints by name. The positions of the names in the message are cached until a message
+    has other names.
 
     Args:
         joints: (k) names in the order of q and qd.
-        optional: those of them that need not be there; they stand at the end.
+        optional: those of `joints` that may be missing; they come last in `joints`.
 
     Attributes:
-        missing: what the last message lacked of the optional ones; they are NaN then.
+        missing: the optional joints that the last message lacked; their values are NaN.
     """
 
     def __init__(self, joints: Sequence[str], optional: Collection[str] = ()):
@@ -48,11 +49,11 @@ class JointStateReader:
 
         Args:
             message: a JointState.
-            fill: makes rates where there are none, or NaN; None: such a message is refused.
+            fill: supplies rates that are missing or NaN; None: such a message is refused.
 
         Raises:
             RefusedError: a joint is missing or named twice, lengths differ, there are no rates,
-                or a value is not finite.
+                or a value is not finite or too large.
         """
         names = message.name
         known = names == self._names
@@ -86,7 +87,7 @@ class JointStateReader:
             needed = slice(self._needed)
             if not are_possible(q[needed], qd[needed]):
                 self._refuse_impossible(q[needed], qd[needed])
-        # nothing of a message that is refused stays behind
+        # a refused message leaves nothing behind
         if not known:
             self._names, self._columns, self._places = list(names), columns, at
         self.missing = () if whole else self.gaps(q)
@@ -98,7 +99,10 @@ class JointStateReader:
         return tuple(name for name, gap in zip(self.joints, gaps, strict=True) if gap)
 
     def _find(self, names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.intp] | None]:
-        """Which of `joints` a message has, and where; None: all of them, in this order."""
+        """The names among `joints` that a message has, and their positions in it.
+
+        The positions are None if the message has exactly these names in this order.
+        """
         there = set(names) | set(self.joints[: self._needed])
         columns = tuple(name for name in self.joints if name in there)
         at = places(names, columns, "name")
@@ -107,7 +111,7 @@ class JointStateReader:
     def _with_gaps(
         self, found_q: Floats, found_qd: Floats, columns: tuple[str, ...]
     ) -> tuple[Floats, Floats]:
-        """The same for all of `joints`: NaN where an optional one has no position or no rate."""
+        """q, qd of all `joints`, with NaN for optional joints without a position or a rate."""
         q, qd = np.full((2, len(self.joints)), np.nan)
         into = [self.joints.index(name) for name in columns]
         q[into], qd[into] = found_q, found_qd
@@ -135,21 +139,32 @@ class JointStateReader:
 
 
 def are_possible(q: Floats, qd: Floats) -> bool:
-    """Are all positions and rates finite, and none of them too large? Their norm tells, at a
-    fraction of the cost of isfinite."""
+    """Are all positions and rates finite and not too large?
+
+    Their norm shows this at a fraction of the cost of isfinite.
+
+    Args:
+        q: positions, rad or m.
+        qd: rates, rad/s or m/s.
+    """
     return math.hypot(*q.tolist(), *qd.tolist()) < LARGEST
 
 
 def all_finite(values: Floats) -> bool:
-    """Is no NaN and no infinity in it? One sum finds them, at a fraction of isfinite's cost."""
+    """Are all values finite? Their sum shows NaN and infinity at a fraction of isfinite's cost."""
     return math.isfinite(sum(values.tolist()))
 
 
 def places(names: Sequence[str], wanted: Sequence[str], field: str) -> NDArray[np.intp]:
-    """Where each wanted name stands in `names`.
+    """The index of each wanted name in `names`.
+
+    Args:
+        names: the names to search.
+        wanted: the names to find.
+        field: the field of the message, for errors.
 
     Raises:
-        RefusedError: a name that appears twice, or is not there.
+        RefusedError: a name appears twice or is missing.
     """
     place = {name: k for k, name in enumerate(names)}
     if len(place) < len(names):

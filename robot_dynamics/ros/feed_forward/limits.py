@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds on commands and torques: what robot and trajectory do not justify is refused."""
+"""Bounds on commands and torques: whatever the robot and the trajectory do not justify is
+refused."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ from .refusal import RefusedError
 from .torque_model import Model
 
 OVERSHOOT = 1.1
-"""Splines through points at the velocity limit go a little beyond it"""
+"""Factor on the velocity limit: splines through points at the limit slightly exceed it"""
 
 IMPLAUSIBLE = 2.0
-"""times the velocity limit: no valid motion comes near; a sensor that says so is doubted"""
+"""Factor on the velocity limit: no valid motion comes near it, so such a reading is doubted"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,22 +30,27 @@ class CommandLimits:
     accelerations: float = math.inf
     """rad/s² or m/s²"""
     lead_in: float = math.inf
-    """rad/s² or m/s², of the way to a first point, unless the trajectory itself has more"""
+    """rad/s² or m/s², for the lead-in to the first point, unless the trajectory itself has more"""
     rates: Floats | float = math.inf
     """(n,) rad/s or m/s"""
 
     @classmethod
     def of(cls, settings: Settings, model: Model) -> CommandLimits:
-        """Those of the parameters, and of the description where it has some."""
+        """The limits from the parameters and, where it has some, from the description."""
         largest = settings.max_acceleration or math.inf
         rates = OVERSHOOT * model.rates[: len(model.joints)]
         return cls(largest, min(settings.lead_in_acceleration, largest), rates)
 
     def check(self, joints: Sequence[str], rates: Floats, accelerations: Floats) -> None:
-        """Are these magnitudes (n,) within the limits?
+        """Check that rates and accelerations are within the limits.
+
+        Args:
+            joints: (n) names, for errors.
+            rates: (n,) magnitudes, rad/s or m/s.
+            accelerations: (n,) magnitudes, rad/s² or m/s².
 
         Raises:
-            RefusedError: one of them is not.
+            RefusedError: one of them exceeds its limit.
         """
         if (rates > self.rates).any():
             k = int(np.argmax(rates > self.rates))
@@ -70,16 +76,25 @@ NO_LIMITS = CommandLimits()
 def check_torques(
     model: Model, largest: float, q: Floats, qd: Floats, qdd: Floats, torques: Floats
 ) -> None:
-    """Are torques (m,) at q, qd (k,) and qdd (n,) such as the robot takes at rates it can have?
+    """Check that torques are no larger than the robot needs at plausible rates.
 
-    Accelerations were checked when they were commanded; measured rates may be anything. Where one
-    is s > 1 times the fastest, the torques of inertia, g + D q̈, are taken as they are, those that
-    are quadratic in the rates at rates of q̇ / s, and friction at q̇ / s with as much on top as the
-    robot takes at accelerations of `largest` rad/s² or m/s². The fastest is twice the velocity
-    limit, or √largest where there is none: at these rates a lever's end accelerates as much.
+    Accelerations were checked when they were commanded, but measured rates may have any value. If
+    one is s > 1 times the fastest plausible rate, the bound consists of the torques of gravity and
+    inertia, g + D q̈, unchanged; those that are quadratic in the rates, at rates of q̇ / s; and
+    friction at q̇ / s plus what the robot needs for accelerations of `largest`. The fastest
+    plausible rate is twice the velocity limit, or √largest if there is none: at this rate the end
+    of a lever accelerates by as much.
+
+    Args:
+        model: the robot's model.
+        largest: rad/s² or m/s², the largest acceleration.
+        q: (k,) positions, rad or m.
+        qd: (k,) rates, rad/s or m/s.
+        qdd: (n,) accelerations, rad/s² or m/s².
+        torques: (m,) N·m or N.
 
     Raises:
-        RefusedError: they are beyond that.
+        RefusedError: the torques exceed this bound.
     """
     fastest = model.fastest(IMPLAUSIBLE, largest)
     if not (np.abs(qd) > fastest).any():
@@ -107,11 +122,18 @@ def check_torques(
 
 
 def check_added(model: Model, largest: float, q: Floats, added: Floats, what: str) -> None:
-    """Is what comes on top of the model's torques (m,) no more than the robot takes at q (k,), at
-    rest and at accelerations of `largest` rad/s² or m/s²?
+    """Check that torques added to the model's are no larger than the robot needs at rest and at
+    accelerations of `largest`.
+
+    Args:
+        model: the robot's model.
+        largest: rad/s² or m/s², the largest acceleration.
+        q: (k,) positions, rad or m.
+        added: (m,) N·m or N.
+        what: the source of the added torques, for errors.
 
     Raises:
-        RefusedError: it is more.
+        RefusedError: they are larger.
     """
     bound = model.reach(q, largest)
     if not (np.abs(added) <= bound).all():
@@ -125,7 +147,8 @@ def check_added(model: Model, largest: float, q: Floats, added: Floats, what: st
 
 
 def unlimited(model: Model) -> str:
-    """A warning about torques without an effort limit; empty: all have one, or were given one."""
+    """A warning about torques without an effort limit; empty if every torque has one, or if
+    `effort_limits` is set."""
     settings = model.spec.settings
     names = [name for name, free in zip(model.outputs, model.unlimited, strict=True) if free]
     if not names or settings.effort_limits:

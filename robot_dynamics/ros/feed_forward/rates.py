@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates of joints that no message contains, from their positions."""
+"""Derives joint rates from positions if no message contains them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from .refusal import IncompleteError, RefusedError
 from .stamps import SECOND
 
 FASTEST = 1_000.0
-"""rad/s or m/s: what no joint does, where `max_acceleration` says nothing about it"""
+"""rad/s or m/s: beyond any joint's rate, used if `max_acceleration` gives no bound"""
 
 
 class Rates:
-    """Positions over time, and what they say about rates; of each publisher its own.
+    """Derives rates from the positions of each publisher separately.
 
-    What is derived for a message counts for later ones once it is kept.
+    The derivative for a message is used for later messages only after `keep` is called.
 
     Args:
         periodic: names of joints whose position may jump by whole turns.
-        optional: names of sensors that may fail: where one jumps, its rate is missing.
+        optional: names of sensors that may fail: if one jumps, its rate is missing.
 
     Attributes:
-        period: s, usual between two states of the publisher that was heard last; None: not known.
+        period: s, the usual time between two states of the publisher that sent the last message;
+            None: not known.
     """
 
     def __init__(self, periodic: Collection[str] = (), optional: Collection[str] = ()):
@@ -39,15 +40,15 @@ class Rates:
         self.period: float | None = None
 
     def at(self, time: int, constant: float, largest: float, *, stamped: bool) -> Fill:
-        """What fills up the rates of a state.
+        """A function that supplies the missing rates of a state.
 
         Args:
-            time: its stamp, or when it came, ns.
-            constant: of the filter, s.
-            largest: acceleration of a joint, rad/s² or m/s²; 0: not known. At rates of √a a
-                lever's end accelerates by a; a position that jumps as if the joint were faster is
-                none of this motion.
-            stamped: is it its stamp?
+            time: the stamp of the state or the time of its arrival, ns.
+            constant: the filter's time constant, s.
+            largest: the largest acceleration of a joint, rad/s² or m/s²; 0: not known. At a rate
+                of √a the end of a lever accelerates by a; a position that jumps as if the joint
+                were faster does not belong to the motion.
+            stamped: is `time` the stamp?
         """
         fastest = math.sqrt(largest) if largest else FASTEST
         self._new = None
@@ -55,7 +56,7 @@ class Rates:
         def fill(names: tuple[str, ...], q: Floats, qd: Floats) -> Floats:
             needed = np.array([name not in self._optional for name in names], dtype=bool)
             if not are_possible(q[needed], np.nan_to_num(qd[needed], nan=0.0)):
-                return qd  # it is refused for that
+                return qd  # the reader refuses it for that reason
             q = np.where(np.abs(q) <= LARGEST, q, np.nan)
             turns = np.array([name in self._periodic for name in names], dtype=bool)
             new = self._of.next(names, q, time, constant, turns, stamped=stamped)
@@ -72,7 +73,7 @@ class Rates:
                         f"is used after {GAP / SECOND:g} s",
                     )
                 value = np.where(jumps, np.nan, value)
-            # a rate that is told is better than one that is derived: for the next state, too
+            # a reported rate is better than a derived one, also as the basis for the next state
             rates = np.where(unknown, value, qd)
             self._new = names, replace(new, value=np.where(np.isfinite(rates), rates, np.nan))
             if np.isnan(rates[needed]).any():
@@ -83,7 +84,7 @@ class Rates:
         return fill
 
     def keep(self) -> None:
-        """The message that was filled up last is a good one."""
+        """Keep the derivative of the last message, which was accepted."""
         if self._new is None:
             return
         names, new = self._new
@@ -93,7 +94,7 @@ class Rates:
             self.period = new.period / SECOND
 
     def forget(self) -> None:
-        """Earlier times are void."""
+        """Discard everything: earlier times are invalid."""
         self._of.forget()
         self._new = None
 

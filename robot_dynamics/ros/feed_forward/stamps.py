@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is a stamp plausible? It increases, and it is near the clock."""
+"""Checks of message stamps: they must increase and be near the clock."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from .refusal import RefusedError
 SECOND = 1_000_000_000
 
 FORGET_AFTER = SECOND
-"""ns without an accepted message after which an earlier stamp is a new beginning (a recording
-that starts over, a simulator that was reset), not a message that came late"""
+"""ns without an accepted message after which an earlier stamp means a new start (of a recording
+that is played again, or a simulator that was reset), not a late message"""
 
 
 FAR_AHEAD = 60 * SECOND
-"""ns: a motion that is stamped to begin later than that comes from another clock"""
+"""ns: a motion whose stamp is further ahead than this comes from another clock"""
 
 
 def nanoseconds(stamp: Any) -> int:
-    """A builtin_interfaces Time or Duration as one integer."""
+    """A builtin_interfaces Time or Duration in ns."""
     return int(stamp.sec) * SECOND + int(stamp.nanosec)
 
 
@@ -27,7 +27,7 @@ def stamped(header: Any) -> int:
     """The stamp of a message, ns.
 
     Raises:
-        RefusedError: it is invalid: seconds below zero, or a whole second of nanoseconds.
+        RefusedError: it is invalid: negative seconds, or nanoseconds of a second or more.
     """
     stamp = header.stamp
     sec, nanosec = stamp.sec, stamp.nanosec
@@ -41,10 +41,14 @@ def stamped(header: Any) -> int:
 
 
 def check_begin(start: int, now: int) -> None:
-    """May a motion begin at `start`, seen from `now` (ns; 0: the clock has not begun)?
+    """Check that a motion may begin at `start`.
+
+    Args:
+        start: ns.
+        now: the clock, ns; 0 while simulated time has not begun.
 
     Raises:
-        RefusedError: it is stamped so far ahead that it comes from another clock.
+        RefusedError: `start` is so far ahead that it must come from another clock.
     """
     if 0 < now < start - FAR_AHEAD:
         raise RefusedError(
@@ -67,15 +71,15 @@ def _seconds(time: int) -> str:
 
 
 def check_age(stamp: int, now: int, max_age: float) -> None:
-    """Is a stamp near the clock?
+    """Check that a stamp is near the clock.
 
     Args:
         stamp: ns.
         now: the clock, ns; 0 while simulated time has not begun.
-        max_age: s; 0: the clock is not asked.
+        max_age: s, the largest difference; 0: no check.
 
     Raises:
-        RefusedError: it is too far from the clock.
+        RefusedError: the stamp is too far from the clock.
     """
     if max_age > 0 and now > 0:
         behind = (now - stamp) / SECOND
@@ -94,7 +98,7 @@ def check_age(stamp: int, now: int, max_age: float) -> None:
 
 
 def out_of_order(stamp: int, newest: int) -> RefusedError:
-    """The refusal of a stamp before the newest one, both ns."""
+    """The error for a stamp (ns) before the newest one (ns)."""
     return RefusedError(
         "old stamp",
         f"header.stamp is {(newest - stamp) / SECOND:.6f} s before the newest one: "
@@ -110,10 +114,11 @@ class Stamps:
         self._received: int | None = None
 
     def checked(self, stamp: int, now: int, max_age: float) -> int:
-        """The time of a message, ns: its stamp, or now where it has none (zero).
+        """The time of a message, ns: its stamp, or `now` if it has none.
 
         Args:
-            stamp, now, max_age: see `check_age`.
+            stamp: ns; 0: none.
+            now, max_age: see `check_age`.
 
         Raises:
             RefusedError: the stamp is older than the newest one, or too far from the clock.
@@ -127,9 +132,14 @@ class Stamps:
         return stamp
 
     def accept(self, stamp: int, now: int) -> None:
-        """The message with this time is used: later ones have to follow it."""
+        """Record a message that is used: later messages must not have earlier stamps.
+
+        Args:
+            stamp: the time of the message, ns.
+            now: the clock, ns.
+        """
         self._newest, self._received = stamp, now
 
     def forget(self) -> None:
-        """The clock jumped: earlier stamps are void."""
+        """Discard earlier stamps, which are invalid after a jump of the clock."""
         self._received = None

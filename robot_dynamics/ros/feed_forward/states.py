@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the robot does: joint states as they come, checked, and whole."""
+"""The robot's state: incoming joint states, checked and, if they come in parts, combined."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ from .torque_model import Model
 
 
 class States:
-    """The newest state of a model's joints, out of JointState messages.
+    """The newest state of a model's joints, from JointState messages.
 
-    Times are ns of the node's clock. A message that is refused leaves nothing behind; one that is
-    incomplete is kept.
+    Times are ns of the node's clock. A refused message leaves nothing behind; an incomplete one is
+    kept.
 
     Attributes:
-        q, qd: (k,) of what the model reads; with feedback commanded of the joints besides alone.
-        whole: the newest message that was used; of states in parts all that is known.
-        at: when it came; of states in parts the time of the oldest one; None: there is none.
-        count: how many were used.
-        foreign: how many named other joints alone, and were ignored.
-        missing: what the newest state lacks of the sensors that may be missing.
-        stamped: has the newest message a stamp?
-        merging: what was said last of each joint, where states come in parts.
-        rates: derived from positions, where they are missing.
+        q, qd: (k,) of the joints that the model reads, rad or m and rad/s or m/s; with feedback
+            commanded, only of those that are not driven.
+        whole: the newest message that was used; with `merge_states`, all readings known.
+        at: when it arrived; with `merge_states`, the time of the oldest required reading; None:
+            there is no state.
+        count: number of messages that were used.
+        foreign: number of messages that were ignored because they named only other joints.
+        missing: the optional sensors that the newest state lacks.
+        stamped: does the newest message have a stamp?
+        merging: the newest reading of each joint, with `merge_states`.
+        rates: derives missing rates from positions.
     """
 
     def __init__(self) -> None:
@@ -41,7 +43,11 @@ class States:
         self.fit(None)
 
     def fit(self, model: Model | None) -> None:
-        """From now on those of this model's joints; what came before is forgotten."""
+        """Read the joints of this model from now on, and discard earlier states.
+
+        Args:
+            model: the robot's model; None: there is no robot.
+        """
         read, n = ((), 0) if model is None else (model.read, len(model.joints))
         optional = () if model is None else model.optional
         continuous = []
@@ -50,7 +56,7 @@ class States:
             continuous = [name for name in read if joint(name).type == "continuous"]
         self._known, self._driven = frozenset(read), read[:n]
         self._besides = read[n:]
-        # what is not measured is of use where a motion begins
+        # with feedback commanded, the driven joints are only needed where a motion begins
         measured = model is not None and model.spec.settings.measured
         used = read if measured else self._besides
         self._reader = JointStateReader(used, optional)
@@ -69,15 +75,20 @@ class States:
     def take(self, message: Any, now: int, settings: Settings) -> int | None:
         """Take q and qd from a JointState.
 
+        Args:
+            message: the JointState.
+            now: the clock, ns.
+            settings: the current settings.
+
         Returns:
-            its time; None: it names other joints alone.
+            its time, ns; None: it names only other joints.
 
         Raises:
-            RefusedError: it does not fit this robot, or comes at a wrong time.
-            IncompleteError: it is kept, but it makes no state yet.
+            RefusedError: it does not fit this robot, or its stamp is wrong.
+            IncompleteError: it is kept, but the state is not complete yet.
         """
         names = message.name
-        # those of the message before are known
+        # the names of the previous message need no check
         if names and names != self._names and self._known.isdisjoint(names):
             self.foreign += 1
             return None
@@ -117,24 +128,28 @@ class States:
 
     @property
     def told(self) -> list[str]:
-        """Those of the driven joints that are in the newest message, in the model's order."""
+        """The driven joints that the newest message contains, in the model's order."""
         return [name for name in self._driven if name in self._names]
 
     @property
     def moves(self) -> bool:
-        """Does the newest message tell of a joint that is driven?"""
+        """Does the newest message contain a driven joint?"""
         return any(name in self._names for name in self._driven)
 
     @property
     def time(self) -> int:
-        """ns, of the newest message."""
+        """The time of the newest message, ns."""
         return self._time
 
     def besides(self, now: int, max_age: float) -> tuple[Floats, Floats]:
         """q, qd (k - n,) of the joints that are read but not driven.
 
+        Args:
+            now: the clock, ns.
+            max_age: s; 0: no check.
+
         Raises:
-            RefusedError: there is no state of them, or none that is recent enough.
+            RefusedError: their state is unknown or too old.
         """
         if self._besides and self.is_old(now, max_age):
             raise RefusedError(
@@ -146,11 +161,16 @@ class States:
         return self.q[first:], self.qd[first:]
 
     def is_old(self, now: int, max_age: float) -> bool:
-        """Is there no state that may still be used? max_age in s; 0: no check."""
+        """Is the state unknown or too old?
+
+        Args:
+            now: the clock, ns.
+            max_age: s; 0: no check.
+        """
         return self.at is None or 0 < max_age < (now - self.at) / SECOND
 
     def forget_times(self) -> None:
-        """The clock jumped: earlier stamps are void."""
+        """Discard earlier stamps, which are invalid after a jump of the clock."""
         self._stamps.forget()
         self.rates.forget()
         self.merging.forget()
