@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work beside the control loop, in threads that leave it its turns."""
+"""Background work in threads that do not hold up the control loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 SWITCH_INTERVAL = 2e-4
-"""s: how long a thread may keep Python's lock from the control loop (5 ms otherwise)"""
+"""s: how long a thread may keep Python's global lock from the control loop (default: 5 ms)"""
 
 _lock = threading.Lock()
 _working, _usual = 0, 0.0
@@ -19,7 +19,7 @@ _working, _usual = 0, 0.0
 
 @contextmanager
 def giving_way() -> Iterator[None]:
-    """Meanwhile the control loop waits for no more than `SWITCH_INTERVAL`."""
+    """A context in which the control loop waits no longer than `SWITCH_INTERVAL` for the lock."""
     global _working, _usual
     with _lock:
         if not _working:
@@ -36,17 +36,17 @@ def giving_way() -> Iterator[None]:
 
 
 class Done(NamedTuple):
-    """A piece of work, and what came of it."""
+    """A finished task and its result."""
 
     then: Callable[[Any], None]
     result: Any
 
 
 class Beside:
-    """Works off one piece after the other in a thread, while there is some.
+    """Runs tasks one after another in a thread, which exists only while there are tasks.
 
-    A piece returns its result and raises nothing; what is to be done with the result is done by
-    who calls `poll`.
+    A task returns its result and raises nothing; the result is handled in the thread that calls
+    `poll`.
     """
 
     def __init__(self) -> None:
@@ -56,23 +56,28 @@ class Beside:
 
     @property
     def waiting(self) -> int:
-        """Pieces that have not been begun."""
+        """The number of tasks that have not been started."""
         return len(self._waiting)
 
     def add(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        """Call `work` in the thread; `then` gets its result."""
+        """Add a task.
+
+        Args:
+            work: called in the background thread.
+            then: called by `poll` with the result.
+        """
         self._waiting.append((work, then))
         self._begin()
 
     def poll(self) -> None:
-        """What was done meanwhile."""
+        """Handle the results of tasks that have finished."""
         while self._done:
             done = self._done.popleft()
             done.then(done.result)
         self._begin()
 
     def close(self, patience: float) -> None:
-        """Begin nothing more, and wait for what is under way, at most so many s."""
+        """Drop the waiting tasks, and wait at most `patience` s for the running one."""
         self._waiting.clear()
         if self._thread is not None:
             self._thread.join(patience)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The motion of a moving base, from Imu and MultiDOFJointTrajectory messages.
 
-An accelerometer measures f = a_s - g on its own axes. With R from its axes to the base's and r its
-position:
+An accelerometer measures f = a_s - g on its own axes. With the rotation R from its axes to the
+base's and its position r,
 
     a - g = R f - α × r - ω × (ω × r)        at the origin of the base's frame
 
-which is all that torques need. Only one source is used at a time.
+which is sufficient to compute torques. Only one source is used at a time.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from .stamps import SECOND, Stamps, stamped
 from .torque_model import Model
 
 IMU, MOTION = "base_imu", "base_motion"
-"""The sources, by their topics"""
+"""The names of the sources, which are their topics"""
 
 
 class Base:
     """The newest motion of the base.
 
     Attributes:
-        source: its topic; empty: no message yet.
-        time: ns, of the newest.
-        late: delay of a derived angular acceleration, s; None: none is derived.
+        source: the topic it came from; empty: no message yet.
+        time: the time of the newest message, ns.
+        late: the delay of the derived angular acceleration, s; None: none is derived.
     """
 
     def __init__(self) -> None:
@@ -57,13 +57,17 @@ class Base:
     # What comes in
 
     def take_imu(self, message: Any, model: Model, settings: Settings, now: int) -> None:
-        """Handle an Imu.
+        """Handle an Imu message.
 
         Args:
+            message: the Imu.
+            model: the robot's model.
+            settings: the current settings.
             now: the clock, ns.
 
         Raises:
             RefusedError: it does not fit this robot's base, has a wrong stamp, or is impossible.
+            IncompleteError: there are too few messages yet to derive the angular acceleration.
         """
         time = self._time(IMU, message.header, model, settings, now)
         frame, has_gravity = message.header.frame_id, _has_gravity(model)
@@ -84,7 +88,7 @@ class Base:
                 "it is derived from the angular velocity (base_angular_acceleration: derive), and "
                 "too few of these are known",
             )
-        # what gravity alone makes an accelerometer read, -g
+        # the reading of an accelerometer due to gravity alone, -g
         weight = np.zeros(3) if up is None else gravity * up
         felt = weight
         if force is not None:
@@ -99,14 +103,21 @@ class Base:
         self._gravity, self._rates, self._frame = gravity, rates, frame
 
     def take_motion(self, message: Any, model: Model, settings: Settings, now: int) -> None:
-        """Handle a MultiDOFJointTrajectory of one point: pose and motion of the base.
+        """Handle a MultiDOFJointTrajectory of one point, the pose and motion of the base.
 
-        Args, raises: as in `take_imu`.
+        Args:
+            message: the MultiDOFJointTrajectory.
+            model: the robot's model.
+            settings: the current settings.
+            now: the clock, ns.
+
+        Raises:
+            RefusedError: it does not fit this robot's base, has a wrong stamp, or is impossible.
         """
         time = self._time(MOTION, message.header, model, settings, now)
         most = settings.max_acceleration or math.inf
         R, turning, spinning, pushing = told(message, model.spec.mechanism, most)
-        # from the axes of what the base moves in to the base's own
+        # from the axes of the frame in which the base moves to the base's own
         motion = BaseMotion(R.T @ turning, R.T @ spinning, R.T @ pushing, R)
         self._keep(MOTION, motion, _has_gravity(model), time, now)
         self.late = None
@@ -130,7 +141,7 @@ class Base:
     ) -> None:
         self._stamps[source].accept(time, now)
         self._motion, self._has_gravity = motion, has_gravity
-        # what is stamped ahead gets no older later
+        # a stamp ahead of the clock must not extend the time for which the motion is used
         self.source, self.time = source, min(time, now)
 
     def _mount(self, frame: str, mechanism: Mechanism, settings: Settings, now: int) -> Pose:
@@ -153,7 +164,7 @@ class Base:
     def _spinning(
         self, turning: Floats, time: int, settings: Settings, *, has_stamp: bool
     ) -> tuple[Derivative | None, Floats | None]:
-        """(the state of the derivative, α (3,) or None if it is not known yet)"""
+        """The state of the derivative, and α (3,) or None if it is not known yet."""
         if settings.base_angular_acceleration == "zero":
             self.late = None
             return None, np.zeros(3)
@@ -163,7 +174,7 @@ class Base:
         rates = before.next(turning, time, constant, stamped=has_stamp)
         if rates.value is None:
             return rates, None
-        # what no filter has made small
+        # check the unfiltered slope: a filter hides its peaks
         slope = rates.value if rates.steepest is None else rates.steepest
         check_size("angular acceleration", slope, settings.max_acceleration or math.inf, "rad/s²")
         self.late = constant + rates.period / SECOND / 2
@@ -172,15 +183,24 @@ class Base:
     # What is known
 
     def _age(self, now: int) -> float:
-        """s"""
+        """The age of the newest motion, s."""
         return (now - self.time) / SECOND if self.source else math.inf
 
     def age(self, now: int) -> str:
-        """The age of the newest motion in s; in words if there is none."""
+        """The age of the newest motion as text, s, or "never" if there is none.
+
+        Args:
+            now: the clock, ns.
+        """
         return f"{self._age(now):.3f}" if self.source else "never"
 
     def problem(self, settings: Settings, now: int) -> str:
-        """Why there is no usable motion of the base; empty: there is one."""
+        """Why there is no usable motion of the base; empty if there is one.
+
+        Args:
+            settings: the current settings.
+            now: the clock, ns.
+        """
         if self._motion is None:
             return f"no motion of the base has come on ~/{IMU} or ~/{MOTION}"
         age, limit = self._age(now), settings.base_timeout
@@ -193,6 +213,11 @@ class Base:
 
     def move(self, model: Model, settings: Settings, now: int) -> None:
         """Set the motion of the model's base; a fixed base is unaffected.
+
+        Args:
+            model: the robot's model.
+            settings: the current settings.
+            now: the clock, ns.
 
         Raises:
             RefusedError: there is no motion, or it is too old.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imu and MultiDOFJointTrajectory messages about a base that moves: decoded, and checked."""
+"""Decodes and checks Imu and MultiDOFJointTrajectory messages about a moving base."""
 
 from __future__ import annotations
 
@@ -15,35 +15,36 @@ from .refusal import RefusedError
 from .stamps import nanoseconds
 
 FASTEST = 40.0
-"""rad/s: gyroscopes end at 2000 °/s, and no base turns as fast"""
+"""rad/s: gyroscopes measure up to 2000 °/s, and no base turns that fast"""
 
 HARDEST = 16 * 9.81
-"""m/s²: most accelerometers end there"""
+"""m/s²: the range of most accelerometers"""
 
 LEAST_SHARE = 0.2
-"""Of gravity, that an accelerometer reads at least. What reads less has gravity taken out of it,
-or g as its unit; or the base falls"""
+"""The smallest plausible reading of an accelerometer as a share of gravity. If it reads less, the
+driver has subtracted gravity, its unit is g, or the base is falling"""
 
 UNIT = 1e-3
-"""By how much a quaternion's norm may be off one"""
+"""How far the norm of a quaternion may differ from one"""
 
 
 class Sensed(NamedTuple):
-    """What an Imu says, on the axes of the base (3,)."""
+    """The content of an Imu message: vectors (3,) on the base's axes."""
 
     turning: Floats
     """ω, rad/s"""
     force: Floats | None
-    """a_s - g, m/s², where the sensor is; None: not asked for"""
+    """a_s - g at the sensor, m/s²; None: not requested"""
     up: Floats | None
-    """The world's z axis; None: not asked for"""
+    """The world's z axis; None: not requested"""
 
 
 class Told(NamedTuple):
-    """What a MultiDOFJointTrajectory says, on the axes of what the base moves in (3,)."""
+    """The content of a MultiDOFJointTrajectory message: vectors (3,) on the axes of the frame in
+    which the base moves."""
 
     rotation: Floats
-    """R (3, 3): from the base's axes to these"""
+    """R (3, 3), from the base's axes to these"""
     turning: Floats
     """ω, rad/s"""
     spinning: Floats
@@ -53,16 +54,19 @@ class Told(NamedTuple):
 
 
 def sensed(message: Any, mount: Pose, gravity: float, *, by_force: bool, with_up: bool) -> Sensed:
-    """An Imu, whose covariances begin with -1 where it does not measure.
+    """Decode an Imu message.
+
+    A covariance that begins with -1 means that the quantity is not measured.
 
     Args:
+        message: the Imu.
         mount: the sensor's pose in the base's frame.
-        gravity: m/s², which an accelerometer has in what it reads.
-        by_force: is the accelerometer asked for?
-        with_up: is the orientation?
+        gravity: the magnitude of gravity, which an accelerometer's reading includes, m/s².
+        by_force: is the accelerometer's reading requested?
+        with_up: is the orientation requested?
 
     Raises:
-        RefusedError: what is asked for is not measured, or impossible.
+        RefusedError: a requested quantity is not measured, or its value is impossible.
     """
     if message.angular_velocity_covariance[0] == -1:
         raise RefusedError("no angular velocity", "its covariance is -1: it is not measured")
@@ -97,10 +101,14 @@ def sensed(message: Any, mount: Pose, gravity: float, *, by_force: bool, with_up
 
 
 def on_base(frame: str, mechanism: Mechanism) -> Pose:
-    """The pose in the base's frame of a link that is fixed to the base.
+    """The pose, in the base's frame, of a link that is fixed to the base.
+
+    Args:
+        frame: the name of the link, or of the base.
+        mechanism: the robot.
 
     Raises:
-        RefusedError: there is no such link.
+        RefusedError: there is no such link, or it moves.
     """
     links = {link.name: link for link in mechanism.links}
     fixed: dict[str, Pose] = {mechanism.base: Pose()}
@@ -118,13 +126,15 @@ def on_base(frame: str, mechanism: Mechanism) -> Pose:
 
 
 def told(message: Any, mechanism: Mechanism, most_spin: float) -> Told:
-    """A MultiDOFJointTrajectory of one joint and one point.
+    """Decode a MultiDOFJointTrajectory of one joint and one point.
 
     Args:
-        most_spin: rad/s², the largest angular acceleration.
+        message: the MultiDOFJointTrajectory.
+        mechanism: the robot.
+        most_spin: the largest angular acceleration, rad/s².
 
     Raises:
-        RefusedError: it is of another joint, or impossible.
+        RefusedError: it is for another joint, or a value is impossible.
     """
     expected = mechanism.base_motion or mechanism.base
     if list(message.joint_names) != [expected]:
@@ -168,7 +178,7 @@ def _vector(name: str, value: Any, most: float, unit: str) -> Floats:
 
 
 def _rotation(name: str, value: Any) -> Floats:
-    """(3, 3) of a quaternion."""
+    """The rotation matrix (3, 3) of a quaternion."""
     q = np.array([value.x, value.y, value.z, value.w])
     norm = math.sqrt(float(q @ q))
     if not abs(norm - 1.0) <= UNIT:
@@ -186,8 +196,16 @@ def _rotation(name: str, value: Any) -> Floats:
 
 
 def check_size(name: str, vector: Floats, most: float, unit: str) -> None:
-    """Raises:
-    RefusedError: it is longer.
+    """Check the length of a vector.
+
+    Args:
+        name: what the vector is, for errors.
+        vector: (3,) in `unit`.
+        most: the largest length, in `unit`.
+        unit: the unit, for errors.
+
+    Raises:
+        RefusedError: it is longer than `most`, or not finite.
     """
     size = math.hypot(*vector.tolist())
     if not size <= most:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rates from positions, and accelerations from rates, where nobody publishes them."""
+"""Derives rates from positions and accelerations from rates if they are not published."""
 
 from __future__ import annotations
 
@@ -12,53 +12,59 @@ from ...scalar import Floats
 from .stamps import SECOND
 
 GAP = SECOND // 2
-"""ns between two samples beyond which the later one is a new beginning"""
+"""ns: after a longer gap between two samples, the derivative starts anew"""
 
 RECENT = 21
-"""Steps whose median is a source's period: more than twice as many as messages wait in a queue of
-ten, which are read within microseconds after a stall"""
+"""Number of steps whose median is a source's period: more than twice the ten messages that a queue
+holds, which are read within microseconds after a stall"""
 
 SHORTEST = SECOND // 10_000
-"""ns: samples that are closer together have no slope worth the name"""
+"""ns: samples that are closer together give no meaningful slope"""
 
 
 @dataclass(frozen=True, eq=False)
 class Derivative:
-    """A sampled signal and its derivative, behind a low-pass of the first order.
+    """A sampled signal and its derivative, smoothed by a first-order low-pass filter.
 
-    It is late by the filter's time constant and half a sampling period. A slope needs a baseline
-    in time, which is the period of the source:
+    The derivative is delayed by the filter's time constant and half a sampling period. A slope
+    needs a time base, which is the period of the source:
 
-    - Stamps say when a sample was taken. A sample less than half a period after the one before
-      adds nothing, and the next slope is taken from the earlier one.
-    - The time of arrival says that only on average: after a stall, messages that have waited
-      arrive within microseconds. A step of less than three quarters of a period has no slope of
-      its own, any other counts for one period at least, and as long as too few steps are known to
-      tell the period, there is no derivative. The period is then the mean or the median, whichever
-      is longer: after a long pause nothing is derived until RECENT samples have come.
+    - A stamp says when a sample was taken. A sample less than half a period after the previous one
+      is skipped, and the next slope starts from the earlier one.
+    - The time of arrival says so only on average: after a stall, messages that have waited in a
+      queue arrive within microseconds. A step shorter than three quarters of a period gives no
+      slope of its own, any other counts as at least one period, and there is no derivative until
+      enough steps are known to estimate the period. The period is then the mean or the median,
+      whichever is longer: after a long pause nothing is derived until RECENT samples have arrived.
     """
 
     x: Floats
-    """(n,) the sample that the next slope is taken from; NaN: not known"""
+    """(n,) the sample from which the next slope starts; NaN: not known"""
     time: int
-    """ns"""
+    """The time of `x`, ns"""
     value: Floats | None = None
-    """(n,) dx/dt; NaN: not known; None: of none of them"""
+    """(n,) dx/dt; NaN: this one is not known; None: none is known"""
     steepest: Floats | None = None
-    """(n,) change of the newest sample over one period, without the filter: does it jump?"""
+    """(n,) unfiltered change of the newest sample over one period, to detect jumps"""
     newest: int = 0
-    """ns, the newest sample, which `x` need not be"""
+    """The time of the newest sample, which need not be `x`, ns"""
     steps: tuple[int, ...] = ()
-    """ns between the last samples"""
+    """The times between the last samples, ns"""
 
     @classmethod
     def begun(cls, x: Floats, time: int, steps: tuple[int, ...] = ()) -> Derivative:
-        """After one sample (n,)."""
+        """The state after the first sample.
+
+        Args:
+            x: (n,) the sample.
+            time: its time, ns.
+            steps: the times between earlier samples, ns.
+        """
         return cls(x, time, newest=time, steps=steps)
 
     @property
     def period(self) -> int:
-        """ns, the usual time between two samples; 0: not known yet."""
+        """The usual time between two samples, ns; 0: not known yet."""
         return sorted(self.steps)[len(self.steps) // 2] if self.steps else 0
 
     def next(
@@ -70,14 +76,14 @@ class Derivative:
         *,
         stamped: bool = True,
     ) -> Derivative:
-        """With one more sample.
+        """The state after one more sample.
 
         Args:
-            x: (n,)
-            time: ns.
-            constant: time constant of the filter, s.
+            x: (n,) the sample.
+            time: its time, ns.
+            constant: the filter's time constant, s.
             turns: (n,) which entries are angles that may jump by whole turns.
-            stamped: is `time` that of the sample, not that of its arrival?
+            stamped: is `time` the time of the sample, not of its arrival?
         """
         since = time - self.newest
         if since == 0:
@@ -90,15 +96,15 @@ class Derivative:
             return Derivative.begun(x, time, steps)
         step, period = time - self.time, self.period
         if not stamped:
-            # where the node is held up again and again, most steps are those of bursts, and the
-            # pauses before are a part of their time
+            # if the node stalls repeatedly, most steps are within bursts, and the pauses before
+            # them belong to their time
             period = max(period, sum(steps) // len(steps))
-        # what is beyond all numbers is no slope
+        # a difference beyond the range of floating-point numbers is no slope
         with np.errstate(over="ignore", invalid="ignore"):
             change = x - self.x
             if turns is not None:
                 change = change - np.where(turns, 2 * np.pi * np.round(change / (2 * np.pi)), 0.0)
-            # samples that were lost, or refused, in between make no jump flatter
+            # over one period: samples lost or refused in between must not make a jump flatter
             steepest = change / ((period or step) / SECOND)
             if step < max((0.5 if stamped else 0.75) * period, SHORTEST):
                 held = self if stamped else replace(self, x=x, time=time)
@@ -113,11 +119,11 @@ class Derivative:
 
 
 MOST_SOURCES = 100
-"""that are remembered: a message may have any of the joints"""
+"""Number of sources that are remembered: a message may have any of the joints"""
 
 
 class Derivatives:
-    """Of each source its own derivative; it is known by the names in its messages."""
+    """One derivative per source; a source is identified by the names in its messages."""
 
     def __init__(self) -> None:
         self._of: dict[tuple[str, ...], Derivative] = {}
@@ -132,14 +138,27 @@ class Derivatives:
         *,
         stamped: bool = True,
     ) -> Derivative:
-        """With one more sample (n,) of these names, which is to be kept; see `Derivative.next`."""
+        """The derivative of a source after one more sample, not stored until `keep` is called.
+
+        Args:
+            names: (n) the names in the source's messages.
+            x, time, constant, turns, stamped: as in `Derivative.next`.
+        """
         before = self._of.get(names)
         if before is None:
             return Derivative.begun(x, time)
         return before.next(x, time, constant, turns, stamped=stamped)
 
     def keep(self, names: tuple[str, ...], new: Derivative) -> bool:
-        """The sample was good; is there anything new in it?"""
+        """Store the derivative after a sample that was accepted.
+
+        Args:
+            names: (n) the names in the source's messages.
+            new: the result of `next`.
+
+        Returns:
+            whether it differs from the stored one.
+        """
         before = self._of.pop(names, None)
         self._of[names] = new
         if len(self._of) > MOST_SOURCES:
@@ -147,5 +166,5 @@ class Derivatives:
         return new is not before
 
     def forget(self) -> None:
-        """Earlier times are void."""
+        """Discard everything: earlier times are invalid."""
         self._of.clear()

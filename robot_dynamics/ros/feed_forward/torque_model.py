@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot, a formulation and a list of joints: what turns states into torques."""
+"""The model that turns states into torques: a robot, a formulation and a list of joints."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from .refusal import RefusedError
 from .sensors import Sensors
 
 ENDLESS = 1e150
-"""N·m or N: no torque gets there"""
+"""N·m or N: no torque reaches this"""
 
 WITHIN = 1.0 - 1e-9
-"""Of a norm of shares: rounding takes none beyond a limit"""
+"""Bound on the norm of torques relative to their limits: below it, rounding hides no excess"""
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """What a `Model` is built from: the robot, the settings, and what it carries."""
+    """What a `Model` is built from: the robot, the settings, payloads and links with wrenches."""
 
     mechanism: Mechanism
     settings: Settings
     payloads: Mapping[str, Inertial] = field(default_factory=dict)
     """By link"""
     pushed: frozenset[str] = frozenset()
-    """Links that wrenches may act on"""
+    """Links on which wrenches may act"""
 
     @classmethod
     def of(
@@ -48,7 +48,14 @@ class ModelSpec:
         payloads: Mapping[str, Inertial],
         pushed: frozenset[str],
     ) -> ModelSpec:
-        """With those of the payloads and pushed links whose links are there."""
+        """A spec with only those payloads and pushed links that exist in the mechanism.
+
+        Args:
+            mechanism: the robot.
+            settings: the settings.
+            payloads: by link.
+            pushed: links on which wrenches may act.
+        """
         links = {link.name for link in mechanism.links}
         carried = {k: each for k, each in payloads.items() if k in links}
         return cls(mechanism, settings, carried, pushed & links)
@@ -63,7 +70,10 @@ class ModelSpec:
 
     @property
     def dynamics_key(self) -> tuple[object, ...]:
-        """What kernels are compiled for: payloads are parameters of theirs, the rest is wiring."""
+        """Everything the compiled kernels depend on.
+
+        Payloads are run-time parameters of the kernels, and the other settings do not affect them.
+        """
         s = self.settings
         mechanism, terms = id(self.mechanism), frozenset(s.terms)
         around = s.sensed, s.condition_limit, self.moved, self.pushed
@@ -71,30 +81,33 @@ class ModelSpec:
 
 
 class Model:
-    """Torques of the joints that are driven, from the joints that are read.
+    """Computes torques of the driven joints from the state of the joints that are read.
+
+    Args:
+        spec: the robot, the settings, payloads and links with wrenches.
 
     Attributes:
         joints: (n) names in the order of qdd.
-        outputs: (m) names in the order of the torques: `joints`, or the motors; where there are
-            more motors than degrees of freedom also those that follow.
-        followers: these; None: there are none.
-        read: (k) names in the order of q and qd: `joints` first, then those that move besides,
-            the sensed ones last.
-        optional: the sensed ones.
-        sensors: what is read of these; None where they are solved.
-        periodic: (n,) which of the joints may turn forever.
-        slew: (m,) largest changes of the torques, N·m/s or N/s; None: no limit.
+        outputs: (m) names in the order of the torques: `joints`, or the motors; with more motors
+            than degrees of freedom, also the motors that follow.
+        followers: the motors that follow; None: there are none.
+        read: (k) names in the order of q and qd: first `joints`, then other moving joints, the
+            sensed ones last.
+        optional: the sensed joints.
+        sensors: monitors the readings of the sensed joints; None: passive joints are solved.
+        periodic: (n,) which of `joints` may turn without end.
+        slew: (m,) largest rates of change of the torques, N·m/s or N/s; None: no limit.
         feedback: the PD loop; None: there is none.
         moved: does something else move the base?
-        base: how it moves now, where it moves; None: unknown.
-        limits: (m,) largest magnitudes of the torques: `effort_limits`, else the description's;
-            infinity where nothing is known.
-        unlimited: (m,) where nothing is known.
-        rates: (k,) largest magnitudes of the rates of `read`: `velocity_limits`, else the
-            description's; infinity where nothing is known.
+        base: the base's current motion, if it moves; None: unknown.
+        limits: (m,) largest magnitudes of the torques, N·m or N: `effort_limits`, or the
+            description's; infinity if neither is known.
+        unlimited: (m,) which torques have no known limit.
+        rates: (k,) largest magnitudes of the rates of `read`, rad/s or m/s: `velocity_limits`, or
+            the description's; infinity if neither is known.
 
     Raises:
-        InputError: the settings name joints that the robot does not have, or not in this way.
+        InputError: the settings name unknown joints, or do not fit this robot.
         RobotDynamicsError: see `InverseDynamics`.
     """
 
@@ -121,7 +134,8 @@ class Model:
         besides = (name for name in names if name not in self.joints and name not in locked)
         self.read = (*self.joints, *besides)
         self.unlimited = np.isinf(self.limits)
-        # neither zero nor infinite: of a limit of zero any torque is too much, and none is not
+        # shares must be finite and not zero: with a limit of zero, a torque of zero is allowed
+        # and any other is not
         self._shares = (1.0 / np.clip(self.limits, 1.0 / ENDLESS, ENDLESS)).tolist()
         self._rates = self._rate_limits(settings)
         self.rates = np.where(np.isnan(self._rates), math.inf, self._rates)
@@ -164,7 +178,7 @@ class Model:
         self._to_motors: Floats | None = None
         if settings.side != "joint":
             columns = [mechanism.joint_names.index(name) for name in actuated]
-            # τ = Γᵀ τ_drive; what a rotor itself takes is the same with a wrench and without
+            # τ = Γᵀ τ_drive; a wrench does not change the torque that moves the rotor itself
             gears = gear_matrix(mechanism)[:, columns]
             self._to_motors = np.asarray(np.linalg.pinv(gears, rcond=1e-12), dtype=float)
         self._warm_up()
@@ -173,9 +187,12 @@ class Model:
             self._q[column[name]] = position
 
     def go_on_from(self, previous: Model) -> None:
-        """Take over where the robot is from a model that ran until now, of the same mechanism.
+        """Take over the robot's configuration from the previous model of the same mechanism.
 
-        Call it between two states: the one before knows the way that the robot has gone.
+        Call this between two states: the previous model has followed the robot so far.
+
+        Args:
+            previous: the model that ran until now; ignored if its mechanism is another one.
         """
         if previous.spec.mechanism is not self.spec.mechanism:
             return
@@ -187,14 +204,15 @@ class Model:
             self.sensors.tolerance = self.spec.settings.sensor_tolerance
 
     def start_anew(self) -> None:
-        """A robot with loops is on the assembly mode of its home, wherever it was seen last."""
+        """Assume that a robot with loops is in the assembly mode of its home, wherever it was
+        last."""
         if self.dynamics.closed is not None:
             self.dynamics.closed.reset()
         if self.sensors is not None:
             self.sensors.reset()
 
     def _warm_up(self) -> None:
-        """Build all that is built with the first call, and see that there are torques at home."""
+        """Build everything that a first call builds, and check that there are torques at home."""
         closed = self.dynamics.closed
         q = np.zeros(len(self._q)) if closed is None else closed.home.q_r[: len(self._q)]
         self._torques(q, np.zeros_like(q), np.zeros_like(q), self._base())
@@ -204,13 +222,13 @@ class Model:
             self.sensors.reset()
         self._taken(q, dict.fromkeys(self.spec.pushed, np.zeros(6)))
         self.shared(q[self._read], np.zeros(len(self.joints)))
-        # of trajectories, and of last words
+        # for trajectories and for the last torques from the watchdog's thread
         two = np.tile(q[self._read], (2, 1))
         still = np.zeros((2, len(self.joints)))
         self.along(two, np.zeros_like(two), still, self._base())
 
     def _fitted(self, settings: Settings) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
-        """The joints to drive, the names of their torques and the limits of these.
+        """The driven joints, the names of the torques and their limits.
 
         Raises:
             InputError: the settings do not fit this robot.
@@ -245,10 +263,11 @@ class Model:
         return tuple(name for name in joints if name in self._driving), outputs, limits
 
     def _check_shared(self, settings: Settings) -> None:
-        """Of more motors than degrees of freedom: each one's torque counts on the others'.
+        """Check the settings of a robot with more motors than degrees of freedom, in which the
+        torque of each motor relies on those of the others.
 
         Raises:
-            InputError: not all of them are driven, or what only one motor a joint can have.
+            InputError: not all motors are driven, or a setting requires independent motors.
         """
         actuated = self.dynamics.actuated_names
         if settings.locked:
@@ -270,10 +289,10 @@ class Model:
             )
 
     def _feedback(self, settings: Settings) -> Feedback | None:
-        """The PD loop, where gains are set.
+        """The PD loop, if gains are set.
 
         Raises:
-            InputError: too few or too many gains, or no place for them.
+            InputError: too few or too many gains, or settings with which gains cannot be used.
         """
         p = _one_each("p_gains", settings.p_gains, self.joints)
         d = _one_each("d_gains", settings.d_gains, self.joints)
@@ -289,7 +308,7 @@ class Model:
         return Feedback(none if p is None else p, none if d is None else d, self.periodic)
 
     def _rate_limits(self, settings: Settings) -> Floats:
-        """(k,) rad/s or m/s; NaN where nothing is known."""
+        """Velocity limits (k,), rad/s or m/s; NaN if unknown."""
         rates = np.full(len(self.read), math.nan)
         for k, name in enumerate(self.read):
             said = self.spec.mechanism.joint(name).limits
@@ -301,10 +320,11 @@ class Model:
         return rates
 
     def _described_limits(self, joints: tuple[str, ...]) -> Floats:
-        """(m,) largest magnitudes of the torques of `joints`, or of the motors, by the description.
+        """The description's limits (m,) of the torques of `joints` or of the motors.
 
-        A motor that drives one joint alone, and alone, may give the joint's limit over the gear
-        ratio. Where several motors share joints, the description's limits do not apply.
+        If a motor and a joint are connected only with each other, the motor's limit is the joint's
+        divided by the gear ratio. If several motors share joints, the description's limits do not
+        apply.
         """
         mechanism, actuated = self.spec.mechanism, self.dynamics.actuated_names
         efforts = {name: mechanism.joint(name).limits for name in actuated}
@@ -324,7 +344,7 @@ class Model:
         return limits
 
     def _motors(self, side: str, joints: tuple[str, ...]) -> tuple[str, ...]:
-        """The names of the motors, which have to drive all of these joints."""
+        """The names of the motors, which must drive all of these joints."""
         actuated = self.dynamics.actuated_names
         if missing := [name for name in actuated if name not in joints]:
             raise wrong(
@@ -353,9 +373,12 @@ class Model:
         return self.spec.mechanism.name
 
     def is_the_robot_of(self, other: Model) -> bool:
-        """Do commands, states and torques for one mean the same for the other?
+        """Do commands, states and torques mean the same for both models?
 
         Masses, friction, payloads, gravity, the formulation and the gains may differ.
+
+        Args:
+            other: the other model.
         """
         names = (self.joints, self.outputs, self.read), (other.joints, other.outputs, other.read)
         if names[0] != names[1] or self.spec.settings.side != other.spec.settings.side:
@@ -364,7 +387,12 @@ class Model:
         return ours is theirs or _kinematics(ours) == _kinematics(theirs)
 
     def believed(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
-        """q, qd (k,) of `read`, with solved values for what is missing (NaN) or not trusted.
+        """q, qd (k,) of `read`, with readings that are missing or not trusted replaced by solved
+        values.
+
+        Args:
+            q: (k,) positions, rad or m; NaN: missing.
+            qd: (k,) rates, rad/s or m/s; NaN: missing.
 
         Raises:
             ClosureError: the readings belong to no configuration of the mechanism.
@@ -378,12 +406,18 @@ class Model:
         return q[self._read], qd[self._read]
 
     def __call__(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        """Torques (m,) of `outputs` at q, qd (k,) of `read` and qdd (n,) of `joints`.
+        """Torques (m,) of `outputs`, N·m or N.
 
-        Joints that are read but not driven are taken with zero acceleration; the sensed ones
-        follow the motors.
+        Joints that are read but not driven have zero acceleration; the sensed ones follow the
+        motors.
+
+        Args:
+            q: (k,) positions of `read`, rad or m.
+            qd: (k,) rates of `read`, rad/s or m/s.
+            qdd: (n,) accelerations of `joints`, rad/s² or m/s².
 
         Raises:
+            RefusedError: the base moves, and its motion is unknown.
             RobotDynamicsError: the mechanism cannot have this state.
         """
         if self._is_plain:
@@ -422,7 +456,11 @@ class Model:
         return motors.drive if side == "drive" else motors.gear
 
     def shared(self, q: Floats, forces: Floats) -> Floats:
-        """Torques (m,) of `outputs` that do at q (k,) of `read` what forces (n,) at `joints` do.
+        """Torques (m,) of `outputs` that have the same effect as forces at `joints`, N·m or N.
+
+        Args:
+            q: (k,) positions of `read`, rad or m.
+            forces: (n,) N·m or N.
 
         Raises:
             RobotDynamicsError: the mechanism cannot have this state.
@@ -437,12 +475,13 @@ class Model:
         return np.asarray((S @ by_driving)[self._out])
 
     def taken_by(self, wrenches: Mapping[str, Floats], q: Floats) -> Floats:
-        """What wrenches from outside add to the torques (m,) of `outputs` at q (k,) of `read`.
+        """The contribution (m,) of external wrenches to the torques of `outputs`, N·m or N.
 
         Args:
             wrenches: by link, (6,): the force (N) and the moment (N·m) about the origin of the
-                link's frame that act on it, on the link's axes. Those on links that the model was
-                not built for have to wait.
+                link's frame that act on the link, on its axes. Those on links for which the model
+                was not built are ignored.
+            q: (k,) positions of `read`, rad or m.
 
         Raises:
             RobotDynamicsError: the mechanism cannot have this state.
@@ -460,13 +499,16 @@ class Model:
         return torques
 
     def along(self, q: Floats, qd: Floats, qdd: Floats, base: BaseMotion | None = None) -> Floats:
-        """Torques (s, m) of `outputs` at s states of a motion; NaN where there is no such state.
+        """Torques (s, m) of `outputs` at s states of a motion, N·m or N; NaN for impossible states.
 
-        Where the robot is (the way that a closed one has gone) does not change, and any thread may
-        call it. Joints that are sensed have no accelerations.
+        This does not change the configuration that a closed robot is followed in, and may be
+        called from any thread. Sensed joints have zero accelerations.
 
         Args:
-            base: how the base moves, where something else moves it.
+            q: (s, k) positions of `read`, rad or m.
+            qd: (s, k) rates of `read`, rad/s or m/s.
+            qdd: (s, n) accelerations of `joints`, rad/s² or m/s².
+            base: the motion of the base, if something else moves it.
 
         Raises:
             RobotDynamicsError: see `InverseDynamics`.
@@ -481,16 +523,29 @@ class Model:
         return torques
 
     def at_rest(self, q: Floats) -> Floats:
-        """Torques (m,) that carry the robot where it is: of the chosen terms, gravity alone."""
+        """Torques (m,) that hold the robot at rest, N·m or N: of the chosen terms, only gravity.
+
+        Args:
+            q: (k,) positions of `read`, rad or m.
+        """
         return self(q, np.zeros_like(q), np.zeros(len(self.joints)))
 
     def is_allowed(self, torques: Floats) -> bool:
-        """Are torques (m,) finite and within the limits, as the norm of their shares of these tells
-        in one pass? False: each has to be looked at."""
+        """Are torques (m,) finite and surely within the limits?
+
+        This checks the norm of torques relative to limits in one pass. False means that each
+        torque must be checked.
+        """
         return math.hypot(*map(mul, torques.tolist(), self._shares)) <= WITHIN
 
     def fastest(self, times: float, acceleration: float) -> Floats:
-        """(k,) rates of `read` that are believed: so many times their limits, or √acceleration."""
+        """The largest plausible rates (k,) of `read`, rad/s or m/s.
+
+        Args:
+            times: factor on the velocity limits.
+            acceleration: rad/s² or m/s²; the square root of its value is used if there is no
+                limit.
+        """
         if self._fastest[0] != acceleration:
             unknown = np.isnan(self._rates)
             rates = np.where(unknown, math.sqrt(acceleration), times * self._rates)
@@ -498,14 +553,24 @@ class Model:
         return self._fastest[1]
 
     def is_slow(self, qd: Floats, times: float, acceleration: float) -> bool:
-        """Are rates qd (k,) within `fastest`, as their norm tells at a fraction of the cost?"""
+        """Are rates surely within `fastest`? Their norm shows this at a fraction of the cost.
+
+        Args:
+            qd: (k,) rates of `read`, rad/s or m/s.
+            times, acceleration: as in `fastest`.
+        """
         self.fastest(times, acceleration)
         return math.hypot(*qd.tolist()) <= self._fastest[2]
 
     def reach(self, q: Floats, acceleration: float) -> Floats:
-        """Torques (m,) that robot and payload take at most at q (k,), at rest and at accelerations
-        of `acceleration` rad/s² or m/s², whatever the chosen terms (rotors where these have them);
-        infinity where they take none.
+        """The largest torques (m,) that the robot and its payload need, at rest and at
+        accelerations up to `acceleration`, N·m or N; infinity for outputs that need none.
+
+        They do not depend on the chosen terms, except that rotors only count if these include them.
+
+        Args:
+            q: (k,) positions of `read`, rad or m.
+            acceleration: rad/s² or m/s².
 
         Raises:
             RobotDynamicsError: the mechanism cannot have this state.
@@ -525,7 +590,8 @@ class Model:
 
     @property
     def home(self) -> Floats:
-        """q (k,) of `read`: the description's home, or zero."""
+        """The home positions (k,) of `read`, rad or m: the description's, or zero if it has no
+        loops."""
         closed = self.dynamics.closed
         if closed is not None:
             return np.asarray(closed.home.q_r[: len(self._q)][self._read])
@@ -533,7 +599,8 @@ class Model:
 
 
 def _kinematics(mechanism: Mechanism) -> tuple[object, ...]:
-    """All that a position, a rate or an acceleration of a joint depends on, to be compared."""
+    """Everything that the meaning of joint positions, rates and accelerations depends on, in a
+    form that can be compared."""
 
     def pose(each: Pose) -> tuple[object, ...]:
         return tuple(each.rotation.flat), tuple(each.translation.flat)
@@ -548,7 +615,7 @@ def _kinematics(mechanism: Mechanism) -> tuple[object, ...]:
         return each.name, each.type, *ends
 
     links, loops = tuple(map(joint, mechanism.links)), tuple(map(loop, mechanism.loops))
-    # where there are loops, it picks one of several configurations with the same motors' positions
+    # with loops, home selects one of several configurations with the same motor positions
     home = tuple(sorted(mechanism.home.items())) if loops else ()
     chosen = mechanism.actuated, mechanism.driving, mechanism.sensed, mechanism.platform
     return links, loops, home, chosen, mechanism.base, mechanism.base_motion
@@ -558,7 +625,7 @@ def _one_each(name: str, values: tuple[float, ...], of: tuple[str, ...]) -> Floa
     """The values as an array; None: not set.
 
     Raises:
-        InputError: they are not as many as the things that they are of.
+        InputError: their number is not that of the names in `of`.
     """
     if values and len(values) != len(of):
         expected = f"{len(of)} numbers, one each for {listed(of)}"

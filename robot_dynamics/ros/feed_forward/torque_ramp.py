@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast the published torques may rise and change: a ramp at the start, slew limits always."""
+"""Limits how fast published torques change: a ramp at the start, and slew limits at all times."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ...scalar import Floats
 from .stamps import SECOND
 
 LONGEST = 0.1
-"""s of slew that may pass between two torques, whatever the silence between them"""
+"""s: the longest time that counts for the slew limit, however long no torques were published"""
 
 
 class TorqueRamp:
     """Turns computed torques (m,) into published ones.
 
-    At the start and after every interruption the output blends linearly, within `ramp_time`, from
+    At the start and after every interruption, the output blends linearly within `ramp_time` from
     the last published torques (zero at the start) to the computed ones. It never changes faster
-    than `slew_limits`; after a silence, by no more than these allow in `LONGEST`.
+    than `slew_limits`, and after a pause by no more than these allow in `LONGEST`.
     """
 
     def __init__(self) -> None:
@@ -28,13 +28,18 @@ class TorqueRamp:
         self._is_on = False
 
     def interrupted(self, last: Floats) -> None:
-        """Torques stop after these (m,): the next ones start a new ramp from them."""
+        """Record the last torques before an interruption, from which the next ramp starts.
+
+        Args:
+            last: (m,) N·m or N.
+        """
         self._last, self._from, self._since = last, last, None
 
     def shaped(self, torques: Floats, now: int, ramp_time: float, slew: Floats | None) -> Floats:
-        """The torques to publish.
+        """The torques to publish (m,), N·m or N.
 
         Args:
+            torques: (m,) the computed torques, N·m or N.
             now: the clock, ns.
             ramp_time: s; 0: none.
             slew: (m,) N·m/s or N/s; None: no limit.
@@ -42,7 +47,7 @@ class TorqueRamp:
         if self._since is None or self._since > now:
             self._since, self._is_on = now, False
         share = (now - self._since) / SECOND / ramp_time if ramp_time else 1.0
-        # a ramp that is set while torques go out is for the next beginning
+        # a ramp time set while torques are published applies to the next start
         self._is_on = self._is_on or share >= 1.0
         if not self._is_on:
             start = 0.0 if self._from is None else self._from
