@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot as requested: a description, parameters and payloads, changed one at a time.
 
-What was accepted is in force. A change becomes a model beside the control loop, is handed over
-finished, and takes effect then. Until then, and where no model can be made, everything stays as it
-was.
+Accepted values are in force. For a change, a model is built in the background; the change takes
+effect when the finished model is handed over. Until then, and if no model can be built, everything
+stays as it was.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .refusal import RefusedError, no_robot
 from .torque_model import Model
 
 CLOSING = 5.0
-"""s that the end waits for a build to stop"""
+"""s to wait at the end for a build to stop"""
 
 MOST_WAITING = 100
 """Changes that may wait in the queue"""
@@ -38,9 +38,9 @@ class Change:
     kind: str
     """description, parameters, payload or wrench"""
     value: Any
-    """Text; values by name; (link, Inertial); or the link that wrenches will act on"""
+    """Text; values by name; (link, Inertial); or the link on which wrenches will act"""
     sender: Any = None
-    """Whatever the caller wants to find again in the outcome"""
+    """Any object that the caller wants to find again in the outcome"""
 
 
 class Outcome(NamedTuple):
@@ -48,11 +48,11 @@ class Outcome(NamedTuple):
 
     change: Change
     model: Model | None = None
-    """The model from now on; None: as before"""
+    """The new model; None: the model does not change"""
     error: RobotDynamicsError | None = None
-    """Why nothing changes"""
+    """Why nothing changes; None: the change is possible"""
     still_refused: RobotDynamicsError | None = None
-    """Why the newest description makes no robot with the new parameters either"""
+    """Why the newest description is refused with the new parameters as well"""
 
 
 class Builder:
@@ -60,11 +60,11 @@ class Builder:
 
     Args:
         settings: the initial settings.
-        tell: gets each message of a build; it is called by another thread.
-        process: makes the process of a build.
+        tell: called with each message of a build, from another thread.
+        process: creates the process of a build.
 
     Attributes:
-        settings: what was accepted.
+        settings: the accepted settings.
     """
 
     def __init__(
@@ -81,11 +81,16 @@ class Builder:
         self._newest = ""
         self._refused = False
 
-    # What is asked for
+    # Requests
 
     def describe(self, text: str) -> None:
-        """Request another robot. What waits or is being built of an older description is forgotten;
-        one that is the newest already, and was not refused, changes nothing.
+        """Request another robot.
+
+        An older description that waits or is being built is dropped. Requesting the newest
+        description again changes nothing unless it was refused.
+
+        Args:
+            text: URDF.
 
         Raises:
             DescriptionError: it is too large.
@@ -101,8 +106,13 @@ class Builder:
     def carry(self, link: str, payload: Inertial, current: Model | None) -> None:
         """Request a payload on a link, or its removal.
 
+        Args:
+            link: the link's name.
+            payload: the body; one without mass removes the payload.
+            current: the model in use; None: there is no robot.
+
         Raises:
-            RefusedError: there is no such link, or no robot.
+            RefusedError: there is no such link or no robot, or too many changes are waiting.
         """
         if not self.busy:
             if current is None:
@@ -113,10 +123,16 @@ class Builder:
         self._waiting.append(Change("payload", (link, payload)))
 
     def push(self, link: str) -> bool:
-        """Request what wrenches on a link need; was it not requested before?
+        """Request a model on which wrenches may act at a link.
+
+        Args:
+            link: the link's name.
+
+        Returns:
+            False if it was requested before.
 
         Raises:
-            RefusedError: too much waits already.
+            RefusedError: too many changes are waiting.
         """
         building = [] if self._work is None else [self._work.change]
         if any(("wrench", link) == (each.kind, each.value) for each in (*self._waiting, *building)):
@@ -128,19 +144,26 @@ class Builder:
     def set(self, values: Mapping[str, Any], sender: Any = None) -> None:
         """Request other values of parameters.
 
+        Args:
+            values: by name.
+            sender: see `Change.sender`.
+
         Raises:
-            InputError: the table does not allow one.
-            RefusedError: too much waits already.
+            InputError: the table does not allow a value.
+            RefusedError: too many changes are waiting.
         """
         self.settings.changed(values)
         self._make_room()
         self._waiting.append(Change("parameters", dict(values), sender))
 
     def take(self, values: Mapping[str, Any]) -> None:
-        """Set parameters that need no new model; they take effect at once.
+        """Set parameters that need no new model; they take effect immediately.
+
+        Args:
+            values: by name.
 
         Raises:
-            InputError: the table does not allow one.
+            InputError: the table does not allow a value.
         """
         self.settings = self.settings.changed(values)
 
@@ -156,7 +179,7 @@ class Builder:
         if work is not None and work.change.kind == "description" and is_outdated(work.change):
             work.cancel()
 
-    # What becomes of it
+    # Results
 
     @property
     def busy(self) -> bool:
@@ -169,10 +192,10 @@ class Builder:
         return self._refused
 
     def poll(self, current: Model | None) -> Outcome | None:
-        """A finished change, if there is one; starts the next one.
+        """Return a finished change, if there is one, and start the next.
 
         Args:
-            current: the model that computes.
+            current: the model in use; None: there is no robot.
         """
         if self._work is None and self._waiting:
             outcome = self._begin(self._waiting.popleft(), current)
@@ -186,17 +209,18 @@ class Builder:
         return work.outcome
 
     def accept(self, outcome: Outcome, current: Model | None) -> None:
-        """From now on it counts: its model is to compute with the next state.
+        """Put a finished change in force; its model is to be used from the next state on.
 
         Args:
-            current: the model that computed until now.
+            outcome: the result of the change.
+            current: the model in use until now; None: there was no robot.
         """
         change, model = outcome.change, outcome.model
         if change.kind == "parameters":
             self.settings = self.settings.changed(change.value)
         if model is None:
             return
-        # what no model is built from may have changed meanwhile
+        # settings that need no new model may have changed in the meantime
         model.spec = replace(model.spec, settings=self.settings)
         if current is not None:
             model.go_on_from(current)
@@ -204,22 +228,26 @@ class Builder:
             self._refused = False
 
     def reject(self, outcome: Outcome) -> None:
-        """Nothing changes."""
+        """Record that a change was refused; nothing changes.
+
+        Args:
+            outcome: the result of the change.
+        """
         if outcome.change.kind == "description" and outcome.change.value == self._newest:
             self._refused = True
 
     def wait(self, patience: float) -> None:
-        """Until what is being built is finished, at most so many s."""
+        """Wait at most `patience` s until the current build is finished."""
         if self._work is not None:
             self._work.join(patience)
 
     def clear(self) -> list[Change]:
-        """Forget all descriptions and changes that are not in force yet; these are returned."""
+        """Drop all descriptions and changes that are not in force yet, and return the changes."""
         self._newest, self._refused = "", False
         return self.close()
 
     def close(self) -> list[Change]:
-        """Stop what is being built, and wait until it has stopped; what will never be in force."""
+        """Stop the current build, wait until it has stopped, and return all dropped changes."""
         dropped = [] if self._work is None else [self._work.change]
         dropped += self._waiting
         self._waiting.clear()
@@ -230,7 +258,7 @@ class Builder:
         return dropped
 
     def _begin(self, change: Change, current: Model | None) -> Outcome | None:
-        """Start to build; or the outcome, where there is nothing to build."""
+        """Start a build, or return the outcome if there is nothing to build."""
         try:
             drafts = self._drafts(change, current)
         except RobotDynamicsError as error:
@@ -241,11 +269,12 @@ class Builder:
         return None
 
     def _drafts(self, change: Change, current: Model | None) -> list[Draft]:
-        """What the change may lead to: the first that makes a robot is the one; none: nothing
-        is to be built.
+        """The drafts to try for a change, of which the first valid one is used.
+
+        An empty list means that nothing needs to be built.
 
         Raises:
-            RobotDynamicsError: the change can't be.
+            RobotDynamicsError: the change is impossible.
         """
         carried = {} if current is None else current.spec.payloads
         pushed = frozenset[str]() if current is None else current.spec.pushed
@@ -253,7 +282,7 @@ class Builder:
             return [Draft(change.value, self.settings, carried, pushed)]
         if change.kind == "parameters":
             settings = self.settings.changed(change.value)
-            # a description that was refused may do with other parameters
+            # a description that was refused may be valid with other parameters
             sources: list[str | Mechanism] = [self._newest] if self._refused else []
             if current is not None:
                 sources.append(current.spec.mechanism)
@@ -272,7 +301,7 @@ class Builder:
 
 
 class _Work:
-    """A thread that makes a model: what takes long in a process, the rest by itself."""
+    """A thread that builds a model; slow steps run in a separate process."""
 
     def __init__(
         self,
@@ -316,7 +345,7 @@ class _Work:
                 return
             except RobotDynamicsError as found:
                 error = found.with_traceback(None)
-            # whatever it is: the control loop goes on, and says what happened
+            # on any error the control loop continues, and the error is reported
             except BaseException as found:  # noqa: BLE001
                 error = unexpected(found)
             if draft.is_new and self.change.kind == "parameters":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands: received and checked, and adopted with the next state."""
+"""Commands are checked when received, and followed from the next state on."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from .torque_model import Model
 
 
 class Commands:
-    """The newest command, out of JointTrajectory messages, from its arrival to its end.
+    """The newest command from a JointTrajectory message, from its arrival to its end.
 
         pending ──next state──→ following ──→ finished, timeout, or interrupted
 
-    A command that is over is replaced by a rest where it ended. Nothing of it is left that a
-    parameter could bring back. Times are ns of the node's clock. A message that is refused leaves
-    nothing behind.
+    A command that is over is replaced by rest at the point where it ended, so that no change of
+    parameters can resume it. Times are ns of the node's clock. A refused message leaves nothing
+    behind.
 
     Args:
-        tally: logs beginnings and ends that need a message.
+        tally: logs beginnings and ends that deserve a message.
 
     Attributes:
         pending: the motion that takes over with the next state; None: there is none.
-        motion: the one that is followed, or has ended; None: there was none.
+        motion: the motion that is being followed or has ended; None: there was none.
         phase: waiting (for a first command), following, finished (a trajectory has ended),
             timeout, or interrupted.
-        over_since: when it ended.
-        at: when the newest one came; None: there was none.
-        count: how many were accepted.
+        over_since: when the command ended.
+        at: when the newest command arrived; None: there was none.
+        count: number of accepted commands.
     """
 
     def __init__(self, tally: Tally) -> None:
@@ -54,8 +54,15 @@ class Commands:
     def take(self, message: Any, now: int, model: Model, settings: Settings) -> None:
         """Read a JointTrajectory.
 
+        Args:
+            message: the JointTrajectory.
+            now: the clock, ns.
+            model: the robot's model.
+            settings: the current settings.
+
         Raises:
-            RefusedError: it is no motion of this robot, or comes at a wrong time.
+            RefusedError: it is not a motion of this robot, or its stamp is wrong.
+            IncompleteError: too few points have come to derive the accelerations.
         """
         stamp = stamped(message.header)
         is_state = not is_course(message)
@@ -91,12 +98,13 @@ class Commands:
         max_age: float,
         start: Callable[[], tuple[Floats | None, Floats | None]],
     ) -> None:
-        """The pending motion is followed from now on, or refused where it cannot begin.
+        """Follow the pending motion from now on, or refuse it if it cannot begin.
 
         Args:
-            time: of the state, ns.
-            max_age: s that it may have waited; 0: no check.
-            start: gives q, qd (n,) from which it sets out.
+            time: the time of the state, ns.
+            now: the clock, ns.
+            max_age: how long the motion may have waited, s; 0: no check.
+            start: returns q, qd (n,) at which the motion begins, or None if unknown.
         """
         pending, self.pending = self.pending, None
         assert pending is not None
@@ -113,7 +121,7 @@ class Commands:
             self._tally.note("command", "no lead-in", self.motion.remark)
 
     def _is_late(self, now: int, max_age: float) -> bool:
-        """Has the pending motion waited for longer than max_age (s; 0: no check)? Then it is
+        """Has the pending motion waited longer than max_age (s; 0: no check)? If so, it is
         counted as dropped."""
         assert self.at is not None
         waited = (now - self.at) / SECOND
@@ -129,14 +137,17 @@ class Commands:
 
     @property
     def is_over(self) -> bool:
-        """Has it ended? Then on_timeout says what is published, until a new command comes."""
+        """Has the command ended? Then `on_timeout` determines what is published until a new
+        command arrives."""
         return self.phase in ("finished", "timeout", "interrupted")
 
     def lapse(self, time: int, now: int, settings: Settings) -> None:
-        """End what has lasted long enough.
+        """End commands that have waited too long or were over for longer than `command_timeout`.
 
         Args:
-            time: of the newest state, ns.
+            time: the time of the newest state, ns.
+            now: the clock, ns.
+            settings: the current settings.
         """
         if self.pending is not None and self._is_late(now, settings.max_age):
             self.pending = None
@@ -158,7 +169,12 @@ class Commands:
             )
 
     def interrupt(self, q: Floats | None, now: int) -> None:
-        """End it now, at rest at q (n,), or nowhere in particular."""
+        """End the command now.
+
+        Args:
+            q: (n,) rad or m, where the robot is to rest; None: no position is held.
+            now: the clock, ns.
+        """
         self.pending = None
         if self.motion is not None and not self.is_over:
             self.phase = "interrupted"
@@ -167,13 +183,17 @@ class Commands:
             self.let_go(q)
 
     def let_go(self, q: Floats | None = None) -> None:
-        """Of a command that is over: no position is held any more but q (n,), where it is given."""
+        """Stop holding the position at which a command ended.
+
+        Args:
+            q: (n,) rad or m, another position to hold; None: no position is held.
+        """
         assert self.motion is not None
         if q is not None or self.motion.at(self.over_since).q is not None:
             self._rest(q, self.over_since)
 
     def _rest(self, q: Floats | None, since: int) -> None:
-        """From `since` (ns) on, at q (n,)."""
+        """Rest at q (n,) from `since` (ns) on."""
         assert self.motion is not None
         n = len(self.motion.at(since).qdd)
         self.over_since = since
@@ -185,22 +205,22 @@ class Commands:
         self.phase = "waiting"
 
     def forget(self) -> None:
-        """Another robot: discard the commands for the previous one."""
+        """Discard all commands, which were for another robot."""
         self.drop()
         self._rates = None
 
     def forget_times(self) -> None:
-        """The clock jumped: earlier stamps are void."""
+        """Discard earlier stamps, which are invalid after a jump of the clock."""
         self._stamps.forget()
         self._rates = None
 
 
 class _Accelerations:
-    """What gives a single point the accelerations that it lacks.
+    """Supplies the accelerations that a single point lacks.
 
     Attributes:
-        rates: those of the stream of points so far.
-        are_unknown: too few points have come to derive any.
+        rates: the state of the derivative of the stream of points.
+        are_unknown: have too few points come to derive accelerations?
     """
 
     def __init__(
@@ -213,7 +233,7 @@ class _Accelerations:
 
     @property
     def of_a_point(self) -> Missing | None:
-        """None: it is refused."""
+        """A function that supplies missing accelerations; None: such a point is refused."""
         if self._policy == "refuse":
             return None
         return self._derived if self._policy == "derive" else no_accelerations(self._joints)

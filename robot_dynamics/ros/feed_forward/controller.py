@@ -34,7 +34,7 @@ from .wrenches import Wrenches
 
 
 class FeedForward:
-    """Takes states and commands, and returns torques, or None if nothing is to be published.
+    """Turns states and commands into torques, or None if nothing is to be published.
 
     Times are ns of the node's clock. A bad message is counted, reported through `log`, and
     changes nothing.
@@ -110,7 +110,7 @@ class FeedForward:
             raise no_robot()
         return self.model
 
-    # What comes in
+    # Input
 
     def state(self, message: Any, now: int) -> Torques | None:
         """Handle a JointState."""
@@ -159,7 +159,7 @@ class FeedForward:
         """Handle a WrenchStamped, an external wrench on a link; see `Model.taken_by`.
 
         Returns:
-            its link, if the model must be built for it first.
+            its link if a model must be built for it first, else None.
         """
         try:
             spec = self._robot.spec
@@ -188,8 +188,8 @@ class FeedForward:
         for another controller; see `efforts.fill`.
 
         Raises:
-            RefusedError: there is no robot, no state of the joints besides, or see
-                `efforts.check`.
+            RefusedError: there is no robot, there is no state of joints that are read but not
+                driven, or the model is unsuitable; see `efforts.check`.
         """
         model = self._robot
         efforts.check(model)
@@ -198,7 +198,7 @@ class FeedForward:
         return lambda message: efforts.fill(message, model, limits, now=now, besides=besides)
 
     def tick(self, now: int) -> Torques | None:
-        """With feedback commanded: publish torques while no states drive the output."""
+        """With feedback commanded, publish torques while no states arrive."""
         driven, self._ticked = self.outlet.count > self._ticked, self.outlet.count
         if driven or self.model is None:
             return None
@@ -206,7 +206,7 @@ class FeedForward:
         self._ticked = self.outlet.count
         return output
 
-    # What ends
+    # Ends
 
     def watch(self, now: int) -> Torques | None:
         """Detect lost feedback: the torque of a motion must not stay applied."""
@@ -232,9 +232,9 @@ class FeedForward:
         return output
 
     def farewell(self, now: int) -> Torques | None:
-        """The last torques before silence: the controllers downstream keep them.
+        """The last torques before the output stops, which the controllers downstream will hold.
 
-        Those at rest at the last measured position, or zero if on_timeout is stop.
+        They are those at rest at the last position, or zero if on_timeout is stop.
         """
         if self.outlet.at_rest or self.model is None:
             return None
@@ -246,8 +246,8 @@ class FeedForward:
             return None
 
     def last_words(self) -> Floats | None:
-        """Torques (m,) as in `farewell`, for another thread while this one hangs; None: there are
-        none."""
+        """The torques (m,) of `farewell`, for another thread while this one hangs, or None if there
+        are none."""
         if self.outlet.at_rest or self.model is None:
             return None
         return self._law.last_words(self.model, self.settings)
@@ -296,11 +296,11 @@ class FeedForward:
         if self.model is None or (last_q is None and not self.settings.measured):
             commands.pending = commands.motion = None
             return
-        # where it is measured, no position is wanted any more: somebody may have moved the robot
+        # with feedback measured no position is held: somebody may have moved the robot
         held = None if last_q is None or self.settings.measured else last_q
         commands.interrupt(None if held is None else held[: len(self.model.joints)], now)
 
-    # What goes out
+    # Output
 
     def _output(self, time: int, now: int) -> Torques | None:
         model, commands, settings = self._robot, self.commands, self.settings
@@ -320,12 +320,12 @@ class FeedForward:
             desired = motion.at(time + int(settings.lookahead * SECOND))
             return self._published(self._law.following(model, settings, desired, now), time, now)
         except ClosureError as error:
-            # what the controllers behind hold belongs to the way into a singularity
+            # the torques that the controllers downstream hold belong to a motion into a singularity
             self.tally.refuse("torques", error)
             return self._stopped(now)
         except RobotDynamicsError as error:
             if commands.motion is not began[0] and not commands.is_over:
-                # it began from a state that is worth nothing
+                # the command began from an unusable state: undo its beginning
                 commands.motion, commands.phase, commands.pending = began
             self.tally.refuse("torques", error)
             return None
@@ -357,10 +357,10 @@ class FeedForward:
         """Torques, or None, after a command, according to `on_timeout`."""
         action, measured = self.settings.on_timeout, self.settings.measured
         if measured and action != "hold":
-            # the robot may float away: where it was is not held any more, whatever is set later
+            # the robot may drift: its last position is no longer held, whatever is set later
             self.commands.let_go()
         if action == "stop":
-            # those at rest may have gone out before, by another on_timeout
+            # torques at rest may have been published under another on_timeout
             self.outlet.at_rest = self.outlet.is_zero
             return self.farewell(now)
         assert self.commands.motion is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the node says about itself once a second."""
+"""The node's diagnostics, published once a second."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ OK, WARN, ERROR = range(3)
 """The levels of diagnostic_msgs/DiagnosticStatus"""
 
 MOST_KINDS = 3
-"""Kinds of complaints that the message names; the values have all of them"""
+"""Number of kinds of complaints in the message; the values contain all of them"""
 
 OUTCOME = {
     "gravity": "torques at rest",
     "hold": "torques without acceleration",
     "stop": "silence",
 }
-"""What `on_timeout` makes of a command that is over"""
+"""What is published after a command, by `on_timeout`"""
 
 ELSEWHERE = "if the robot was moved meanwhile, deactivate and activate the node"
-"""What to do about a robot with loops that cannot be followed from where it was seen last"""
+"""What to do if a robot with loops cannot be followed from its last known configuration"""
 
 NEAR = 0.1
-"""Share of the limit of the condition number from which on it is worth a warning"""
+"""Share of the condition number's limit beyond which the diagnostics warn"""
 
 
 class Report(NamedTuple):
@@ -42,7 +42,11 @@ class Report(NamedTuple):
 
 
 class Diagnosis:
-    """Rates and new complaints between one report and the next."""
+    """Creates reports, with rates and new complaints since the previous one.
+
+    Args:
+        steady: s, the current time of a clock that never jumps.
+    """
 
     def __init__(self, steady: float) -> None:
         self._before = (0, 0, 0)
@@ -61,16 +65,17 @@ class Diagnosis:
         blocked: str = "",
         unheard: str = "",
     ) -> Report:
-        """The state of things.
+        """A report on the node's current state.
 
         Args:
-            busy: a new model is being built.
+            controller: the subject of the report.
+            busy: is a new model being built?
             now: the clock, ns.
             steady: s, of a clock that never jumps.
-            description_refused: the newest description made no robot.
-            state: of the managed node.
-            blocked: why no torques go to the controller; empty: they do.
-            unheard: the topic of the torques, if nobody subscribes to it.
+            description_refused: was the newest description refused?
+            state: the state of the managed node.
+            blocked: why no torques are sent to the controller; empty: they are.
+            unheard: the topic of the torques if it has no subscriber, else empty.
         """
         states, commands, outlet = controller.states, controller.commands, controller.outlet
         counts = (states.count, commands.count, outlet.count)
@@ -175,7 +180,12 @@ class Diagnosis:
 
 
 def readings(controller: FeedForward, now: int) -> dict[str, str]:
-    """What is known of the states' parts, where they come in parts or incomplete."""
+    """Values about states that come in parts or without velocities.
+
+    Args:
+        controller: the subject of the report.
+        now: the clock, ns.
+    """
     settings, period, values = controller.settings, controller.states.rates.period, {}
     if settings.missing_velocities == "derive" and period is not None:
         values["derived velocities are delayed by (s)"] = (
@@ -188,7 +198,7 @@ def readings(controller: FeedForward, now: int) -> dict[str, str]:
 
 
 def residual(controller: FeedForward) -> tuple[dict[str, str], list[str]]:
-    """(values, warnings) about what the model does not explain of the measured torques."""
+    """(values, warnings) about the part of the measured torques that the model does not explain."""
     found, model = controller.residual, controller.model
     if found is None or found.value is None or model is None:
         return {}, []
@@ -208,7 +218,12 @@ def residual(controller: FeedForward) -> tuple[dict[str, str], list[str]]:
 
 
 def base(controller: FeedForward, now: int) -> tuple[dict[str, str], list[str]]:
-    """(values, warnings) about a base that something else moves."""
+    """(values, warnings) about a base that something else moves.
+
+    Args:
+        controller: the subject of the report.
+        now: the clock, ns.
+    """
     if controller.model is None or not controller.model.moved:
         return {}, []
     known = controller.base
@@ -223,7 +238,7 @@ def base(controller: FeedForward, now: int) -> tuple[dict[str, str], list[str]]:
 
 
 def closure(model: Model) -> tuple[dict[str, str], list[str]]:
-    """(values, warnings) about the loops of the mechanism, where it has some."""
+    """(values, warnings) about the mechanism's loops, if it has any."""
     closed, sensors = model.dynamics.closed, model.sensors
     if closed is None:
         return {}, []

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trajectory for a controller that has its own feedback: the torques of its points, to be added
-there.
+"""Adds feed-forward torques to the points of a trajectory for a controller with its own feedback.
 
-joint_trajectory_controller interpolates effort linearly between two points, and goes on with that
-of the last point when the trajectory is over. So a point has the torque of the motion through it,
-and the last one that at rest.
+joint_trajectory_controller interpolates effort linearly between points, and holds the effort of the
+last point when the trajectory is over. Each point therefore gets the torque of the motion through
+it, and the last one the torque at rest.
 """
 
 from __future__ import annotations
@@ -24,9 +23,11 @@ from .torque_model import Model
 
 
 def check(model: Model) -> None:
-    """Raises:
-    RefusedError: trajectories with effort are not for a model of motors, with sensors, or on a base
-        that moves.
+    """Check that a model can be used for trajectories with effort.
+
+    Raises:
+        RefusedError: its torques are those of motors, it has sensors on passive joints, or its base
+            moves.
     """
     side = model.spec.settings.side
     if model.sensors is not None or side != "joint" or model.moved:
@@ -44,18 +45,21 @@ def fill(
     now: int,
     besides: Floats,
 ) -> str:
-    """Give each point of a JointTrajectory the torques of its motion, in the message's order.
+    """Set the effort of each point of a JointTrajectory, in the order of its `joint_names`.
 
     Args:
+        message: the JointTrajectory, which is changed.
+        model: the robot's model.
+        limits: the limits of rates and accelerations.
         now: the clock, ns.
-        besides: q (k - n,) of the joints that are read but not driven; they stand still.
+        besides: (k - n,) positions, rad or m, of the joints that are read but not driven; they
+            stand still.
 
     Returns:
-        which torque was cut to its limit, and from what; empty: none.
+        a remark if a torque was clipped to its limit, else an empty string.
 
     Raises:
-        RefusedError: it is no motion of these joints, asks for more than the limits allow, or
-            carries effort already.
+        RefusedError: it is not a motion of these joints, exceeds the limits, or has effort already.
     """
     for k, point in enumerate(message.points):
         if len(point.effort):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redundant motors: their positions follow from those of the commanded motors.
+"""Redundant motors, whose positions follow from those of the commanded motors.
 
-A command may name them, as a controller of all motors does. Their values must then agree with
-those that follow from the other motors, which are used.
+A command may contain them, for example from a controller of all motors. Their values must then
+agree with those that follow from the other motors; only the latter are used.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ...scalar import Floats
 from .refusal import RefusedError
 
 AGREEMENT = 0.01
-"""rad, or fractions of the robot's size: how far a command may be off; of rates (per s) and
-accelerations (per s²) so much, and that share of the largest"""
+"""rad, or fractions of the robot's size: how far a commanded position may be off; rates (per s)
+and accelerations (per s²) may be off by this much plus this share of the largest"""
 
 _DERIVATIVES = ("positions", "velocities", "accelerations")
 
@@ -29,28 +29,31 @@ class Followers:
     """The motors that follow the independent ones.
 
     Args:
-        mechanism: has more motors than degrees of freedom, with the independent ones known.
-        joints: the independent ones, in the order of commands.
+        mechanism: has more motors than degrees of freedom; its independent motors are known.
+        joints: the independent motors, in the order of commands.
 
     Attributes:
-        names: those that follow.
+        names: the motors that follow.
     """
 
     def __init__(self, mechanism: Mechanism, joints: Sequence[str]):
-        # without terms: what it closes, and how that moves, are all that is wanted
+        # without terms: only the configuration and its motion are needed
         self._chain = ClosedChain(mechanism, terms=())
         self._joints = tuple(joints)
         self.names = tuple(name for name in mechanism.actuated_names if name not in joints)
         self._rows = [self._chain.coordinate_names.index(name) for name in self.names]
-        # what is compiled is compiled now
+        # compile everything now
         home = self._chain.home.q_a[None]
         self._expected(home, 0 * home, 0 * home)
 
     def left_out(self, message: Any) -> Any:
-        """A JointTrajectory without them, if its values for them agree with the others.
+        """The JointTrajectory without the following motors, after a check of their values.
+
+        Args:
+            message: a JointTrajectory.
 
         Raises:
-            RefusedError: it does not agree, or is incomplete.
+            RefusedError: the values do not agree with the other motors', or are incomplete.
         """
         names = list(message.joint_names)
         if not set(names) & set(self.names) or not set(names) >= set(self._joints):
@@ -114,7 +117,7 @@ class Followers:
         scale = chain.solver.scale[[chain.coordinate_names.index(names[c]) for c in columns]]
         off = found - expected
         turning = [joint(names[c]).type == "continuous" for c in columns]
-        # a whole turn more is the same place
+        # another whole turn is the same position
         off[:, 0, turning] = (off[:, 0, turning] + np.pi) % (2 * np.pi) - np.pi
         told = np.array([[bool(len(x)) for x in rows] for rows in points])[..., None]
         largest = np.abs(found / scale).max(axis=2, keepdims=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One state out of the messages of several publishers, as of an arm and of its gripper."""
+"""Merges the messages of several publishers, such as an arm and its gripper, into one state."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from .refusal import IncompleteError, RefusedError
 from .stamps import FORGET_AFTER, SECOND, check_age, out_of_order
 
 MOST_SOURCES = 100
-"""whose names are remembered: a message may have any of the joints"""
+"""Number of sources whose names are remembered: a message may have any of the joints"""
 
 
 class Merging:
-    """The newest reading of each joint, with its own age.
+    """The newest reading of each joint, each with its own age.
 
-    Each message is judged on its own: it is refused, or its readings are kept, whatever the other
-    joints' are. Whether they make a state together is asked afterwards.
+    Each message is judged separately: either it is refused, or its readings are kept, whatever
+    those of other joints are. `whole` then checks whether the readings form a complete state.
 
     Args:
         joints: (k) names, in the order of q and qd.
-        needed: those of them whose positions and rates have to be known and recent.
-        optional: those whose readings may be missing, NaN in q and qd then. What is neither is
-            kept as it comes.
+        needed: those of `joints` whose positions and rates must be known and recent.
+        optional: those whose readings may be missing, which are then NaN in q and qd. Readings of
+            joints that are neither needed nor optional are kept unchecked.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Merging:
         self.forget()
 
     def forget(self) -> None:
-        """Nothing is known of any joint."""
+        """Discard all readings."""
         k = len(self.joints)
         self._values = np.full((3, k), np.nan)
         self._times, self._received = np.zeros((2, k), dtype=np.int64)
@@ -54,21 +54,21 @@ class Merging:
         self._sources: dict[tuple[str, ...], _Source] = {}
 
     def take(self, message: Any, stamp: int, now: int, max_age: float, fill: Fill | None) -> int:
-        """Keep what a message says of some of the joints.
+        """Keep a message's readings of some of the joints.
 
         Args:
             message: a JointState.
             stamp: its stamp, ns; 0: none.
             now: the clock, ns; 0 while simulated time has not begun.
-            max_age: s by which the stamp may be off the clock; 0: the clock is not asked.
-            fill: makes rates where there are none, or NaN; None: such a message is refused.
+            max_age: largest difference between stamp and clock, s; 0: no check.
+            fill: supplies rates that are missing or NaN; None: such a message is refused.
 
         Returns:
-            its time, ns.
+            the message's time, ns.
 
         Raises:
             RefusedError: a value is not finite, a name appears twice, lengths differ, or the stamp
-                is of a wrong time, or before the newest of one of these joints.
+                is too far from the clock or before the newest one of one of these joints.
         """
         source = self._source(message)
         columns, time = source.columns, stamp
@@ -98,7 +98,7 @@ class Merging:
         return time
 
     def _source(self, message: Any) -> _Source:
-        """The places of a message's names."""
+        """The positions of a message's names."""
         names = message.name
         known = self._sources.get(tuple(names))
         if known is not None:
@@ -121,12 +121,12 @@ class Merging:
         Positions, velocities and efforts are NaN where they are unknown or too old.
 
         Args:
-            time: of the newest message, ns.
+            time: the time of the newest message, ns.
             now: the clock, ns; 0 while simulated time has not begun.
-            max_age: s that a reading may be old; 0: no check.
+            max_age: the largest age of a reading, s; 0: no check.
 
         Raises:
-            IncompleteError: a joint that is needed is unknown, or its reading is too old.
+            IncompleteError: a needed joint is unknown, or its reading is too old.
         """
         usable = self._known
         if not self._known[self._needed].all():
@@ -161,11 +161,15 @@ class Merging:
 
     @property
     def oldest(self) -> int:
-        """ns, of the readings of joints that are needed."""
+        """The time of the oldest reading of a needed joint, ns."""
         return int(self._times[self._needed].min())
 
     def ages(self, time: int) -> dict[str, float]:
-        """s since the newest reading of each joint."""
+        """The age of each known joint's newest reading, s, by name.
+
+        Args:
+            time: the clock, ns.
+        """
         return {
             name: float(time - then) / SECOND
             for name, then, known in zip(self.joints, self._times, self._known, strict=True)
@@ -174,13 +178,13 @@ class Merging:
 
 
 class _Source:
-    """What reads the messages with certain names.
+    """How messages with certain names are read.
 
     Args:
-        reader: of the joints that are checked.
-        places: of the names of `columns` in the message.
-        columns: the joints that it has.
-        checked: those that the reader reads.
+        reader: reads the joints that are checked.
+        places: indices of these joints' names in the message, in the order of `columns`.
+        columns: indices of the message's joints among all joints.
+        checked: indices of the joints that the reader reads among all joints.
     """
 
     def __init__(
@@ -194,7 +198,7 @@ class _Source:
 
 
 def _with(values: NDArray[Any], places: NDArray[np.intp], new: Any) -> NDArray[Any]:
-    """A copy with other values in some places."""
+    """A copy with new values at some indices."""
     found: NDArray[Any] = values.copy()
     found[places] = new
     return found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commanded motion: one state now, or a trajectory in time, from a JointTrajectory message."""
+"""The commanded motion from a JointTrajectory message: a state to have now, or a trajectory."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ from .refusal import RefusedError
 from .stamps import SECOND, check_begin, nanoseconds, stamped
 
 MOST_POINTS = 50_000
-"""A motion of 50 s at 1 kHz: more would hold up the loop that reads it"""
+"""A motion of 50 s at 1 kHz: reading more points would hold up the control loop"""
 
 
 @dataclass(frozen=True, eq=False)
 class Desired:
-    """A desired state (n,). q and qd may be unknown where the feedback is measured."""
+    """A desired state (n,): rad or m, rad/s or m/s, rad/s² or m/s².
+
+    q and qd may be None if the feedback is measured.
+    """
 
     q: Floats | None
     qd: Floats | None
@@ -33,13 +36,18 @@ class Desired:
 
 
 class Motion(Protocol):
-    """What a command asks for. Times are in ns; `time` is that of the state."""
+    """The motion that a command requests. Times are in ns; `time` is the time of the state."""
 
     def begun(self, time: int, q: Floats | None, qd: Floats | None, /) -> Motion:
-        """The same motion, tied to the time and the state (n,) at which it takes over.
+        """The same motion, beginning at a given time and state.
+
+        Args:
+            time: when it takes over, ns.
+            q: (n,) positions at that time, rad or m; None: unknown.
+            qd: (n,) rates at that time, rad/s or m/s; None: unknown.
 
         Raises:
-            RefusedError: it cannot begin like this.
+            RefusedError: it cannot begin there.
         """
         ...
 
@@ -48,7 +56,7 @@ class Motion(Protocol):
         ...
 
     def over_for(self, time: int, now: int, /) -> float:
-        """s since the motion ended; below 0 before."""
+        """s since the motion ended; negative before its end."""
         ...
 
     @property
@@ -59,14 +67,14 @@ class Motion(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Setpoint:
-    """A desired state that holds as soon as it comes."""
+    """A desired state that applies as soon as it arrives."""
 
     desired: Desired
     since: int
     remark: str = ""
 
     def begun(self, _time: int, _q: Floats | None, _qd: Floats | None, /) -> Setpoint:
-        """Itself: it has no beginning."""
+        """The setpoint itself, which has no beginning."""
         return self
 
     def at(self, _time: int, /) -> Desired:
@@ -80,11 +88,11 @@ class Setpoint:
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """A trajectory, when it starts, and the way there."""
+    """A trajectory with its start time and the lead-in to its first point."""
 
     trajectory: Trajectory
     start: int
-    """ns; 0: with the first state after it came"""
+    """ns; 0: with the first state after its arrival"""
     joints: tuple[str, ...]
     periodic: NDArray[np.bool_]
     limits: CommandLimits = NO_LIMITS
@@ -92,10 +100,15 @@ class Course:
     remark: str = ""
 
     def begun(self, time: int, q: Floats | None, qd: Floats | None, /) -> Course:
-        """The trajectory from now on, with a lead-in from q, qd (n,) to a first point ahead.
+        """The trajectory from now on, with a lead-in to the first point if that is ahead.
+
+        Args:
+            time: when it takes over, ns.
+            q: (n,) positions at which the lead-in starts, rad or m; None: unknown.
+            qd: (n,) rates at which the lead-in starts, rad/s or m/s; None: unknown.
 
         Raises:
-            RefusedError: it starts too far from now, or needs a state that is unknown.
+            RefusedError: it starts too far ahead, or needs a state that is unknown.
         """
         check_begin(self.start, time)
         start = self.start or time
@@ -114,10 +127,10 @@ class Course:
         )
 
     def _led_in(self, elapsed: float, q: Floats, qd: Floats) -> tuple[Trajectory | None, str]:
-        """The way from q, qd to the first point; or none and why, where it would be too quick.
+        """The lead-in from q, qd to the first point, or None and the reason if it is too fast.
 
-        What the robot is off its first point by when that is a moment ahead is a matter for its
-        feedback, as it is for a trajectory that has begun: no acceleration makes up for it.
+        If the first point is only a moment ahead, the distance from it is left to the robot's
+        feedback, as it is for a trajectory that has begun; no acceleration is commanded for it.
         """
         try:
             way = self.trajectory.lead_in(elapsed, q, qd, self.periodic)
@@ -144,7 +157,7 @@ class Course:
         return Desired(*course.sample(elapsed))
 
     def over_for(self, time: int, _now: int, /) -> float:
-        """s since the last point; below 0 before it."""
+        """s since the last point; negative before it."""
         return (time - self.start) / SECOND - self.trajectory.end
 
 
@@ -153,7 +166,11 @@ Missing = Callable[[Floats | None, int], Floats]
 
 
 def no_accelerations(joints: Sequence[str]) -> Missing:
-    """What is not said is zero."""
+    """A function that replaces missing accelerations by zero.
+
+    Args:
+        joints: (n) names.
+    """
     return lambda _qd, _time: np.zeros(len(joints))
 
 
@@ -170,21 +187,22 @@ def read(
 ) -> Motion:
     """The motion that a JointTrajectory message commands.
 
-    One point is a state to have now; with a position and a time from the start it is one to be
-    reached then, as a trajectory is.
+    A single point is a state to have now, unless it has positions and a time from the start: then
+    it is a trajectory that reaches this point at that time.
 
     Args:
-        joints: the names that it has to have, in the order of the result.
-        periodic: (n,) which of them may turn forever.
+        message: the JointTrajectory.
+        joints: (n) the names that it must have, in the order of the result.
+        periodic: (n,) which of them may turn without end.
         now: the clock, ns.
-        whole_state: a single point has to carry q and qd, too.
-        missing: gives a single point the accelerations that it lacks; None: it is refused.
-        limits: what it may ask for.
-        always_a_course: one point is always one to be reached.
+        whole_state: must a single point also have q and qd?
+        missing: supplies the accelerations that a single point lacks; None: it is refused.
+        limits: the limits of rates and accelerations.
+        always_a_course: is a single point always a trajectory?
 
     Raises:
         RefusedError: names, lengths, values or times are not those of a motion of these joints,
-            or it asks for more than the limits allow.
+            or the motion exceeds the limits.
     """
     names = list(message.joint_names)
     order = places(names, joints, "joint_names")
@@ -203,14 +221,14 @@ def read(
     points = _points(message.points, order)
     stamp = stamped(message.header)
     if not (always_a_course or is_course(message)):
-        # a stamp ahead must not keep it alive
+        # a stamp ahead of the clock must not extend its life
         since = min(stamp, now) if stamp and now else stamp or now
         return _setpoint(points, since, joints, whole_state, missing, limits)
     return _course(points, stamp, now, tuple(joints), periodic, limits)
 
 
 def is_course(message: Any) -> bool:
-    """Is this JointTrajectory one to be followed in time, not a state to have now?"""
+    """Is this JointTrajectory a trajectory to be followed in time, not a state to have now?"""
     if len(message.points) != 1:
         return True
     point = message.points[0]
@@ -219,7 +237,7 @@ def is_course(message: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Points:
-    """The points of a message: times (m,) in s, values (m, n) and which points (m,) have them."""
+    """The points of a message: times (m,) in s, values (m, n), and which points (m,) have which."""
 
     times: Floats
     values: dict[str, Floats]
@@ -232,7 +250,7 @@ class _Points:
 _CARRIED = ("positions", "velocities", "accelerations")
 
 _BLOCK = 1000
-"""Points that are read together: what they are made of stays in the processor's cache"""
+"""Number of points that are read together, few enough for the processor's cache"""
 
 
 def _points(points: Sequence[Any], order: NDArray[np.intp]) -> _Points:
@@ -251,7 +269,7 @@ def _points(points: Sequence[Any], order: NDArray[np.intp]) -> _Points:
 
 
 def _times(points: Sequence[Any], first: int) -> Floats:
-    """(m,) when the points are passed, s; the first of them has that place in the message."""
+    """The times (m,) of some points, s; `first` is the index of the first one in the message."""
     m = len(points)
     after = [point.time_from_start for point in points]
     seconds = np.fromiter([each.sec for each in after], np.int64, m)
@@ -267,7 +285,8 @@ def _times(points: Sequence[Any], first: int) -> Floats:
 
 
 def _column(what: str, rows: list[Any], n: int, first: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """(m, n) the numbers of some points, zero where a point has none, and (m,) which have some."""
+    """The values (m, n) of some points, zero if a point has none, and which points (m,) have
+    some."""
     lengths = np.fromiter(map(len, rows), np.intp, len(rows))
     has = lengths == n
     if not (has | (lengths == 0)).all():
@@ -335,7 +354,7 @@ def _course(
             "wrong times",
             f"time_from_start of point 0 is {points.times[0]} s, expected 0 or more",
         )
-    # accelerations without rates count for nothing
+    # accelerations without rates are ignored
     carries = 1 + has["velocities"] + (has["velocities"] & has["accelerations"])
     try:
         values = points.values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The final check: no torque is published that is not finite, or beyond a limit."""
+"""The final check, which ensures that published torques are finite and within their limits."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ class Torques(NamedTuple):
     values: Floats
     """(m,) in the order of the model's outputs, N·m or N"""
     time: int
-    """ns, of the state that they belong to"""
+    """The time of their state, ns"""
 
 
 class Outlet:
-    """The published torques, and those that the controllers downstream hold.
+    """Checks and shapes the torques to publish, and knows which ones the controllers downstream
+    hold.
 
     Args:
         tally: counts clipped torques.
@@ -35,7 +36,7 @@ class Outlet:
 
     Attributes:
         count: number of torque messages.
-        at: time of the last torques, ns; None: there were none.
+        at: when the last torques were published, ns; None: there were none.
         at_rest: are the last torques those at rest, or were there none?
     """
 
@@ -49,7 +50,7 @@ class Outlet:
         self._onset = TorqueRamp()
 
     def fit(self) -> None:
-        """Another robot: its torques start from zero."""
+        """Let torques start from zero, for another robot."""
         self._onset = TorqueRamp()
 
     def passed(
@@ -63,13 +64,16 @@ class Outlet:
         at_rest: bool = False,
         last: bool = False,
     ) -> Torques:
-        """Torques (m,) within limits.
+        """The torques (m,) to publish, within the limits.
 
         Args:
-            time: ns, of their state.
+            torques: (m,) the computed torques, N·m or N.
+            model: the robot's model.
+            settings: the current settings.
+            time: the time of their state, ns.
             now: the clock, ns.
-            at_rest: they hold the robot at rest.
-            last: no torques follow for now, so the ramp does not apply.
+            at_rest: do they hold the robot at rest?
+            last: do no torques follow for now? Then the ramp does not apply.
 
         Raises:
             RefusedError: one of them is not finite.
@@ -79,7 +83,7 @@ class Outlet:
         if last:
             self._onset.interrupted(torques)
         else:
-            # without a ramp and limits too: either may be set while torques go out
+            # also without a ramp or slew limits: either may be set while torques are published
             shaped = self._onset.shaped(torques, now, settings.ramp_time, model.slew)
             if shaped is not torques:
                 at_rest = at_rest and bool((shaped == torques).all())
@@ -117,12 +121,17 @@ class Outlet:
 
     @property
     def is_zero(self) -> bool:
-        """Are the last ones zero, or were there none?"""
+        """Are the last torques zero, or were there none?"""
         return self._last is None or not self._last.any()
 
     def holds_a_motion_for(self, now: int, limit: float) -> bool:
-        """Have torques that belong to a motion stayed downstream for longer than `limit` (s)?"""
+        """Have the controllers held the torques of a motion for longer than `limit`?
+
+        Args:
+            now: the clock, ns.
+            limit: s.
+        """
         if self.at is None or self.at_rest:
             return False
-        # simulated time may stand still for good
+        # simulated time may have stopped for good
         return (now - self.at) / SECOND > limit or self._steady() - self._on_the_wall > limit

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node's parameters as a table: one field of a dataclass is one row.
+"""A node's parameters as a table, in which each field of a dataclass is one row.
 
-Declarations, checks, defaults and the manual all come from the rows. generate_parameter_library
-has no units, and needs a node to check a value.
+Declarations, checks, defaults and the manual are all made from the rows. generate_parameter_library
+is not used because it has no units and needs a node to check a value.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Parameter:
     type: str
     """string, bool, integer, double, string_array or double_array"""
     default: Any
-    """An empty array stands for: not set"""
+    """An empty array means: not set"""
     unit: str
     meaning: str
     choices: tuple[str, ...] = ()
@@ -34,13 +34,13 @@ class Parameter:
     maximum: float = math.inf
     read_only: bool = False
     at_once: bool = False
-    """No model is built from it"""
+    """Does a new value take effect without a new model?"""
     needed: bool = False
-    """An array that may not be empty"""
+    """Must the array have at least one entry?"""
 
     @property
     def range(self) -> str:
-        """What the value may be, in words."""
+        """The allowed values as text."""
         if self.choices:
             return ("any of " if self.type.endswith("array") else "one of ") + ", ".join(
                 self.choices
@@ -102,7 +102,11 @@ def rows(table: type) -> tuple[Parameter, ...]:
 
 
 def checked(table: type[T], values: Mapping[str, Any]) -> T:
-    """The dataclass of values by name; what is not among them has its default.
+    """An instance of a table with checked values.
+
+    Args:
+        table: the dataclass.
+        values: by name; others have their defaults.
 
     Raises:
         InputError: a value that the table does not allow.

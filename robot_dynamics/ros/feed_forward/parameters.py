@@ -307,7 +307,10 @@ class Settings:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Settings:
-        """Settings from values by name; what is not among them has its default.
+        """Settings from checked values.
+
+        Args:
+            values: by name; others have their defaults.
 
         Raises:
             InputError: a value that the table does not allow.
@@ -323,7 +326,10 @@ class Settings:
         return settings
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
-        """The same with other values by name.
+        """The same settings with some values changed.
+
+        Args:
+            values: the new values by name.
 
         Raises:
             InputError: a value that the table does not allow.
@@ -332,15 +338,15 @@ class Settings:
 
     @property
     def measured(self) -> bool:
-        """Are q and qd those of `joint_states`, not of the command?"""
+        """Do q and qd come from `joint_states`, not from the command?"""
         return self.feedback == "measured"
 
     @property
     def locked(self) -> dict[str, float]:
-        """Joint to its fixed position.
+        """The fixed positions of the locked joints, rad or m, by name.
 
         Raises:
-            InputError: an entry that is not `joint:number`.
+            InputError: an entry is not `joint:number`, or names a joint again.
         """
         positions: dict[str, float] = {}
         for entry in self.locked_joints:
@@ -362,7 +368,7 @@ PARAMETERS = rows(Settings)
 BY_NAME = {row.name: row for row in PARAMETERS}
 
 AT_ONCE = frozenset(row.name for row in PARAMETERS if row.at_once)
-"""Parameters that no model is built from"""
+"""Parameters that take effect without a new model"""
 
 
 def table() -> str:

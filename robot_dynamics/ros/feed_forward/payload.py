@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A body that a link carries, out of an InertiaStamped message."""
+"""A payload on a link, from an InertiaStamped message."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from .refusal import RefusedError
 
 
 def read(message: Any) -> tuple[str, Inertial]:
-    """The link's name (frame_id) and the body that it carries.
+    """The link's name (frame_id) and its payload.
 
-    Mass in kg, centre of mass in m in the link's frame, inertia in kg·m² about the centre of
-    mass in the link's axes, as in a URDF. A mass of zero takes the payload away, whatever else the
-    message has.
+    Units and frames are as in a URDF: the mass in kg, the centre of mass in m in the link's frame,
+    the inertia in kg·m² about the centre of mass on the link's axes. A mass of zero removes the
+    payload, whatever the other fields are.
+
+    Args:
+        message: an InertiaStamped.
 
     Raises:
-        RefusedError: a body that cannot be.
+        RefusedError: the body is impossible.
     """
     link, i = message.header.frame_id, message.inertia
     mass, center = i.m, np.array([i.com.x, i.com.y, i.com.z])
@@ -47,8 +50,10 @@ def read(message: Any) -> tuple[str, Inertial]:
 
 
 def check_link(link: str, mechanism: Mechanism) -> None:
-    """Raises:
-    RefusedError: the robot has no such link.
+    """Check that the robot has a link.
+
+    Raises:
+        RefusedError: it has no such link.
     """
     links = [each.name for each in mechanism.links]
     if link not in links:

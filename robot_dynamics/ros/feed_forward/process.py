@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A build in a process of its own, so that it does not hold up the control loop.
+"""Runs a build in a separate process, to keep it from holding up the control loop.
 
     the caller             the process of one build
     ----------             ------------------------
@@ -7,9 +7,9 @@
     Draft            ──→   reads the description, compiles the kernels into the cache
                      ←──   its messages, then the mechanism, or why there is none
 
-It ends with its answer. It is killed, with the compilers that it has started, when its time is
-over, when its answer is not wanted any more, and when the process that started it ends in whatever
-way: then its end of the connection closes.
+The process ends after its answer. It is killed, together with the compilers it has started, when
+its time is over, when its answer is no longer needed, and when the process that started it ends in
+any way, which closes that side of the connection.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from .parameters import Settings
 from .torque_model import Model, ModelSpec
 
 PATIENCE = 300.0
-"""s that a build may take"""
+"""The longest time of a build, s"""
 
 MOST_WORDS = 20
-"""Warnings of one build that are passed on"""
+"""Number of warnings of one build that are passed on"""
 
 NICENESS = 10
-"""How far behind the control loop a build stands where there is too little processor for both"""
+"""The niceness of a build, which gives the control loop priority when processor time is short"""
 
 _START = (
     f"import sys; sys.path[:] = sys.argv[2:]; from {__name__} import main; main(int(sys.argv[1]))"
@@ -50,27 +50,29 @@ _START = (
 
 
 class BuildError(RobotDynamicsError):
-    """A build that did not come to its end."""
+    """A build that did not finish."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What a model is to be made of, with the description as it came where it is a new one."""
+    """What a model is to be built from; a new description is still text."""
 
     source: str | Mechanism
-    """URDF text, or the mechanism that computes now"""
+    """URDF text, or the mechanism that is in use"""
     settings: Settings
     payloads: Mapping[str, Inertial] = field(default_factory=dict)
     pushed: frozenset[str] = frozenset()
 
     @property
     def is_new(self) -> bool:
-        """Is there a description to read?"""
+        """Is there a new description to read?"""
         return isinstance(self.source, str)
 
     def spec(self) -> ModelSpec:
-        """Raises:
-        DescriptionError: the text is no robot.
+        """What the model is built from.
+
+        Raises:
+            DescriptionError: the text does not describe a robot.
         """
         mechanism = self.source
         if isinstance(mechanism, str):
@@ -79,13 +81,15 @@ class Draft:
 
 
 class BuildProcess:
-    """The process of one build, from the caller's side. A context manager: at its end there
-    is no process left."""
+    """The caller's side of the process of one build.
+
+    A context manager: at its end the process no longer exists.
+
+    Raises:
+        OSError: no process can be started.
+    """
 
     def __init__(self) -> None:
-        """Raises:
-        OSError: no process can be started.
-        """
         self._connection, other = Pipe()
         with other:
             self._process = subprocess.Popen(  # noqa: S603  no shell, our own words
@@ -111,23 +115,29 @@ class BuildProcess:
         return self._process.pid
 
     def kill(self) -> None:
-        """End it and what it has started, now. May be called from any thread, and again."""
-        # its own session: the group is there as long as one of its processes is
+        """Kill the process and everything it has started.
+
+        May be called repeatedly and from any thread.
+        """
+        # it has its own session: the group exists as long as one of its processes does
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
     def mechanism(
         self, draft: Draft, tell: Callable[[str], None], patience: float = PATIENCE
     ) -> Mechanism:
-        """The mechanism of the draft; a model of it can then be made quickly.
+        """Build a draft; afterwards, a model of its mechanism can be created quickly.
 
         Args:
             draft: what to build.
-            tell: gets each message of the build.
-            patience: s that it may take.
+            tell: called with each message of the build.
+            patience: the longest time it may take, s.
+
+        Returns:
+            the mechanism.
 
         Raises:
-            RobotDynamicsError: there is no such robot.
+            RobotDynamicsError: the draft is invalid.
             BuildError: the process ended without an answer, or took too long.
         """
         late = threading.Event()
@@ -169,9 +179,13 @@ def _words(code: int) -> str:
 
 
 def main(descriptor: int) -> None:
-    """What runs in the process."""
+    """Run one build; this is the entry point of the process.
+
+    Args:
+        descriptor: the file descriptor of the connection to the caller.
+    """
     os.nice(NICENESS)
-    # ends it even where the interpreter itself does not come to it
+    # ends the process even if the interpreter hangs
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, 1.1 * PATIENCE)
     connection = Connection(descriptor)
@@ -194,7 +208,7 @@ def _answer(draft: Draft) -> tuple[str, object]:
         return "mechanism", Model(draft.spec()).spec.mechanism
     except RobotDynamicsError as error:
         return "error", _portable(error)
-    # whatever it is, it is told in the other process
+    # any error is reported by the other process
     except BaseException as error:  # noqa: BLE001
         return "error", unexpected(error)
 
@@ -215,14 +229,16 @@ def _portable(error: RobotDynamicsError) -> RobotDynamicsError:
 
 
 def _end_with(connection: Connection) -> None:
-    """Nothing more is sent to this process: what comes is the end of the other one."""
+    """Kill this process when the other one ends: nothing else can arrive on the connection."""
     connection.poll(None)
     os.killpg(0, signal.SIGKILL)
 
 
 def _pass_on(say: Callable[[str], None]) -> None:
-    """Send the words about the description and about long builds to the other side. What is said
-    about backends is said there too, where the model is made again."""
+    """Send warnings about the description and about long builds to the other side.
+
+    Those about backends are not sent: they appear there when the model is created again.
+    """
     count = 0
 
     def tell(text: object) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that are not used: why, how many, and one line now and then."""
+"""Refused messages: their reasons are counted, and logged at a limited rate."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ REPORT_PERIOD = 5.0
 
 
 MOST_LINES = 10
-"""about the same reason in such a time, where what they say differs in more than numbers"""
+"""Number of lines about the same reason in this time, if they differ in more than numbers"""
 
 _NUMBERS = re.compile(r"[-+]?\d[\d.e+-]*")
 
 
 class RefusedError(RobotDynamicsError):
-    """An input that is dropped whole, or a torque that is not published.
+    """An input that is dropped entirely, or a torque that is not published.
 
     Attributes:
-        reason: a short name that is counted, as in `missing joint`.
+        reason: a short name under which it is counted, such as `missing joint`.
     """
 
     def __init__(self, reason: str, message: str):
@@ -34,7 +34,7 @@ class RefusedError(RobotDynamicsError):
 
 
 class IncompleteError(RefusedError):
-    """An input that is good and is kept, but not enough yet for a torque."""
+    """An input that is valid and is kept, but is not yet sufficient for a torque."""
 
 
 def reason_of(error: RobotDynamicsError) -> str:
@@ -45,7 +45,7 @@ def reason_of(error: RobotDynamicsError) -> str:
 
 
 def no_robot() -> RefusedError:
-    """What everything is refused with until there is a robot."""
+    """The error for every input until there is a robot."""
     return RefusedError(
         "no robot", "there is no robot yet: publish robot_description, or configure the node"
     )
@@ -53,27 +53,27 @@ def no_robot() -> RefusedError:
 
 @dataclass
 class _Told:
-    """What was said about a reason lately."""
+    """What was logged recently about a reason."""
 
     since: float
-    """s"""
+    """The start of the current period, s"""
     count: int = 0
-    """when the last line was written"""
+    """The count when the last line was written"""
     words: set[str] = field(default_factory=set)
-    """of the lines since then, without their numbers"""
+    """The lines of the current period, with their numbers replaced"""
 
 
 class Tally:
-    """Counts by source and reason; which of them are worth a line now goes to the log.
+    """Counts refusals and events by source and reason, and logs them at a limited rate.
 
     Args:
-        log: takes the lines.
+        log: called with lines for the log.
         steady: s, of a clock that never jumps.
 
     Attributes:
-        newest: what was said last.
-        rejected: inputs that were dropped, and torques that were not published.
-        events: what else is worth a line, as in a command that timed out.
+        newest: the newest message, logged or not.
+        rejected: counts of dropped inputs and of torques that were not published.
+        events: counts of other events, such as a command that timed out.
     """
 
     def __init__(self, log: Callable[[str], None], steady: Callable[[], float] = steady.monotonic):
@@ -84,7 +84,12 @@ class Tally:
         self._told: dict[str, _Told] = {}
 
     def refuse(self, source: str, error: RobotDynamicsError) -> None:
-        """Count and report something that was dropped, or is not enough yet."""
+        """Count and report an input that was dropped or is incomplete, or an unpublished torque.
+
+        Args:
+            source: its topic or name.
+            error: the reason.
+        """
         what = "not published" if source == "torques" else "dropped"
         if isinstance(error, IncompleteError):
             what = "incomplete"
@@ -95,8 +100,9 @@ class Tally:
 
         Args:
             source: the topic or thing it is about.
-            reason: a short name that is counted.
-            anew: it is another one even if the words are the same.
+            reason: a short name under which it is counted.
+            text: the line for the log.
+            anew: is it a new event even if its text is the same?
         """
         self._add(self.events, f"{source}: {reason}", text, anew)
 
@@ -118,5 +124,5 @@ class Tally:
 
     @property
     def all(self) -> Counter[str]:
-        """All of them."""
+        """The counts of refusals and events together."""
         return self.rejected + self.events

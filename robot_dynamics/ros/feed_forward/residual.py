@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the model does not explain of the measured torques: collisions, payloads, a wrong model."""
+"""The part of the measured torques that the model does not explain, due to collisions, payloads or
+a wrong model."""
 
 from __future__ import annotations
 
@@ -15,14 +16,14 @@ from .torque_model import Model
 
 
 class Residual:
-    """r = τ_measured - τ(q, q̇, q̈), behind a low-pass of the first order.
+    """r = τ_measured - τ(q, q̇, q̈), smoothed by a first-order low-pass filter.
 
-    q̈ is the derivative of the rates that one publisher tells, without a filter of its own: half a
-    period late, and as noisy as they are, which the filter of the residual evens out.
+    q̈ is the unfiltered derivative of the rates from one publisher: it is delayed by half a period
+    and amplifies their noise, which the residual's filter smooths.
 
     Attributes:
-        value: (n,) N·m or N, of the model's joints; None: not known yet.
-        at: ns, of the newest state where that state has one.
+        value: (n,) N·m or N, for the model's joints; None: not known yet.
+        at: the time of the newest state, ns; None: that state has no residual.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class Residual:
 
     @property
     def norm(self) -> float:
-        """√Σr²; zero where it is not known."""
+        """√Σr², N·m or N; zero if the residual is not known."""
         return 0.0 if self.value is None else float(np.linalg.norm(self.value))
 
     def update(
@@ -50,11 +51,12 @@ class Residual:
         """Take another state into account.
 
         Args:
-            states: with the measured torques.
-            model: that of the robot.
-            time: of the state, ns.
-            constant: of the filter, s.
-            known: (n,) N·m or N, what else the torques have to have, as by a wrench from outside.
+            states: the newest state, with measured torques.
+            model: the robot's model.
+            time: the time of the state, ns.
+            constant: the filter's time constant, s.
+            known: (n,) N·m or N, other known contributions to the torques, such as an external
+                wrench.
 
         Raises:
             RefusedError: a joint has no measured torque.
@@ -76,7 +78,7 @@ class Residual:
         self.value, self.at, self._time = old + share * (new - old), time, max(time, self._time)
 
     def _moved(self, states: States, model: Model) -> bool:
-        """Take the newest rates into the accelerations; is there anything new in them?"""
+        """Update the accelerations with the newest rates; returns whether they are new."""
         if len(self._qdd) != len(model.joints):
             self._qdd = np.full(len(model.joints), np.nan)
         told = states.told

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors on the passive joints of a closed mechanism: monitored, and left out where faulty."""
+"""Monitors the sensors on passive joints of a closed mechanism, and ignores faulty ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from ...scalar import Floats
 
 
 class Sensors:
-    """Which readings of a mechanism's encoders are believed.
+    """Decides which readings of a mechanism's encoders are trusted.
 
-    q and qd (n_a + n_s,) are those of the actuated joints, then of the sensed ones.
+    q and qd (n_a + n_s,) are those of the actuated joints, followed by the sensed ones.
+
+    Args:
+        mechanism: the robot.
+        tolerance: the closure residual beyond which a reading is not trusted, rad, or fractions of
+            the robot's size.
+        model: solves the configuration.
 
     Attributes:
-        verdict: on the last readings; None: there were none yet.
+        verdict: the result for the last readings; None: there were none yet.
     """
 
     def __init__(self, mechanism: Mechanism, tolerance: float, model: ClosedChain):
@@ -24,7 +30,8 @@ class Sensors:
 
     @property
     def tolerance(self) -> float:
-        """rad, or fractions of the robot's size. May be assigned."""
+        """The closure residual beyond which a reading is not trusted, rad, or fractions of the
+        robot's size. May be assigned."""
         return self._monitor.threshold
 
     @tolerance.setter
@@ -32,21 +39,25 @@ class Sensors:
         self._monitor.threshold = value
 
     def go_on_with(self, model: ClosedChain) -> None:
-        """Another model of the same mechanism asks for torques from now on."""
+        """Use another model of the same mechanism from now on."""
         self._monitor.model = model
 
     @property
     def distrusted(self) -> tuple[str, ...]:
-        """The joints whose readings are left out."""
+        """The joints whose readings are ignored."""
         return self._monitor.distrusted
 
     def reset(self) -> None:
-        """Trust all of them again, near home."""
+        """Trust all sensors again, and assume the robot near its home."""
         self._monitor.reset()
         self.verdict = None
 
     def believed(self, q: Floats, qd: Floats) -> tuple[Floats, Floats]:
-        """q, qd with solved values where a reading is missing (NaN) or not trusted.
+        """q, qd with readings that are missing or not trusted replaced by solved values.
+
+        Args:
+            q: (n_a + n_s,) positions, rad or m; NaN: missing.
+            qd: (n_a + n_s,) rates, rad/s or m/s; NaN: missing.
 
         Raises:
             ClosureError: the readings belong to no configuration of the mechanism.
@@ -55,7 +66,7 @@ class Sensors:
         return self.verdict.q, self.verdict.qd
 
     def news(self) -> list[tuple[str, str]]:
-        """(event, line) of every change since the last time."""
+        """(event, line for the log) for every change since the last call."""
         before, self._told = self._told, self.distrusted
         if self._told == before:
             return []

@@ -480,7 +480,7 @@ class Model:
         Args:
             wrenches: by link, (6,): the force (N) and the moment (N·m) about the origin of the
                 link's frame that act on the link, on its axes. Those on links for which the model
-                was not built are ignored.
+                was not built are ignored; they wait for a model that is.
             q: (k,) positions of `read`, rad or m.
 
         Raises:

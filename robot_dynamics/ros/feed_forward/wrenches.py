@@ -18,7 +18,7 @@ from .stamps import SECOND, Stamps, stamped
 from .torque_model import Model
 
 MOST_LINKS = 10
-"""that wrenches may act on at a time: each costs every state"""
+"""Number of links on which wrenches may act at a time: each costs time for every state"""
 
 
 class Wrench(NamedTuple):
@@ -27,7 +27,7 @@ class Wrench(NamedTuple):
     value: Floats
     """(6,): the force (N) and the moment (N·m) about the origin of the link's frame, on its axes"""
     time: int
-    """ns: its stamp, or when it came"""
+    """Its stamp or the time of its arrival, ns"""
 
 
 def read(message: Any) -> tuple[str, Floats]:
@@ -47,7 +47,7 @@ class Wrenches:
     """The newest wrench on each link.
 
     Args:
-        tally: logs what is dropped.
+        tally: logs dropped wrenches.
 
     Attributes:
         on: the current wrenches, by link.
@@ -60,18 +60,20 @@ class Wrenches:
         self._unchecked: set[str] = set()
 
     def take(self, message: Any, mechanism: Mechanism, now: int, max_age: float) -> str:
-        """Use a message's wrench instead of the previous one; a zero one removes it.
+        """Replace the previous wrench on a link by a message's; a zero wrench removes it.
 
         Args:
+            message: a WrenchStamped.
+            mechanism: the robot.
             now: the clock, ns.
             max_age: s; 0: no check of its age.
 
         Returns:
-            its link.
+            the link's name.
 
         Raises:
-            RefusedError: it is not finite, on an unknown link, on one link too many, or has a wrong
-                stamp.
+            RefusedError: it is not finite, its link is unknown, there are wrenches on too many
+                links, or its stamp is wrong.
         """
         link, value = read(message)
         check_link(link, mechanism)
@@ -87,15 +89,21 @@ class Wrenches:
                 "more; remove one with a zero wrench",
             )
         else:
-            # a stamp ahead must not keep it alive
+            # a stamp ahead of the clock must not extend its life
             self.on[link] = Wrench(value, min(time, now) if now else time)
         stamps.accept(time, now)
         return link
 
     def torques(self, model: Model, q: Floats, now: int, settings: Settings) -> Floats:
-        """Their contribution to the torques (m,) at q (k,) of the model; see `Model.taken_by`.
+        """The wrenches' contribution (m,) to the torques, N·m or N; see `Model.taken_by`.
 
-        A wrench beyond the bounds of the joints is dropped, with a line in the log.
+        A wrench that exceeds what the joints can need is dropped and logged.
+
+        Args:
+            model: the robot's model.
+            q: (k,) positions that the model reads, rad or m.
+            now: the clock, ns.
+            settings: the current settings.
 
         Raises:
             RobotDynamicsError: the mechanism cannot have this state.
@@ -117,7 +125,12 @@ class Wrenches:
             self._tally.refuse("wrench", error)
 
     def drop_old(self, now: int, max_age: float) -> None:
-        """Drop wrenches older than max_age, s; 0: none."""
+        """Drop old wrenches.
+
+        Args:
+            now: the clock, ns.
+            max_age: the largest age, s; 0: no limit.
+        """
         ages = {link: (now - wrench.time) / SECOND for link, wrench in self.on.items()}
         for link, age in ages.items():
             if 0 < max_age < age:
@@ -131,13 +144,13 @@ class Wrenches:
                 )
 
     def drop_all(self, why: str) -> None:
-        """Drop all of them, and log the reason."""
+        """Drop all wrenches, and log the reason."""
         if self.on:
             text = f"wrench on {listed(sorted(self.on))} dropped: {why}"
             self._tally.note("wrench", "dropped", text)
         self.on.clear()
 
     def clear(self) -> None:
-        """Drop all of them and their stamps."""
+        """Drop all wrenches and their stamps."""
         self.on.clear()
         self._stamps.clear()
