@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line, its reports and pictures, the demos."""
+"""The command line, its reports and pictures, and the demos."""

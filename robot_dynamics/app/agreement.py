@@ -18,26 +18,29 @@ from ..scalar import Floats
 from .compare import LARGEST_LAGRANGE_EULER, coordinates
 
 STATES = 5
-"""Random states (by seed) at which torques are compared"""
+"""Number of random states (with a fixed seed) at which torques are compared"""
 NEAR_HOME = 0.01
-"""rad or m: how far from home those of a closed chain are"""
+"""rad or m: how far the states of a closed chain may be from home"""
 LEAST_SCALE = 1e-6
-"""Of the largest joint's scale: a joint below has rounding for a torque, and this for a scale"""
+"""Smallest scale of a joint as a share of the largest joint's: below it, torques are rounding"""
 LARGEST_COMPILED = 12
-"""Bodies above which only newton_euler, the default, is compiled for this: of open chains the
-others run as generated Python, of closed ones they are left out"""
+"""Number of bodies above which only newton_euler, the default, is compiled for this: the other
+formulations run as generated Python for open chains, and are left out for closed ones"""
 
 
 def agreement(mechanism: Mechanism) -> dict[str, Any]:
-    """What `InverseDynamics` gives by each formulation, beside Newton–Euler as it is written.
+    """Compare `InverseDynamics` in each formulation with Newton–Euler evaluated as it is written.
 
-    The reference is neither compiled, recorded nor regrouped; of a closed chain it is the cut-open
-    tree's, projected with Tᵀ. A joint's difference is relative to that joint's own scale:
-    the magnitudes of its torque's terms, summed over the states.
+    The reference is neither compiled, recorded nor regrouped; for a closed chain it is that of the
+    cut-open tree, projected with Tᵀ. A joint's difference is relative to that joint's own scale:
+    the magnitudes of the terms of its torque, summed over the states.
+
+    Args:
+        mechanism: the robot.
 
     Returns:
-        disagreement: the worst joint of each formulation; disagreement_by_joint: all of them;
-        backends: what ran; left_out: formulations that would take long, and why.
+        disagreement: the worst joint for each formulation; disagreement_by_joint: all joints;
+        backends: the backends that ran; left_out: formulations that would take long, and why.
     """
     bodies = len(mechanism.links) + len(mechanism.rotors)
     disagreement, by_joint, backends, left_out = {}, {}, {}, {}
@@ -67,7 +70,7 @@ def agreement(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def _reference(mechanism: Mechanism) -> tuple[tuple[Floats, Floats, Floats], Floats, Floats]:
-    """(q, qd, qdd) (k, n) of the joints that are given, tau (k, m) and each joint's scale (m,)."""
+    """(q, qd, qdd) (k, n) of the given joints, tau (k, m), and each joint's scale (m,)."""
     tree = replace(mechanism, loops=(), actuated=(), platform=None)
     rng = np.random.default_rng(0)
     n = len(coordinates(mechanism))

@@ -20,14 +20,18 @@ from .commands import COMMANDS
 
 
 class Commands(click.Group):
-    """The commands; the module of each is imported when it is asked for."""
+    """The commands; the module of each is imported when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """In the order of `robot_dynamics --help`."""
+        """The names of the commands, in the order of `robot_dynamics --help`."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The `command` of the module with this name; None: there is none."""
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        cmd_name: str,
+    ) -> click.Command | None:
+        """The `command` of the module with this name, or None if there is no such module."""
         if cmd_name not in COMMANDS:
             return None
         found: click.Command = import_module(f"{__package__}.commands.{cmd_name}").command
@@ -58,7 +62,11 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code."""
+    """Run one command, and return the exit code.
+
+    Args:
+        arguments: the command line's arguments; None: those of the process.
+    """
     _open_standard_streams()
     try:
         code = cli.main(
@@ -76,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_standard_streams() -> None:
-    """A closed one is nowhere; what it can't encode is written as an escape."""
+    """Replace closed standard streams by /dev/null, and let streams escape characters that they
+    cannot encode."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description with a `home` in which its loops are closed, and a drawing of all such homes."""
+"""Finds a `home` in which a description's loops are closed, and draws all such homes."""
 
 from __future__ import annotations
 
@@ -23,37 +23,42 @@ from . import plots
 from .tables import table
 
 MOST_TIPS = 4
-"""Links whose places are printed; all of them are in the JSON"""
+"""Number of links whose positions are printed; all of them are in the JSON"""
 STILL = 1e-9
-"""rad or m: what moved by less did not"""
+"""rad or m: a joint that moved by less than this has not moved"""
 FLAT = 1e-3
-"""Share of its extent by which a robot may be off a plane that is looked at straight"""
+"""Share of its extent by which a robot may deviate from a plane that is viewed perpendicularly"""
 WIDTH = 2.7
-"""Inches, of one picture"""
+"""The width of one picture, inches"""
 ABREAST = 4
-"""Pictures in a row"""
+"""Number of pictures in a row"""
 OBLIQUE = (0.45, 0.3)
-"""How far to the right and up the eye is, where the robot is not in a plane"""
+"""How far the viewpoint is to the right and up if the robot is not planar"""
 
 
 def close(
     source: str, *, out: str | None = None, mode: int | None = None, picture: str | None = None
 ) -> dict[str, Any]:
-    """A closed home of a description with loops, and the others with the motors as they are.
+    """Find a closed home of a description with loops, and all assembly modes for these motor
+    positions.
 
-    Joints that `home` leaves out begin at 0.
+    Joints that `home` does not contain start at 0.
 
     Args:
         source: a YAML file.
-        out: where to write the description with that home (the file itself, too); None: nowhere.
-        mode: which of the assembly modes, from 1 on; None: the first, which is the one nearest to
-            what `near` says or else the one that is found from the home as it is.
-        picture: where to draw all modes side by side (PNG, SVG, PDF); None: nowhere.
+        out: the file for the description with the closed home, which may be `source` itself; None:
+            it is not written.
+        mode: the number of the assembly mode, from 1 on; None: the first, which is the one nearest
+            to `near`, or, without `near`, the one found from the given home.
+        picture: the file for a drawing of all modes side by side (PNG, SVG, PDF); None: none.
+
+    Returns:
+        the result of `robot_dynamics close`, as in its JSON Schema, and `text`.
 
     Raises:
-        DescriptionError, ClosureError: it can't be closed, or not by these motors.
-        InputError: no loops, no such mode, or a place where a file can't be written.
-        BackendError: a picture without matplotlib.
+        DescriptionError, ClosureError: the loops cannot be closed, or not with these motors.
+        InputError: there are no loops or no such mode, or a file cannot be written.
+        BackendError: a picture is requested, but matplotlib is not installed.
     """
     if picture is not None:
         plots.check(Path(picture))
@@ -103,7 +108,7 @@ def close(
 
 
 def listing(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> list[dict[str, Any]]:
-    """For JSON, with the poses of the platform and of the tip links."""
+    """The assembly modes for JSON, with the poses of the platform and of the tip links."""
     return [
         {
             "home": dict(each.home),
@@ -116,9 +121,14 @@ def listing(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> list[dict[st
 
 
 def modes_table(modes: Sequence[dict[str, Any]], counted: str) -> list[str]:
-    """A table of all modes with the positions of the platform and the tips."""
+    """A table of all modes with the positions of the platform and the tips.
+
+    Args:
+        modes: as from `listing`.
+        counted: the heading of the column of numbers.
+    """
     names = list(modes[0]["poses"])[:MOST_TIPS]
-    # of the first, which is the platform where there is one, the orientation as well
+    # also the orientation of the first link, which is the platform if there is one
     columns = [f"{name} at, m" for name in names]
     columns[0] += " | roll, pitch, yaw, °"
     rows = [[counted, "from home", "condition number", *columns]]
@@ -143,7 +153,12 @@ def _place(pose: Floats) -> tuple[str, str]:
 
 
 def undecided_note(mechanism: Mechanism, alike: Sequence[int]) -> str:
-    """A note that the description does not distinguish these modes, and what to do."""
+    """A note that the description does not distinguish between modes, and what to do.
+
+    Args:
+        mechanism: the robot.
+        alike: the numbers of these modes, from 1 on.
+    """
     which = f"modes {listed(map(str, alike), 8)}"
     doubt = (
         f"near: {which} fit it about equally well"
@@ -161,18 +176,18 @@ def _write(source: str, out: str, home: dict[str, float]) -> None:
     if file.suffix.lower() not in (".yaml", ".yml"):
         raise wrong(InputError, "FILE", file.name, "a YAML: a URDF has no home")
     if target.parent.resolve() != file.parent.resolve():
-        # what it refers to stands beside it
+        # paths in the description are relative to its folder
         raise wrong(InputError, "--out", out, f"a file in {file.parent}")
     write_text(target, with_home(read_text(file), home, file.name))
 
 
 @plots.style()
 def _draw(path: Path, mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> Path:
-    """Links as lines from joint to joint, seen along the direction in which they spread least.
+    """Draw links as lines from joint to joint, seen along the direction of their least extent.
 
     Raises:
         BackendError: matplotlib is not installed.
-        InputError: it can't be written there.
+        InputError: the file cannot be written.
     """
     pictures = [_Skeleton(mechanism, mode) for mode in modes]
     points = np.concatenate([each.points for each in pictures])
@@ -220,12 +235,12 @@ def _draw(path: Path, mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> Pa
 
 
 class _Skeleton:
-    """What is drawn of one mode, points (3,) in the base frame."""
+    """The lines and points that are drawn for one mode, (3,) in the base frame."""
 
     def __init__(self, mechanism: Mechanism, mode: AssemblyMode):
         poses = mode.poses
         self.lines: dict[str, Floats] = {}
-        """By link, pairs of points (2 m, 3)"""
+        """Pairs of points (2 m, 3), by link"""
         self.motors: list[Floats] = []
         self.passive: list[Floats] = []
         self.closures: list[Floats] = []
@@ -250,7 +265,7 @@ class _Skeleton:
             if name == mechanism.base:
                 continue
             pairs = [point for end in points for point in (hubs[name], end)]
-            # a plate is drawn around, too
+            # also draw the outline of a plate
             pairs += [point for pair in pairwise(points) for point in pair]
             self.lines[name] = np.array(pairs, dtype=float).reshape(-1, 3)
         self.points = np.concatenate([*self.lines.values(), np.array(self.ground).reshape(-1, 3)])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands share: several values after an option, errors in one line, JSON.
+"""Shared by all commands: options with several values, errors in one line, JSON.
 
-Click rather than Typer: `--q 0.3 0.7` needs the parser itself, which Typer hides.
+Click is used instead of Typer because `--q 0.3 0.7` needs access to the parser, which Typer hides.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ import click
 from ..errors import RobotDynamicsError
 
 Result = dict[str, Any]
-"""A command's result: `text` is printed, or the rest as JSON; `exit_code` is 0 if left out"""
+"""A command's result: either `text` is printed, or the rest as JSON; `exit_code` is 0 if omitted"""
 
 STOPPED = 130
-"""The exit code after SIGINT, as shells have it"""
+"""The exit code after SIGINT, as in shells"""
 
 
 class Several(click.Option):
-    """An option with one value or more: `--q 0.3 0.7`, `--q 0.3 --q 0.7`. Gives a tuple."""
+    """An option with one or more values, as a tuple: `--q 0.3 0.7`, or `--q 0.3 --q 0.7`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{**options, "multiple": True})
 
 
 class Command(click.Command):
-    """A command whose function returns a `Result`; `--json` is among its options."""
+    """A command whose function returns a `Result`; it always has the option `--json`."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **options: Any) -> None:
         super().__init__(*args, **options)
@@ -43,7 +43,7 @@ class Command(click.Command):
         self.params.append(click.Option(["--json"], is_flag=True, help="Print JSON."))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Click's, after `--q 0.3 -0.7` has become `--q 0.3 --q -0.7`."""
+        """Parse the arguments as Click does, with `--q 0.3 -0.7` as `--q 0.3 --q -0.7`."""
         return super().parse_args(ctx, self._one_value_each(ctx, args))
 
     def _one_value_each(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -55,7 +55,7 @@ class Command(click.Command):
         }
 
         def is_value(word: str) -> bool:
-            # -1 and -pi/2 are numbers and no options
+            # -1 and -pi/2 are numbers, not options
             return not word.startswith("--") and word not in ctx.help_option_names
 
         found: list[str] = []
@@ -82,14 +82,14 @@ class Command(click.Command):
         ctx: click.Context,  # noqa: ARG002
         formatter: click.HelpFormatter,
     ) -> None:
-        """The examples."""
+        """Write the examples."""
         if self.examples:
             with formatter.section("Examples"):
                 for example in self.examples:
                     formatter.write(f"{'':{formatter.current_indent}}robot_dynamics {example}\n")
 
     def invoke(self, ctx: click.Context) -> int:
-        """Run the command and print its result; returns the exit code."""
+        """Run the command, print its result, and return the exit code."""
         as_json = ctx.params.pop("json")
         ctx.meta["json"] = as_json
         try:
@@ -121,7 +121,7 @@ class Command(click.Command):
         return code
 
     def as_json(self, result: Result) -> str:
-        """As `robot_dynamics schema COMMAND` says."""
+        """The result as JSON, in the form that `robot_dynamics schema COMMAND` describes."""
         return json.dumps(finite(result), allow_nan=False)
 
     def _print_error(self, message: str, as_json: bool) -> None:
@@ -132,7 +132,7 @@ class Command(click.Command):
 
 
 def _print_nothing_more() -> None:
-    """Nor flush anything at exit."""
+    """Redirect stdout to /dev/null, to avoid another error when it is flushed at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

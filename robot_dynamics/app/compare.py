@@ -21,14 +21,14 @@ from ..scalar import Floats
 from . import tables
 
 LARGEST_LAGRANGE_EULER = 10
-"""Bodies above which Lagrange–Euler, O(n⁴), is left out of a comparison"""
+"""Number of bodies above which Lagrange–Euler, O(n⁴), is left out of a comparison"""
 SMALLEST_SHARE = 1e-3
-"""Of the default motion: it is too small to compare anything"""
+"""Share of the default motion below which a motion is too small for a comparison"""
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Torques along one motion."""
+    """The torques along one motion by all formulations and rotor models."""
 
     joint_names: tuple[str, ...]
     time: Floats
@@ -39,7 +39,7 @@ class Comparison:
     """(k, n), N·m or N, by Newton–Euler"""
 
     def disagreement(self) -> dict[str, Floats]:
-        """(n,) per formulation: largest difference from Newton–Euler over the largest torque."""
+        """By formulation, (n,) the largest difference from Newton–Euler over the largest torque."""
         reference = self.formulations["newton_euler"]
         return {
             name: _worst(tau - reference, reference)
@@ -48,7 +48,8 @@ class Comparison:
         }
 
     def model_error(self) -> dict[str, Floats]:
-        """(n,) per simplified rotor model, likewise from the full one."""
+        """By simplified rotor model, (n,) the largest difference from the full one over the largest
+        torque."""
         full = self.rotor_models["full"]
         return {
             name: _worst(tau - full, full)
@@ -58,7 +59,7 @@ class Comparison:
 
 
 def table(compared: Comparison) -> str:
-    """Table 3 of the source, for this robot: per joint and in per cent of the largest torque."""
+    """Table 3 of the source for this robot: per joint, in per cent of the largest torque."""
     rows = [["largest difference [%] from", *compared.joint_names]]
     for title, found in (
         ("Newton–Euler, full rotors", compared.disagreement()),
@@ -78,7 +79,17 @@ def _worst(difference: Floats, reference: Floats) -> Floats:
 def constant_acceleration(
     q: Sequence[float], qd: Sequence[float], qdd: Sequence[float], time: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """States (k, n) of the motion with q, qd at time 0 and constant accelerations qdd."""
+    """The states of a motion with constant accelerations.
+
+    Args:
+        q: (n,) positions at time 0, rad or m.
+        qd: (n,) rates at time 0, rad/s or m/s.
+        qdd: (n,) accelerations, rad/s² or m/s².
+        time: (k,) s.
+
+    Returns:
+        q, qd, qdd (k, n).
+    """
     t = time[:, None]
     start, rate, acceleration = (np.asarray(x, dtype=float) for x in (q, qd, qdd))
     return (
@@ -91,9 +102,18 @@ def constant_acceleration(
 def within_reach(
     mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats
 ) -> tuple[float, tuple[Floats, Floats, Floats]]:
-    """(share, states): the largest half of a half … of a motion whose states can all be closed.
+    """Halve a motion until its loops can be closed in all states.
 
-    q - q[0], qd and qdd (k, n) all shrink by the same share: the motion in the same time.
+    q - q[0], qd and qdd are all multiplied by the same share, and the duration stays the same.
+
+    Args:
+        mechanism: the robot.
+        q: (k, n) positions, rad or m.
+        qd: (k, n) rates, rad/s or m/s.
+        qdd: (k, n) accelerations, rad/s² or m/s².
+
+    Returns:
+        the share, and the states (q, qd, qdd).
 
     Raises:
         ClosureError: not even a small share can be closed.
@@ -113,7 +133,15 @@ def within_reach(
 
 
 def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floats) -> Comparison:
-    """The torques along the motion q, qd, qdd (k, n) at the times (k,)."""
+    """The torques along a motion by all formulations and rotor models.
+
+    Args:
+        mechanism: the robot.
+        time: (k,) s.
+        q: (k, n) positions, rad or m.
+        qd: (k, n) rates, rad/s or m/s.
+        qdd: (k, n) accelerations, rad/s² or m/s².
+    """
     bodies = len(mechanism.links) + len(mechanism.rotors)
     names = [
         name
@@ -129,5 +157,5 @@ def compare(mechanism: Mechanism, time: Floats, q: Floats, qd: Floats, qdd: Floa
 
 
 def coordinates(mechanism: Mechanism) -> tuple[str, ...]:
-    """The joints whose motion is given: all of an open chain, the driving ones of a closed."""
+    """The joints whose motion is given: all of an open chain, the driving ones of a closed one."""
     return mechanism.driving_names if mechanism.loops else mechanism.joint_names

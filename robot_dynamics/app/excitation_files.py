@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An exciting motion as files: YAML to play, a table, a picture."""
+"""Writes an exciting motion to files: YAML to execute, a table, a picture."""
 
 from __future__ import annotations
 
@@ -15,18 +15,23 @@ if TYPE_CHECKING:
     from ..identification.excitation import Excitement
 
 SPACING = 0.05
-"""s between two waypoints: quintics between them are the series to 1e-4 rad/s²"""
+"""s between waypoints: quintics between them match the Fourier series to 1e-4 rad/s²"""
 ROWS = 100.0
-"""Hz of the table"""
+"""Rows of the table per second, Hz"""
 
 
 def save(found: Excitement, out: Path) -> dict[str, Path]:
-    """Write the motion as YAML, and beside it as a table and as a picture.
+    """Write the motion as YAML, and next to it as a table and a picture.
 
-    Returns: the files by what they are.
+    Args:
+        found: the motion.
+        out: the YAML file; the others have the same name with other endings.
+
+    Returns:
+        the files by their kind: motion, table and picture.
 
     Raises:
-        InputError: one of them cannot be written.
+        InputError: a file cannot be written.
     """
     from ..description.motion_file import write_motion
     from .plots import excitation
@@ -43,7 +48,8 @@ def save(found: Excitement, out: Path) -> dict[str, Path]:
 
 
 def _write_rows(found: Excitement, path: Path) -> None:
-    """As recordings are written: by joint position, rate and the described robot's effort."""
+    """Write a table in the format of recordings: each joint's position, rate, acceleration and the
+    effort according to the description."""
     time = np.linspace(0.0, found.motion.duration, round(ROWS * found.motion.duration) + 1)
     q, qd, qdd = found.motion(time)
     fields = {

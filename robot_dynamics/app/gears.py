@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error of the model `reflected`, by gear ratio, speed, and balance of the rotors."""
+"""The error of the rotor model `reflected` by gear ratio, speed, and balance of the rotors."""
 
 from __future__ import annotations
 
@@ -15,31 +15,42 @@ from ..scalar import Array, Floats, Scalar, array
 from .tables import table
 
 RATIOS: Floats = np.geomspace(1.0, 200.0, 47)
-"""|Γ| of every rotor on a joint that turns"""
+"""|Γ| of every rotor on a revolute joint"""
 SPEEDS = (0.25, 0.5, 1.0, 2.0)
-"""Of the motion: the same way in a share of the time"""
+"""Factors on the speed of the motion along the same path"""
 WORTH = 0.01
-"""Of the largest torque: an error above it makes the full model worth having"""
+"""Error, as a share of the largest torque, above which the full model is worthwhile"""
 SHOWN = (1, 2, 5, 10, 20, 50, 100, 200)
-"""Gear ratios that the table has"""
+"""The gear ratios in the table"""
 
 
 @dataclass(frozen=True, eq=False)
 class GearErrors:
-    """By kind of rotor: the worst joint's error of `reflected` over that joint's largest torque."""
+    """The error of `reflected` at the worst joint, relative to that joint's largest torque, by kind
+    of rotor."""
 
     rates: Floats
-    """(s,), rad/s: the largest rate of a joint with a rotor, by speed"""
+    """(s,) the largest rate of a joint with a rotor, for each speed, rad/s"""
     errors: dict[str, Floats]
-    """(s, r) of SPEEDS and RATIOS; "as described", and "balanced" where they are not"""
+    """(s, r) for SPEEDS and RATIOS; "as described", and "balanced" if some rotors are unbalanced"""
 
     def worth(self) -> dict[str, list[float | None]]:
-        """Kind of rotor to, by speed, the ratio from which on the error exceeds WORTH, or None."""
+        """By kind of rotor and speed, the ratio above which the error exceeds WORTH, or None."""
         return {name: [_first(row) for row in rows] for name, rows in self.errors.items()}
 
 
 def gear_errors(mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats) -> GearErrors | None:
-    """Along the motion q, qd, qdd (k, n); None: there is no rotor to gear, or there are loops."""
+    """The error of `reflected` along a motion.
+
+    Args:
+        mechanism: the robot.
+        q: (k, n) positions, rad or m.
+        qd: (k, n) rates, rad/s or m/s.
+        qdd: (k, n) accelerations, rad/s² or m/s².
+
+    Returns:
+        the errors, or None if the robot has loops or no rotors on revolute joints.
+    """
     geared = [rotor for rotor in mechanism.rotors if _is_geared(rotor, mechanism)]
     if mechanism.loops or not geared:
         return None
@@ -59,8 +70,15 @@ def _is_geared(rotor: Rotor, mechanism: Mechanism) -> bool:
 
 
 def with_gear(mechanism: Mechanism, ratio: Scalar) -> Mechanism:
-    """The same with this |Γ| at every rotor on joints that turn; of several the largest, and signs
-    and proportions stay."""
+    """The mechanism with another |Γ| for every rotor on revolute joints.
+
+    If a rotor drives several joints, this is its largest ratio; signs and proportions stay the
+    same.
+
+    Args:
+        mechanism: the robot.
+        ratio: the new |Γ|.
+    """
 
     def geared(rotor: Rotor) -> Rotor:
         if not _is_geared(rotor, mechanism):
@@ -74,7 +92,7 @@ def with_gear(mechanism: Mechanism, ratio: Scalar) -> Mechanism:
 
 
 def balanced(mechanism: Mechanism) -> Mechanism:
-    """The same with every rotor on its axis and of revolution about it."""
+    """The mechanism with every rotor balanced: centred on its axis and symmetric about it."""
 
     def true(rotor: Rotor) -> Rotor:
         body = rotor.inertial
@@ -87,7 +105,7 @@ def balanced(mechanism: Mechanism) -> Mechanism:
 
 
 def _errors(mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats) -> Floats:
-    """(s, r)"""
+    """The errors (s, r) for SPEEDS and RATIOS."""
     n = len(mechanism.joint_names)
 
     def both(q: Array, qd: Array, qdd: Array, gear: Array, _: Array) -> list[Any]:
@@ -113,7 +131,7 @@ def _errors(mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats) -> Floats:
     )
     found = np.empty((len(SPEEDS), len(RATIOS)))
     for i, speed in enumerate(SPEEDS):
-        # t' = t / speed: the same way, q' = speed q̇, q'' = speed² q̈
+        # t' = t / speed: the same path, q' = speed q̇, q'' = speed² q̈
         states = [x[None] for x in (q, speed * qd, speed**2 * qdd)]
         tau = kernel(*states, RATIOS[:, None, None])
         full, reflected = tau[..., 0, :], tau[..., 1, :]
@@ -124,14 +142,14 @@ def _errors(mechanism: Mechanism, q: Floats, qd: Floats, qdd: Floats) -> Floats:
 
 
 def _first(errors: Floats) -> float | None:
-    """The ratio from which on, to the last, the error exceeds WORTH."""
+    """The ratio above which the error exceeds WORTH up to the last ratio, or None."""
     below = np.flatnonzero(errors <= WORTH)
     first = int(below[-1]) + 1 if len(below) else 0
     return float(RATIOS[first]) if first < len(RATIOS) else None
 
 
 def text(found: GearErrors) -> list[str]:
-    """A table by gear ratio, and from where on the full model is worth having."""
+    """A table by gear ratio, and the ratio from which the full model is worthwhile."""
     lines = ["error of reflected rotors [% of the largest torque], by gear ratio and largest rate"]
     for name, rows in found.errors.items():
         cells = [[f"rotors {name}", *(f"Γ = {ratio}" for ratio in SHOWN)]]
@@ -151,7 +169,7 @@ def text(found: GearErrors) -> list[str]:
 
 
 def numbers(found: GearErrors) -> dict[str, Any]:
-    """The same for JSON."""
+    """The errors for JSON."""
     return {
         "ratios": RATIOS.tolist(),
         "rates": found.rates.tolist(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of an identification as one page that needs no network, and as pictures."""
+"""The result of an identification as a self-contained page, and as pictures."""
 
 from __future__ import annotations
 
@@ -32,10 +32,17 @@ TERMS = (("inertia", "b"), ("coriolis", "d"), ("gravity", "c"), ("friction", "a"
 
 
 def write(result: Identification | ClosedIdentification, folder: Path) -> dict[str, Path]:
-    """report.html, and a picture a joint of its torques. The folder is there already.
+    """Write report.html, and a picture of each joint's torques.
+
+    Args:
+        result: the identification.
+        folder: an existing folder.
+
+    Returns:
+        the files by what they are.
 
     Raises:
-        InputError: it cannot be written to.
+        InputError: the folder cannot be written to.
     """
     if isinstance(result, ClosedIdentification):
         return _write_closed(result, folder)
@@ -100,13 +107,19 @@ def _in_turn(result: ClosedIdentification, name: str, j: int, style: str, label:
 
 
 def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Path]:
-    """replay.html, replay.csv, a picture a joint, and robot.html, on which it plays the recording.
+    """Write replay.html, replay.csv, a picture of each joint, and robot.html, which animates the
+    recording.
 
     Args:
+        replay: the recording and the models' torques.
+        folder: created if it does not exist.
         robot: the last model.
 
+    Returns:
+        the files by what they are.
+
     Raises:
-        InputError: the folder cannot be made or written to.
+        InputError: the folder cannot be created or written to.
     """
     written = {}
     writable(folder)
@@ -130,12 +143,13 @@ def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Pa
 
 
 def file_names(joints: Iterable[str]) -> list[str]:
-    """A name for each; one from outside never reaches a path as it is."""
+    """A safe and unique file name for each joint; external names are never used in paths as they
+    are."""
     found: list[str] = []
     for joint in joints:
         plain = "".join(c if c.isalnum() or c in "-_" else "_" for c in joint)[:80] or "joint"
         name, k = plain, 1
-        # file systems may not tell capitals apart
+        # file systems may ignore case
         while name.lower() in {each.lower() for each in found}:
             k += 1
             name = f"{plain}_{k}"
@@ -187,7 +201,7 @@ class _Joint:
         )
 
     def spectrum(self) -> Chart:
-        """Amplitude density of measured torque and residual."""
+        """The amplitude density of measured torque and residual."""
         lines = []
         for name, style, label in (("tau", "ink", "measured"), ("residual", "b", "residual")):
             longest = max(traces(self.result), key=lambda each: len(each[1]))
@@ -198,7 +212,7 @@ class _Joint:
         )
 
     def friction(self) -> Chart:
-        """The torque that rigid bodies do not explain, over the rate."""
+        """The torque that rigid bodies do not explain, plotted over the rate."""
         result, j = self.result, self.j
         rates, left = [], []
         for _, samples, series in traces(result):
@@ -238,7 +252,7 @@ _TRACES: dict[int, tuple[Identification, Traced]] = {}
 
 
 def traces(result: Identification) -> Traced:
-    """(seen by the fit?, samples, what the models give there) by stretch; computed once."""
+    """(used by the fit?, samples, the models' torques) for each stretch; computed once."""
     known = _TRACES.get(id(result))
     if known is not None and known[0] is result:
         return known[1]
@@ -263,7 +277,7 @@ def traces(result: Identification) -> Traced:
 
 
 def _density(values: Floats, period: float) -> tuple[Floats, Floats]:
-    """(Hz, amplitude density)"""
+    """Frequencies in Hz, and the amplitude density."""
     from scipy.signal import welch
 
     values = np.nan_to_num(values)
@@ -337,7 +351,7 @@ def _words(result: Identification) -> str:
 
 
 def _filters(result: Identification) -> list[str]:
-    """Why each recording was filtered as it was."""
+    """The section that explains how the filter of each recording was chosen."""
     shown = [_filter_chart(result, source) for source in result.choices]
     charts = [chart.figure(caption) for chart, caption in shown if chart.lines]
     if not charts:
@@ -406,7 +420,7 @@ def _error_table(errors: Errors, wide: Floats | None = None) -> str:
 
 
 def _widths(result: Identification) -> Floats:
-    """(n,), N·m or N: half of the band, as a rule."""
+    """The median of half the band's width (n,), N·m or N."""
     half = [(each["high"] - each["low"]) / 2 for _, _, each in traces(result)]
     return np.asarray(np.median(np.concatenate(half), axis=0))
 
@@ -463,7 +477,7 @@ def _replay_table(replay: Replay) -> str:
 
 
 def _text(name: str) -> str:
-    """A spreadsheet takes what begins so for a formula, and runs it."""
+    """A name that spreadsheets do not mistake for a formula and execute."""
     return f"'{name}" if name[:1] in ("=", "+", "-", "@", "\t", "\r") else name
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Likely mistakes in a description: hints beside the warnings of `rd.load`."""
+"""Likely mistakes in a description: hints in addition to the warnings of `rd.load`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,25 @@ from ..mechanism import Link, Mechanism
 from ..mechanism.transform import lumped
 
 LONGEST = 50.0
-"""m: a robot that is longer is probably given in millimetres"""
+"""m: the description of a longer robot is probably in millimetres"""
 STEEL = 7850.0
-"""kg/m³"""
+"""The density of steel, kg/m³"""
 FAR = 3.0
-"""Robot lengths: no centre of mass is further from its frame, no radius of gyration is longer"""
+"""Robot lengths: the largest plausible distance of a centre of mass from its frame, and the largest
+plausible radius of gyration"""
 LIMBS = 2
-"""Chains from the base, from which on a robot may walk or roll"""
+"""The number of legs or wheels with which a robot may walk or roll"""
 LIMB = 3
-"""Joints of a chain that may be a leg"""
+"""The least number of joints of a leg"""
 
 
 def oddities(mechanism: Mechanism, where: str) -> Iterator[str]:
-    """One line each."""
+    """Likely mistakes, one line each.
+
+    Args:
+        mechanism: the robot.
+        where: the description's name, which begins each line.
+    """
     name = f"{where}: robot {mechanism.name!r}"
     if weightless := [link for link in lumped(mechanism).links if _weighs_nothing(mechanism, link)]:
         links = listed(link.name for link in weightless)
@@ -34,7 +40,8 @@ def oddities(mechanism: Mechanism, where: str) -> Iterator[str]:
 
 
 def _weighs_nothing(mechanism: Mechanism, link: Link) -> bool:
-    """And is not just one of several joints in one place, as in a universal joint or a wrist."""
+    """Does the link lack mass and inertia, and is it not merely one of several joints at the same
+    point, as in a universal joint or a wrist?"""
     if not link.inertial.is_nothing:
         return False
     if any(rotor.mount == link.name or _drives(rotor.ratios, link) for rotor in mechanism.rotors):
@@ -50,7 +57,7 @@ def _drives(ratios: tuple[tuple[str, object], ...], link: Link) -> bool:
 
 
 def size(mechanism: Mechanism) -> float:
-    """m: the longest way from the base to a tip, with what sliding joints can add."""
+    """The longest way from the base to a tip, including the travel of prismatic joints, m."""
     found = {mechanism.base: 0.0}
     for link in mechanism.links:
         joint = link.joint
@@ -70,7 +77,7 @@ def _units(mechanism: Mechanism, name: str) -> Iterator[str]:
         return
     if length == 0:
         return
-    # a ball of steel as wide as the robot is long
+    # the mass of a steel ball whose diameter is the robot's length
     ball = STEEL * np.pi / 6 * length**3
     if mass > ball:
         yield (
@@ -100,7 +107,8 @@ def _of(name: str, link: Link) -> str:
 
 
 def notes(mechanism: Mechanism) -> Iterator[str]:
-    """What may well be meant, one line each: legs or wheels on a base that is taken as fixed."""
+    """Remarks on what may well be intended, one line each: legs or wheels on a base that is assumed
+    to be fixed."""
     tree = lumped(mechanism)
     if tree.loops:
         return

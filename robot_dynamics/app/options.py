@@ -24,7 +24,7 @@ description = click.argument("file", metavar="FILE", type=click.Path())
 
 
 def together(*decorators: Decorator) -> Decorator:
-    """One decorator for several; their options are listed in this order."""
+    """Combine several decorators into one; their options are listed in this order."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for each in reversed(decorators):
@@ -48,7 +48,13 @@ terms_option = click.option(
 
 
 def gathered(argument: str, *options: Decorator, **parsers: Callable[[Any], Any]) -> Decorator:
-    """Options whose values reach the command as one dictionary, `argument`, each by its parser."""
+    """Options whose values are passed to the command as one dictionary.
+
+    Args:
+        argument: the name of the command's argument.
+        options: the options.
+        parsers: converts the value of each option, by its name.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -62,7 +68,12 @@ def gathered(argument: str, *options: Decorator, **parsers: Callable[[Any], Any]
 
 
 def one_a_joint(name: str, help: str) -> Decorator:
-    """An option that takes a number for each joint, see `vector`."""
+    """An option that takes a number for each joint; see `vector`.
+
+    Args:
+        name: the option's name without dashes.
+        help: its help text.
+    """
     return click.option(f"--{name}", cls=Several, metavar="X...", help=help)
 
 
@@ -71,7 +82,13 @@ def model(
     formulations: Sequence[str] = tuple(FORMULATIONS),
     help: str | None = None,
 ) -> Decorator:
-    """FILE, --formulation, --rotors and --terms: what `InverseDynamics` takes."""
+    """FILE, --formulation, --rotors and --terms, the arguments of `InverseDynamics`.
+
+    Args:
+        default: the default formulation.
+        formulations: the formulations to choose from.
+        help: the help text of --formulation.
+    """
     return together(
         description,
         click.option(
@@ -89,13 +106,16 @@ def model(
 def vector(
     texts: Sequence[str], option: str, joints: Sequence[str], default: float | list[float] = 0.0
 ) -> list[float]:
-    """One number for each of these joints, separated by blanks or commas; -pi/2 and 3*pi/4 too.
+    """One number for each joint, separated by blanks or commas; -pi/2 and 3*pi/4 are also allowed.
 
     Args:
-        default: where the option is not given, of each joint or of all of them.
+        texts: the option's values; empty if the option is not given.
+        option: its name, for errors.
+        joints: (n) names.
+        default: without the option, the value for each joint, or a list of all values.
 
     Raises:
-        InputError: they are not finite numbers, or not as many as joints.
+        InputError: the numbers are not finite, or their number is not that of the joints.
     """
     from ..description.fields import number
 
@@ -121,15 +141,19 @@ def vector(
 
 
 def home(mechanism: Mechanism, joints: Sequence[str]) -> list[float]:
-    """The description's home (rad or m), 0 where it says nothing."""
+    """The description's home positions of the joints, rad or m; 0 for those it does not contain."""
     return [float(mechanism.home.get(name, 0.0)) for name in joints]
 
 
 def pairs(entries: Sequence[str], option: str = "--rename") -> dict[str, str]:
-    """OLD:NEW, each old name once.
+    """New names by old names, from entries of the form OLD:NEW.
+
+    Args:
+        entries: the option's values.
+        option: its name, for errors.
 
     Raises:
-        InputError: one is not of this form, or comes twice.
+        InputError: an entry has another form, or an old name appears twice.
     """
     found: dict[str, str] = {}
     for entry in entries:
@@ -143,10 +167,10 @@ def pairs(entries: Sequence[str], option: str = "--rename") -> dict[str, str]:
 
 
 def factors(entries: Sequence[str]) -> dict[str, float]:
-    """JOINT:FACTOR
+    """Factors by joint, from entries of the form JOINT:FACTOR.
 
     Raises:
-        InputError: one is not of this form, or comes twice.
+        InputError: an entry has another form, or a joint appears twice.
     """
     found = {}
     for joint, text in pairs(entries, "--effort-scale").items():
@@ -158,10 +182,10 @@ def factors(entries: Sequence[str]) -> dict[str, float]:
 
 
 def frequency(value: float | None) -> float | None:
-    """A positive number of Hz, or None.
+    """Check that a cutoff frequency, unless it is None, is a positive number of Hz.
 
     Raises:
-        InputError: it is something else.
+        InputError: it is not.
     """
     if value is not None and not (math.isfinite(value) and value > 0):
         raise wrong(InputError, "--cutoff", value, "a frequency in Hz")
@@ -173,10 +197,12 @@ def _same(value: Any) -> Any:
 
 
 def _reading(cutoff: str, own: Decorator, **parsers: Callable[[Any], Any]) -> Decorator:
-    """`reading`: what any recording is read with, and an option of its own.
+    """The argument `reading`: options for reading any recording, and one additional option.
 
     Args:
-        cutoff: the help of --cutoff goes on so.
+        cutoff: the end of the help text of --cutoff.
+        own: the additional option.
+        parsers: converts its value.
     """
     return gathered(
         "reading",
@@ -212,7 +238,7 @@ recordings = _reading(
     ),
     effort_scale=factors,
 )
-"""`reading`: how recordings are read, as `identify` and `replay` take it"""
+"""The argument `reading` of `identify` and `replay`: how recordings are read"""
 
 motions = _reading(
     "for a recorded motion",
@@ -224,4 +250,4 @@ motions = _reading(
     ),
     step=_same,
 )
-"""`reading`: how a motion is read, as `drives.states` takes it"""
+"""The argument `reading` of `drives.states`: how a motion is read"""

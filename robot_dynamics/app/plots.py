@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package's pictures. matplotlib is imported when one is drawn; no display is needed."""
+"""The package's pictures. matplotlib is only imported to draw one; no display is needed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Okabe and Ito's colours, safe for the colour-blind"""
 ORANGE, BLUE = COLOURS[:2]
 DASHES: tuple[Any, ...] = ("-", (0, (6, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (2, 1)))
-"""Runs are told apart without colours, too"""
+"""Line styles, which distinguish runs without colours"""
 
 STYLE = {
     "font.size": 9.0,
@@ -51,7 +51,7 @@ STYLE = {
 
 @contextmanager
 def style() -> Iterator[None]:
-    """The package's style, while a picture is drawn.
+    """A context with the package's style, in which a picture is drawn.
 
     Raises:
         BackendError: matplotlib is not installed.
@@ -77,11 +77,21 @@ def figure(
     layout: Any = "constrained",
     **options: Any,
 ) -> Any:
-    """(figure, axes (rows, columns)), width and height in inches; no display is needed."""
+    """A figure with axes, which needs no display.
+
+    Args:
+        rows, columns: of axes.
+        width, height: inches.
+        layout: matplotlib's layout engine.
+        options: further arguments of matplotlib's `Figure.subplots`.
+
+    Returns:
+        the figure, and its axes (rows, columns).
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    # a constrained layout leaves room for what stands outside the axes
+    # a constrained layout leaves room for elements outside the axes
     drawing = Figure(figsize=(width, height), layout=layout)
     FigureCanvasAgg(drawing)
     return drawing, drawing.subplots(rows, columns, squeeze=False, **options)
@@ -89,10 +99,10 @@ def figure(
 
 @style()
 def check(path: Path) -> None:
-    """Before the work: can a picture be written here? Its folder is made where it is missing.
+    """Check, before any work, that a picture can be written; a missing folder is created.
 
     Raises:
-        InputError: another kind of file, or a folder that can't be made or written.
+        InputError: the file type is not supported, or the folder cannot be created or written to.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -103,10 +113,14 @@ def check(path: Path) -> None:
 
 
 def save(drawing: Any, path: Path) -> Path:
-    """Write the picture.
+    """Write the picture, and return its path.
+
+    Args:
+        drawing: the figure.
+        path: the file.
 
     Raises:
-        InputError: it can't be written there.
+        InputError: it cannot be written.
     """
     check(path)
     drawing.savefig(path, facecolor="white")
@@ -119,17 +133,18 @@ def errors_over_time(
     title: str,
     panels: Sequence[tuple[str, Sequence[tuple[str, Floats, Floats]]]],
 ) -> Path:
-    """Errors on a logarithmic scale, one panel above the other.
+    """Draw errors on a logarithmic scale, in panels one above another.
 
     Args:
         path: the PNG to write.
-        title: what is shown.
-        panels: (the scale's label, (label, times (t,) in s, errors (t,), 0 or more) of each line).
+        title: the title.
+        panels: for each panel, the label of its scale and its lines; for each line, its label,
+            times (t,) in s, and errors (t,), 0 or more.
     """
     drawing, axes = figure(len(panels), 1, width=9.0, height=1.2 + 2.4 * len(panels), sharex=True)
     for (label, lines), axis in zip(panels, axes[:, 0], strict=True):
         for k, (name, time, error) in enumerate(lines):
-            # a zero has no logarithm: it is drawn at the bottom
+            # zero has no logarithm: draw it at the bottom
             shown = error + np.finfo(float).tiny
             axis.semilogy(time, shown, color=COLOURS[k % len(COLOURS)], lw=1.1, label=name)
         worst = max(float(error.max()) for _, _, error in lines)
@@ -152,12 +167,12 @@ def tracking(
     desired: np.ndarray[Any, Any],
     tracks: Sequence[Track],
 ) -> Path:
-    """Position, error and torque of every joint, one row a joint.
+    """Draw position, error and torque of every joint, with one row per joint.
 
     Args:
         path: the PNG to write.
-        title: what is shown.
-        subtitle: under which conditions.
+        title: the title.
+        subtitle: the conditions.
         joints: (n,) names.
         units: (n,) "rad" or "m".
         desired: (t, n) positions at the first track's times.
@@ -169,9 +184,9 @@ def tracking(
         position, error, torque = axes[j]
         for k, track in enumerate(tracks):
             colour = COLOURS[k % len(COLOURS)]
-            wide = max(0.8, 2.2 - 0.35 * k)  # what lies under another line looks out from it
+            wide = max(0.8, 2.2 - 0.35 * k)  # a line under another one stays visible
             position.plot(track.time, track.q[:, j], color=colour, lw=wide)
-            # a zero has no logarithm: it is drawn at the bottom
+            # zero has no logarithm: draw it at the bottom
             shown = np.abs(track.error[:, j]) + np.finfo(float).tiny
             dashes = DASHES[k % len(DASHES)]
             error.semilogy(track.time, shown, color=colour, lw=max(1.1, 0.8 * wide), ls=dashes)
@@ -200,7 +215,7 @@ def tracking(
 
 
 def _label_rms(axes: Any, errors: Sequence[float]) -> None:
-    """At the right of each RMS line: by how much it is below the first one; none overlap."""
+    """Label each RMS line, to its right, with its ratio to the first one, without overlaps."""
     gap = 0.13  # of the height of the axes
     low, high = np.log(axes.get_ylim())
     height = float("inf")
@@ -238,10 +253,15 @@ def _legend(drawing: Any, tracks: Sequence[Track]) -> None:
 
 @style()
 def comparison(path: Path, title: str, compared: Comparison) -> Path:
-    """A panel a joint: the torque with full rotors, and what each simpler model is off by.
+    """Draw each joint's torque with full rotors, and the error of each simpler model.
 
-    In the upper row all formulations would be one line; the lower one is logarithmic, so that
-    rounding and the models' errors can be seen together.
+    In the upper row, all formulations would be the same line; the lower row is logarithmic, which
+    shows both rounding and the models' errors.
+
+    Args:
+        path: the file to write.
+        title: the title.
+        compared: the torques.
     """
     n = len(compared.joint_names)
     drawing, axes = figure(2, n, width=3.4 * n + 1.0, height=5.2, sharex=True)
@@ -280,8 +300,15 @@ def comparison(path: Path, title: str, compared: Comparison) -> Path:
 
 @style()
 def gears(path: Path, title: str, found: GearErrors) -> Path:
-    """What reflected rotors miss against the gear ratio, log–log: a line a speed, a panel for
-    rotors as described and for balanced ones."""
+    """Draw the error of reflected rotors over the gear ratio, on logarithmic axes.
+
+    There is one line per speed, and one panel each for rotors as described and balanced rotors.
+
+    Args:
+        path: the file to write.
+        title: the title.
+        found: the errors.
+    """
     from .gears import RATIOS, WORTH
 
     kinds = len(found.errors)
@@ -292,7 +319,7 @@ def gears(path: Path, title: str, found: GearErrors) -> Path:
         panel.set_title(f"rotors {name}")
         panel.axhline(100 * WORTH, color=GREY, lw=0.8, ls="--")
         for k, (rate, row) in enumerate(zip(found.rates, rows, strict=True)):
-            # what is rounding has no place on a logarithmic axis
+            # rounding errors are left out of the logarithmic axis
             shown = np.where(row > 1e-12, 100 * row, np.nan)
             panel.loglog(RATIOS, shown, color=COLOURS[k], label=f"{rate:.3g} rad/s")
         panel.set_xlabel("gear ratio |Γ|")
@@ -309,10 +336,14 @@ def gears(path: Path, title: str, found: GearErrors) -> Path:
 
 @style()
 def excitation(path: Path, found: Excitement) -> Path:
-    """Position, rate, acceleration and effort of every joint as shares of their limits.
+    """Draw position, rate, acceleration and effort of every joint as shares of their limits.
 
-    Positions are from the middle of the range, so that ±1 is the limit everywhere; efforts of
-    which no limit is known are shown as shares of their largest.
+    Positions are measured from the middle of the range, which makes ±1 the limit everywhere;
+    efforts without a known limit are shown as shares of their largest value.
+
+    Args:
+        path: the file to write.
+        found: the exciting motion.
     """
     motion, limits = found.motion, found.limits
     time = np.linspace(0.0, motion.duration, 2000)

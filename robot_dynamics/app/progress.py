@@ -11,7 +11,7 @@ QUIET = 1.0
 
 
 class Progress:
-    """A line on stderr for each step, once it takes long."""
+    """Prints a line on stderr for each step after `QUIET`."""
 
     def __init__(self) -> None:
         self._begin = time.monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `robot_dynamics check`: the robot as it was read, and anything suspicious."""
+"""The report of `robot_dynamics check`: the robot as it was read, and everything suspicious."""
 
 from __future__ import annotations
 
@@ -25,10 +25,14 @@ from .tables import table
 
 
 def report(source: str, *, strict: bool = False) -> dict[str, Any]:
-    """The robot, its warnings, and how far the kernels agree; `text` says the same to people.
+    """The robot, its warnings, and how well the kernels agree; also as `text` for people.
+
+    Args:
+        source: the description's file.
+        strict: treat warnings as errors?
 
     Raises:
-        DescriptionError: the description cannot be computed with (or, strict, is odd).
+        DescriptionError: the description is invalid, or, with `strict`, gives a warning.
     """
     mechanism, found = survey(source, strict=strict)
     found |= agreement(mechanism)
@@ -36,10 +40,13 @@ def report(source: str, *, strict: bool = False) -> dict[str, Any]:
 
 
 def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, Any]]:
-    """The robot as it was understood, and what is odd about it.
+    """The robot as it was understood, and everything suspicious about it.
+
+    Args:
+        source, strict: as in `report`.
 
     Raises:
-        DescriptionError: as `report`.
+        DescriptionError: as in `report`.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -105,13 +112,14 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
 
 
 def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionError:
-    """The same error with the lines of all other mistakes that the schema finds in a YAML."""
+    """The same error, extended by all other mistakes that the schema finds in a YAML, with their
+    lines."""
     if not source.lower().endswith((".yaml", ".yml")):
         return error
     try:
         text = read_text(find(source))
         others = mistakes(plain(text, source))
-    except DescriptionError:  # no file, or no YAML: that is said
+    except DescriptionError:  # no file, or no YAML: the error says so already
         return error
     lines = ((line_of(path, text), words) for path, words in others)
     told = [f"line {line}: {words}" for line, words in lines if line != error.line]
@@ -123,7 +131,8 @@ def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionErro
 
 
 def closure(solver: Closer) -> dict[str, Any]:
-    """A closed mechanism at home: degrees of freedom, closure residual, condition number."""
+    """Degrees of freedom, redundant rows, closure residual and condition number of a closed
+    mechanism at home."""
     found, rows = solver.mobility, solver.geometry.rows
     return {
         "degrees_of_freedom": found.degrees_of_freedom,
@@ -184,7 +193,7 @@ def _tensor(solid: Inertial) -> dict[str, float]:
 
 
 def text(result: dict[str, Any]) -> str:
-    """The printed text."""
+    """The report as text for people."""
     motion, links = result["motion"], result["links"]
     count = result["degrees_of_freedom"]
     lines = [
@@ -247,7 +256,7 @@ def text(result: dict[str, Any]) -> str:
 
 
 def _joints(names: list[str], motion: dict[str, Any]) -> list[str]:
-    """Limits in rad or m and their rates, N·m or N."""
+    """A table of joints: position limits in rad or m, rates per s, torques in N·m or N."""
     rows = [["", "type", "from", "to", "rate", "torque or force", "gear ratio"]]
     for k, name in enumerate(names, start=1):
         each = motion[name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports as one HTML file that needs no network: cards, tables, and charts for light and dark."""
+"""Reports as one self-contained HTML file: cards, tables, and charts for light and dark themes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ COLOURS = {
     "a": ("#d55e00", "#ff8a3d"), "b": ("#0072b2", "#5ab4f0"), "c": ("#00805d", "#35c795"),
     "d": ("#b2488a", "#e58cc4"), "e": ("#a87400", "#e6b33c"),
 }  # fmt: skip
-"""On a light and on a dark ground. The letters are Okabe and Ito's colours, safe for the
-colour-blind, darkened or lightened until thin lines can be seen"""
+"""Colours on a light and on a dark background. The letters are Okabe and Ito's colours, which are
+safe for the colour-blind, darkened or lightened until thin lines are visible"""
 LINES = ("a", "b", "c", "d", "e", "faint")
-"""For one line after the other"""
+"""The colours of successive lines"""
 
 
 def _variables(ground: int) -> str:
@@ -80,27 +80,36 @@ PAGE = """<!doctype html>
 """
 
 WIDTH, HEIGHT = 640.0, 250.0
-"""Of a chart, in its own units"""
+"""The size of a chart, in its own units"""
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 12.0, 46.0
-"""Room around its axes"""
+"""The margins around its axes"""
 MOST_POINTS, MOST_DOTS = 700, 1200
-"""Of a line: two for each column of pixels say as much as all"""
+"""The most points and dots of a line: two per column of pixels show as much as all of them"""
 
 
 def page(title: str, body: Iterable[str]) -> str:
-    """The HTML of a whole file; `title` is text, `body` HTML."""
+    """The HTML of a whole file.
+
+    Args:
+        title: text.
+        body: parts of HTML.
+    """
     style = THEME + CHART_STYLE + PAGE_STYLE
     return PAGE.format(title=escape(title), style=style, body="\n".join(body))
 
 
 def cards(entries: Iterable[tuple[str, str]]) -> str:
-    """Large values over what they are, side by side."""
+    """Cards side by side, each with a large value above its meaning.
+
+    Args:
+        entries: (value, meaning) of each card.
+    """
     each = (f'<div class="card"><b>{escape(a)}</b>{escape(b)}</div>' for a, b in entries)
     return f'<div class="cards">{"".join(each)}</div>'
 
 
 def page_table(rows: Iterable[Sequence[str]]) -> str:
-    """HTML that scrolls where the page is too narrow; the first row is the head."""
+    """An HTML table that scrolls if the page is too narrow; the first row is its head."""
     return f'<div class="scroll">{html_table(rows)}</div>'
 
 
@@ -118,7 +127,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Curves over one another."""
+    """Curves on common axes."""
 
     title: str
     """The text alternative"""
@@ -126,17 +135,17 @@ class Chart:
     across: str
     up: str
     unseen: Sequence[tuple[float, float]] = ()
-    """Stretches of x to be shaded"""
+    """Intervals of x to be shaded"""
     logarithmic: bool = False
-    """Of y"""
+    """Is the y axis logarithmic?"""
     bounds: tuple[float, float] | None = None
-    """Of y; None: of the curves"""
+    """The limits of the y axis; None: those of the curves"""
     band: tuple[Line, Line] | None = None
-    """From here to there y is shaded in the first one's colour"""
+    """The area between these lines is shaded in the colour of the first one"""
 
     @cached_property
     def svg(self) -> str:
-        """The chart as an element."""
+        """The chart as an SVG element."""
         return self._drawn()
 
     @plots.style()
@@ -146,7 +155,7 @@ class Chart:
             if line.dots:
                 step = max(1, len(line.x) // MOST_DOTS)
                 x, y = (np.repeat(each[::step], 3) for each in (line.x, line.y))
-                x[2::3] = np.nan  # a line from each point to itself
+                x[2::3] = np.nan  # a dot is a line from a point to itself
                 axis.plot(x, y, color=light(line.colour), lw=2.6, alpha=0.55, clip_on=False)
             else:
                 x, y = _thinned(line.x, self._shown(line.y))
@@ -175,7 +184,7 @@ class Chart:
         return themed(drawing, "chart", self.title)
 
     def figure(self, caption: str = "") -> str:
-        """Caption, legend and chart, as HTML."""
+        """Caption, legend and chart as HTML."""
         words = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
         entries = [(line, "2.5") for line in self.lines]
         if self.band:
@@ -190,14 +199,19 @@ class Chart:
         return f'<figure>{words}<p class="legend">{legend}</p>{self.svg}</figure>'
 
     def _shown(self, y: Floats) -> Floats:
-        """Nothing where there is no logarithm, or what is beyond the bounds."""
+        """y with NaN for values without a logarithm or beyond the bounds."""
         low, high = self.bounds or (-np.inf, np.inf)
         kept = np.isfinite(y) & (y >= low) & (y <= high) & ((y > 0) | (not self.logarithmic))
         return np.where(kept, y, np.nan)
 
 
 def axes(height: float, across: str, up: str) -> tuple[Any, Any]:
-    """(figure, axes) of a chart, with these words at its axes."""
+    """The figure and axes of a chart.
+
+    Args:
+        height: the height of the chart, in its own units.
+        across, up: the labels of the x and y axes.
+    """
     drawing, ((axis,),) = plots.figure(1, 1, width=WIDTH / 72, height=height / 72, layout="none")
     drawing.subplots_adjust(LEFT / WIDTH, BOTTOM / height, 1 - RIGHT / WIDTH, 1 - TOP / height)
     faint = light("faint")
@@ -212,7 +226,13 @@ def axes(height: float, across: str, up: str) -> tuple[Any, Any]:
 
 
 def themed(drawing: Any, classes: str, title: str) -> str:
-    """A figure as SVG whose colours are the theme's variables."""
+    """A figure as SVG whose colours are the theme's variables.
+
+    Args:
+        drawing: the figure.
+        classes: the element's CSS classes.
+        title: the text alternative.
+    """
     for axis in drawing.axes:
         axis.xaxis.set_major_formatter("{x:.6g}")
         axis.yaxis.set_major_formatter("{x:.6g}")
@@ -225,7 +245,7 @@ def themed(drawing: Any, classes: str, title: str) -> str:
     )
     inner = re.sub(r"<metadata>.*?</metadata>|<defs>.*?</defs>", "", inner, flags=re.DOTALL)
     inner = re.sub(r"<!--.*?-->|\s*\n\s*", " ", inner, flags=re.DOTALL)
-    # of many figures on one page; the page's own font
+    # ids would clash between the figures of a page; fonts are the page's own
     inner = re.sub(r' id="[^"]*"|font-family: [^;"]*;? ?', "", inner)
     # a hundredth of a pixel is enough
     inner = re.sub(r"(\d\.\d\d)\d+", r"\1", inner)
@@ -238,18 +258,18 @@ def themed(drawing: Any, classes: str, title: str) -> str:
 
 
 def standalone(svg: str) -> str:
-    """An element as a file that brings its own colours."""
+    """An SVG element as a file that contains its own colours."""
     style = f"<style>{THEME}{CHART_STYLE}.chart {{ background: var(--paper); }}</style>"
     return svg.replace(">", f">{style}", 1)
 
 
 def light(colour: str) -> str:
-    """One of COLOURS as it is on a light ground, which `themed` makes a variable."""
+    """One of COLOURS as on a light background, which `themed` replaces by a variable."""
     return COLOURS[colour][0]
 
 
 def _enclosed(x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
-    """The lowest and the highest of each stretch; gaps (NaN) stay."""
+    """The lowest and the highest values in each interval; gaps (NaN) are kept."""
     parts = np.array_split(np.arange(len(x)), min(len(x), MOST_POINTS))
     middle = np.array([x[part[len(part) // 2]] for part in parts])
     return (
@@ -259,7 +279,7 @@ def _enclosed(x: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Flo
 
 
 def _thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """The lowest and the highest of each stretch, in their order; gaps (NaN) stay."""
+    """The lowest and the highest value in each interval, in their order; gaps (NaN) are kept."""
     if len(x) <= MOST_POINTS:
         return x, y
     kept: list[int] = []

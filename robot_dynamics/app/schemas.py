@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each command prints with `--json`, as JSON Schema (draft 2020-12).
+"""The output of each command with `--json`, as JSON Schema (draft 2020-12).
 
-`joints` always are the names in the order of q, qd and qdd; `actuated` those in the order of the
-torques. A number that is not finite is null.
+`joints` are always the names in the order of q, qd and qdd, and `actuated` those in the order of
+the torques. A number that is not finite is null.
 """
 
 from __future__ import annotations
@@ -21,23 +21,28 @@ SWITCH: Schema = {"type": "boolean"}
 
 
 def told(schema: Schema, words: str) -> Schema:
-    """The same with a description."""
+    """The schema with a description."""
     return schema | {"description": words}
 
 
 def several(item: Schema, words: str = "") -> Schema:
-    """A list."""
+    """The schema of a list."""
     return {"type": "array", "items": item} | ({"description": words} if words else {})
 
 
 def by_name(value: Schema, words: str = "") -> Schema:
-    """An object whose keys are names."""
+    """The schema of an object whose keys are names."""
     found: Schema = {"type": "object", "additionalProperties": value}
     return found | ({"description": words} if words else {})
 
 
 def thing(needed: Mapping[str, Schema], **optional: Schema) -> Schema:
-    """An object with these properties and no others."""
+    """The schema of an object with these properties and no others.
+
+    Args:
+        needed: the required properties.
+        optional: the optional ones.
+    """
     return {
         "type": "object",
         "properties": {**needed, **optional},
@@ -454,14 +459,14 @@ SCHEMAS: Mapping[str, Schema] = {
     "completion": thing({"shell": TEXT, "script": TEXT}),
     "schema": {"type": "object"},
 }
-"""By command"""
+"""The schema of each command's result"""
 
 ERROR = thing({"error": told(TEXT, "one line")})
-"""What any command prints with exit code 1 or 130"""
+"""The output of any command with exit code 1 or 130"""
 
 
 def output(command: str) -> Schema:
-    """What `robot_dynamics COMMAND --json` prints: a result or an error."""
+    """The schema of the output of `robot_dynamics COMMAND --json`: a result or an error."""
     return {
         "$schema": DIALECT,
         "title": f"robot_dynamics {command} --json",

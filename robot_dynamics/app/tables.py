@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and tables for people to read on a terminal."""
+"""Numbers and tables for a terminal."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ from ..mechanism.shown import text_table
 
 
 def percent(value: float) -> str:
-    """A share; NaN where there was none to measure."""
+    """A share as text, in per cent; NaN means not measured."""
     return f"{100 * value:.1f} %" if math.isfinite(value) else "not measured"
 
 
 def digits(value: float, beside: float = 0.0) -> str:
-    """Four digits and whole hundreds; 0 for what is rounding beside a number of that size."""
+    """A number with four digits, or all digits before the decimal point.
+
+    Args:
+        value: the number.
+        beside: the size of other numbers; a value that is only rounding next to them becomes 0.
+    """
     if abs(value) <= 1e-12 * max(beside, 1e-6) or not math.isfinite(value):
         return f"{value:g}" if not math.isfinite(value) else "0"
     return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.4g}"
 
 
 def table(rows: list[list[str]], left: int = 1) -> list[str]:
-    """Aligned lines: the first column, or so many, to the left, the others to the right.
+    """The aligned lines of a table.
 
-    On a terminal that is too narrow for them each row is a paragraph: its first cell, and below it
-    the others with their heads.
+    On a terminal that is too narrow, each row becomes a paragraph: its first cell, and below it the
+    others with their headings.
+
+    Args:
+        rows: the cells; the first row is the head.
+        left: number of columns that are aligned to the left; the others are aligned to the right.
     """
     lines, room = text_table(rows, left), _room()
     if room is not None and max(map(len, lines)) > room:
@@ -36,7 +45,7 @@ def table(rows: list[list[str]], left: int = 1) -> list[str]:
 
 
 def _room() -> int | None:
-    """Characters of a line on the terminal; None: what is printed goes elsewhere."""
+    """The terminal's width in characters; None: the output does not go to a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

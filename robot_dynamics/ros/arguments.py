@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command line says beside ROS's arguments: nothing, or it is answered at once."""
+"""Responds to command-line arguments that are not ROS arguments, with help or an error."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _PATHS = {"trajectory_source": ("a motion", "file")}
 
 
 def answered(name: str, arguments: Sequence[str] | None) -> int | None:
-    """Answer what are no arguments of ROS's.
+    """Respond to arguments that are not ROS arguments.
 
     Args:
-        name: of the executable, one of `EXAMPLES`.
-        arguments: of the command line; None: those of the process.
+        name: the executable's name, one of `EXAMPLES`.
+        arguments: the command line's arguments; None: those of the process.
 
     Returns:
-        the exit code; None where there is nothing to answer.
+        the exit code, or None if there are no such arguments.
     """
     own = _own(sys.argv[1:] if arguments is None else arguments)
     if not own:
@@ -53,7 +53,7 @@ def answered(name: str, arguments: Sequence[str] | None) -> int | None:
     if first[0] == "-":
         hint = f"put ROS arguments after --ros-args: {name} --ros-args {' '.join(own)}"
     elif ":=" in first:
-        # to ROS 1 and to `ros2 launch` it would be one
+        # this form is valid in ROS 1 and for `ros2 launch`
         flag = "-r" if first[0] in "/~_" else "-p"
         hint = f"set a parameter with -p, remap a name with -r: {name} --ros-args {flag} {first}"
     else:
@@ -64,7 +64,7 @@ def answered(name: str, arguments: Sequence[str] | None) -> int | None:
 
 
 def _own(arguments: Sequence[str]) -> list[str]:
-    """Those that are not ROS's, which stand between --ros-args and --."""
+    """The arguments outside the ROS arguments, which stand between --ros-args and --."""
     own, ros = [], False
     for each in arguments:
         if each == "--ros-args":

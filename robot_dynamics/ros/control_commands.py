@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands in ros2_control's own words: what a controller wants now, as a command of one point.
+"""Converts ros2_control messages with a controller's current reference to commands of one point.
 
 - `~/controller_state`, control_msgs/JointTrajectoryControllerState: its `reference`;
 - `~/reference`, control_msgs/MultiDOFCommand: positions and rates.
 
-To be imported only where control_msgs is installed.
+Import this module only if control_msgs is installed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 
 def subscribe(node: Node, command: Callable[[Any], None], group: Any) -> None:
-    """Listen to both topics.
+    """Subscribe to both topics.
 
     Args:
-        node: whose topics they are.
-        command: is called with each JointTrajectory of one point that they make.
-        group: callback group of the subscriptions.
+        node: the node that subscribes.
+        command: called with each resulting JointTrajectory of one point.
+        group: the callback group of the subscriptions.
     """
 
     def listen(kind: Any, topic: str, converted: Callable[[Any], JointTrajectory]) -> None:
@@ -54,6 +54,6 @@ def from_state(message: Any) -> JointTrajectory:
 
 
 def from_dofs(message: Any) -> JointTrajectory:
-    """The values of a MultiDOFCommand, and their rates."""
+    """The values and rates of a MultiDOFCommand."""
     point = JointTrajectoryPoint(positions=message.values, velocities=message.values_dot)
     return JointTrajectory(joint_names=message.dof_names, points=[point])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the controller behind `~/commands` has the same joints in the same order."""
+"""Checks that the controller that receives `~/commands` has the same joints in the same order."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from rclpy.node import Node
 from ..errors import listed, one_line
 
 LOOK = 1.0
-"""s between two questions to a controller that does not fit"""
+"""s between two requests to a controller that does not match"""
 AGAIN = 10.0
-"""s between two questions to one that fits: it may be another one meanwhile"""
+"""s between two requests to a controller that matches, as it may have been replaced"""
 PATIENCE = 5.0
-"""s after which an unanswered question is asked again, and a node without a parameter service is
-taken for one that has no parameters"""
+"""s after which an unanswered request is repeated, and a node without a parameter service is
+assumed to have no parameters"""
 INTRODUCTION = 2.0
-"""s that a new subscription may be without its node's name, as all are for a moment"""
+"""s that a new subscription may lack its node's name, as every subscription does at first"""
 
 NAMES = ("joints", "interface_name", "joint", "interface_names")
-"""Parameters of forward_command_controller and its relatives: the first two, or, of the one for
-several interfaces of one joint, the last two"""
+"""Parameters of forward_command_controller and its derivatives: the first two, or the last two if
+the controller is for several interfaces of one joint"""
 
 UNLESS = "or set check_controller to false"
 
 
 class Subscribers(NamedTuple):
-    """How many subscribers a publisher has, and has had in total."""
+    """The current and the total number of a publisher's subscribers."""
 
     now: int
     ever: int
 
 
 class ControllerOrder:
-    """Asks the controller that takes the torques for its parameters.
+    """Requests the parameters of the controller that receives the torques.
 
     A controller in ros2_control is a node with a topic `~/commands`: its name follows from the
-    topic that the torques are remapped to. While a newly subscribed controller has not answered,
-    no torque may be published. Neither may one go to a controller whose joints, or whose interface,
-    are unknown. Other subscribers are not asked.
+    topic to which the torques are remapped. No torque may be published before a newly subscribed
+    controller has responded, or to a controller whose joints or interface are unknown. Other
+    subscribers are not asked.
 
     Args:
         node: publishes the torques.
-        topic: of the torques.
+        topic: the topic of the torques.
         steady: s, of a clock that never jumps.
 
     Attributes:
-        problem: why no torque may be published; empty: no known reason.
+        problem: why no torque may be published; empty: there is no known reason.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class ControllerOrder:
         own = self.controller == node.get_fully_qualified_name()
         self._is_one = end == "commands" and not own and bool(self.controller)
         self._outputs: tuple[str, ...] = ()
-        # of subscriptions, by their identifiers: when they were seen first, which are the
-        # controller's, and which of these it has answered for
+        # subscriptions by their identifiers: when each was first seen, which ones belong to the
+        # controller, and for which of these it has responded
         self._since: dict[bytes, float] = {}
         self._theirs = self._told = frozenset[bytes]()
         self._strangers = False
         self._ever = 0
         self._verdict = self._denied = ""
-        # what the controller has said by name; None: it has no parameters
+        # the controller's parameters by name; None: it has none
         self._told_values: dict[str, Any] | None = None
         self._questions = 0
         self._asked = self._next = 0.0
@@ -82,7 +82,11 @@ class ControllerOrder:
         self._futures: dict[str, Any] = {}
 
     def fit(self, outputs: Sequence[str]) -> None:
-        """Set the names of the torques; none: they are not compared."""
+        """Set the names of the torques.
+
+        Args:
+            outputs: (m,) names; empty: they are not compared with the controller's.
+        """
         self._outputs = tuple(outputs)
         self._judge()
 
@@ -91,12 +95,20 @@ class ControllerOrder:
         return self._is_one and bool(self._outputs)
 
     def sees(self, subscribers: Subscribers) -> None:
-        """To be called before torques are published, with the current subscribers."""
+        """Look for new subscribers; to be called before torques are published.
+
+        Args:
+            subscribers: the current ones.
+        """
         if subscribers.ever != self._ever and not self.problem and self._applies:
             self._look(subscribers)
 
     def watch(self, subscribers: Subscribers) -> None:
-        """To be called periodically: finds subscribers, asks them, and takes their answers."""
+        """Find subscribers, send requests and read responses; to be called periodically.
+
+        Args:
+            subscribers: the current ones.
+        """
         if not self._applies:
             return
         self._look(subscribers)
@@ -115,14 +127,14 @@ class ControllerOrder:
             for each in self._node.get_subscriptions_info_by_topic(self._topic)
         }
         if len(there) < subscribers.now:
-            there[b""] = ""  # the graph is behind
+            there[b""] = ""  # the graph is not up to date yet
         self._since = {gid: self._since.get(gid, now) for gid in there}
         self._theirs = frozenset(gid for gid, name in there.items() if name == self.controller)
         self._told &= self._theirs
         self._strangers = any(
             not name and now - self._since[gid] < INTRODUCTION for gid, name in there.items()
         )
-        # while there are strangers it is to be looked again
+        # look again as long as there are subscribers without a name
         self._ever = -1 if self._strangers else subscribers.ever
         self._judge()
 
@@ -132,7 +144,7 @@ class ControllerOrder:
         if self._node.count_services(service):
             try:
                 self._client = self._node.create_client(GetParameters, service)
-            except RuntimeError as error:  # with SROS 2: no right to ask
+            except RuntimeError as error:  # with SROS 2: not permitted
                 self._denied = (
                     f"{service} cannot be called: {one_line(error)}; allow it in the security "
                     "policy, or set check_controller to false"
@@ -140,7 +152,7 @@ class ControllerOrder:
                 self._judge()
                 return
             self._denied = ""
-            # one question each: rclcpp answers none of several names where one is not declared
+            # one request per name: rclcpp returns no values if one of the names is undeclared
             self._futures = {
                 name: self._client.call_async(GetParameters.Request(names=[name])) for name in NAMES
             }
@@ -151,7 +163,7 @@ class ControllerOrder:
         self._judge()
 
     def _wait(self, now: float) -> None:
-        """Take the answers that have come."""
+        """Read the responses that have arrived."""
         if all(future.done() for future in self._futures.values()):
             self._questions = 0
             self._told = self._of & self._theirs
@@ -189,7 +201,7 @@ class ControllerOrder:
 
 
 def _name(endpoint: Any) -> str:
-    """Of the node that a subscription belongs to; empty: not known yet."""
+    """The full name of the node that a subscription belongs to; empty: not known yet."""
     if endpoint.node_name.startswith("_NODE_NAME_UNKNOWN"):
         return ""
     return f"{endpoint.node_namespace.rstrip('/')}/{endpoint.node_name}"

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One motion under a controller manager: loads controllers, asks for the motion, and listens.
+"""One motion under a controller manager: loads controllers, commands the motion, records torques.
 
     python -m robot_dynamics.ros.controller_trial PLAN.json
 
-The plan says what: `description` (URDF text, published for the manager), `controllers` (in the
-order in which they are loaded; all are activated at once), `topic` and `points` of the trajectory
-({"joints", "time", "q", "qd", "qdd"}; none: the robot is left alone), `lead` (s from the message to
-the motion), `seconds` (how long to go on after the motion's beginning), `efforts` (a topic of
-stamped torques to listen to; empty: none) and `out`, the file for what was seen:
+The plan has these entries: `description` (URDF text, published for the manager), `controllers` (in
+the order in which they are loaded; all are activated together), `topic` and `points` of the
+trajectory ({"joints", "time", "q", "qd", "qdd"}; none: nothing is commanded), `lead` (s from the
+message to the motion), `seconds` (how long to continue after the beginning of the motion),
+`efforts` (a topic of stamped torques to record; empty: none) and `out`, the file for the results:
 {"begin": s, "efforts": [[stamp, torques…], …]}.
 
-To be imported only where controller_manager_msgs is installed.
+Import this module only if controller_manager_msgs is installed.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 PATIENCE = 60.0
-"""s that a service or a subscriber may take to come"""
+"""s to wait for a service or a subscriber to appear"""
 
 PIECE, OVERLAP = 20.0, 2.0
-"""s of the trajectory in one message, and how much of it two messages share: an hour of it is too
-large for one"""
+"""s of the trajectory in one message, and s that two messages share: an hour is too much for one
+message"""
 
 
 class Trial(Node):  # type: ignore[misc]
-    """What the plan says, step by step."""
+    """A node that carries out the plan step by step."""
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         super().__init__("controller_trial")
@@ -59,7 +59,11 @@ class Trial(Node):  # type: ignore[misc]
             )
 
     def run(self) -> dict[str, Any]:
-        """{"begin": s, "efforts": [[stamp, torques…], …]}"""
+        """Carry out the plan.
+
+        Returns:
+            {"begin": s, "efforts": [[stamp, torques…], …]}
+        """
         self._description.publish(String(data=self._plan["description"]))
         names = self._plan["controllers"]
         for name in names:
@@ -77,7 +81,7 @@ class Trial(Node):  # type: ignore[misc]
             topic = self._topic
             self._wait(lambda: topic.get_subscription_count() > 0, "the trajectory's subscriber")
         if self._plan["efforts"]:
-            # it compiles the robot's equations first, and drops a command that waits for states
+            # the node first compiles the robot's equations, and drops commands that wait for states
             node = self._plan["efforts"].rsplit("/", 1)[0].lstrip("/")
             reports: list[DiagnosticStatus] = []
             heard = self.create_subscription(
@@ -92,7 +96,8 @@ class Trial(Node):  # type: ignore[misc]
         return {"begin": begin * 1e-9, "efforts": self._efforts}
 
     def _is_over(self, begin: int) -> bool:
-        """Is it? Each piece is sent when it has begun, so that the one before goes over into it."""
+        """Is the motion over? Also send each piece of the trajectory as soon as it has begun, so
+        that the previous piece continues in it."""
         t: float = (self.get_clock().now().nanoseconds - begin) * 1e-9
         if self._plan["points"] and self._sent + PIECE < min(t, self._plan["seconds"]):
             self._sent += PIECE
@@ -135,13 +140,13 @@ class Trial(Node):  # type: ignore[misc]
 
 
 def _has_states(node: str, reports: Sequence[DiagnosticStatus]) -> bool:
-    """Does the newest of the node's reports tell of states?"""
+    """Does the newest of the node's reports show that it has received states?"""
     told = [each.values for each in reports if each.name == f"{node}: torques"]
     return any(each.key == "states" and int(each.value) > 0 for each in (told or [[]])[-1])
 
 
 def main() -> None:
-    """Run the plan of the file that is named."""
+    """Carry out the plan in the file named on the command line."""
     plan = json.loads(Path(sys.argv[1]).read_text())
     rclpy.init()
     seen = Trial(plan).run()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of parameters as ROS's: declared, described, and read back."""
+"""Declares the parameters of a table in ROS, with descriptions, and reads their values."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .feed_forward.parameters import BY_NAME
 def declare(
     node: Node, table: Sequence[Row], warn: Callable[[str], None], *, fixed: bool = False
 ) -> dict[str, Any]:
-    """Declare all of them.
+    """Declare all parameters of a table.
 
     Args:
-        node: theirs.
-        table: what is declared.
-        warn: called for parameters that were set and are not in the table.
-        fixed: all of them are set at the start, whatever their rows say.
+        node: the node whose parameters they are.
+        table: the rows to declare.
+        warn: called for parameters that were set but are not in the table.
+        fixed: can all of them be set only at the start, whatever their rows say?
 
     Returns:
-        name to value; of an array that is not set, an empty one.
+        the values by name; an array that is not set is empty.
 
     Raises:
-        ParameterException: a value of a wrong type, or outside its range.
+        ParameterException: a value has the wrong type or is outside its range.
     """
     by_name = {row.name: row for row in table}
     for row in table:
@@ -41,7 +41,7 @@ def declare(
         if not row.type.endswith("array"):
             node.declare_parameter(row.name, row.default, descriptor)
             continue
-        # an empty array has a type once it was set with one
+        # an empty array gets its type when it is set with one
         descriptor.read_only = False
         node.declare_parameter(row.name, list(row.default), descriptor)
         node.set_parameters([typed(node.get_parameter(row.name), by_name)])
@@ -56,12 +56,17 @@ def declare(
 
 
 def values(parameters: Iterable[Parameter]) -> dict[str, Any]:
-    """Name to value, of those that are in the table."""
+    """The values by name of those parameters that are in the table."""
     return {each.name: each.value for each in parameters if each.name in BY_NAME}
 
 
 def typed(parameter: Parameter, table: Mapping[str, Row] = BY_NAME) -> Parameter:
-    """An array that is empty, or of whole numbers, as one of the table's type."""
+    """A parameter whose array, if it is empty or has only integers, has the table's type.
+
+    Args:
+        parameter: the parameter as set.
+        table: the rows by name.
+    """
     row = table.get(parameter.name)
     if row is None or not row.type.endswith("array"):
         return parameter
@@ -73,7 +78,7 @@ def typed(parameter: Parameter, table: Mapping[str, Row] = BY_NAME) -> Parameter
         try:
             return Parameter(row.name, _ARRAYS[row.type], value)
         except ValueError:
-            pass  # of something else: the table says so
+            pass  # wrong entries, which the table refuses
     return parameter
 
 
@@ -82,7 +87,7 @@ def _descriptor(row: Row, *, fixed: bool) -> ParameterDescriptor:
         description=row.meaning + (f" [{row.unit}]" if row.unit else ""),
         additional_constraints=row.range,
         read_only=row.read_only or fixed,
-        # to ROS an empty array is one of bytes, [4, 100] one of integers: the table checks them
+        # ROS takes an empty array for bytes and [4, 100] for integers: the table checks arrays
         dynamic_typing=row.type.endswith("array"),
     )
     if row.type == "double":

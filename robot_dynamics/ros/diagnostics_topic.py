@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the node says about itself, on `/diagnostics`."""
+"""Publishes the node's diagnostics on `/diagnostics`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .feed_forward.controller import FeedForward
 from .feed_forward.diagnostics import Diagnosis
 
 PERIOD = 0.95
-"""s, of the watch's timer: once a second"""
+"""s: with the period of the timer that checks it, once a second"""
 
 LINE = 500
-"""Characters of a line in the log and of a value in the diagnostics"""
+"""The largest number of characters of a line in the log and of a value in the diagnostics"""
 
 
 class DiagnosticsTopic:
     """Publishes a report once a second.
 
     Args:
-        node: whose report it is.
-        controller: what it is about.
-        options: of the publisher.
+        node: the node that publishes.
+        controller: the subject of the reports.
+        options: options of the publisher.
     """
 
     def __init__(self, node: Node, controller: FeedForward, **options: Any):
@@ -37,13 +37,13 @@ class DiagnosticsTopic:
 
     @property
     def is_due(self) -> bool:
-        """Is it time for the next one?"""
+        """Is it time for the next report?"""
         return steady.monotonic() - self._last >= PERIOD
 
     def publish(
         self, *, busy: bool, description_refused: bool, state: str, blocked: str, unheard: str
     ) -> None:
-        """Publish one now; the arguments are those of `Diagnosis.report`."""
+        """Publish a report now; the arguments are those of `Diagnosis.report`."""
         self._last = steady.monotonic()
         now = self._node.get_clock().now()
         report = self._diagnosis.report(

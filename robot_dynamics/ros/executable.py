@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an executable with one node starts, runs and ends. Light to import: signals are handled from
-here on, while everything else is still being imported."""
+"""How an executable with one node starts, runs and ends.
+
+This module imports quickly, which lets signals be handled while everything else is being imported.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +24,20 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """The signals that end a process and can be handled: Ctrl-C, kill, a closed terminal, Ctrl-\\"""
 
 LAST_SECONDS = 20.0
-"""s from the order to end until the process is gone, whatever a library's threads do meanwhile"""
+"""s after which an ending process is terminated, whatever the threads of a library still do"""
 
 
 class Ending:
-    """Signals that ask for the end. The first is handled as the phase demands, the others change
-    nothing."""
+    """Handles the signals that end the process.
+
+    The first signal is handled according to the current phase; any others are ignored.
+    """
 
     def __init__(self) -> None:
         self.asked = False
         self._answer: Callable[[], None] = _leave
         for number in SIGNALS:
-            # who said nohup means it
+            # with nohup, SIGHUP stays ignored
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, self._on_signal)
 
@@ -43,26 +47,25 @@ class Ending:
             self._answer()
 
     def interrupts(self) -> None:
-        """From now on a signal breaks off what runs, by KeyboardInterrupt."""
+        """From now on, let a signal interrupt the running code by KeyboardInterrupt."""
         self._answer = _interrupt
 
     def waits(self) -> None:
-        """From now on a signal is noted, and no more."""
+        """From now on, only record a signal."""
         self._answer = _note
 
     def comes(self) -> None:
-        """From now on a signal changes nothing, and the process ends soon."""
+        """From now on, ignore signals, and end the process within `LAST_SECONDS`."""
         self.asked = True
-        # a thread in C: it needs no interpreter, which a hanging library may hold
+        # a thread in C, which does not need the interpreter that a hanging library may hold
         faulthandler.dump_traceback_later(LAST_SECONDS, exit=True, file=2)
         for number in SIGNALS:
-            # a handler of Python's own is gone before the process is
+            # a Python handler would cease to exist before the process does
             signal.signal(number, signal.SIG_IGN)
 
 
 def _leave() -> None:
-    # nothing is there yet that could be left behind, and an exception in the midst of an import
-    # might not get through
+    # there is nothing to clean up yet, and an exception during an import might be swallowed
     os._exit(0)
 
 
@@ -80,19 +83,20 @@ def run(
     arguments: Sequence[str] | None,
     finish: Callable[[Any], None] = lambda _: None,
 ) -> int:
-    """Make a node and run it until a signal asks for its end, be it once or more often.
+    """Create a node and run it until one or more signals end it.
 
-    The node has to have a timer: between two callbacks a signal is seen.
+    The node must have a timer, as signals are checked between two callbacks.
 
     Args:
-        name: of the executable, for messages.
-        load: imports what makes the node.
-        arguments: of the command line; None: those of the process.
-        finish: is called with the node at the end, whatever ended it, while it can still publish.
+        name: the executable's name, for messages.
+        load: imports the modules and returns a function that creates the node.
+        arguments: the command line's arguments; None: those of the process.
+        finish: called with the node at the end, for whatever reason it ends, while it can still
+            publish.
 
     Returns:
-        the exit code: 0 after a signal; 1 after one line on stderr, where it could not start or
-        failed; 2 for arguments that ROS does not know.
+        the exit code: 0 after a signal; 1, after one line on stderr, if the node could not start
+        or failed; 2 for invalid arguments.
     """
     if (code := answered(name, arguments)) is not None:
         return code
@@ -107,7 +111,7 @@ def run(
     try:
         make = load()
         ending.interrupts()
-        # the signals are ours: the last words go out before ROS is shut down
+        # we handle the signals: the last torques are published before ROS is shut down
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
         node = make()
         ending.waits()
@@ -117,8 +121,8 @@ def run(
             executor.spin_once()
     except KeyboardInterrupt:
         pass
-    except Exception as error:  # noqa: BLE001  whatever it is, the last words come first
-        # what a signal broke off may come out as anything
+    except Exception as error:  # noqa: BLE001  on any error, publish the last torques first
+        # code that a signal interrupts may raise any error
         if node is not None or not ending.asked:
             faults.append(told(error))
     ending.comes()
@@ -136,8 +140,11 @@ def run(
 
 
 def told(error: Exception) -> str:
-    """An error in one line: its words where it is one that a caller can cause, else also its kind
-    and the line of this package that it comes from."""
+    """An error as one line.
+
+    It is the error's text if a user can cause the error; otherwise its type and the line of this
+    package where it occurred are added.
+    """
     from rclpy.exceptions import ParameterException
 
     # RuntimeError: ROS could not read the command line
@@ -156,7 +163,8 @@ def say(line: str) -> None:
 
 
 def _open_standard_streams() -> None:
-    """A closed one is nowhere: else the next socket gets its number, and log lines for data."""
+    """Open closed standard streams on /dev/null; otherwise the next socket would get such a
+    stream's number, and receive log lines as data."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
@@ -165,7 +173,7 @@ def _open_standard_streams() -> None:
 
 
 def _flush() -> None:
-    """A closed stream is no failure of the node."""
+    """Flush the standard streams; a closed one is not an error of the node."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

@@ -90,8 +90,8 @@ class FeedForwardNode(Managed):
             **QUIET_IN,
         )
         self.create_subscription(JointTrajectory, "~/command", self._on_command, 10, **OVERRIDABLE)
-        # messages that usually arrive rarely; if they are frequent, their group stays active and
-        # handles them immediately
+        # messages that arrive rarely; while they are frequent, their subscriptions stay active and
+        # handle them immediately
         self._subscribe_idle(InertiaStamped, "~/payload", self._on_payload, 10)
         self._subscribe_idle(WrenchStamped, "~/wrench", self._on_wrench, qos_profile_sensor_data)
         self._subscribe_idle(Imu, "~/base_imu", self._on_imu, qos_profile_sensor_data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action `~/follow_joint_trajectory`: goals go on to a controller's, with effort filled in.
+"""The action `~/follow_joint_trajectory`, which forwards goals, with effort, to a controller.
 
     planner                    this node                   controller
     goal           ──→  effort filled in, or rejected  ──→  goal
@@ -7,7 +7,7 @@
     cancel         ──→                                 ──→  cancel
     result, state  ←──            as they are          ←──  result, state
 
-To be imported only where control_msgs is needed.
+Import this module only if control_msgs is needed.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from ..errors import RobotDynamicsError
 from .feed_forward.refusal import RefusedError
 
 GONE = 20
-"""Looks in a row that find no action server of the controller until its goals are given up"""
+"""Number of consecutive checks without the controller's action server after which its goals are
+aborted"""
 
 
 class GoalForwarding:
-    """An action server whose goals a controller's action server reaches.
+    """An action server that forwards its goals to a controller's action server.
 
     Args:
-        node: its own.
-        action: the controller's.
-        fill: gives the points of a JointTrajectory their effort.
+        node: the node of this action server.
+        action: the controller's action.
+        fill: sets the effort of the points of a JointTrajectory.
         refuse: called with the reason if a goal is not forwarded.
     """
 
@@ -59,7 +60,7 @@ class GoalForwarding:
         )
 
     def watch(self) -> None:
-        """To be called again and again: a controller that has gone answers no more."""
+        """Abort the goals of a controller that no longer exists; to be called periodically."""
         self._goals = [goal for goal in self._goals if not goal.over]
         here = not self._goals or self._client.server_is_ready()
         self._absent = 0 if here else self._absent + 1
@@ -68,7 +69,7 @@ class GoalForwarding:
                 goal.give_up(f"the controller's action {self._action} is no longer available")
 
     def destroy(self) -> None:
-        """End both sides."""
+        """Destroy the action server and the client."""
         self._server.destroy()
         self._client.destroy()
 
@@ -97,12 +98,12 @@ class GoalForwarding:
 
 
 def _never(_handle: Any) -> Any:
-    # a goal is done when the controller says so; nothing executes meanwhile
+    # a goal ends when the controller's goal ends; nothing is executed here
     raise AssertionError
 
 
 class _Goal:
-    """A goal here and the same one at the controller's."""
+    """A goal of this action server and the corresponding goal of the controller's."""
 
     def __init__(self, handle: Any, client: ActionClient):
         self.handle = handle
@@ -113,13 +114,13 @@ class _Goal:
         sent.add_done_callback(self._on_answer)
 
     def cancel(self) -> None:
-        """Cancel it there; its result follows."""
+        """Cancel the controller's goal; its result follows."""
         self._cancelled = True
         if self._there is not None:
             self._there.cancel_goal_async()
 
     def give_up(self, why: str) -> None:
-        """No result will come."""
+        """Abort the goal, as no result will come."""
         code = FollowJointTrajectory.Result.INVALID_GOAL
         result = FollowJointTrajectory.Result(error_code=code, error_string=why)
         self._finish(GoalStatus.STATUS_ABORTED, result)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A callback group whose subscriptions and services cost nothing while they are idle.
 
-For every message rclpy's executor goes through all of a node's entities. It never sees the idle
-ones of this group: the node polls them at its own pace (`poll`). An entity that has received
-something is active, and served by the executor at once, until nothing has come for `AWAKE`.
+For every message, rclpy's executor checks all entities of a node. It does not see the idle ones of
+this group, which the node polls at its own pace instead (`poll`). An entity that has received
+something is active, and served by the executor immediately, until nothing has come for `AWAKE`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from rclpy.callback_groups import CallbackGroup
 
 AWAKE = 10.0
-"""s after the last message"""
+"""s that an entity stays active after its last message"""
 
 
 class Asleep(CallbackGroup):  # type: ignore[misc]
@@ -43,7 +43,7 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         steady: s, of a clock that never jumps.
 
     Attributes:
-        changes: how often something woke, fell asleep, or was added.
+        changes: how often an entity became active or idle, or was added.
     """
 
     def __init__(self, steady: Callable[[], float] = time.monotonic):
@@ -53,11 +53,15 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         self._awake: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
 
     def can_execute(self, entity: Any) -> bool:
-        """Is it awake?"""
+        """Is the entity active?
+
+        Args:
+            entity: a subscription or service.
+        """
         return entity in self._awake
 
     def add_entity(self, entity: Any) -> None:
-        """As of every group: of a new subscription or service."""
+        """Add a new subscription or service, as in every group."""
         super().add_entity(entity)
         self.changes += 1
 
@@ -72,10 +76,10 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         self._awake[entity] = self._steady()
 
     def ending_execution(self, _entity: Any) -> None:
-        """There is one thread: nothing waits for it."""
+        """Nothing to do: with one thread, nothing waits for the end of a callback."""
 
     def poll(self) -> None:
-        """Take what came to idle entities, and make silent ones idle."""
+        """Handle messages and requests for idle entities, and make inactive ones idle."""
         now = self._steady()
         for reference in tuple(self.entities):
             entity = reference()
@@ -87,7 +91,11 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
                 self._take_pending(entity)
 
     def answer(self, besides: Any) -> None:
-        """Answer the requests to all services but one, while the executor waits."""
+        """Answer requests to all services but one, while the executor waits.
+
+        Args:
+            besides: the service that is left out.
+        """
         for reference in tuple(self.entities):
             entity = reference()
             if hasattr(entity, "srv_type") and entity is not besides:
@@ -106,7 +114,7 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         if header is not None:
             self._wake(service)
             response = service.callback(request, kind.Response())
-            with suppress(RuntimeError):  # who asked is gone
+            with suppress(RuntimeError):  # the client no longer exists
                 service.send_response(response, header)
 
     def _take(self, subscription: Any) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files share: the node for any robot, and a simulated robot to take its torques.
+"""Shared by the launch files: the node for any robot, and a simulated robot that takes its torques.
 
-For launch files only: needs ROS's `launch`.
+For launch files only, as it needs ROS's `launch`.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ RESPAWN_DELAY = 1.0
 """s"""
 
 RELEASE = 0.5
-"""s for which zeros are published in a dead node's place"""
+"""s for which zeros are published in place of a node that has crashed"""
 
 
 def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescription:
-    """What a launch file's `generate_launch_description` returns.
+    """The return value of a launch file's `generate_launch_description`.
 
     Args:
-        file: the description of a shipped robot, as `config/polar.yaml`; none: an argument says
-            which.
-        loops: does it have loops? Then `sensed` is an argument.
+        file: the description of a shipped robot, such as `config/polar.yaml`; empty: the launch
+            argument `description` selects the robot.
+        loops: does it have loops? Then `sensed` is a launch argument.
     """
 
     def argument(name: str, default: Any, description: str, **more: Any) -> DeclareLaunchArgument:
@@ -115,14 +115,15 @@ def launch_description(file: str = "", *, loops: bool = False) -> LaunchDescript
 
 
 def nodes(context: LaunchContext, *others: Action, **chosen_here: str) -> list[Action]:
-    """The nodes, once the arguments have their values, and what else is to be started with them.
+    """The nodes for the values of the launch arguments, and other actions to start with them.
 
     Args:
+        context: has the values of the launch arguments.
         others: started after the nodes.
-        chosen_here: arguments of `launch_description` in place of those of the command line.
+        chosen_here: values of arguments of `launch_description` that replace the command line's.
 
     Raises:
-        RuntimeError: something is missing. Nothing has been started then.
+        RuntimeError: something is missing; nothing has been started.
     """
     ours, release = composed(context, chosen_here)
     check_installed(context, [*ours, *others])
@@ -133,7 +134,15 @@ def nodes(context: LaunchContext, *others: Action, **chosen_here: str) -> list[A
 def composed(
     context: LaunchContext, chosen_here: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[list[Node], Release]:
-    """The nodes, and what becomes of their torques; see `nodes`."""
+    """The nodes, and the object that removes their torques after a crash; see `nodes`.
+
+    Args:
+        context: has the values of the launch arguments.
+        chosen_here: as in `nodes`.
+
+    Raises:
+        RuntimeError: the parameter file does not exist.
+    """
 
     def value(name: str) -> str:
         if name in chosen_here:
@@ -143,7 +152,7 @@ def composed(
     def is_true(name: str) -> bool:
         return value(name).lower() == "true"
 
-    # an empty argument leaves to the parameter file what is said there
+    # an empty argument leaves the parameter file's value in force
     chosen: dict[str, Any] = {
         name: ParameterValue(value(name), value_type=str)
         for name in ("description", "formulation")
@@ -171,7 +180,8 @@ def composed(
     last = release.after_a_crash if is_true("respawn") else release.then_end
     from_file = [value("params_file")] if value("params_file") else []
     for file in from_file:
-        # launch warns, and starts the nodes with their defaults: gravity might come twice
+        # launch would only warn and start the nodes with their defaults, with which gravity might
+        # be compensated twice
         if not Path(file).is_file():
             raise RuntimeError(f"params_file: {file}: no such file")
     started = [
@@ -185,7 +195,7 @@ def composed(
         )
     ]
     if is_true("sim"):
-        # one trajectory on feed_forward/command moves the robot and its feed-forward alike
+        # a trajectory on feed_forward/command is for both the robot and its feed-forward
         clock = {"publish_clock": use_sim_time["use_sim_time"]}
         started.append(
             Node(
@@ -208,9 +218,15 @@ def composed(
 def check_installed(
     context: LaunchContext, actions: Iterable[Action], packages: Iterable[str] = ()
 ) -> None:
-    """Is everything there that these actions, or launch files of these packages, run?
+    """Check that everything is installed that these actions and packages need.
 
-    What a launch has started stays when it ends by an error, so this comes before the first start.
+    Processes that a launch has started survive if it ends by an error, so this check is made before
+    the first start.
+
+    Args:
+        context: has the values of the launch arguments.
+        actions: the actions whose executables are needed.
+        packages: packages whose launch files are needed.
 
     Raises:
         RuntimeError: something is missing.
@@ -223,20 +239,20 @@ def check_installed(
     for one in needed:
         try:
             one.perform(context)
-        except (LookupError, SubstitutionFailure) as error:  # no such package, or not in it
+        except (LookupError, SubstitutionFailure) as error:  # no such package or executable
             missing.append(str(error.args[0]).partition(", searching")[0])
     if missing:
         raise RuntimeError(f"{listed(dict.fromkeys(missing))}; install it: nothing was started")
 
 
 class Release:
-    """Takes the torques away that a dead node has left on the controller: zeros in its place.
+    """Publishes zero torques in place of a node that has crashed.
 
-    ros2_control's effort controllers keep the last torques for good. A node that ends, or fails,
-    leaves those at rest behind; one that is killed or crashes leaves those of its motion.
+    ros2_control's effort controllers hold the last torques indefinitely. A node that ends or fails
+    leaves the torques at rest; one that is killed or crashes leaves those of its motion.
 
     Args:
-        topic: where the torques go.
+        topic: the topic of the torques.
     """
 
     def __init__(self, topic: str):
@@ -245,21 +261,25 @@ class Release:
         self._newest: Any = None
 
     def watch(self, context: LaunchContext) -> None:
-        """From now on it is known whether torques went out, and how many."""
+        """Start to listen, to know later whether torques were published and how many.
+
+        Args:
+            context: the launch's context, which has a ROS node.
+        """
         node = get_ros_node(context)
         self._publisher = node.create_publisher(Float64MultiArray, self._topic, NEWEST)
-        # the middleware keeps the newest message; nobody takes it before it is needed
+        # the middleware keeps the newest message, which is only taken when it is needed
         self._newest = node.create_subscription(
             Float64MultiArray, self._topic, print, NEWEST, callback_group=Asleep()
         )
 
     def after_a_crash(self, event: ProcessExited, _context: LaunchContext) -> None:
-        """Of a node that is started again."""
+        """Handle the exit of a node that is restarted."""
         if event.returncode < 0:
             threading.Thread(target=self._publish_zeros, daemon=True).start()
 
     def then_end(self, event: ProcessExited, context: LaunchContext) -> None:
-        """Of a node whose failure ends the launch."""
+        """Handle the exit of a node whose failure ends the launch."""
         if event.returncode < 0:
             self._publish_zeros()
         _ended(event, context)
@@ -276,11 +296,11 @@ class Release:
 
 
 def _seen(description: str, use_sim_time: dict[str, bool], common: dict[str, Any]) -> list[Node]:
-    """RViz, and what it needs of a robot that is not on the topic already."""
+    """RViz, and a publisher of the description if it is not on the topic already."""
     publishers, frame = [], []
     if description:
         with warnings.catch_warnings():
-            # what URDF has no words for is not seen in a picture either
+            # what URDF cannot express is not visible anyway
             warnings.simplefilter("ignore", DescriptionWarning)
             robot = load(description)
             text = ParameterValue(urdf(robot), value_type=str)
@@ -306,7 +326,7 @@ def _seen(description: str, use_sim_time: dict[str, bool], common: dict[str, Any
 
 
 def _ended(event: ProcessExited, _context: LaunchContext) -> None:
-    """A node that fails ends the launch, which then exits with 1 as the node does."""
+    """End the launch if a node fails; the launch then exits with 1."""
     if event.returncode:
-        # launch has no other way to an exit code that is not 0
+        # launch has no other way to set an exit code other than 0
         raise RuntimeError(f"{event.process_name} ended with exit code {event.returncode}")

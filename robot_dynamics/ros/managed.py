@@ -4,8 +4,8 @@
     unconfigured ──configure──→ inactive ──activate──→ active
                  ←──cleanup───           ←─deactivate─
 
-Idle services cost nothing. The events of topics (a partner with another type or quality of
-service) are polled ten times a second.
+Idle services cost nothing. Events of topics, such as a partner with another type or quality of
+service, are polled by `poll` instead of being checked for every message.
 """
 
 from __future__ import annotations
@@ -26,17 +26,21 @@ from ..errors import RobotDynamicsError, one_line, shown
 from .idle_group import Asleep, IdleGroup
 
 LONG = 1.0
-"""s that a step may take without a word"""
+"""s that a step may take before a message is logged"""
 
 ANSWERED = 0.05
-"""s between two looks at the services meanwhile"""
+"""s between checks of the services during a long step"""
 
 
 class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
-    """A node with four steps to be overridden; a step that raises an error has not been taken.
+    """A node with four steps to override; if a step raises an error, the transition has failed.
+
+    Args:
+        name: the node's name.
 
     Attributes:
         is_active: is the node active?
+        idle_group: the callback group of services and subscriptions that are mostly idle.
     """
 
     def __init__(self, name: str):
@@ -48,7 +52,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         self._alone = False
         Node.__init__(self, name)
         LifecycleNodeMixin.__init__(self, callback_group=self.idle_group)
-        for each in self._services:  # rclpy's own, of types
+        for each in self._services:  # rclpy's own, for type descriptions
             if each.callback_group is self.default_callback_group:
                 each.callback_group = self.idle_group
                 self.idle_group.add_entity(each)
@@ -57,17 +61,17 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
 
     @property
     def subscriptions(self) -> Iterator[Any]:
-        """The subscriptions that the executor checks for every message: idle ones are hidden."""
+        """The subscriptions that the executor checks for every message; idle ones are hidden."""
         return iter(self._without_sleepers("_subscriptions"))
 
     @property
     def services(self) -> Iterator[Any]:
-        """As `subscriptions`."""
+        """The services that the executor checks for every message; idle ones are hidden."""
         return iter(self._without_sleepers("_services"))
 
     @property
     def waitables(self) -> Iterator[Any]:
-        """As `subscriptions`; events are visible once after each `poll`."""
+        """The waitables that the executor checks; events are visible once after each `poll`."""
         every = Node.waitables.fget(self)
         if self._shown:
             self._shown -= 1
@@ -77,7 +81,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
     def poll(self) -> None:
         """Check the hidden entities."""
         self.idle_group.poll()
-        # the executor goes through them before it waits, and after
+        # the executor reads them twice: before and after it waits
         self._shown = 2
 
     def _without_sleepers(self, kind: str) -> list[Any]:
@@ -119,10 +123,10 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
 
     @property
     def state(self) -> str:
-        """unconfigured, inactive, active or finalized"""
+        """The node's state: unconfigured, inactive, active or finalized."""
         return str(self._state_machine.current_state[1])
 
-    # What ROS calls
+    # Callbacks from ROS
 
     def on_configure(self, _state: LifecycleState) -> Any:
         """Called by the state machine."""
@@ -148,13 +152,13 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         return self._step(self._leave)
 
     def on_error(self, _state: LifecycleState) -> Any:
-        """Called by the state machine: back to unconfigured."""
+        """Called by the state machine after an error; the node returns to unconfigured."""
         self.is_active = False
         return self._step(self.cleanup)
 
     def _on_change_state(self, change: Callable[..., Any], request: Any, response: Any) -> Any:
-        """A transition that is not possible now is refused: Jazzy's rclpy would raise an error, and
-        the node end by it."""
+        """Refuse a transition that is not possible now, as Jazzy's rclpy would raise an error that
+        ends the node."""
         requested = request.transition
         possible = {
             label: number for number, label, *_ in self._state_machine.available_transitions
@@ -188,14 +192,15 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
             self._tell(error, str(error))
             return TransitionCallbackReturn.FAILURE
         except Exception as error:
-            # rclpy makes it an error and says nothing
+            # rclpy turns it into an error result without a message
             self._tell(error, f"{type(error).__name__}: {error}")
             raise
         return TransitionCallbackReturn.SUCCESS
 
     def answering(self, work: Callable[[], Any], remark: str) -> Any:
-        """Run a long task in a thread while services are answered here. Requested transitions are
-        carried out one after the other.
+        """Run a long task in a thread while this thread answers services.
+
+        Requested transitions are carried out one after another.
 
         Args:
             work: the task.
@@ -212,7 +217,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         def run() -> None:
             try:
                 done.set_result(work())
-            except BaseException as error:  # noqa: BLE001  raised by who waits
+            except BaseException as error:  # noqa: BLE001  raised in the waiting thread
                 done.set_exception(error)
 
         threading.Thread(target=run, name="configure", daemon=True).start()
@@ -226,5 +231,5 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
 
     def _tell(self, error: Exception, words: str) -> None:
         self._fault = error
-        if not self._alone:  # else it is raised
+        if not self._alone:  # otherwise it is raised
             self.get_logger().error(f"{self.state}: {one_line(words)}")

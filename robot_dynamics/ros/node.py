@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executable `feed_forward`: its entry point, light to import."""
+"""The entry point of the executable `feed_forward`, which imports quickly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _load() -> Callable[[], Any]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the node until stopped; returns the exit code."""
+    """Run the node until it is stopped, and return the exit code."""
     return run("feed_forward", _load, arguments, lambda node: node.farewell())
 
 

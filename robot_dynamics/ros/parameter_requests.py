@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to set a node's parameters whose responses may take a while.
+"""Requests to set a node's parameters, whose responses may take a while.
 
-rclpy answers as soon as a callback returns, or, where the callback awaits something, spins without
-a pause until it is there. Here the services of a node's parameters are hidden from the executor:
-the node polls for requests, and responds when the result is known.
+rclpy responds as soon as a callback returns; if the callback awaits something, it spins without a
+pause until that is available. Here, the services of a node's parameters are hidden from the
+executor: the node polls for requests, and responds when the result is known.
 """
 
 from __future__ import annotations
@@ -25,14 +25,18 @@ Answer = Callable[[SetParametersResult], None]
 
 
 class ParameterRequests:
-    """The requests of a node's services of `SERVICES`, which are created in the group `asleep`."""
+    """The requests to a node's services of the types `SERVICES`.
+
+    Attributes:
+        asleep: the callback group in which these services must be created.
+    """
 
     def __init__(self) -> None:
         self.asleep = Asleep()
         self._services: list[Any] = []
 
     def add(self, service: Any) -> None:
-        """A service of the node."""
+        """Add a service of the node."""
         self._services.append(service)
 
     def taken(self) -> Iterator[tuple[list[Parameter], Answer]]:
@@ -63,7 +67,7 @@ def _parts(service: Any, request: Any, header: Any) -> Iterator[tuple[list[Param
             response.result = results[0]
         else:
             response.results = results
-        with suppress(RuntimeError):  # who asked is gone
+        with suppress(RuntimeError):  # the client no longer exists
             service.send_response(response, header)
 
     if not groups:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of the robot while the node runs: descriptions, parameters, payloads, and links with
-new wrenches. Each is built beside the control loop, and adopted when finished."""
+new wrenches. Each is built in the background, and adopted when finished."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RobotChanges:
     """Requests for changes, and their results.
 
     Args:
-        node: whose parameters they set.
+        node: the node whose parameters are set.
         requests: the parameter requests.
         controller: receives accepted settings and notes of refusals.
         adopt: called with a finished model.
@@ -62,8 +62,9 @@ class RobotChanges:
         """Handle a text on `robot_description`.
 
         Args:
-            locked: keep the current robot.
-            configured: build it now; otherwise it is kept for later.
+            message: has the URDF text.
+            locked: keep the current robot?
+            configured: build the robot now? Otherwise the text is kept for later.
         """
         try:
             if locked and message.data != self.heard:
@@ -79,7 +80,7 @@ class RobotChanges:
         self._builder.describe(self.heard)
 
     def carry(self, message: InertiaStamped) -> None:
-        """Handle a payload."""
+        """Handle an InertiaStamped, a payload on a link."""
         try:
             self._builder.carry(*payload.read(message), self._controller.model)
         except RobotDynamicsError as error:
@@ -107,7 +108,7 @@ class RobotChanges:
                 answer(refused(error))
                 return
             except InputError:
-                pass  # for the same reason, or ROS's own, it is refused now
+                pass  # refused below, for this reason or one of ROS's own
         answer(self._set(parameters))
 
     def _set(self, parameters: list[Parameter]) -> SetParametersResult:
@@ -135,7 +136,7 @@ class RobotChanges:
             self._builder.take(values(parameters))
             self._controller.settings = self._builder.settings
 
-    # What becomes of them
+    # Results
 
     def poll(self) -> None:
         """Start requested changes, and adopt finished ones."""
@@ -155,11 +156,15 @@ class RobotChanges:
         return self._builder.refused_description
 
     def clear(self, reason: str) -> None:
-        """Discard all changes that are not in force yet, and respond with the reason."""
+        """Discard all changes that are not in force yet, and refuse their requests.
+
+        Args:
+            reason: the reason in the responses.
+        """
         self._dropped(self._builder.clear(), reason)
 
     def close(self) -> None:
-        """The node ends: discard all changes."""
+        """Discard all changes, as the node ends."""
         self._dropped(self._builder.close(), "the node ends")
         for _, answer in self._requests.taken():
             answer(refused("the node ends"))

@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node `simulated_robot`: a robot in MuJoCo in place of a ros2_control robot.
+"""The node `simulated_robot`, a robot in MuJoCo that replaces one under ros2_control.
 
-| | name | type | what |
-|---|---|---|---|
-| in | `~/commands` | std_msgs/Float64MultiArray | joint torques in the order of `joints`, added to those of the PD loop |
-| in | `~/joint_trajectory` | trajectory_msgs/JointTrajectory | what the PD loop follows |
-| in | `robot_description` | std_msgs/String, transient local | the robot, when the parameter `description` is empty |
-| out | `joint_states` | sensor_msgs/JointState | all joints, once a period, stamped in the robot's time |
-| out | `/clock` | rosgraph_msgs/Clock | simulated time, when asked |
+- in: `~/commands`, std_msgs/Float64MultiArray: joint torques in the order of `joints`, added to
+  those of the PD loop;
+- in: `~/joint_trajectory`, trajectory_msgs/JointTrajectory: the motion that the PD loop follows;
+- in: `robot_description`, std_msgs/String, transient local: the robot, if the parameter
+  `description` is empty;
+- out: `joint_states`, sensor_msgs/JointState: all joints, once a period, stamped in the robot's
+  time;
+- out: `/clock`, rosgraph_msgs/Clock: simulated time, if `publish_clock` is set.
 
-Two ways to run:
-- in real time (default): a period of the simulation takes as long in wall time; the newest
-  torques that have come are used.
-- in lock step (`command_wait` > 0): once the motion has begun, a period is over when the torques
-  that answer its state have come. The result does not depend on the load of the machine.
+There are two ways to run:
 
-Its time begins at zero where it is its own: it publishes /clock, runs in lock step, or at another
-`real_time_factor` than 1. Else it follows its node's clock: the wall's, or with `use_sim_time`
-the /clock of another robot, pauses included.
-"""  # noqa: E501
+- in real time (default): a period of the simulation takes equally long in wall time; the newest
+  torques received are used.
+- in lock step (`command_wait` > 0): after the motion has begun, a period ends when the torques
+  computed from its state have arrived. The result does not depend on the load of the machine.
+
+The robot has its own time, which begins at zero, if it publishes /clock, runs in lock step, or has
+a `real_time_factor` other than 1. Otherwise it follows its node's clock: wall time, or with
+`use_sim_time` the /clock of another robot, pauses included.
+"""
 
 from __future__ import annotations
 
@@ -58,16 +60,16 @@ CLOCK_PERIOD = SECOND // 100
 """ns between two messages on /clock"""
 
 STABLE = 1.001
-"""Growth of a PD loop's error in a period: an integrator alone comes out as 1 to rounding"""
+"""Largest growth of a PD loop's error per period: that of a pure integrator is 1, up to rounding"""
 
 HIGHEST_RATE = 1e4
-"""Hz: the parameter's own"""
+"""Hz: the maximum of the parameter `update_rate`"""
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class SimulatedRobot(Node):  # type: ignore[misc]
-    """Steps a TrackedRobot by a wall timer, or by the torques that come.
+    """Steps a TrackedRobot, either by a timer on wall time or whenever torques arrive.
 
     Raises:
         RobotDynamicsError: an invalid parameter or description.
@@ -90,9 +92,9 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             clock = self.get_clock()
             ahead = CLOCK_PERIOD if self.get_parameter("use_sim_time").value else 0
             self._pace = SimulationClock(self._period, lambda: clock.now().nanoseconds, ahead)
-        self._asked: int | None = None  # when, on the wall, torques were asked for
+        self._asked: int | None = None  # wall time since which torques are awaited, ns
         self._delay: int = values["delay"]
-        self._answered = 0  # states in a row
+        self._answered = 0  # number of consecutive states with torques
         self._missed = 0  # periods of the motion without the torques that belong to them
         self._release = 0
 
@@ -108,20 +110,20 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         self.create_timer(
             self._period / SECOND / factor if factor > 0 else 0.0,
             self._on_timer,
-            # the wall's own, whatever time the node is on
+            # wall time, whatever clock the node uses
             clock=Clock(clock_type=ClockType.STEADY_TIME),
         )
 
     def _on_description(self, message: String) -> None:
         if self._stands:
-            return  # the robot that stands there stays
+            return  # the robot is not replaced
         try:
             self._stand(load_urdf_text(message.data))
         except RobotDynamicsError as error:
             self._tally.refuse("robot_description", error)
 
     def _stand(self, mechanism: Mechanism) -> None:
-        """The robot stands at its start."""
+        """Put the robot at its initial position."""
         values = self._values
         p_gains, d_gains = values["p_gains"], values["d_gains"]
         if values["bandwidth"] > 0:
@@ -152,12 +154,13 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         self.get_logger().info(f"{one_line(mechanism.name)}: takes torques for {joints}")
 
     def _stay(self) -> None:
-        """Nothing is wanted but to stay here."""
+        """Let the desired motion be rest at the current position."""
         q = self._state()[0]
         self._desired: Motion = Setpoint(Desired(q, np.zeros(len(q)), np.zeros(len(q))), 0)
 
     def _warn_of_instability(self, robot: TrackedRobot) -> None:
-        """Sampled too slowly, a PD loop that is stable in continuous time diverges."""
+        """Warn if the PD loop, though stable in continuous time, is sampled too slowly and
+        diverges."""
         if not robot.feeds_back or (growth := robot.growth()) <= STABLE:
             return
         rate = 10.0
@@ -172,7 +175,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
 
     @staticmethod
     def _gains(mechanism: Mechanism, values: dict[str, Any]) -> tuple[list[float], list[float]]:
-        """Kp, Kd of `joints` from the bandwidth, at the start."""
+        """Kp, Kd of `joints` that give the bandwidth at the initial position."""
         start = TrackedRobot(mechanism, start=values["start"] or None).simulation
         dynamics = InverseDynamics(mechanism)
         q = [start.q[start.joint_names.index(name)] for name in dynamics.joint_names]
@@ -211,21 +214,21 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             self._finish(answered=False)
 
     def _on_skip(self, nanoseconds: int) -> None:
-        """The clock was set, or the machine did not keep up."""
+        """Handle a clock that was set, or a machine that was too slow."""
         away = f"the clock that it follows is {nanoseconds / SECOND:+.3f} s away: no time passes"
         if 0 < nanoseconds < SECOND:
             self.get_logger().warning(f"{away} for the robot", throttle_duration_sec=5.0)
             return
-        # what was wanted belongs to another time
+        # the desired motion belongs to another time
         self._stay()
         self.get_logger().warning(f"{away} for the robot, and its motion is over")
 
     def _on_commands(self, message: Float64MultiArray) -> None:
-        """In real time: the newest torques that came are used."""
+        """In real time, store the newest torques."""
         self._take(message.data, "~/commands")
 
     def _on_answer(self, message: JointState) -> None:
-        """In lock step: the torques that belong to the last state, and no others."""
+        """In lock step, use the torques that belong to the last state, and no others."""
         if self._asked is None or nanoseconds(message.header.stamp) != self._now:
             return
         efforts = dict(zip(message.name, message.effort, strict=False))
@@ -263,7 +266,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             self._braked = False
 
     def _begin(self) -> None:
-        """A period begins: publish the state."""
+        """Begin a period: publish the state."""
         if self._ticker is not None and self._now % CLOCK_PERIOD < self._period:
             self._ticker.publish(ClockMessage(clock=self._stamp()))
             if self.count_publishers("/clock") > 1:
@@ -278,19 +281,19 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         message.position = simulation.q.tolist()
         message.velocity = simulation.qd.tolist()
         self._states.publish(message)
-        # asked from the trajectory's arrival on: whoever has it too late has the rest before the
-        # motion to get it
+        # torques are awaited from the trajectory's arrival on: a node that receives it late has the
+        # rest before the motion to respond
         if self._wait and not self._braked:
             self._asked = monotonic_ns()
         else:
             self._finish(answered=False)
 
     def _finish(self, *, answered: bool) -> None:
-        """A period is over: its torques have come, were not asked for, or are overdue."""
+        """End a period: its torques have arrived, were not awaited, or are overdue."""
         self._asked = None
         moving = self._moving
         self._answered = self._answered + 1 if answered else 0
-        # what is used now answers the state `delay` periods ago
+        # the torques used now belong to the state `delay` periods ago
         self._missed += bool(self._wait and moving and self._answered <= self._delay)
         if moving:
             desired = self._desired.at(self._now)
@@ -318,7 +321,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
 
 
 def _rest(points: Sequence[JointTrajectoryPoint]) -> int:
-    """ns for which a trajectory stays where it begins; a single point is wanted at once."""
+    """How long a trajectory rests at its first point, ns; 0 for a single point."""
     end = 0
     for point in points[1:]:
         if point.positions != points[0].positions:
@@ -328,13 +331,17 @@ def _rest(points: Sequence[JointTrajectoryPoint]) -> int:
 
 
 class Record:
-    """time, brakes off (0 or 1), periods so far without torques of their own, when the motion was
-    to begin, q and qd of every joint, feedback and efforts of the actuated ones."""
+    """A CSV file with one line per period.
+
+    The columns are the time, whether the brakes are off (0 or 1), the number of periods so far
+    without torques of their own, the intended beginning of the motion, q and qd of every joint, and
+    feedback and efforts of the actuated joints.
+    """
 
     def __init__(self, path: Path, robot: TrackedRobot):
         self._file: TextIO = path.open(
             "w", newline="", buffering=1
-        )  # who reads along sees whole lines
+        )  # line buffering: a concurrent reader sees whole lines
         self._csv = csv.writer(self._file)
         joints, actuated = robot.simulation.joint_names, robot.joints
         groups = (("q", joints), ("qd", joints), ("feedback", actuated), ("efforts", actuated))
@@ -342,10 +349,17 @@ class Record:
         self._csv.writerow(["time", "moving", "missed", "begin", *header])
 
     def write(self, sample: Sample, moving: bool, missed: int, begin: float) -> None:
-        """Adds one line of CSV."""
+        """Write one line.
+
+        Args:
+            sample: the state and torques of the period.
+            moving: are the brakes off?
+            missed: number of periods so far without torques of their own.
+            begin: the intended beginning of the motion, s.
+        """
         numbers = np.concatenate([sample.q, sample.qd, sample.feedback, sample.efforts])
         self._csv.writerow([sample.time, int(moving), missed, begin, *numbers.tolist()])
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._file.close()

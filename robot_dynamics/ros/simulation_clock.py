@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated robot's time, in whole periods: its own, or that of a clock it follows. No ROS."""
+"""The simulated robot's time in whole periods: its own, or that of a clock; without ROS."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ BEHIND = SECOND // 4
 """ns: a robot further from the clock than this jumps to it instead of catching up"""
 
 MOST_AT_ONCE = 2
-"""Periods at a time while catching up, so that the torques that answer each state still arrive"""
+"""The most periods at a time while catching up, so that the torques for each state still arrive"""
 
 
 class SimulationClock:
-    """Simulated time in whole periods, and how many of them are due.
+    """Simulated time in whole periods, and the number of periods that are due.
 
     Args:
         period: ns.
-        clock: what is followed, ns, 0 while it has not begun; None: nothing, time begins at zero.
-        ahead: ns, that the robot may be ahead of the clock, which is coarser than its periods.
+        clock: the clock to follow, ns, 0 while it has not begun; None: time begins at zero, and
+            follows no clock.
+        ahead: how far the robot may be ahead of the clock, which is coarser than the periods, ns.
     """
 
     def __init__(self, period: int, clock: Callable[[], int] | None = None, ahead: int = 0):
@@ -30,15 +31,15 @@ class SimulationClock:
 
     @property
     def now(self) -> int:
-        """ns, at the beginning of the period."""
+        """The time at the beginning of the period, ns."""
         return self._origin + self._ticks * self.period
 
     def tick(self) -> None:
-        """A period is over."""
+        """End a period."""
         self._ticks += 1
 
     def due(self) -> tuple[int, int]:
-        """(how many periods are due, ns that were left out to be with the clock again)"""
+        """(number of periods that are due, ns that were skipped to be in step with the clock)"""
         if self._clock is None:
             return 1, 0
         clock = self._clock()

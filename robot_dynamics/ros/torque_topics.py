@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Torques as messages: `~/commands` for a controller, `~/effort` with names and stamps."""
+"""Publishes torques: on `~/commands` for a controller, on `~/effort` with names and stamps."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from .feed_forward.refusal import RefusedError, Tally
 from .feed_forward.stamps import SECOND
 
 NEWEST = QoSProfile(depth=1)
-"""Torques: an old one is of no use"""
+"""QoS of torques, of which only the newest are of use"""
 
 DELIVERY = 1.0
-"""s that the end waits for reliable subscribers to acknowledge the last torques"""
+"""s to wait at the end for reliable subscribers to acknowledge the last torques"""
 
 REPETITION = 0.02
-"""s between two repetitions of the last torques, for subscribers that acknowledge nothing"""
+"""s between repetitions of the last torques, for subscribers that send no acknowledgement"""
 
 
 class TorqueTopics:
-    """Where torques go, unless the controller there has other joints.
+    """Publishes torques, unless the receiving controller has other joints.
 
     Args:
-        node: theirs.
-        tally: counts what is not published.
-        check: compare the names with the controller's?
-        options: of the publishers.
+        node: the node that publishes.
+        tally: counts torques that are not published.
+        check: compare the joints' names with the controller's?
+        options: options of the publishers.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class TorqueTopics:
             Float64MultiArray, "~/commands", NEWEST, **options
         )
         self._named = node.create_publisher(JointState, "~/effort", NEWEST, **options)
-        # asked for, it costs less than a callback does
+        # polling the event costs less than a callback
         with self._to_controller.handle:
             self._matches: Any = rclpy_implementation.EventHandle(
                 self._to_controller.handle, QoSPublisherEventType.RCL_PUBLISHER_MATCHED
@@ -68,26 +68,35 @@ class TorqueTopics:
 
     @property
     def blocked(self) -> str:
-        """Why none goes to the controller; empty: nothing is in the way."""
+        """Why no torques are sent to the controller; empty: nothing prevents it."""
         return self._order.problem
 
     @property
     def unheard(self) -> str:
-        """The controller's topic, if nobody subscribes to it."""
+        """The controller's topic if it has no subscriber, else empty."""
         return "" if self._subscribers().now else str(self._to_controller.topic_name)
 
     def fit(self, outputs: Sequence[str], *, are_joints: bool) -> None:
-        """From now on they are of these joints, or of motors, whose names no controller has."""
+        """Set the names of the torques that are published from now on.
+
+        Args:
+            outputs: (m) names.
+            are_joints: are they joints? Names of motors are not compared with the controller's.
+        """
         self._order.fit(outputs if are_joints and self._check else ())
         self._effort.name = list(outputs)
         self._effort.effort = none = [0.0] * len(outputs)
         self._named_values = np.frombuffer(self._effort.effort)
-        # a serialized message ends with its numbers: what comes before them is always the same
+        # a serialized message ends with its numbers; the bytes before them are always the same
         self._commands = serialize_message(Float64MultiArray(data=none))
         self._before = self._commands[: -8 * len(none)]
 
     def publish(self, torques: Torques | None) -> None:
-        """Torques (m,) of the outputs; None: there are none."""
+        """Publish torques.
+
+        Args:
+            torques: (m,) N·m or N, in the order of the outputs; None: nothing is published.
+        """
         if torques is None:
             return
         subscribers = self._subscribers()
@@ -96,11 +105,12 @@ class TorqueTopics:
             self._tally.refuse("torques", RefusedError("controller", self._order.problem))
             return
         self._commands = self._before + torques.values.tobytes()
-        # who comes this moment was not seen
+        # publish only to subscribers that were checked: one may appear at this very moment
         if subscribers.now:
             self._to_controller.publish(self._commands)
         self._at = time.monotonic()
-        # nothing is kept for who comes later: its durability cannot be overridden
+        # without subscribers nothing needs publishing: late joiners get nothing anyway, as the
+        # durability cannot be overridden
         if self._named.get_subscription_count():
             self._named_values[:] = torques.values
             stamp = self._effort.header.stamp
@@ -108,16 +118,20 @@ class TorqueTopics:
             self._named.publish(self._effort)
 
     def publish_beside(self, values: Floats) -> None:
-        """Torques (m,) for the controller, from another thread than the others."""
+        """Publish torques for the controller from another thread.
+
+        Args:
+            values: (m,) N·m or N, in the order of the outputs.
+        """
         if not self._order.problem:
             self._to_controller.publish(Float64MultiArray(data=values.tolist()))
 
     def watch(self) -> None:
-        """To be called again and again: looks after the controller."""
+        """Check the controller; to be called periodically."""
         self._order.watch(self._subscribers())
 
     def close(self) -> None:
-        """Let go of the publisher: the node takes it apart, and nothing may keep it longer."""
+        """Release the publisher, which the node destroys; nothing may keep it alive."""
         self._matches.destroy_when_not_in_use()
 
     def _subscribers(self) -> Subscribers:
@@ -126,16 +140,17 @@ class TorqueTopics:
         return Subscribers(status.current_count, status.total_count)
 
     def stay(self, seconds: float) -> list[str]:
-        """Stay until the subscribers have the last torques, if these went out a moment ago.
+        """Wait until the subscribers have received the last torques, if they are recent.
 
-        Reliable ones acknowledge. For best-effort ones, as ros2_control's effort controllers are
-        over Fast DDS, they are repeated: who is held up finds nothing of a publisher that is gone.
+        Reliable subscribers acknowledge them. For best-effort subscribers, such as ros2_control's
+        effort controllers over Fast DDS, they are repeated: a subscriber that is held up would find
+        nothing from a publisher that no longer exists.
 
         Args:
-            seconds: that best-effort ones get.
+            seconds: how long to repeat them for best-effort subscribers, s.
 
         Returns:
-            the topics where a reliable one has not acknowledged them.
+            the topics with a reliable subscriber that has not acknowledged them.
         """
         age = time.monotonic() - self._at
         end = self._at + seconds

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectories on their way to a controller with feedback of its own: their points get torques.
+"""Adds torques to trajectories on their way to a controller with its own feedback.
 
 planner  ──→  ~/trajectory_in   ──→  ~/trajectory_out  ──→  joint_trajectory_controller
          ──→  ~/follow_joint_trajectory (an action)  ──→  that of the controller
 
-A long one takes its time. All of it (a message out of bytes, the torques, bytes out of the message)
-is done beside the control loop; the answer goes out at the node's next look.
+A long trajectory takes a while. It is deserialized, filled and serialized in the background, and
+published when the node polls for results.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from .feed_forward.refusal import RefusedError
 DEPTH = 10
 
 MOST_WAITING = 10
-"""Trajectories that may wait for their torques"""
+"""The number of trajectories that may wait for their torques"""
 
 CLOSING = 1.0
-"""s that the end waits for the trajectory that is being filled"""
+"""s to wait at the end for the trajectory that is being filled"""
 
 Fill = Callable[[Any], str]
-"""Gives the points of a JointTrajectory their effort; a remark, or empty"""
+"""Sets the effort of the points of a JointTrajectory; returns a remark or an empty string"""
 
 
 class TrajectoryEffort:
-    """The topics `~/trajectory_in` and `~/trajectory_out`, and what fills all trajectories.
+    """The topics `~/trajectory_in` and `~/trajectory_out`, and the filling of all trajectories.
 
     Args:
-        node: theirs.
-        filler: gives what fills a trajectory that comes now, in any thread.
-        robot: whose torques they are; those of another one than now are not passed on.
+        node: the node whose topics they are.
+        filler: returns a function that fills a trajectory that arrives now, in any thread.
+        robot: identifies the current robot; torques computed for another one are not forwarded.
         note: called with remarks.
-        refuse: called with the reason if one is not forwarded.
-        group: of the subscription.
+        refuse: called with the reason if a trajectory is not forwarded.
+        group: the callback group of the subscription.
     """
 
     def __init__(
@@ -75,18 +75,21 @@ class TrajectoryEffort:
         )
 
     def poll(self) -> None:
-        """To be called again and again: sends on what was filled."""
+        """Forward the trajectories that have been filled; to be called periodically."""
         self._beside.poll()
 
     def close(self) -> None:
-        """Fill no more."""
+        """Stop filling trajectories."""
         self._beside.close(CLOSING)
 
     def fill(self, trajectory: JointTrajectory) -> None:
-        """Fill one at once, in the loop: a goal is answered before anything else happens.
+        """Fill a trajectory now, in the control loop, as a goal must be answered immediately.
+
+        Args:
+            trajectory: the JointTrajectory, which is changed.
 
         Raises:
-            RobotDynamicsError: it is no motion of this robot.
+            RobotDynamicsError: there is no robot, or this is not one of its motions.
         """
         if remark := self._filler()(trajectory):
             self._note(remark)
@@ -113,10 +116,10 @@ class TrajectoryEffort:
             self._refuse("trajectory_in", error)
 
     def _begin(self, work: Callable[[Fill], Any], then: Callable[[Any], None]) -> None:
-        """`then` gets the result of `work`, or the error that it has raised.
+        """Run `work` in the background; `then` is called with its result or error.
 
         Raises:
-            RobotDynamicsError: there is no robot, or too many wait.
+            RobotDynamicsError: there is no robot, or too many trajectories are waiting.
         """
         if self._beside.waiting >= MOST_WAITING:
             raise RefusedError(
@@ -138,7 +141,7 @@ class TrajectoryEffort:
                 return work(fill)
             except RobotDynamicsError as error:
                 return error.with_traceback(None)
-            # whatever it is: the others have their turn
+            # after any error, the other trajectories are still filled
             except Exception as error:  # noqa: BLE001
                 return unexpected(error)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executable `trajectory_source`: its entry point, light to import."""
+"""The entry point of the executable `trajectory_source`, which imports quickly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _load() -> Callable[[], Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run until stopped; returns the exit code."""
+    """Run the node until it is stopped, and return the exit code."""
     return run("trajectory_source", _load, arguments)
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node `trajectory_source`: asks once for a smooth motion, as a planner would.
+"""The node `trajectory_source`, which commands a smooth motion once, as a planner would.
 
-It publishes one JointTrajectory on `joint_trajectory` as soon as joint states come and as many
-subscribers are there as `subscribers` says; it rests for `lead` seconds from the newest state on.
-The motion is a swing of each joint, or that of a `file` (a JointTrajectory as YAML, as
-`robot_dynamics excite` writes it). To where a file's motion begins the robot is first moved from
-where it is, slower than the motion itself.
+It publishes one JointTrajectory on `joint_trajectory` as soon as joint states arrive and there are
+as many subscribers as the parameter `subscribers`. The motion begins `lead` seconds after the
+newest state; until then the trajectory rests. The motion is a swing of each joint, or comes from a
+`file` (a JointTrajectory as YAML, as written by `robot_dynamics excite`). With a file, the robot
+first moves to the beginning of the file's motion, more slowly than in that motion.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from .feed_forward.refusal import RefusedError
 from .feed_forward.stamps import SECOND, stamped
 
 PERIOD = 0.05
-"""s between two looks whether all are there"""
+"""s between checks whether states and subscribers are there"""
 
 APPROACH = 0.3
-"""Of the motion's own largest rates, on the way to its beginning; rad/s or m/s where it has none"""
+"""The largest rates on the way to the beginning of the motion, as a share of the motion's own;
+rad/s or m/s if the motion has none"""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,11 @@ class SourceSettings:
 
 
 class TrajectorySource(Node):  # type: ignore[misc]
-    """Publishes the motion of its parameters, once."""
+    """Publishes, once, the motion that its parameters define.
+
+    Raises:
+        RobotDynamicsError: an invalid parameter or file.
+    """
 
     def __init__(self) -> None:
         super().__init__("trajectory_source")
@@ -72,7 +77,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
         self._newest: int | None = None
         self._before: int | None = None
-        """The stamp of the state before, ns; None: none has come"""
+        """The stamp of the previous state, ns; None: there was none"""
         self._position: dict[str, float] = {}
         self._states = self.create_subscription(JointState, "joint_states", self._on_state, 10)
         # wall time: simulated time may wait for the motion
@@ -82,7 +87,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
 
     @staticmethod
     def _asked_for(settings: SourceSettings) -> tuple[Motion | Waypoints, list[str]]:
-        """(the motion, its joints)"""
+        """The requested motion, and its joints."""
         joints, file = list(settings.joints), settings.file
         swing = {"start": settings.start, "swing": settings.swing, "cycles": settings.cycles}
         if file:
@@ -102,8 +107,8 @@ class TrajectorySource(Node):  # type: ignore[misc]
     def _on_state(self, state: JointState) -> None:
         with suppress(RefusedError):
             stamp = stamped(state.header)
-            # a stamp of zero says "now", and each listener has its own: the first state of
-            # simulated time is waited out, states without stamps are not
+            # a stamp of zero means "now", which differs between subscribers: skip the first state
+            # of simulated time, but not states that never have stamps
             if stamp or self._before == 0:
                 self._newest = stamp
             self._before = stamp
@@ -114,7 +119,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
         if self._said or self._newest is None or not ready:
             return
         if isinstance(self._motion, Waypoints) and not set(self._joints) <= set(self._position):
-            return  # not every joint has been heard of
+            return  # the position of some joint is still unknown
         message = JointTrajectory(joint_names=self._joints)
         stamp = self._newest
         message.header.stamp = Time(sec=stamp // SECOND, nanosec=stamp % SECOND)
@@ -132,14 +137,14 @@ class TrajectorySource(Node):  # type: ignore[misc]
 
     def _swing(self, motion: Motion) -> Iterator[JointTrajectoryPoint]:
         count = max(2, round(motion.duration / self._spacing) + 1)
-        # at rest from the stamp on: who hears of it late finds a motion that has begun
+        # rest from the stamp on: a subscriber that receives it late finds a motion that has begun
         if self._lead:
             yield _point(motion(0.0), 0)
         for time in np.linspace(0.0, motion.duration, count):
             yield _point(motion(time), self._lead + round(time * SECOND))
 
     def _waypoints(self, motion: Waypoints) -> Iterator[JointTrajectoryPoint]:
-        """The way to the first of them, then all of them."""
+        """The way to the first waypoint, then all waypoints."""
         here = np.array([self._position[joint] for joint in self._joints])
         rest = np.zeros_like(here)
         yield _point((here, rest, rest), 0)
@@ -159,7 +164,10 @@ class TrajectorySource(Node):  # type: ignore[misc]
 def _point(
     state: tuple[Floats, Floats, Floats], after: int, carries: int = 3
 ) -> JointTrajectoryPoint:
-    """A state, or the first of its derivatives, to be passed `after` ns from the stamp."""
+    """A point with q and possibly qd and qdd, to be passed `after` ns from the stamp.
+
+    `carries` is the number of these fields that the point has.
+    """
     q, qd, qdd = state
     return JointTrajectoryPoint(
         positions=q.tolist(),

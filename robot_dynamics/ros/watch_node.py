@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node `watch`: does the model still hold? It says what would, and changes nothing by itself.
+"""The node `watch`, which monitors whether the model is still right.
+
+It reports a better model if it finds one, and changes nothing by itself.
 
 | | name | type | notes |
 |---|---|---|---|
 | in | `robot_description` | String, transient local | the model in force, URDF |
-| in | `joint_states` | JointState | by name; states without efforts are left out |
-| out | `/diagnostics` | DiagnosticArray | each number, its deviation; is it proven? |
-| out | `~/robot_description` | String, transient local | what was adopted; nothing before that |
-| service | `~/adopt` | std_srvs/Trigger | a person's yes: publishes the model if it is proven |
+| in | `joint_states` | JointState | by name; states without efforts are ignored |
+| out | `/diagnostics` | DiagnosticArray | each number, its deviation, and whether it is proven |
+| out | `~/robot_description` | String, transient local | the adopted model; nothing before that |
+| service | `~/adopt` | std_srvs/Trigger | a person's approval: publishes the model if proven |
 
-Parameters: `link` (what may carry another load; default: the last that moves), `memory` (s, after
-which motion counts 1/e), `block` (s of motion that are judged and learned from at once).
+Parameters: `link` (the link whose load may change; default: the last one that moves), `memory` (s,
+after which motion has a weight of 1/e), `block` (s of motion that are evaluated together).
 """
 
 from __future__ import annotations
@@ -32,15 +34,19 @@ from ..identification.watch import Estimate, Watch
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STATES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
-"""Learning from a block takes tenths of a second: the states of that time are kept"""
+"""QoS of states: evaluating a block takes tenths of a second, during which states are queued"""
 PERIOD = 0.2
-"""s between two looks whether a block is full"""
+"""s between checks whether a block is full"""
 MOST = 200_000
-"""States that are kept of one block"""
+"""The largest number of states in a block"""
 
 
 class WatchNode(Node):  # type: ignore[misc]
-    """Watches one robot."""
+    """Monitors the model of one robot.
+
+    Raises:
+        InputError: `block` is too short.
+    """
 
     def __init__(self) -> None:
         super().__init__("watch")
@@ -85,7 +91,7 @@ class WatchNode(Node):  # type: ignore[misc]
                 [field[k] for k in columns] for field in (state.position, state.effort)
             )
         except (KeyError, IndexError):
-            return  # of other joints, or without efforts
+            return  # other joints, or no efforts
         whole = len(state.velocity) == len(state.name)
         rates = [state.velocity[k] for k in columns] if whole else [np.nan] * len(columns)
         stamp = state.header.stamp.sec + 1e-9 * state.header.stamp.nanosec
@@ -108,7 +114,7 @@ class WatchNode(Node):  # type: ignore[misc]
         self._tell("")
 
     def _tell(self, fault: str) -> None:
-        """Diagnostics, and a line in the log when it begins or ceases to be proven."""
+        """Publish diagnostics, and log when the model becomes proven or ceases to be."""
         estimate = self._estimate
         if estimate is None:
             level, message, values = DiagnosticStatus.OK, fault or "no estimate yet", {}

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 
 LOOK = 0.1
-"""s between two looks"""
+"""s between checks"""
 IN_A_ROW = 2
-"""Looks that have to find it hanging: a process that was stopped as a whole goes on first"""
+"""Number of consecutive checks that must find the loop hanging: after the whole process was
+stopped, the loop can continue first"""
 
 
 class Watchdog:
@@ -18,7 +19,7 @@ class Watchdog:
 
     Args:
         patience: returns the longest time between two beats, s; 0: unlimited.
-        bark: called by the thread.
+        bark: called by the thread when the loop hangs.
     """
 
     def __init__(self, patience: Callable[[], float], bark: Callable[[], None]):
@@ -30,7 +31,11 @@ class Watchdog:
         self._thread.start()
 
     def beat(self) -> bool:
-        """Report that the loop is alive; returns whether `bark` was called since the last beat."""
+        """Report that the loop is alive.
+
+        Returns:
+            whether `bark` was called since the last beat.
+        """
         self._beat = time.monotonic()
         barked, self._barked = self._barked, False
         return barked
