@@ -17,7 +17,7 @@ from ...scalar import Floats
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """One joint with a motor, or one motor, along a motion; NaN where the robot can't be."""
+    """A joint with a motor, or a motor, along a motion; NaN for states that cannot be reached."""
 
     name: str
     time: Floats
@@ -27,53 +27,54 @@ class Drive:
     rate: Floats
     """(m,), rad/s or m/s"""
     units: tuple[str, str]
-    """Of torque and rate"""
+    """The units of torque and rate"""
     most_torque: float | None = None
-    """The limit"""
+    """The torque limit; None: not known"""
     most_rate: float | None = None
+    """The rate limit; None: not known"""
     place: Floats | None = None
-    """(m,), rad or m"""
+    """(m,) positions, rad or m"""
     ends: tuple[float | None, float | None] = (None, None)
-    """The limits of the place"""
+    """The limits of the position"""
 
     @property
     def power(self) -> Floats:
-        """(m,), W: τ q̇"""
+        """The power τ q̇ (m,), W."""
         return self.torque * self.rate
 
     @property
     def rms(self) -> float:
-        """Root mean square torque over time."""
+        """The root mean square of the torque over time, N·m or N."""
         return float(np.sqrt(self._over_time(self.torque**2) / self._duration))
 
     @property
     def driven(self) -> float:
-        """J that it gives."""
+        """The energy that it delivers, J."""
         return self._over_time(np.maximum(self.power, 0.0))
 
     @property
     def braked(self) -> float:
-        """J that it takes back, at least 0."""
+        """The energy that it takes back, J, at least 0."""
         return self._over_time(np.maximum(-self.power, 0.0))
 
     def peak(self, values: Floats) -> float:
-        """The largest magnitude; NaN where there is none."""
+        """The largest magnitude of the finite values; NaN if there are none."""
         sound = values[np.isfinite(values)]
         return float(np.abs(sound).max()) if len(sound) else float("nan")
 
     @property
     def torque_share(self) -> float | None:
-        """Of the limit, at most."""
+        """The peak torque as a share of its limit; None: no limit is known."""
         return None if not self.most_torque else self.peak(self.torque) / self.most_torque
 
     @property
     def rate_share(self) -> float | None:
-        """Of the limit, at most."""
+        """The peak rate as a share of its limit; None: no limit is known."""
         return None if not self.most_rate else self.peak(self.rate) / self.most_rate
 
     @property
     def beyond(self) -> list[str]:
-        """What is beyond its limits, one line each."""
+        """The quantities that exceed their limits, one line each."""
         found = []
         for what, values, most, unit in (
             ("torque", self.torque, self.most_torque, self.units[0]),
@@ -99,7 +100,7 @@ class Drive:
         return found
 
     def _over_time(self, values: Floats) -> float:
-        # ∫ by trapezoids; an interval with an unknown end is left out
+        # ∫ by the trapezoidal rule, without intervals that have an unknown end
         parts = (values[1:] + values[:-1]) / 2 * np.diff(self.time)
         return float(np.nansum(parts))
 
@@ -115,28 +116,33 @@ def _end(value: float | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Drives:
-    """Of a whole robot."""
+    """The requirements on all joints and motors of a robot."""
 
     joints: tuple[Drive, ...]
     motors: tuple[Drive, ...]
-    """What a motor's field must give, at its own shaft; empty: no motor is known"""
+    """Electromagnetic torques at the motors' shafts; empty: no motor is known"""
     coordinates: tuple[str, ...]
-    """The joints that the motion is of"""
+    """The joints whose motion is given"""
     lost: int
-    """States in which the robot can't be"""
+    """The number of states that the robot cannot reach"""
     why: str = ""
+    """The reason why it cannot reach them"""
 
     @property
     def energy(self) -> float:
-        """J that the joints' motors give less what they take back."""
+        """The energy that the joints' motors deliver, less what they take back, J."""
         return sum(drive.driven - drive.braked for drive in self.joints)
 
 
 def drives(dynamics: InverseDynamics, motion: States) -> Drives:
-    """What the motion asks of each joint and motor.
+    """The requirements of a motion on each joint and motor.
+
+    Args:
+        dynamics: the robot.
+        motion: the motion of the joints `dynamics.joint_names`.
 
     Raises:
-        InputError: no state of it is one that the robot can have.
+        InputError: the robot cannot reach any state of the motion.
     """
     mechanism, closed = dynamics.mechanism, dynamics.closed
     q, qd, qdd = motion.q, motion.qd, motion.qdd

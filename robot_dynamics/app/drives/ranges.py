@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The range of each motor of a robot with loops, with the others at home, and of two motors
-together."""
+"""The range of each motor of a robot with loops while the others are at home, and of pairs of
+motors."""
 
 from __future__ import annotations
 
@@ -17,43 +17,45 @@ from ...errors import ClosureError
 from ...scalar import Floats
 
 STRIDES = 120
-"""On each side of home"""
+"""Number of steps on each side of home"""
 FINER = 16
-"""Times as many where the condition number has a peak"""
+"""Factor on the number of steps where the condition number has a peak"""
 CELLS, CELLS_OF_MANY = 32, 20
-"""Of a map, along each motor; of several maps, which take longer"""
+"""Number of cells of a map along each motor: of a single map, and of each of several maps"""
 EXACT = 1e-4
-"""rad, or shares of the size: where a range ends"""
+"""rad, or shares of the robot's size: the accuracy of the ends of a range"""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Of one motor."""
+    """The range of one motor."""
 
     name: str
     unit: str
     home: float
+    """Its home position, rad or m"""
     lower: float
-    """How far it goes, rad or m"""
+    """The lower end, rad or m"""
     upper: float
+    """The upper end, rad or m"""
     ends: tuple[str, str]
-    """What is there: a limit, a singularity, out of reach, or a whole turn"""
+    """The reason of each end: a limit, a singularity, out of reach, or a whole turn"""
     conditions: tuple[float, float]
-    """Of the passive Jacobian there"""
+    """Condition numbers of the passive Jacobian at the ends"""
     without_torque: tuple[tuple[float, float], ...]
-    """Stretches too near a singularity: the loops close there, and torques are refused"""
+    """Intervals too near a singularity: the loops can be closed, but torques are refused"""
     places: Floats
-    """(m,), rad or m, rising, from `lower` to `upper`"""
+    """(m,) positions, rad or m, increasing from `lower` to `upper`"""
     passive_conditions: Floats
-    """(m,), of the passive Jacobian, at `places`"""
+    """(m,) condition numbers of the passive Jacobian at `places`"""
     limit: float
-    """Of the condition number, beyond which torques are refused"""
+    """The condition number beyond which torques are refused"""
     travel: float | None
-    """What the motor itself could do: a turn, or from limit to limit; None: nobody knows"""
+    """The motor's own travel: a turn, or from limit to limit; None: not known"""
 
     @property
     def share(self) -> float | None:
-        """Of its travel, in which there are torques."""
+        """The share of its travel in which there are torques; None: the travel is not known."""
         if not self.travel:
             return None
         gone = sum(b - a for a, b in self.without_torque)
@@ -61,14 +63,18 @@ class Range:
 
     @property
     def span(self) -> tuple[float, float]:
-        """What is drawn of it: its travel, and a little of what is beyond its ends."""
+        """The interval that is drawn: its travel, and a little beyond its ends."""
         turned = self.travel or 0.0
         middle = (self.lower + self.upper) / 2
         half = max(1.06 * (self.upper - self.lower), turned) / 2
         return middle - half, middle + half
 
     def state(self, place: float) -> str:
-        """What there is at a place: torques, singular, or beyond."""
+        """The kind of a position: torques, singular, or beyond.
+
+        Args:
+            place: rad or m.
+        """
         if not self.lower <= place <= self.upper:
             return "beyond"
         inside = any(a <= place <= b for a, b in self.without_torque)
@@ -76,7 +82,7 @@ class Range:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """For JSON."""
+        """The range for JSON."""
         return {
             "lower": self.lower,
             "upper": self.upper,
@@ -92,21 +98,21 @@ class Range:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """The condition number wherever two motors go from home, the others where home has them."""
+    """The condition number over the positions of two motors, with the others at home."""
 
     names: tuple[str, str]
     units: tuple[str, str]
     x: Floats
-    """(k,), of the first motor, rad or m"""
+    """(k,) positions of the first motor, rad or m"""
     y: Floats
-    """(k,), of the second"""
+    """(k,) positions of the second motor, rad or m"""
     passive_conditions: Floats
-    """(k, k), rows by y; NaN: beyond reach"""
+    """(k, k) condition numbers, with a row for each y; NaN: out of reach"""
     limit: float
 
 
 def ranges(closed: ClosedChain) -> list[Range]:
-    """Of every motor that q is of."""
+    """The range of every motor in q."""
     return [_range(closed, k) for k in range(len(closed.driving_names))]
 
 
@@ -186,7 +192,7 @@ def _one_way(closed: ClosedChain, k: int, sign: float, limit: float | None) -> _
 
 
 def _refine(closed: ClosedChain, k: int, side: _Side) -> None:
-    """Look closer where the condition number has a peak: a singularity may be in between."""
+    """Add positions around peaks of the condition number, where there may be a singularity."""
     places, conditions = side.places, side.conditions
     for i in range(len(places) - 2, 0, -1):
         here = conditions[i]
@@ -202,7 +208,7 @@ def _refine(closed: ClosedChain, k: int, side: _Side) -> None:
 
 
 def reach_maps(closed: ClosedChain) -> list[Map]:
-    """Of every motor with the next one, round to the first."""
+    """A map of every motor with the next one, and of the last one with the first."""
     n = len(closed.driving_names)
     if n < 3:
         return [_map(closed, (0, 1), CELLS)] if n == 2 else []
@@ -220,14 +226,14 @@ def _map(closed: ClosedChain, pair: tuple[int, int], cells: int) -> Map:
         ends = joint.ends
         low = start - half if ends.lower is None else max(ends.lower, start - half)
         high = start + half if ends.upper is None else min(ends.upper, start + half)
-        # home is one of the cells' middles
+        # home is the centre of a cell
         step = (high - low) / cells
         axes.append(np.unique(np.r_[np.arange(start, low, -step), np.arange(start, high, step)]))
     x, y = axes
     home = int(np.argmin(abs(y - q_a[pair[1]]))), int(np.argmin(abs(x - q_a[pair[0]])))
     conditions = np.full((len(y), len(x)), np.nan)
     conditions[home] = float(closed.home.condition)
-    # from cell to cell, each by the way that gets there first
+    # from cell to cell by breadth-first search
     reached, waiting = {home: closed.home.q_r}, deque([home])
     while waiting:
         i, j = waiting.popleft()
@@ -263,7 +269,7 @@ def _to(closed: ClosedChain, known: Floats, q_r: Floats) -> tuple[Floats, float]
 
 
 def _stretches(places: Floats, conditions: Floats, most: float) -> list[tuple[float, float]]:
-    """Each from the last place with torques to the next one with them: none is between."""
+    """Intervals without torques, each from the last position with torques to the next one."""
     bare = np.r_[False, conditions > most, False]
     begins, ends = np.flatnonzero(bare[1:] > bare[:-1]), np.flatnonzero(bare[1:] < bare[:-1])
     last = len(places) - 1

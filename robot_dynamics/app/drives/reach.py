@@ -14,13 +14,13 @@ from ..report_page import BOTTOM, LEFT, RIGHT, TOP, WIDTH, Chart, Line, axes, li
 from .ranges import Map, Range
 
 WIDE = 48
-"""Characters of a strip"""
+"""The width of a strip in characters"""
 MARKS = {"torques": "█", "singular": "▒", "beyond": "·"}
 SAID = "█ torques  ▒ too near a singularity  · beyond it, or out of reach"
 
 
 def strip(each: Range) -> str:
-    """One line: what there is from end to end of the span."""
+    """A motor's range as one line of text, from end to end of its span."""
     low, high = each.span
     edges = np.linspace(low, high, WIDE + 1)
     cells = []
@@ -31,10 +31,11 @@ def strip(each: Range) -> str:
 
 
 def chart(each: Range, motion: Floats | None = None) -> Chart:
-    """The condition number over the motor's place; beyond its ends is shaded.
+    """A chart of the condition number over the motor's position, shaded beyond its ends.
 
     Args:
-        motion: (m,), places of the motor along a motion.
+        each: the range of the motor.
+        motion: (m,) positions of the motor along a motion, rad or m.
     """
     low, high = each.span
     ends = np.array([low, high])
@@ -62,10 +63,15 @@ def chart(each: Range, motion: Floats | None = None) -> Chart:
 
 @plots.style()
 def drawn_map(found: Map, motion: Floats | None = None) -> str:
-    """Where both motors can be: darker towards a singularity, shaded beyond reach.
+    """A map of the reachable positions of two motors: darker near a singularity, shaded where out
+    of reach.
 
     Args:
-        motion: (m, 2), places of both along a motion.
+        found: the map.
+        motion: (m, 2) positions of both motors along a motion, rad or m.
+
+    Returns:
+        SVG.
     """
     from matplotlib.patches import Rectangle
 

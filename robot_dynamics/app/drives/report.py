@@ -21,16 +21,16 @@ from .ranges import Map, Range
 from .reach import SAID, chart, drawn_map, strip
 
 MOST_STRETCHES = 8
-"""Of a motion, named one by one"""
+"""The most intervals of a motion that are listed one by one"""
 
 
 def number(x: float | None) -> str:
-    """Four digits; nothing for what there is not."""
+    """A number with four digits; an empty string for None."""
     return "" if x is None else "-" if not np.isfinite(x) else digits(x, 1e3)
 
 
 def rows(found: Sequence[Drive]) -> list[list[str]]:
-    """A table: a drive a row."""
+    """A table with one row per drive."""
     head = ["", "peak torque", "RMS", "peak rate", "peak power", "driven", "braked", "of limits"]
     body = []
     for drive in found:
@@ -56,7 +56,7 @@ def rows(found: Sequence[Drive]) -> list[list[str]]:
 
 
 def range_rows(found: Sequence[Range]) -> list[list[str]]:
-    """A table: a motor a row."""
+    """A table with one row per motor."""
     head = ["motor", "from", "", "to", "", "torques in", "no torques, too near a singularity"]
     body = []
     for each in found:
@@ -77,15 +77,21 @@ def range_rows(found: Sequence[Range]) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Reach:
-    """Of a robot with loops, from home."""
+    """Where the motors of a robot with loops can move from home."""
 
     ranges: Sequence[Range] = ()
     maps: Sequence[Map] = ()
-    """Of two motors each"""
+    """Maps of two motors each"""
 
 
 def lost_stretches(found: Drives, motion: States) -> list[str]:
-    """Where there are no torques, one line each: from when to when, and where the motors are."""
+    """The intervals without torques, one line each: their beginning and end, and the motors'
+    positions.
+
+    Args:
+        found: the requirements of the motion.
+        motion: the motion.
+    """
     if not found.lost:
         return []
     bare = np.isnan(np.stack([drive.torque for drive in found.joints])).any(axis=0)
@@ -108,7 +114,13 @@ def _lost(found: Drives, motion: States) -> str:
 
 
 def text(found: Drives, motion: States, reach: Reach) -> str:
-    """The printed text."""
+    """The report as text.
+
+    Args:
+        found: the requirements of the motion.
+        motion: the motion.
+        reach: the ranges of the motors of a robot with loops.
+    """
     duration = float(motion.time[-1] - motion.time[0])
     lines = [f"{motion.source}: {len(motion.time)} states in {number(duration)} s"]
     lines += ["at the joints:", *table(rows(found.joints))]
@@ -128,7 +140,7 @@ def text(found: Drives, motion: States, reach: Reach) -> str:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """The charts that are files, and on the page as well."""
+    """The charts that are both files and on the page."""
 
     planes: Mapping[Drive, Chart]
     ranges: Sequence[Chart]
@@ -143,13 +155,21 @@ def write(
     reach: Reach,
     link: str | None = None,
 ) -> dict[str, Path]:
-    """motion.html, motion.csv, and a picture a joint and motor. The folder is made.
+    """Write motion.html, motion.csv, and a picture of each joint and motor.
 
     Args:
-        link: a page beside it, on which the motion is played.
+        folder: created if it does not exist.
+        robot: the robot's name.
+        found: the requirements of the motion.
+        motion: the motion.
+        reach: the ranges of the motors of a robot with loops.
+        link: a page in the same folder that animates the motion; None: there is none.
+
+    Returns:
+        the files by what they are.
 
     Raises:
-        InputError: it cannot be written to.
+        InputError: the folder cannot be written to.
     """
     written: dict[str, Path] = {}
 
@@ -216,7 +236,7 @@ def _over_time(drive: Drive) -> tuple[Chart, Chart, Chart]:
 
 
 def _plane(drive: Drive) -> Chart:
-    """Torque over rate; the limits are a box."""
+    """A chart of torque over rate, with the limits as a box."""
     tau, rate = drive.units
     lines = [Line(drive.rate, drive.torque, "b", "motion")]
     t, v = drive.most_torque, drive.most_rate
@@ -291,6 +311,6 @@ def _both(found: Drives, motion: States, both: Map) -> Floats:
 
 
 def _asked(found: Drives, motion: States, name: str) -> Floats:
-    """(m,), rad or m: where the motion wants a motor, whether the robot can be there or not."""
+    """The positions (m,) that the motion requires of a motor, rad or m, reachable or not."""
     asked: Floats = motion.q[:, found.coordinates.index(name)]
     return asked

@@ -19,7 +19,7 @@ from ...motion.trajectory import States, Trajectory
 STEP = 0.01
 """s between samples of a trajectory"""
 MOST = 200_000
-"""States of a motion above which a unit is probably wrong"""
+"""Number of states of a motion above which a unit is probably wrong"""
 
 
 def states(
@@ -31,19 +31,21 @@ def states(
     rename: Mapping[str, str] | None = None,
     cutoff: float | None = None,
 ) -> States:
-    """The motion of these joints, others left out.
+    """The motion of these joints; others are left out.
 
-    A trajectory (YAML) is sampled. A table without efforts is a plan, and taken as it is: rates and
-    accelerations that it lacks are differences. A bag, or a table with efforts, is a recording, and
-    filtered as `identify` does.
+    A trajectory (YAML) is sampled. A table without efforts is a plan and is used as it is; missing
+    rates and accelerations are computed as differences. A bag, or a table with efforts, is a
+    recording and is filtered as by `identify`.
 
     Args:
-        step: s, of a trajectory; None: 0.01.
-        topic, rename, cutoff: of recordings, see `identify`.
+        file: the file of the motion.
+        joints: (n) names, in the order of the result.
+        step: the time between samples of a trajectory, s; None: 0.01.
+        topic, rename, cutoff: for recordings, see `identify`.
 
     Raises:
-        TrajectoryError, RecordingError: it is no motion.
-        InputError: joints are not in it.
+        TrajectoryError, RecordingError: the file contains no motion.
+        InputError: joints are missing in it.
     """
     if Path(file).suffix.lower() in (".yaml", ".yml"):
         return _sampled(file, joints, step)
@@ -78,7 +80,7 @@ def _sampled(file: str, joints: Sequence[str], step: float | None) -> States:
     count = max(2, int(np.ceil(duration / step - 1e-9)) + 1)
     time = np.linspace(trajectory.start, trajectory.end, count)
     order = [names.index(name) for name in joints]
-    # at the very end it rests: what it does until then counts
+    # at its very end a trajectory rests: use the state just before
     inside = np.minimum(time, np.nextafter(trajectory.end, trajectory.start))
     rows = np.array([trajectory.sample(t) for t in inside])[:, :, order]
     return States(source, time, rows[:, 0], rows[:, 1], rows[:, 2])
@@ -107,7 +109,7 @@ def _planned(recording: Recording, joints: Sequence[str]) -> States:
 
 
 def _recorded(recording: Recording, joints: Sequence[str], cutoff: float | None) -> States:
-    # what a joint's effort was does not matter here
+    # efforts do not matter here
     streams = tuple(
         replace(each, effort=np.where(np.isfinite(each.effort), each.effort, 0.0))
         for each in recording.streams

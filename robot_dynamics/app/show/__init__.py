@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot on an interactive page.
 
-| file          | what                                                                    |
+| file          | contents                                                                |
 |---------------|-------------------------------------------------------------------------|
-| page.py       | one HTML file from all of the below                                     |
+| page.py       | one HTML file from all of the following                                 |
 | programs.py   | the robot's equations as JavaScript                                     |
-| scene.py      | what is drawn: links, joints, centres of mass, meshes                   |
-| facts.py      | what is said beside it: tables, checks, derivation, assembly modes      |
-| page.css      | how it looks                                                            |
-| robot.js      | `window.robot`: the programs, and the loops closed                      |
+| scene.py      | the drawing: links, joints, centres of mass, meshes                     |
+| facts.py      | the information: tables, checks, derivation, assembly modes             |
+| page.css      | the style                                                               |
+| robot.js      | `window.robot`: the programs, and the closing of loops                  |
 | view.js       | the robot in 3-D, by WebGL or on a plain canvas                         |
 | page.js       | sliders, bars, tables and charts                                        |
 """

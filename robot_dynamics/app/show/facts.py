@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Information beside the picture of a robot: checks, tables, derivation, assembly modes."""
+"""The information next to the drawing of a robot: checks, tables, derivation, assembly modes."""
 
 from __future__ import annotations
 
@@ -27,27 +27,28 @@ from ..report import survey
 from ..report_page import page_table
 
 LETTERS = 3
-"""Joints up to which a page shows how the equations come about, step by step"""
+"""The most joints for which a page shows the derivation of the equations step by step"""
 DERIVED, DERIVED_CLOSED = 6, 9
-"""Joints of a robot, of one with loops, up to which a page has its equations: more take minutes"""
+"""The most joints, without and with loops, for which a page has equations: more take minutes"""
 LISTED = 21
-"""Joints of a robot with loops in space up to which they are plain text, a list of intermediates"""
+"""The most joints of a spatial robot with loops for which a page has the equations as plain text, a
+list of intermediates"""
 LONGEST = 500_000
-"""Characters of equations on a page"""
+"""The most characters of equations on a page"""
 MOST_MODES = 12
 LARGE = 12
-"""Joints of a robot with loops from which on no formulations are compared: that takes minutes"""
+"""The most joints of a robot with loops for which formulations are compared: more take minutes"""
 SAMPLES = 21
-"""Of the motion that formulations and rotor models are compared along"""
+"""Number of samples of the motion along which formulations and rotor models are compared"""
 
 
 SHEETS = 60_000
-"""Characters of a section that stays closed on paper"""
+"""Characters above which a section stays closed in print"""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Of one robot."""
+    """The information on one robot."""
 
     data: dict[str, Any] = field(default_factory=dict)
     """For the page's script"""
@@ -58,11 +59,13 @@ class Facts:
 def gathered(
     source: str, mechanism: Mechanism, *, sensed: bool = False, derived: int = LISTED
 ) -> Facts:
-    """All of them, of a description and the mechanism that was loaded from it.
+    """All information on a robot.
 
     Args:
-        sensed: as `page`.
-        derived: joints up to which the equations are derived; each takes its time.
+        source: the description's file.
+        mechanism: the robot that was loaded from it.
+        sensed: as in `page`.
+        derived: the most joints for which the equations are derived; each joint adds time.
     """
     _, found = survey(source)
     sections = {
@@ -76,12 +79,12 @@ def gathered(
 
 
 def _dynamics(mechanism: Mechanism, **options: Any) -> InverseDynamics:
-    """A few states are not worth compiling."""
+    """Inverse dynamics without compilation, which is not worthwhile for a few states."""
     return InverseDynamics(mechanism, backend="python", **options)
 
 
 def _modes(mechanism: Mechanism, sensed: bool) -> list[dict[str, Any]]:
-    """Each assembly mode in the coordinates that the page computes with."""
+    """The assembly modes in the coordinates in which the page computes."""
     closed = _dynamics(mechanism, sensed=sensed).closed
     assert closed is not None
     plain = closed if not sensed else _dynamics(mechanism).closed
@@ -106,7 +109,7 @@ def _modes(mechanism: Mechanism, sensed: bool) -> list[dict[str, Any]]:
 
 
 def _section(title: str, inner: str, name: str, *, is_open: bool = True) -> str:
-    # on paper all are open but for what fills many sheets
+    # in print all sections are open, except those that would fill many sheets
     mark = " open" if is_open else " data-long" if len(inner) > SHEETS else ""
     return (
         f'<section class="card wide" id="{name}"><details{mark}><summary>{escape(title)}</summary>'
@@ -151,7 +154,7 @@ Rows = list[list[str]]
 
 
 def _dh_tables(mechanism: Mechanism) -> list[tuple[str, Rows]]:
-    """A table by Denavit and Hartenberg, where every link is a row of one."""
+    """A Denavit–Hartenberg table, if every link has such parameters."""
     found = [dh_row(link.joint) for link in mechanism.links]
     rows = [["link", "on", "joint", "θ, rad", "d, m", "a, m", "α, rad"]]
     conventions = set()
@@ -187,7 +190,7 @@ def _frames(mechanism: Mechanism) -> Rows:
 
 
 def _joints(mechanism: Mechanism) -> Rows:
-    """Limits and friction, of what has any."""
+    """A table of the joints that have limits or friction."""
     rows = [["joint", "from", "to", "largest rate", "largest torque", "friction"]]
     for link in mechanism.moving:
         joint = link.joint
@@ -245,7 +248,7 @@ def _loops(mechanism: Mechanism) -> Rows:
 
 
 def _models(mechanism: Mechanism) -> str:
-    """Every formulation and every rotor model along one motion."""
+    """The section that compares all formulations and rotor models along one motion."""
     if len(mechanism.joint_names) > LARGE and mechanism.loops:
         return ""
     states = _swing(mechanism)
@@ -275,7 +278,7 @@ def _models(mechanism: Mechanism) -> str:
 
 
 def _swing(mechanism: Mechanism) -> tuple[Floats, Floats, Floats] | None:
-    """q, q̇, q̈ (m, n) about home; smaller where loops don't let it; None: not at all."""
+    """q, q̇, q̈ (m, n) of a swing about home, reduced if loops require it; None: impossible."""
     names = mechanism.driving_names if mechanism.loops else mechanism.joint_names
     if not names:
         return None
@@ -298,7 +301,8 @@ def _swing(mechanism: Mechanism) -> tuple[Floats, Floats, Floats] | None:
 
 
 def _derivation(source: str, mechanism: Mechanism, *, most: int) -> str:
-    """The equations as MathML, as far as a page can carry them, and how to have them all."""
+    """The section with the equations, as far as they fit on a page, and the command for all of
+    them."""
     joints = len(mechanism.joint_names)
     if not joints:
         return ""
@@ -314,9 +318,9 @@ def _derivation(source: str, mechanism: Mechanism, *, most: int) -> str:
 
 
 def _typeset(mechanism: Mechanism, whole: str) -> str:
-    """As MathML; "" where there are none."""
+    """The equations as MathML; "" if there are none."""
     joints = len(mechanism.joint_names)
-    # of rotors gears are letters of their own, too: what the equations are about stays short
+    # many rotors add many symbols: the equations stay short without them
     bare = replace(mechanism, rotors=()) if len(mechanism.rotors) > LETTERS else mechanism
     try:
         found = derive(bare).document(steps=mechanism.loops != () or joints <= LETTERS)
@@ -332,7 +336,7 @@ def _typeset(mechanism: Mechanism, whole: str) -> str:
 
 
 def _listed(mechanism: Mechanism, whole: str) -> str:
-    """As plain text, a tenth as long as MathML; "" where there are none."""
+    """The equations as plain text, a tenth as long as MathML; "" if there are none."""
     try:
         text = derive(mechanism).text()
     except RobotDynamicsError:
@@ -347,7 +351,7 @@ def _listed(mechanism: Mechanism, whole: str) -> str:
 
 
 def _bounded(document: Document) -> tuple[Document, int]:
-    """As many equations as a page can carry, in their order; how many are left out."""
+    """The document with as many equations as fit on a page, and the number that are left out."""
     room, missing, sections = LONGEST, 0, []
     for section in document.sections:
         kept = []

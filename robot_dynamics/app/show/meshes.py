@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures that a URDF has of its links: meshes that are found, boxes, cylinders and spheres.
+"""The visuals of the links in a URDF: meshes that are found, boxes, cylinders and spheres.
 
-They are looked at for a page alone, from a file, and never for dynamics.
+They are only read for a page of a file, and never for dynamics.
 """
 
 from __future__ import annotations
@@ -23,16 +23,23 @@ from ...mechanism import Pose
 from ...scalar import Floats
 
 MOST_BYTES = 30_000_000
-"""Of a mesh's file: what is larger is left out"""
+"""The largest size of a mesh's file; larger ones are left out"""
 MOST_TRIANGLES = 1800
-"""Of a mesh on the page"""
+"""The most triangles of a mesh on the page"""
 ENDINGS = (".stl", ".obj", ".dae", ".ply", ".glb")
 
 Drawn = dict[str, list[dict[str, Any]]]
 
 
 def found(source: str) -> tuple[Drawn, list[str]]:
-    """(meshes by link, what was left out) of a description's file; nothing where it is no URDF."""
+    """Read the visuals of a description.
+
+    Args:
+        source: the description's file.
+
+    Returns:
+        (meshes by link, remarks on what was left out); both are empty if it is not a URDF.
+    """
     file = _urdf_of(source)
     if file is None:
         return {}, []
@@ -127,7 +134,8 @@ def _loaded(
 
 
 def _place(name: str, beside: Path) -> Path:
-    """The mesh's file; `package://NAME/…` also where a folder NAME stands above the description."""
+    """The mesh's file; `package://NAME/…` is also found in a folder NAME above the description, or
+    next to a folder above it."""
     if name.startswith("package://"):
         package, _, inner = name.removeprefix("package://").partition("/")
         for folder in beside.resolve().parents:
@@ -151,7 +159,7 @@ def _read(path: Path, trimesh: Any) -> Any:
 
 
 def _coarse(points: Floats, triangles: Any) -> tuple[Floats, Any]:
-    """As few triangles as a page wants: points that share a cell become one, their mean."""
+    """Reduce the number of triangles: all points in a cell of a grid become one, their mean."""
     low = points.min(axis=0)
     span = float(np.ptp(points, axis=0).max()) or 1.0
     cells = 256.0
@@ -174,7 +182,7 @@ def _coarse(points: Floats, triangles: Any) -> tuple[Floats, Any]:
 
 
 def _packed(points: Floats, triangles: Any) -> dict[str, Any]:
-    """16 bits a coordinate, within its corners."""
+    """A mesh for the page, with 16 bits per coordinate within its bounding box."""
     low, high = points.min(axis=0), points.max(axis=0)
     wide = np.where(high > low, high - low, 1.0)
     grid = np.round((points - low) / wide * 65535).astype("<u2")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One interactive HTML file of a robot, which needs no network."""
+"""A self-contained, interactive HTML file of a robot."""
 
 from __future__ import annotations
 
@@ -48,16 +48,17 @@ def page(
     """The text of the page.
 
     Args:
-        mechanism: what `rd.load` gives.
-        facts: what is said beside the robot.
-        sensed: of a robot with loops: q are motors and sensed joints.
+        mechanism: the robot, as from `rd.load`.
+        facts: the information next to the robot.
+        rotors: the rotor model.
+        sensed: does q consist of motors and sensed joints, for a robot with loops?
         meshes: by link, see `meshes.found`; None: links are drawn from the description.
         motion: {"t": (m,), "q", "qd", "qdd": (m, n), "name": text} to play back; None: a swing.
 
     Raises:
-        RobotDynamicsError: as `InverseDynamics`.
+        RobotDynamicsError: as in `InverseDynamics`.
     """
-    # the page computes: nothing is compiled for it
+    # the page itself computes, so nothing needs compiling here
     dynamics = InverseDynamics(mechanism, rotors=rotors, sensed=sensed, backend="python")
     mechanism = dynamics.mechanism
     load = _load(mechanism)
@@ -78,19 +79,19 @@ def page(
         style=THEME + "".join(map(asset, STYLES)),
         body=body,
         data=embedded(data),
-        # names are of our own, and texts are made from numbers alone
+        # names are our own, and texts are made only from numbers
         programs=",\n".join(f"{name}:{text}" for name, text in texts.items()),
         script="".join(map(asset, SCRIPTS)),
     )
 
 
 def asset(name: str) -> str:
-    """The text of a file beside this one."""
+    """The text of a file in the same folder as this one."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def embedded(data: Any) -> str:
-    """JSON that can't end its element, nor begin a comment, whatever its names are."""
+    """JSON that cannot end its HTML element or begin a comment, whatever names it contains."""
     text = json.dumps(finite(data), allow_nan=False, ensure_ascii=True, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -109,7 +110,7 @@ def _load(mechanism: Mechanism) -> str:
 
 
 def _empty(mechanism: Mechanism) -> list[str]:
-    """The terms that this robot has nothing of."""
+    """The terms that are zero for this robot."""
     rubs = any(not is_zero(x) for j in mechanism.moving for x in j.joint.friction.numbers.values())
     spins = any(not rotor.inertial.is_nothing for rotor in mechanism.rotors)
     return [*(["friction"] if not rubs else []), *(["rotors"] if not spins else [])]

@@ -17,19 +17,23 @@ from .facts import LETTERS, Facts, gathered
 from .page import page
 
 MOST = 400
-"""States that a page carries"""
+"""The most states on a page"""
 
 
 def played(
     file: str | None, mechanism: Mechanism, path: Path, motion: States, rotors: str = "full"
 ) -> Path:
-    """Write the page; returns its path.
+    """Write the page, and return its path.
 
     Args:
-        file: the description, for its checks; None: nothing is said of them.
+        file: the description, for its checks and meshes; None: the page has neither.
+        mechanism: the robot.
+        path: the file to write.
+        motion: the motion to animate.
+        rotors: the rotor model.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     facts = Facts() if file is None else gathered(file, mechanism, derived=LETTERS)
     drawn = {} if file is None else meshes.found(file)[0]
@@ -41,14 +45,17 @@ def played(
 def recorded(
     mechanism: Mechanism, joints: Sequence[str], stretches: Sequence[Any], source: str, path: Path
 ) -> Path:
-    """Write the page on which a robot plays the longest stretch of a recording; returns its path.
+    """Write a page that animates the longest stretch of a recording, and return its path.
 
     Args:
-        joints: the order of the stretches' columns.
-        stretches: with `time`, `q`, `qd` and `qdd`.
+        mechanism: the robot.
+        joints: the names in the order of the stretches' columns.
+        stretches: each with `time`, `q`, `qd` and `qdd`.
+        source: the name of the recording.
+        path: the file to write.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     longest = max(stretches, key=lambda each: len(each.time))
     order = [list(joints).index(name) for name in mechanism.joint_names]
@@ -57,7 +64,7 @@ def recorded(
 
 
 def carried(motion: States) -> dict[str, Any]:
-    """At most so many states, for the page."""
+    """The motion for the page, with at most `MOST` states."""
     rows = np.unique(np.linspace(0, len(motion.time) - 1, MOST).astype(int))
     return {
         "name": motion.source,

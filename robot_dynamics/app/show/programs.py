@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's equations as JavaScript, its numbers compiled in but for gravity and a payload.
+"""A robot's equations as JavaScript, with all its numbers compiled in except gravity and a payload.
 
-Every program takes vectors of plain numbers and returns one array. The last vector of those that
-weigh something is `world`: gravity (3,), m/s², in the base frame, and the mass (kg) of a body at
+Every program takes vectors of plain numbers and returns one array. The last vector of programs that
+depend on gravity is `world`: gravity (3,), m/s², in the base frame, and the mass (kg) of a body at
 the origin of one link.
 """
 
@@ -30,18 +30,18 @@ from ...mechanism.transform import ROTOR_MODELS, rotors_as_links, with_payload, 
 from ...scalar import Array, Floats
 
 WORLD = 4
-"""gravity, payload"""
+"""The size of `world`: gravity and payload"""
 FORMULATION = "newton_euler"
-"""It reads moments of bodies alone, which add up"""
+"""This formulation reads only the moments of bodies, which are additive"""
 MOST_BODIES = 16
-"""By Lagrange–Euler, whose operations go as their fourth power"""
+"""The most bodies for Lagrange–Euler, whose operations grow with their fourth power"""
 LARGEST = 150_000
-"""Characters of a program that only compares; a longer one is left out"""
+"""The most characters of a program that is only for comparison; a longer one is left out"""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What `InverseDynamics` was built with."""
+    """The options with which `InverseDynamics` was built."""
 
     rotors: str = "full"
     sensed: bool = False
@@ -54,7 +54,13 @@ class Choices:
 
 
 def programs(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str, str]:
-    """The programs by name; `load` is the link that carries the payload."""
+    """The programs by name.
+
+    Args:
+        dynamics: the robot.
+        choices: its options.
+        load: the link that carries the payload.
+    """
     mechanism = dynamics.mechanism
     closed = dynamics.closed
     found = {"poses": _poses(mechanism)}
@@ -72,7 +78,7 @@ def programs(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str
 
 
 def _others(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str, str]:
-    """`torques` by each other formulation, without a payload, and by each other rotor model."""
+    """`torques` for each other formulation, without a payload, and each other rotor model."""
     mechanism = dynamics.mechanism
     bodies = len(mechanism.links) + len(mechanism.rotors)
     ways = {
@@ -94,7 +100,7 @@ def _others(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str,
 
 
 def _torques(dynamics: InverseDynamics, choices: Choices, terms: Iterable[str], load: str) -> str:
-    """The motors' torques, of q̇, q̈ and where the robot is."""
+    """The motors' torques as a function of the configuration, q̇ and q̈."""
     closed = dynamics.closed
     if closed is None:
         return _Weighed(dynamics.mechanism, choices, terms, load).program("torques")
@@ -112,7 +118,7 @@ def _open(mechanism: Mechanism, choices: Choices, load: str) -> dict[str, str]:
 
 
 class _Weighed:
-    """The functions of an open chain, of gravity and payload."""
+    """The functions of an open chain, with gravity and payload as arguments."""
 
     def __init__(self, mechanism: Mechanism, choices: Choices, terms: Iterable[str], load: str):
         self._chain = OpenChain(mechanism, choices.formulation, choices.rotors, tuple(terms))
@@ -120,7 +126,7 @@ class _Weighed:
         self._p = _Affine.of(lambda robot: self._chain.over(robot).parameters, mechanism, carrier)
 
     def program(self, name: str) -> str:
-        """One of `OpenChain.function`'s."""
+        """The program of a function of `OpenChain.function`."""
         function = self._chain.function(name)
 
         def equations(*vectors: Array) -> Iterable[Any]:
@@ -132,31 +138,39 @@ class _Weighed:
 
 @dataclass(frozen=True, eq=False)
 class _Affine:
-    """A kernel's parameters as functions of the world: what gravity is in the frame that is
-    computed in is linear, and so is what a body adds, since moments of bodies add up."""
+    """A kernel's parameters as affine functions of `world`.
+
+    They are linear in gravity, and in the mass of a body, as moments of bodies are additive.
+    """
 
     still: Floats
-    """(p,): weightless, without payload"""
+    """(p,) the parameters without gravity and payload"""
     slopes: Floats
-    """(p, 4): of gravity and of the payload's mass"""
+    """(p, 4) their derivatives with respect to gravity and the payload's mass"""
 
     @classmethod
     def of(
         cls, values: Callable[[Mechanism], Floats], mechanism: Mechanism, load: str | None
     ) -> _Affine:
-        """From what gives the parameters of a mechanism of the same geometry; None: no payload."""
+        """The affine functions for a robot.
+
+        Args:
+            values: returns the parameters of a mechanism of the same geometry.
+            mechanism: the robot.
+            load: the link that carries the payload; None: the parameters do not depend on it.
+        """
         weightless = replace(mechanism, gravity=np.zeros(3))
         still = values(weightless)
         changed = [replace(mechanism, gravity=g) for g in np.eye(3)]
         payload = weightless if load is None else with_payload(weightless, load, Inertial(1.0))
         changed.append(payload)
         slopes = np.stack([values(each) - still for each in changed], axis=1)
-        # differences of large numbers
+        # rounding errors of differences of large numbers
         slopes[abs(slopes) <= 1e-13 * np.maximum(1.0, abs(still))[:, None]] = 0.0
         return cls(still, slopes)
 
     def at(self, world: Array) -> Array:
-        """Of any scalar."""
+        """The parameters for `world`, of any scalar type."""
         return np.array(
             [
                 value + sum(slope * x for slope, x in zip(row, world, strict=True) if slope)
@@ -186,7 +200,7 @@ def _closed(
         ),
     }
     if closed.sensed:
-        # readings need not agree: the motors' way is gone first
+        # readings may be inconsistent: first follow the motors
         a = closed.model.geometry.actuated
         found["motors_closing"] = model.program("motors_closing", (a, n - a))
         found["sensed_accelerations"] = model.program("sensed_accelerations", (n, k, a))
@@ -194,7 +208,7 @@ def _closed(
 
 
 class _LoadedModel:
-    """A closed model's functions, of gravity and payload."""
+    """The functions of a closed chain, with gravity and payload as arguments."""
 
     def __init__(
         self,
@@ -215,7 +229,12 @@ class _LoadedModel:
         self._p = _Affine.of(lambda robot: layout.values(parts(robot)), mechanism, carrier)
 
     def program(self, name: str, sizes: tuple[int, ...]) -> str:
-        """One of `ClosedModel`'s functions."""
+        """The program of a function of `ClosedModel`.
+
+        Args:
+            name: the function.
+            sizes: of its arguments before `world`.
+        """
 
         def equations(*vectors: Array) -> Iterable[Any]:
             *states, world = vectors
@@ -225,11 +244,12 @@ class _LoadedModel:
         return _printed(equations, sizes)
 
 
-# --- of the tree --------------------------------------------------------------------------------
+# --- the tree -----------------------------------------------------------------------------------
 
 
 def _poses(mechanism: Mechanism) -> str:
-    """12 numbers a link, the base left out: the rows of R, then p; of the tree's q."""
+    """The poses of all links except the base at the tree's q, 12 numbers each: the rows of R, then
+    p."""
     S, s = mechanism.coordinates()
 
     def equations(q: Array) -> Iterable[Any]:
@@ -244,7 +264,7 @@ def _poses(mechanism: Mechanism) -> str:
 
 
 def _potential(tree: Mechanism, rotors: str) -> str:
-    """J at q and gravity; the payload apart."""
+    """The potential energy at q and gravity, J, without the payload."""
     whole = rotors_as_links(with_rotor_model(tree, rotors))
 
     def equations(q: Array, world: Array) -> Iterable[Any]:
@@ -254,7 +274,7 @@ def _potential(tree: Mechanism, rotors: str) -> str:
 
 
 def _kinetic(tree: Mechanism, choices: Choices, load: str) -> str:
-    """J at q, q̇."""
+    """The kinetic energy at q, q̇, J."""
     return _Weighed(tree, choices, TERMS, load).program("kinetic_energy")
 
 

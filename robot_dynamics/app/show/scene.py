@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is drawn of a robot: its links, joints, centres of mass and motors, link by link."""
+"""The drawing of a robot: its links, joints, centres of mass and motors, link by link."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from ...scalar import Floats, is_zero, rotation_to
 
 
 def scene(mechanism: Mechanism, meshes: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
-    """For view.js; poses are 12 numbers, the rows of R, then p.
+    """The data of the drawing for view.js; poses are 12 numbers, the rows of R, then p in m.
 
     Args:
-        meshes: of links that a URDF has pictures of, see `meshes.py`.
+        mechanism: the robot.
+        meshes: of links with visuals in a URDF, see `meshes.py`.
     """
     shapes = Shapes(mechanism)
     names = [mechanism.base, *(link.name for link in mechanism.links)]
@@ -72,7 +73,7 @@ def scene(mechanism: Mechanism, meshes: Mapping[str, list[dict[str, Any]]]) -> d
 
 
 def pose(where: Pose) -> list[float]:
-    """12 numbers."""
+    """A pose as 12 numbers: the rows of R, then p in m."""
     return [*_list(np.asarray(where.rotation, dtype=float).ravel()), *_list(where.translation)]
 
 
@@ -94,7 +95,7 @@ def _joint(mechanism: Mechanism, name: str, index: Mapping[str, int]) -> dict[st
     link = next(link for link in mechanism.links if link.joint.name == name)
     joint, ends = link.joint, link.joint.ends
     motors = {x for rotor in mechanism.rotors for x, _ in rotor.ratios}
-    # the axis goes through the joint's frame, on the parent
+    # the axis passes through the joint's frame, which is fixed to the parent
     turned = joint.origin @ Pose(rotation_to(joint.axis))
     role = (
         "follows"
@@ -124,6 +125,11 @@ def _joint(mechanism: Mechanism, name: str, index: Mapping[str, int]) -> dict[st
 
 
 def size(mechanism: Mechanism, poses: Floats) -> float:
-    """m: how far apart the links' origins are, at least a thickness."""
+    """The extent of the links' origins, m, at least a multiple of a link's thickness.
+
+    Args:
+        mechanism: the robot.
+        poses: of its links, 12 numbers each, see `pose`.
+    """
     points = np.vstack([np.zeros(3), poses.reshape(-1, 12)[:, 9:]])
     return float(max(np.ptp(points, axis=0).max(), Shapes(mechanism).width * 4))
