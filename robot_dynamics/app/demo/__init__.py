@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Demos: a simulated robot tracks the same motion with and without feed-forward torques."""
+"""Demos in which a simulated robot tracks the same motion with and without feed-forward torques."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 from .robots import ROBOTS
 
 DEMOS = tuple(ROBOTS)
-"""The robots that `run` knows"""
+"""The robots that `run` accepts"""
 
 CONTROLLER = "controller"
-"""What else it knows: a robot under a real controller manager, by node and generated controller"""
+"""Also accepted: a robot under a real controller manager, with the node and the generated
+controller"""
 
 
 def run(robot: str, *, output: str | Path | None = None, as_json: bool = False) -> dict[str, Any]:
@@ -21,13 +22,13 @@ def run(robot: str, *, output: str | Path | None = None, as_json: bool = False) 
     Args:
         robot: one of DEMOS, or CONTROLLER.
         output: the folder for the picture; None: the working directory.
-        as_json: no progress on stderr.
+        as_json: leave out `text`, as for JSON output?
 
     Returns:
-        what was measured, and `text`: the same as a table.
+        the measurements, and the same as a table in `text`.
 
     Raises:
-        InputError: an unknown robot, or an output that is not a folder.
+        InputError: the robot is unknown, or `output` is not a folder.
         BackendError: ROS, MuJoCo, matplotlib or, for CONTROLLER, ros2_control is missing, or a
             process of the demo failed.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bounds the tracking error: the same loop in one process, with one thing changed.
+"""What bounds the tracking error: the same loop in one process, with one thing changed at a time.
 
-No ROS here: torques come straight from `InverseDynamics`, so that what is left is the hold
-between two torques, their delay, and the integrator.
+There is no ROS here: torques come directly from `InverseDynamics`. The remaining causes of errors
+are the hold between two torques, their delay, and the integrator.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class Case:
     timestep: float
     """s"""
     lookahead: float = 0.0
-    """periods that the desired state is sampled ahead of the measured one"""
+    """how far the desired state is sampled ahead of the measured one, periods"""
     commanded: bool = False
-    """the torques of the desired state, instead of the measured one with desired accelerations"""
+    """compute torques from the desired state, not the measured one with desired accelerations?"""
 
     @property
     def age(self) -> float:
-        """s: how old the torques are on average while they are held"""
+        """The mean age of the torques while they are held, s."""
         return (self.delay + 0.5 - self.lookahead) / self.update_rate
 
 
 def cases(demo: Demo) -> tuple[Case, ...]:
-    """The demo as shown, and with one bound on its tracking error changed at a time."""
+    """The demo as shown, and variants that each change one bound on its tracking error."""
     rate, delay, step, ahead = demo.update_rate, demo.delay, demo.timestep, demo.delay + 0.5
     return (
         Case("as shown", rate, delay, step),
@@ -60,7 +60,13 @@ def cases(demo: Demo) -> tuple[Case, ...]:
 
 
 def track(subject: Subject, case: Case, torques: Torques) -> Track:
-    """The demo's motion under PD and torques(q, qd, qdd)."""
+    """Track the demo's motion with a PD loop and feed-forward torques.
+
+    Args:
+        subject: the demo's robot.
+        case: how the loop runs.
+        torques: (q, qd, qdd) → torques, N·m or N.
+    """
     demo, motion, places = subject.demo, subject.demo.motion, subject.places
     robot = TrackedRobot(
         subject.mechanism,
@@ -96,7 +102,7 @@ def track(subject: Subject, case: Case, torques: Torques) -> Track:
 
 
 def bounds(subject: Subject) -> list[dict[str, object]]:
-    """For each case: by how much the RMS error of the worst joint falls."""
+    """For each case, the factor by which the worst joint's RMS error decreases."""
     first = cases(subject.demo)[0]
     alone = track(subject, first, lambda q, _qd, _qdd: np.zeros(len(q)))
     rows: list[dict[str, object]] = []

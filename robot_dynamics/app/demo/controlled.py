@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo `controller`: one robot under a real controller manager, both ways beside each other."""
+"""The demo `controller`: a robot under a real controller manager, with the node and with the
+generated controller."""
 
 from __future__ import annotations
 
@@ -27,7 +28,12 @@ SHOWN = {
 
 
 def demonstrate(folder: Path, *, quiet: bool) -> dict[str, Any]:
-    """See `robot_dynamics.app.demo.run`."""
+    """Run the demo; see `robot_dynamics.app.demo.run`.
+
+    Args:
+        folder: the folder for the picture.
+        quiet: leave out `text`?
+    """
     check_output(folder)
     check_extras()
     check_sourced()
@@ -61,8 +67,8 @@ def demonstrate(folder: Path, *, quiet: bool) -> dict[str, Any]:
 
 
 def numbers(run: Run) -> dict[str, Any]:
-    """Errors (rad or m), by how much the motion is late (s), and the torques' age (s): median, 99 %
-    and the largest; 0: of the same period."""
+    """The run's errors (rad or m), the delay of the motion (s), and the age of the torques (s) as
+    median, 99 % quantile and maximum, which are 0 if they are from the same period."""
     ages = np.zeros(1) if run.ages is None else run.ages[np.isfinite(run.ages)]
     quantiles = np.quantile(ages, [0.5, 0.99, 1.0]).tolist() if len(ages) else [np.nan] * 3
     has_age = run.way == "node"
@@ -76,7 +82,7 @@ def numbers(run: Run) -> dict[str, Any]:
 
 
 def text(result: dict[str, Any]) -> str:
-    """The same as a table."""
+    """The result as a table."""
     first = result["runs"][0]["rms"]
     rows = [["", "RMS error", "÷", "largest", "late", "torques' age: median", "99 %", "max"]]
     for run in result["runs"]:

@@ -25,23 +25,29 @@ from .robots import ROBOTS, Run
 from .subject import Subject
 
 NEEDED = {"rclpy": "ros", "mujoco": "sim", "matplotlib": "sim"}
-"""Module and the extra that brings it"""
+"""The required modules, and the extra that provides each"""
 
 LEAD = 1.0
 """s of rest between the message with the trajectory and the motion"""
 
 COMMAND_WAIT = 20.0
-"""s of wall time that the robot waits for the torques of one state, however busy the machine is"""
+"""s of wall time that the robot waits for the torques of one state, even on a busy machine"""
 
 ATTEMPTS = 3
-"""Attempts for one controller; the first that was in lock step throughout counts"""
+"""Attempts for one controller; the first one that is in lock step throughout counts"""
 
 DEADLINE = 60.0
 """s of wall time without any progress after which a run has failed"""
 
 
 def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
-    """See `robot_dynamics.app.demo.run`."""
+    """Run a demo; see `robot_dynamics.app.demo.run`.
+
+    Args:
+        robot: one of `ROBOTS`.
+        folder: the folder for the picture.
+        quiet: leave out `text`?
+    """
     if robot not in ROBOTS:
         raise wrong(InputError, "robot", robot, choices(ROBOTS))
     check_output(folder)
@@ -77,7 +83,7 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
 
 
 def _sound_run(run: Run, subject: Subject, scratch: Path, show: Progress) -> Track:
-    """A run in which every torque belonged to its state, from the motion's first moment on."""
+    """A run in which every torque belongs to its state from the beginning of the motion on."""
     for attempt in range(ATTEMPTS):
         track = _run(run, subject, scratch, show)
         if not track.problem:
@@ -93,7 +99,7 @@ def _sound_run(run: Run, subject: Subject, scratch: Path, show: Progress) -> Tra
 def _run(run: Run, subject: Subject, scratch: Path, show: Progress) -> Track:
     demo, motion, joints = subject.demo, subject.demo.motion, list(subject.joints)
     record = scratch / f"{run.label}.csv"
-    record.unlink(missing_ok=True)  # of an attempt before
+    record.unlink(missing_ok=True)  # from an earlier attempt
     end = motion.duration + demo.settle
     helped = run.feed_forward is not None
     topics = {"command": "feed_forward/command", "answers": "simulated_robot/stamped_commands"}
@@ -123,9 +129,9 @@ def _run(run: Run, subject: Subject, scratch: Path, show: Progress) -> Track:
                     "description": _model(run, demo.description, scratch),
                     "joints": joints,
                     "use_sim_time": True,
-                    # in lock step a busy machine only takes longer: no message is too old
+                    # in lock step a busy machine only takes longer, so no message is too old
                     "max_age": 0.0,
-                    # a state that is lost would never be answered
+                    # a lost state would never get torques
                     f"qos_overrides.{processes.namespace}/joint_states.subscription.reliability": (
                         "reliable"
                     ),
@@ -167,7 +173,7 @@ def _run(run: Run, subject: Subject, scratch: Path, show: Progress) -> Track:
 
 
 def _model(run: Run, description: str, scratch: Path) -> str:
-    """The description that the node gets: the robot's own, another, or one with other lengths."""
+    """The description for the node: the robot's own, another one, or one with other lengths."""
     if run.description:
         return run.description
     if not run.lengths:
@@ -182,13 +188,21 @@ def _model(run: Run, description: str, scratch: Path) -> str:
 
 
 def check_output(folder: Path) -> None:
-    """Raises InputError where this is no folder."""
+    """Check that the output can be a folder.
+
+    Raises:
+        InputError: it exists and is not a folder.
+    """
     if folder.exists() and not folder.is_dir():
         raise wrong(InputError, "output", str(folder), "a folder")
 
 
 def check_extras() -> None:
-    """Raises BackendError where a package is missing that any demo needs."""
+    """Check that the packages are installed that every demo needs.
+
+    Raises:
+        BackendError: one is missing.
+    """
     missing = [module for module in NEEDED if find_spec(module) is None]
     if missing:
         extras = ",".join(sorted({NEEDED[module] for module in missing}))
@@ -202,7 +216,7 @@ def check_extras() -> None:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """SIGTERM ends the demo as Ctrl-C does: with its processes."""
+    """A context in which SIGTERM ends the demo and its processes as Ctrl-C does."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -215,7 +229,11 @@ def terminable() -> Iterator[None]:
 
 
 class Progress:
-    """A line on stderr: overwritten on a terminal, one a stage elsewhere."""
+    """Shows progress on stderr: a line that is overwritten on a terminal, otherwise one per stage.
+
+    Args:
+        title: begins each line.
+    """
 
     BAR = 24
 
@@ -236,6 +254,6 @@ class Progress:
         self._stage = stage
 
     def end(self) -> None:
-        """Leave nothing of the line behind."""
+        """Erase the line."""
         if self._terminal:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

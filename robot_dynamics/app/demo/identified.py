@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The identification demo: a robot that differs from its URDF is excited, recorded and identified.
 
-Here the robot is made, moved and recorded in this process; what was identified then tracks over
-DDS, as every demo does.
+The robot is created, moved and recorded in this process; the identified model is then used for
+tracking over DDS, as in every demo.
 """
 
 from __future__ import annotations
@@ -31,35 +31,38 @@ from .robots import AHEAD, Demo, Run
 
 SEED = 10
 WRONG_BY = (0.15, 0.3)
-"""How much each of the robot's numbers differs from its description's, up or down"""
+"""The relative error of each of the description's numbers, up or down"""
 DURATION = 20.0
-"""s of the exciting motion"""
+"""The duration of the exciting motion, s"""
 COULOMB = (6.0, 8.0, 5.0, 1.5, 1.2, 0.6)
 """N·m, as described"""
 FADES = 0.06
-"""rad/s of the description and the robot: dry friction has no step at rest, where teeth and balls
-only bend"""
+"""rad/s, for the description and the robot: dry friction has no step at rest, where gear teeth and
+bearing balls only deform"""
 ROTORS = (1.2e-4, 1.2e-4, 8e-5, 2e-5, 2e-5, 1e-5)
 """kg m², as described"""
 GEAR_RATIO = 100.0
 ENCODER = 2.0**-19 * 2 * np.pi
-"""rad: a 19-bit encoder's step"""
+"""The resolution of a 19-bit encoder, rad"""
 RATE_NOISE = 2e-3
-"""rad/s, standard deviation"""
+"""Standard deviation, rad/s"""
 TORQUE_NOISE = 0.005
-"""Of the joint's effort limit, standard deviation: as motor currents tell it"""
+"""Standard deviation of torques from motor currents, as a share of the joint's effort limit"""
 
 Show = Callable[[str], None]
 
 
 def identified(demo: Demo, folder: Path, scratch: Path, show: Show) -> Demo:
-    """The demo with its robot and the models that are compared, made now.
+    """Create the demo's robot and the models that are compared.
 
     Args:
-        demo: its description is the URDF that the robot should be like.
-        folder: motion, recording and what was identified are left there.
-        scratch: for the robot and its description.
+        demo: its description is the URDF that the robot should match.
+        folder: for the motion, the recording and the results of the identification.
+        scratch: a temporary folder for the robot and its description.
         show: called with progress messages.
+
+    Returns:
+        the demo with this robot and these models.
     """
     nominal, real = descriptions(demo.description, scratch)
     show("looking for an exciting motion")
@@ -85,7 +88,15 @@ def identified(demo: Demo, folder: Path, scratch: Path, show: Show) -> Demo:
 
 
 def descriptions(urdf: str, folder: Path) -> tuple[Path, Path]:
-    """(as described, as it is): the URDF with dry friction and rotors, and another such robot."""
+    """Write two descriptions: the URDF with dry friction and rotors, and the real robot's.
+
+    Args:
+        urdf: the description.
+        folder: where to write them.
+
+    Returns:
+        (as described, as it is).
+    """
     path = find(urdf)
     robot = load(str(path))
     rng = np.random.default_rng(SEED)
@@ -145,8 +156,19 @@ def _body(mass: Any, center: Any, inertia: Any) -> dict[str, Any]:
 def record(
     robot: Mechanism, model: Mechanism, motion: Excitement, demo: Demo, folder: Path
 ) -> Path:
-    """The robot follows the motion by PD and the described model's torques; what its encoders and
-    currents say goes into a rosbag2 folder (MCAP).
+    """Record the robot's encoders and currents while it follows a motion.
+
+    It is controlled by a PD loop and the torques of the described model.
+
+    Args:
+        robot: the real robot.
+        model: the robot as described.
+        motion: the motion.
+        demo: has the rates and the bandwidth.
+        folder: the rosbag2 folder (MCAP) to write.
+
+    Returns:
+        the folder.
 
     Raises:
         BackendError: `rosbags` is not installed.
@@ -170,7 +192,7 @@ def record(
         sample = tracked.advance((states[0][k], states[1][k]), feed_forward[k])
         rows.append((sample.q, sample.qd, sample.feedback + sample.efforts))
     q, qd, tau = (np.stack(each) for each in zip(*rows, strict=True))
-    # currents are averaged over a period around the state: half of it before, half after
+    # currents are averaged over one period, half before and half after the state
     tau[1:] = (tau[1:] + tau[:-1]) / 2
     rng = np.random.default_rng(SEED)
     limits = [robot.joint(name).limits for name in robot.joint_names]
@@ -185,7 +207,15 @@ def record(
 def write_bag(
     folder: Path, joints: tuple[str, ...], time: Floats, q: Floats, qd: Floats, tau: Floats
 ) -> None:
-    """A rosbag2 folder (MCAP) of /joint_states: times (k,) (s), q, qd, tau (k, n).
+    """Write a rosbag2 folder (MCAP) of /joint_states.
+
+    Args:
+        folder: the folder to write.
+        joints: (n) names.
+        time: (k,) s.
+        q: (k, n) positions, rad or m.
+        qd: (k, n) rates, rad/s or m/s.
+        tau: (k, n) torques, N·m or N.
 
     Raises:
         BackendError: `rosbags` is not installed.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in MuJoCo under a real controller manager: what it takes, one motion, what was measured.
+"""A robot in MuJoCo under a real controller manager: its setup, one motion, and the measurements.
 
-The ways, all with gains of one bandwidth:
+These ways of control are compared, all with gains for the same bandwidth:
 
     PD              joint_trajectory_controller with its own PID on effort interfaces
     node            the node `feed_forward` over topics, through forward_command_controller
@@ -40,18 +40,18 @@ from .processes import Processes
 WAYS = ("PD", "node", "gravity", "feed_forward", "computed_torque")
 LAWS = WAYS[2:]
 RATE = 1000
-"""Hz, of the controller manager"""
+"""The rate of the controller manager, Hz"""
 TIMESTEP = 1e-4
 BANDWIDTH = 15.0
-"""rad/s, of every way's gains"""
+"""The bandwidth of the gains of all ways, rad/s"""
 LEAD = 3.0
 """s from the trajectory's message to the motion"""
 PATIENCE = 200.0
-"""s that a trial may take beside its motion"""
+"""s that a trial may take in addition to its motion"""
 SPACING = 0.01
 """s between the trajectory's points"""
 LATE = np.round(np.arange(-0.005, 0.00505, 0.0005), 4).tolist()
-"""s: what is tried"""
+"""The delays of the motion that are tried, s"""
 HARDWARE = "mujoco_hardware"
 NEEDED = (
     "controller_manager",
@@ -62,11 +62,11 @@ NEEDED = (
 """Packages of ros2_control and ros2_controllers"""
 
 Desired = Callable[[Floats], tuple[Floats, Floats, Floats]]
-"""q, qd, qdd (t, n) at times (t,) from the motion's beginning on"""
+"""Times (t,) since the beginning of the motion → q, qd, qdd (t, n)"""
 
 
 def lacking(packages: Sequence[str]) -> list[str]:
-    """The packages that are not in any sourced setup file."""
+    """Those of the packages that no sourced setup file provides."""
     return [name for name in packages if not _found(f"share/{name}")]
 
 
@@ -77,10 +77,10 @@ def _found(place: str) -> Path | None:
 
 
 def check_sourced() -> None:
-    """All that cannot be built here is there.
+    """Check that everything is installed that cannot be built here.
 
     Raises:
-        BackendError: with what is missing, and how to get it.
+        BackendError: something is missing; the error explains how to install it.
     """
     missing = lacking(NEEDED)
     if not missing and find_spec("controller_manager_msgs") is None:
@@ -97,34 +97,34 @@ def check_sourced() -> None:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What the hardware logged of one motion: a row a period, from the motion's beginning on."""
+    """The hardware's log of one motion: one row per period, from the beginning of the motion on."""
 
     way: str
     time: Floats
-    """(t,), s from the motion's beginning"""
+    """(t,) s since the beginning of the motion"""
     q: Floats
-    """(t, n), rad or m"""
+    """(t, n) positions, rad or m"""
     efforts: Floats
-    """(t, n), N·m or N: what was commanded"""
+    """(t, n) commanded torques, N·m or N"""
     error: Floats
-    """(t, n), rad or m: q(t) - q_d(t - late)"""
+    """(t, n) q(t) - q_d(t - late), rad or m"""
     late: float
-    """s: by how much all of the motion is late; joint_trajectory_controller is a period early"""
+    """The delay of the whole motion, s; joint_trajectory_controller is one period early"""
     ages: Floats | None
-    """(t,), s: how old the state was that the torques belong to; None: of the same period"""
+    """(t,) age of the state that the torques belong to, s; None: the state is of the same period"""
 
     @property
     def rms(self) -> float:
-        """rad or m, over all joints"""
+        """The root mean square error over all joints, rad or m."""
         return float(np.sqrt(np.mean(self.error**2)))
 
     @property
     def largest(self) -> float:
-        """rad or m"""
+        """The largest error of any joint, rad or m."""
         return float(np.max(np.abs(self.error)))
 
     def after(self, begin: float, end: float) -> Run:
-        """A part of it."""
+        """The part of the run between two times, s since the beginning of the motion."""
         rows = (self.time >= begin) & (self.time <= end)
         ages = None if self.ages is None else self.ages[rows]
         time, q, efforts, error = (
@@ -137,13 +137,14 @@ class Run:
 
 
 class ManagedRobot:
-    """One robot's files for a controller manager.
+    """A robot with its files for a controller manager.
 
     Args:
-        file: what `rd.load` takes.
-        mechanism: what it gives.
-        start: (n,) of the joints that are driven; the passive ones are at home's.
-        folder: where files go.
+        file: the description, as for `rd.load`.
+        mechanism: the robot that was loaded from it.
+        start: (n,) initial positions of the driven joints, rad or m; the passive ones are in the
+            assembly mode of home.
+        folder: the folder for files.
     """
 
     def __init__(self, file: str, mechanism: Mechanism, start: Floats, folder: Path):
@@ -166,9 +167,12 @@ class ManagedRobot:
         return np.array([known[name] for name in self.mechanism.joint_names])
 
     def description(self, log: Path, **hardware: float | str) -> str:
-        """The URDF text for the manager: what the hardware is, and which joints it has.
+        """The URDF text for the manager, with the hardware and its joints.
 
-        hardware: more of its parameters; held=1: the robot stands still whatever the torques are.
+        Args:
+            log: the hardware's log file.
+            hardware: additional parameters of the hardware; with held=1 the robot stands still
+                whatever the torques are.
         """
         given = {f"qpos{i}": float(x) for i, x in enumerate(self._qpos)} | hardware
         rows = [f'<param name="{name}">{value}</param>' for name, value in given.items()]
@@ -197,21 +201,22 @@ class ManagedRobot:
         )
 
     def gains(self, way: str = "PD") -> tuple[Floats, Floats]:
-        """Kp and Kd (n,): N·m/rad and N·m·s/rad, or per unit of inertia for computed torque."""
+        """Kp and Kd (n,) for a way, N·m/rad and N·m·s/rad; per unit of inertia for computed
+        torque."""
         if way == "computed_torque":
             ones = np.ones(len(self.joints))
             return BANDWIDTH**2 * ones, 2 * BANDWIDTH * ones
         return pd_gains(self.dynamics, self.start, BANDWIDTH)
 
     def controllers(self, way: str) -> list[str]:
-        """Their names, in the order in which they are loaded."""
+        """The names of a way's controllers, in the order in which they are loaded."""
         return {
             "PD": ["trajectory_controller"],
             "node": ["joint_state_broadcaster", "law"],
         }.get(way, ["law", "trajectory_controller"])
 
     def parameters(self, way: str) -> dict[str, Any]:
-        """Of the controller manager and its controllers."""
+        """The parameters of the controller manager and its controllers for a way."""
         p, d = self.gains(way)
         gains = {
             name: {"p": float(p[j]), "d": float(d[j]), "i": 0.0}
@@ -249,10 +254,15 @@ class ManagedRobot:
         }
 
     def run(self, way: str, desired: Desired, seconds: float) -> Run:
-        """The motion once, in processes of its own.
+        """Run the motion once, in separate processes.
+
+        Args:
+            way: one of `WAYS`.
+            desired: the motion.
+            seconds: its duration, s.
 
         Raises:
-            BackendError: a process failed; with its last words.
+            BackendError: a process failed; the error has its last line.
         """
         log, told = self.moved(way, desired, seconds)
         return self._judged(way, log, told, desired, seconds)
@@ -266,12 +276,15 @@ class ManagedRobot:
         spacing: float = SPACING,
         each_second: Callable[[int], None] | None = None,
     ) -> tuple[Path, dict[str, Any]]:
-        """The motion once: (the hardware's log, what the trial has seen).
+        """Run the motion once.
 
         Args:
-            spacing: s between the trajectory's points.
-            each_second: is called with the manager's process id meanwhile.
             way, desired, seconds: see `run`.
+            spacing: the time between the trajectory's points, s.
+            each_second: called every second with the manager's process id.
+
+        Returns:
+            (the hardware's log, the results of the trial).
         """
         log = self.folder / f"{way}.csv"
         seen = self.folder / f"{way}_seen.json"
@@ -298,12 +311,15 @@ class ManagedRobot:
     def idle(
         self, plugin: str, parameters: dict[str, Any], seconds: float
     ) -> tuple[Floats, Floats]:
-        """One controller and no motion: (how long updates took (t,), from one to the next (t,)), s.
+        """Run one controller without a motion.
 
         Args:
             plugin: the controller's type.
-            parameters: its own.
-            seconds: how long.
+            parameters: its parameters.
+            seconds: the duration, s.
+
+        Returns:
+            (the durations of updates (t,), the times between successive updates (t,)), s.
         """
         log = self.folder / "idle.csv"
         manager = {"update_rate": RATE, "enforce_command_limits": False, "law": {"type": plugin}}
@@ -318,7 +334,7 @@ class ManagedRobot:
         }
         own = {"controller_manager": manager, "law": parameters}
         self._try("idle", {name: {"ros__parameters": own[name]} for name in own}, plan)
-        # what comes before is starting up
+        # the rows before are from the start-up
         rows = np.loadtxt(log, delimiter=",")[-round(seconds * RATE) :]
         return rows[1:, -1], np.diff(rows[:, -2])
 
@@ -329,7 +345,7 @@ class ManagedRobot:
         plan: dict[str, Any],
         each_second: Callable[[int], None] | None = None,
     ) -> None:
-        """A manager, for the node as well, and the trial, until that has ended."""
+        """Run a manager, the node if needed, and the trial until it has ended."""
         files = {}
         for what, content in (("manager", parameters), ("plan", plan)):
             files[what] = self.folder / f"{name}_{what}.yaml"
@@ -380,26 +396,31 @@ class ManagedRobot:
 
 
 def _ages(stamps: Floats, efforts: Floats, heard: Floats) -> Floats:
-    """(t,) s: how old the state is whose torques are in force; NaN before the first ones.
+    """The age (t,) of the state whose torques are in force, s; NaN before the first torques.
 
     Args:
-        stamps: (t,) s, at which states were read.
-        efforts: (t, n) in force.
-        heard: (m, 1 + n), stamp of the state (s), torques.
+        stamps: (t,) times at which states were read, s.
+        efforts: (t, n) torques in force.
+        heard: (m, 1 + n) the stamp of the state (s) and torques of each message.
     """
     of = {tuple(row[1:]): row[0] for row in heard.tolist()}
     states = np.array([of.get(tuple(row), np.nan) for row in efforts.tolist()])
-    # a state's stamp is a moment of the period in which it was read
+    # a state's stamp lies within the period in which it was read
     read = stamps[np.clip(np.searchsorted(stamps, states, side="right") - 1, 0, None)]
     return np.where(np.isfinite(states), stamps - read, np.nan)
 
 
 def built(robots: Sequence[ManagedRobot], say: Callable[[str], None]) -> None:
-    """What is not sourced of the robots' controllers and MuJoCo's hardware is built, once, in the
-    cache, and put on this process's paths.
+    """Build the robots' controllers and the MuJoCo hardware, unless they are already sourced.
+
+    They are built once, in the cache, and added to the paths of this process.
+
+    Args:
+        robots: the robots.
+        say: called with progress messages.
 
     Raises:
-        BackendError: colcon is missing, or the build failed; with the last lines.
+        BackendError: colcon is missing, or the build failed; the error has its last lines.
     """
     if not lacking([HARDWARE, *(robot.package for robot in robots)]):
         return

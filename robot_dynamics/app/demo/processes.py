@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's processes: started together, watched, and ended with the demo."""
+"""The demo's processes, which are started together, monitored, and ended with the demo."""
 
 from __future__ import annotations
 
@@ -18,29 +18,32 @@ from typing import Any
 from ...errors import BackendError
 
 PATIENCE = 5.0
-"""s that a process has to end by itself"""
+"""s that a process may take to end after a signal"""
 
 PR_SET_PDEATHSIG = 1
 
 
 class Processes:
-    """ROS nodes of this package in a DDS domain and a namespace of their own.
+    """ROS nodes of this package in their own DDS domain and namespace.
 
-    Leaving the `with` block ends them all, whatever the reason. Where the demo itself is killed,
-    the kernel ends them (Linux).
+    Leaving the `with` block for any reason ends all of them. If the demo itself is killed, the
+    kernel ends them (Linux).
+
+    Args:
+        folder: for parameter files and logs.
+        namespace: the namespace of all nodes of this package; None: a unique one.
 
     Attributes:
-        namespace: of all its nodes.
+        namespace: the namespace of its nodes.
     """
 
     def __init__(self, folder: Path, namespace: str | None = None):
-        """namespace: of all nodes of this package; None: one that nobody has"""
         self._folder = folder
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self.namespace = f"/demo_{secrets.token_hex(4)}" if namespace is None else namespace
         self._environment = {
             **os.environ,
-            # the domains whose ports no operating system gives to others
+            # domains whose ports no operating system uses as ephemeral ports
             "ROS_DOMAIN_ID": str(1 + secrets.randbelow(100)),
             "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
@@ -49,8 +52,14 @@ class Processes:
     def start(
         self, module: str, parameters: Mapping[str, Any], remappings: Mapping[str, str]
     ) -> None:
-        """Start `python -m robot_dynamics.ros.<module>` as a node with these parameters."""
-        # JSON is YAML; a file needs no quoting
+        """Start `python -m robot_dynamics.ros.<module>` as a node.
+
+        Args:
+            module: the module's name.
+            parameters: the node's parameters, by name.
+            remappings: new names, by name.
+        """
+        # JSON is valid YAML; a file needs no quoting
         file = self._folder / f"{module}.yaml"
         file.write_text(json.dumps({"/**": {"ros__parameters": dict(parameters)}}))
         command = [sys.executable, "-m", f"robot_dynamics.ros.{module}", "--ros-args"]
@@ -60,7 +69,12 @@ class Processes:
         self.launch(module, command)
 
     def launch(self, name: str, command: Sequence[str | Path]) -> None:
-        """Start any program under this name."""
+        """Start any program.
+
+        Args:
+            name: its name here, and that of its log.
+            command: the program and its arguments.
+        """
         with self._log(name).open("wb") as log:
             self._running[name] = subprocess.Popen(  # noqa: S603  our own modules, and ROS's
                 command,
@@ -68,21 +82,26 @@ class Processes:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is the demo's, which then ends them in order
+                start_new_session=True,  # only the demo gets Ctrl-C, and ends them in order
                 preexec_fn=_die_with_parent,
             )
 
     def pid(self, name: str) -> int:
-        """The process id."""
+        """The id of a process."""
         return self._running[name].pid
 
     def wait(
         self, name: str, patience: float, each_second: Callable[[], None] | None = None
     ) -> None:
-        """Until this one has done its work. each_second: is called meanwhile.
+        """Wait until a process has ended.
+
+        Args:
+            name: the process.
+            patience: the longest time to wait, s.
+            each_second: called every second until then.
 
         Raises:
-            BackendError: it failed, it took longer (s), or another one ended before.
+            BackendError: it failed or took too long, or another process ended first.
         """
         last = time.monotonic()
         deadline = last + patience
@@ -99,10 +118,10 @@ class Processes:
         del self._running[name]
 
     def check(self) -> None:
-        """Is every process still there?
+        """Check that all processes are running.
 
         Raises:
-            BackendError: one ended; with its last words.
+            BackendError: a process has ended; the error has its last line.
         """
         for module, process in self._running.items():
             if process.poll() is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated robot's record, and its tracking errors."""
+"""The simulated robot's record, and the tracking errors in it."""
 
 from __future__ import annotations
 
@@ -16,38 +16,45 @@ from .subject import Subject
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """One run: a row a period, from the motion's beginning on."""
+    """One run, with one row per period from the beginning of the motion on."""
 
     label: str
     time: Floats
-    """(t,), s from the moment for which the motion was asked"""
+    """(t,) s since the commanded beginning of the motion"""
     q: Floats
-    """(t, n), rad or m, of the demo's joints"""
+    """(t, n) positions of the demo's joints, rad or m"""
     error: Floats
-    """(t, n), rad or m: q - q_d, with q_d from the closed form"""
+    """(t, n) q - q_d, with q_d in closed form, rad or m"""
     feedback: Floats
-    """(t, n), N·m or N, of the PD loop"""
+    """(t, n) torques of the PD loop, N·m or N"""
     efforts: Floats
-    """(t, n), N·m or N, of the feed-forward node"""
+    """(t, n) torques of the feed-forward node, N·m or N"""
     problem: str = ""
-    """why the run is invalid; empty: it is valid"""
+    """Why the run is invalid; empty: it is valid"""
     platform_error: Floats | None = None
-    """(t,), m: how far the platform is from where it should be; None: no platform"""
+    """(t,) distance of the platform from its desired position, m; None: no platform"""
 
     @property
     def rms(self) -> Floats:
-        """(n,), rad or m"""
+        """The root mean square error (n,), rad or m."""
         return np.asarray(np.sqrt(np.mean(self.error**2, axis=0)))
 
     @property
     def peak(self) -> Floats:
-        """(n,), rad or m"""
+        """The largest error (n,), rad or m."""
         return np.asarray(np.max(np.abs(self.error), axis=0))
 
 
 def progress(path: Path) -> tuple[float | None, int]:
-    """By a record that is being written: how long the robot has moved (s; None: not yet), and how
-    many periods of its motion had no torques of their own."""
+    """The progress of a run, from a record that is being written.
+
+    Args:
+        path: the record.
+
+    Returns:
+        how long the robot has moved (s; None: not yet), and the number of periods of the motion
+        without torques of their own.
+    """
     if not path.exists():
         return None, 0
     with path.open() as file:
@@ -57,7 +64,7 @@ def progress(path: Path) -> tuple[float | None, int]:
             return None, 0
         file.seek(max(0, path.stat().st_size - 10 * len(first)))
         lines = file.read().split("\n")
-    # the last line may be half written, and the first one cut
+    # the last line may be incomplete, and the first one cut off
     whole = [line.split(",", 3) for line in lines[1:-1] if line]
     if not whole:
         return 0.0, 0
@@ -66,7 +73,13 @@ def progress(path: Path) -> tuple[float | None, int]:
 
 
 def read(path: Path, label: str, subject: Subject) -> Track:
-    """The motion from its beginning until the robot has settled."""
+    """Read the motion from its beginning until the robot has settled.
+
+    Args:
+        path: the record.
+        label: the run's label.
+        subject: the demo's robot.
+    """
     with path.open(newline="") as file:
         rows = csv.reader(file)
         header = next(rows)

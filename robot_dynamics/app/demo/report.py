@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a demo: as numbers, as a table, as a picture."""
+"""The results of a demo as numbers, as a table, and as a picture."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .record import Track
 from .subject import Subject
 
 GEARED_STATES = 400
-"""along the motion, at which torques are compared by gear ratio"""
+"""Number of states along the motion at which torques are compared by gear ratio"""
 
 
 def picture(robot: str, subject: Subject, tracks: Sequence[Track], folder: Path) -> Path:
-    """Draw the runs; returns the picture's path."""
+    """Draw the runs, and return the picture's path."""
     from .. import plots
 
     demo = subject.demo
@@ -34,7 +34,13 @@ def picture(robot: str, subject: Subject, tracks: Sequence[Track], folder: Path)
 
 
 def played_page(subject: Subject, track: Track, path: Path) -> Path:
-    """A page that animates the robot as in a run, with the desired rates and accelerations."""
+    """Write a page that animates the robot as in a run, with the desired rates and accelerations.
+
+    Args:
+        subject: the demo's robot.
+        track: the run.
+        path: the file to write.
+    """
     from ...motion.trajectory import States
     from ..show.playing import played
 
@@ -80,8 +86,8 @@ def numbers(subject: Subject, tracks: Sequence[Track]) -> dict[str, Any]:
 
 
 def _against(ends: tuple[str, str] | None, tracks: Sequence[Track]) -> dict[str, Any] | None:
-    """By what factor the RMS errors of the second of each pair differ from the first's: the
-    geometric mean over the joints, and the platform's."""
+    """The ratio of the RMS errors of the second run of each pair to the first run's: the geometric
+    mean over the joints, and the platform's."""
     if ends is None:
         return None
     named = {track.label: track for track in tracks}
@@ -100,7 +106,15 @@ def _against(ends: tuple[str, str] | None, tracks: Sequence[Track]) -> dict[str,
 
 
 def gear_table(subject: Subject, path: Path) -> tuple[dict[str, Any], list[str]] | None:
-    """({"gears"}, lines): the error of reflected rotors on the demo's path, by gear ratio."""
+    """The error of reflected rotors on the demo's path, by gear ratio.
+
+    Args:
+        subject: the demo's robot.
+        path: the picture to write.
+
+    Returns:
+        ({"gears": numbers}, lines), or None if the robot has no such rotors.
+    """
     from .. import gears, plots
 
     motion = subject.demo.motion
@@ -123,7 +137,7 @@ def _platform(track: Track, alone: Track) -> dict[str, float] | None:
 
 
 def text(result: dict[str, Any]) -> str:
-    """The same as a table."""
+    """The results as a table."""
     lines = [
         _conditions(result["update_rate"], result["delay"]),
         f"PD: Kp = w² D_jj, Kd = 2 w D_jj at the start, w = {result['bandwidth']:g} rad/s",
@@ -165,7 +179,7 @@ def _ratio(value: float) -> str:
 
 
 def _rows(result: dict[str, Any]) -> list[tuple[str, str, list[dict[str, float]]]]:
-    """(what, unit, the errors of each run)"""
+    """The rows of the table: (name, unit, the errors of each run)."""
     keys = ("rms", "peak", "rms_ratio", "peak_ratio")
     rows = [
         (joint, unit, [{key: run[key][j] for key in keys} for run in result["runs"]])

@@ -17,13 +17,13 @@ SHARE = "package://robot_dynamics"
 
 @dataclass(frozen=True)
 class Run:
-    """The motion once, under one controller."""
+    """One run of the motion under one controller."""
 
     label: str
     feed_forward: Mapping[str, Any] | None = None
     """Parameters of the node `feed_forward`; None: no such node"""
     lengths: Mapping[str, float] = field(default_factory=dict)
-    """Link to a factor on its DH length `a` in the node's model: a robot with measurement errors"""
+    """Factors on the DH lengths `a` in the node's model, by link, to simulate measurement errors"""
     description: str = ""
     """The node's model; empty: the demo's own"""
 
@@ -31,17 +31,21 @@ class Run:
 PD = Run("PD alone")
 
 GRAVITY = Run("PD + gravity", {"terms": ["gravity"]})
-"""What many robots have without an inertial model"""
+"""What many robots provide without an inertial model"""
 
 FRICTION = Run("PD + feed-forward", {"feedback": "commanded"})
-"""Coulomb friction by the commanded rate: the sign of a measured one chatters at rest"""
+"""Coulomb friction from the commanded rate, as the sign of a measured rate chatters at rest"""
 
 DRAWS = 3
-"""Of wrong robots: one alone would say nothing about the next"""
+"""Number of robots with random errors, as a single one would not be representative"""
 
 
 def wrong_lengths(draw: int) -> dict[str, float]:
-    """The legs' links 1 % longer or shorter, at random."""
+    """Factors that make each link of the legs 1 % longer or shorter at random, by link.
+
+    Args:
+        draw: the random seed.
+    """
     tosses = np.random.default_rng(draw).choice([0.99, 1.01], 6).tolist()
     links = [f"{kind}{leg}" for leg in (1, 2, 3) for kind in ("proximal", "distal")]
     return dict(zip(links, tosses, strict=True))
@@ -56,8 +60,8 @@ def _wrong_runs() -> tuple[Run, ...]:
 
 
 AHEAD: dict[str, Any] = {"feedback": "commanded", "lookahead": 0.003}
-"""Torques of the desired state 3 ms from now: at 500 Hz and a delay of one period they are held
-from 2 to 4 ms after they were asked for"""
+"""Torques of the desired state 3 ms ahead: at 500 Hz and with a delay of one period, they are held
+from 2 to 4 ms after they were requested"""
 
 
 @dataclass(frozen=True)
@@ -74,26 +78,26 @@ class Demo:
         Run("PD + feed-forward, 3 ms ahead", AHEAD),
     )
     update_rate: float = 500.0
-    """Hz, of the controller"""
+    """The rate of the controller, Hz"""
     delay: int = 1
-    """periods from a state to the use of its torques: on a ros2_control robot, the next one"""
+    """Periods from a state to the use of its torques; one on a ros2_control robot"""
     bandwidth: float = 20.0
-    """rad/s: Kp = bandwidth² D_jj, Kd = 2 bandwidth D_jj at the start, which is critical damping
-    of each joint on its own"""
+    """rad/s: Kp = bandwidth² D_jj, Kd = 2 bandwidth D_jj at the start, which damps each joint by
+    itself critically"""
     timestep: float = 2e-4
-    """s, of the integrator"""
+    """The step of the integrator, s"""
     settle: float = 0.25
-    """s that are watched after the motion's end"""
+    """The time after the end of the motion that is also evaluated, s"""
     bounded: bool = True
-    """Is it also measured what bounds the error?"""
+    """Does the demo also measure what bounds the error?"""
     identified: bool = False
-    """Is the robot another one than described, and are the models to compare made on the way?"""
+    """Does the robot differ from its description, and are the models identified in the demo?"""
     geared: bool = False
-    """Is it also measured what reflected rotors miss by gear ratio?"""
+    """Does the demo also measure the error of reflected rotors by gear ratio?"""
     against: tuple[str, str] | None = None
-    """How labels of runs end that make pairs: the second's errors are told in the first's"""
+    """Ends of the labels of paired runs: the errors of the second are relative to the first's"""
     notes: tuple[str, ...] = ()
-    """What else is to be said above the table"""
+    """Additional lines above the table"""
 
 
 ROBOTS: dict[str, Demo] = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A demo's robot, with its gains and start."""
+"""A demo's robot, with its gains and initial positions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from .robots import GRAVITY, Demo
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """The robot of a demo. q is of its actuated joints, `whole` of all, passive ones included."""
+    """The robot of a demo.
+
+    q has its actuated joints, and `whole` all joints, including passive ones.
+    """
 
     demo: Demo
     mechanism: Mechanism
@@ -32,7 +35,7 @@ class Subject:
         mechanism = load(demo.description)
         dynamics = InverseDynamics(mechanism)
         if not np.any(dynamics.gravity(demo.motion.start)):
-            # gravity compensation would be PD alone once more
+            # gravity compensation would be the same as PD alone
             demo = replace(demo, runs=tuple(run for run in demo.runs if run is not GRAVITY))
         return cls(demo, mechanism, dynamics)
 
@@ -43,12 +46,12 @@ class Subject:
 
     @property
     def units(self) -> list[str]:
-        """rad or m, one a joint"""
+        """The units of the joints, rad or m."""
         return [self.mechanism.joint(name).unit for name in self.joints]
 
     @cached_property
     def places(self) -> list[int]:
-        """Where the actuated joints are among all."""
+        """The indices of the actuated joints among all joints."""
         return [self.mechanism.joint_names.index(name) for name in self.joints]
 
     @cached_property
@@ -58,16 +61,21 @@ class Subject:
 
     @property
     def p_gains(self) -> list[float]:
-        """N·m/rad or N/m: each joint on its own is critically damped at the start."""
+        """The position gains, N·m/rad or N/m; each joint by itself is critically damped at the
+        start."""
         return self._gains[0]
 
     @property
     def d_gains(self) -> list[float]:
-        """N·m·s/rad or N·s/m"""
+        """The velocity gains, N·m·s/rad or N·s/m."""
         return self._gains[1]
 
     def whole(self, q: ArrayLike) -> Floats:
-        """(…, n_all) of the mechanism's `joint_names`, from q (…, n), loops closed."""
+        """The positions (…, n_all) of all `joint_names` of the mechanism, with closed loops.
+
+        Args:
+            q: (…, n) positions of the actuated joints, rad or m.
+        """
         closed = self.dynamics.closed
         if closed is None:
             return np.asarray(q, dtype=float)
@@ -77,11 +85,15 @@ class Subject:
 
     @cached_property
     def start(self) -> list[float]:
-        """Positions of all joints at the motion's beginning."""
+        """The positions of all joints at the beginning of the motion, rad or m."""
         return [float(x) for x in self.whole(self.demo.motion.start)]
 
     def platform(self, whole: Floats) -> Floats | None:
-        """(…, 3), m: where the platform is, by the joints; None: there is none."""
+        """The position (…, 3) of the platform in the base frame, m; None: there is no platform.
+
+        Args:
+            whole: (…, n_all) positions of all joints, rad or m.
+        """
         closed = self.dynamics.closed
         if closed is None or self.mechanism.platform is None:
             return None
@@ -90,7 +102,12 @@ class Subject:
         return np.asarray(pose[..., :3, 3])
 
     def platform_error(self, time: Sequence[float] | Floats, whole: Floats) -> Floats | None:
-        """(t,), m: how far the platform is from where it should be, t s after the beginning."""
+        """The distance (t,) of the platform from its desired position, m; None: no platform.
+
+        Args:
+            time: (t,) s since the beginning of the motion.
+            whole: (t, n_all) positions of all joints, rad or m.
+        """
         found = self.platform(whole)
         if found is None:
             return None
