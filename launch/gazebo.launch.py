@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in Gazebo under ros2_control with its feed-forward torques, to copy.
+"""An example to copy: a robot in Gazebo under ros2_control, with feed-forward torques.
 
     ros2 launch robot_dynamics gazebo.launch.py robot:=six_axis
 
-Gazebo adds no gravity compensation and no damping of its own: all terms are the node's. Needs
+Gazebo adds no gravity compensation or damping of its own, so the node computes all terms. Needs
 ros_gz_sim, ros_gz_bridge, gz_ros2_control, ros2_controllers and robot_state_publisher.
 
-If feed_forward dies, Gazebo and the controllers go on: the launch publishes zero torques in its
-place, and restarts it. It is silent then until a new command comes.
+If feed_forward crashes, Gazebo and the controllers continue: the launch publishes zero torques in
+its place and restarts it. The node then publishes nothing until it receives a new command.
 """
 
 from ament_index_python.packages import get_package_share_directory
@@ -55,7 +55,7 @@ def bring_up(context: LaunchContext) -> list:
     urdf = Command([FindExecutable(name="xacro"), " ", xacro, f" controllers:={controllers}"])
     description = ParameterValue(urdf.perform(context), value_type=str)
     use_sim_time = {"use_sim_time": True}
-    # in Gazebo's world, once Gazebo is there
+    # spawns the robot in Gazebo's world, as soon as Gazebo is running
     robot_in_world = Node(
         package="ros_gz_sim",
         executable="create",
@@ -85,7 +85,7 @@ def bring_up(context: LaunchContext) -> list:
             parameters=[use_sim_time, {"robot_description": description}],
         ),
         robot_in_world,
-        # the controller manager comes with the robot
+        # the controller manager starts with the robot
         RegisterEventHandler(OnProcessExit(target_action=robot_in_world, on_exit=[spawner])),
         Node(
             package="rviz2",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feed-forward torques for any robot, and with sim:=true a simulated robot to take them.
+"""Feed-forward torques for any robot, and with sim:=true a simulated robot that receives them.
 
     ros2 launch robot_dynamics robot.launch.py description:=/path/to/robot.urdf
 
-With no description the node takes the robot from the topic `robot_description`.
+Without a description, the node takes the robot from the topic `robot_description`.
 """
 
 from launch import LaunchDescription

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot under ros2_control with its feed-forward torques, to copy.
+"""An example to copy: a robot under ros2_control with feed-forward torques.
 
     ros2 launch robot_dynamics ros2_control.launch.py robot:=six_axis rviz:=true
 
-The default hardware is ros2_control's own stand-in, which stands still whatever torques it gets: it
-shows that everything is connected. Needs ros2_control, ros2_controllers and robot_state_publisher.
+The default hardware is ros2_control's mock component, which stands still whatever torques it
+receives: it shows that everything is connected. Needs ros2_control, ros2_controllers and
+robot_state_publisher.
 
-If feed_forward dies, controllers and driver go on: the launch publishes zero torques in its place,
-and restarts it. It is silent then until a new command comes.
+If feed_forward crashes, the controllers and the driver continue: the launch publishes zero torques
+in its place and restarts it. The node then publishes nothing until it receives a new command.
 """
 
 from ament_index_python.packages import get_package_share_directory
@@ -52,7 +53,7 @@ def bring_up(context: LaunchContext) -> list:
     description = ParameterValue(urdf.perform(context), value_type=str)
     return nodes(
         context,
-        # publishes robot_description, which the three others take
+        # publishes robot_description, which the other three nodes read
         Node(
             package="robot_state_publisher",
             executable="robot_state_publisher",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands, one file each: `NAME.py` with its `command`."""
+"""The commands; each file `NAME.py` has one `command`."""
 
 COMMANDS = (
     "torque",
@@ -21,4 +21,4 @@ COMMANDS = (
     "schema",
     "completion",
 )
-"""In the order of `robot_dynamics --help`"""
+"""The names, in the order of `robot_dynamics --help`"""

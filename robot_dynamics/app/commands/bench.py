@@ -15,7 +15,7 @@ from ..command import Command, Result
 SIX_AXIS = "package://robot_dynamics/urdf/six_axis.urdf"
 ROWS = 20_000
 PATIENCE = 0.3
-"""s for each measurement"""
+"""The duration of each measurement, s"""
 
 
 @click.command("bench", cls=Command, examples=["bench", "bench robot.urdf"])

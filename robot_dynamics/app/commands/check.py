@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics check`: a description, and the kernels that it gives."""
+"""`robot_dynamics check`: checks of a description and of its kernels."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics compare`: one motion by every formulation and rotor model."""
+"""`robot_dynamics compare`: torques along one motion by every formulation and rotor model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..command import Command, Result
 from ..options import description, home, one_a_joint, vector
 
 LONGEST = 100_000
-"""Steps of a motion above which a unit is probably wrong"""
+"""Number of steps of a motion above which a unit is probably wrong"""
 
 
 def _start(name: str, default: str) -> Callable[..., Any]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics completion`: what a shell needs to complete commands, options and files."""
+"""`robot_dynamics completion`: a script with which a shell completes commands, options and
+files."""
 
 from __future__ import annotations
 

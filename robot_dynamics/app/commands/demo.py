@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics demo`: a simulated robot tracked with and without feed-forward."""
+"""`robot_dynamics demo`: tracking of a motion by a simulated robot with and without
+feed-forward."""
 
 from __future__ import annotations
 

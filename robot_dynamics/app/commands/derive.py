@@ -107,7 +107,7 @@ def command(
 
 
 def _as_json(found: Any) -> Result:
-    """The schema of `derive --json`: expressions are text in SymPy's syntax."""
+    """The output of `derive --json`, with expressions as text in SymPy's syntax."""
 
     def entries(name: str) -> list[list[str]] | None:
         values = getattr(found, name, None)

@@ -143,10 +143,10 @@ def command(
 
 
 def _load(text: str | None, recordings: Sequence[str]) -> tuple[str, Inertial]:
-    """(link, body) of --load.
+    """The link and the body of --load.
 
     Raises:
-        InputError: there is none, or it is not of that form.
+        InputError: it is missing, or has another form.
     """
     form = "LINK:M,X,Y,Z or LINK:M,X,Y,Z,IXX,IYY,IZZ,IXY,IXZ,IYZ, in kg, m and kg m²"
     if text is None or not recordings:

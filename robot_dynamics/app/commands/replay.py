@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics replay`: the torques of models beside the measured ones."""
+"""`robot_dynamics replay`: a comparison of models' torques with measured ones."""
 
 from __future__ import annotations
 

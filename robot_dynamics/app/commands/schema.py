@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics schema`: JSON Schemas of commands' output and of descriptions."""
+"""`robot_dynamics schema`: JSON Schemas of the commands' output and of descriptions."""
 
 from __future__ import annotations
 

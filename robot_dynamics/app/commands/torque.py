@@ -110,7 +110,7 @@ def _beyond(
     qd: Iterable[float],
     torques: Mapping[str, float],
 ) -> list[str]:
-    """What a state and its torques take beyond the joints' limits, one line each."""
+    """The limits of joints that a state and its torques exceed, one line each."""
     found = []
     for name, place, rate in zip(joints, q, qd, strict=True):
         joint = mechanism.joint(name)

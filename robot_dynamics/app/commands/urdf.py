@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robot_dynamics urdf`: a robot as URDF, to be seen and simulated elsewhere."""
+"""`robot_dynamics urdf`: a robot as URDF, for viewing and simulation in other tools."""
 
 from __future__ import annotations
 
