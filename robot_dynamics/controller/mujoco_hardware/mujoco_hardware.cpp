@@ -1,11 +1,12 @@
 // MuJoCo as the robot: efforts in, positions and rates out. For demos, benchmarks and tests.
 //
 // Hardware parameters: model (an .mjb file), timestep (s, of the integrator), log (a CSV file: time,
-// then q, qd and effort of each joint, then the system's time of reading and how long it was from there
-// to writing, in s), held (1: the robot stands still, and is computed none the less), nan_at and error_at
-// (s of simulated time at which a position is no number for one period, and at which reading fails), off_at and off (s from which on
-// a position is told wrong, and by how much), fault_joint (whose position that is; the first joint's by default). Joint parameter:
-// place, the joint's in MuJoCo's vectors. A joint without command interface has a sensor and no motor.
+// then q, qd and effort of each joint, then the system's time of reading and the time from reading to
+// writing, in s), held (1: the robot stands still, but is computed), nan_at and error_at (s of simulated
+// time at which a position is NaN for one period, and at which reading fails), off_at and off (s from
+// which on a position is wrong, and by how much), fault_joint (the joint of this position; default: the
+// first). Joint parameter: place, the joint's index in MuJoCo's vectors. A joint without a command
+// interface has a sensor and no motor.
 #include <mujoco/mujoco.h>
 
 #include <chrono>
@@ -54,7 +55,7 @@ public:
     for (const auto & joint : info_.joints) {
       joints_.push_back({joint.name, std::stoi(joint.parameters.at("place")), !joint.command_interfaces.empty()});
     }
-    // the whole start, passive joints and rotors too
+    // all initial positions, including passive joints and rotors
     for (int i = 0; i < model_->nq; i++) {
       const auto found = given.find("qpos" + std::to_string(i));
       if (found != given.end()) {
@@ -108,7 +109,7 @@ public:
       if (log_) std::fprintf(log_, ",%.9g,%.9g,%.17g", data_->qpos[joint.place], data_->qvel[joint.place], effort);
     }
     if (log_) std::fprintf(log_, ",%.9f,%.9f\n", read_at_, took.count());
-    // a robot does not wait for a loop that is late: the torque holds for as long as that took
+    // a robot does not wait for a late loop: the torque is held for as long as the period was
     until_ += std::fmin(period.seconds(), 0.1);
     while (data_->time < until_ - 1e-9) {
       if (has_brakes_on || is_held_) {
