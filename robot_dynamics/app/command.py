@@ -34,7 +34,12 @@ class Several(click.Option):
 
 
 class Command(click.Command):
-    """A command whose function returns a `Result`; it always has the option `--json`."""
+    """A command whose function returns a `Result`; it always has the option `--json`.
+
+    Args:
+        args, options: those of `click.Command`.
+        examples: command lines for `--help`, without `robot_dynamics`.
+    """
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **options: Any) -> None:
         super().__init__(*args, **options)

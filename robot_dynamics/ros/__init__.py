@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that knows ROS: the nodes, their parameters, what launch files share."""
+"""Everything that depends on ROS: the nodes, their parameters, and shared parts of launch files."""

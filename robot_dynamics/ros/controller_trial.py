@@ -42,7 +42,11 @@ message"""
 
 
 class Trial(Node):  # type: ignore[misc]
-    """A node that carries out the plan step by step."""
+    """A node that carries out a plan step by step.
+
+    Args:
+        plan: the plan, with the entries in the description of this module.
+    """
 
     def __init__(self, plan: Mapping[str, Any]) -> None:
         super().__init__("controller_trial")
@@ -96,8 +100,8 @@ class Trial(Node):  # type: ignore[misc]
         return {"begin": begin * 1e-9, "efforts": self._efforts}
 
     def _is_over(self, begin: int) -> bool:
-        """Is the motion over? Also send each piece of the trajectory as soon as it has begun, so
-        that the previous piece continues in it."""
+        """Is the motion over? Also send each piece of the trajectory as soon as it has begun, which
+        lets the previous piece continue in it."""
         t: float = (self.get_clock().now().nanoseconds - begin) * 1e-9
         if self._plan["points"] and self._sent + PIECE < min(t, self._plan["seconds"]):
             self._sent += PIECE

@@ -47,8 +47,8 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 OVERRIDABLE = {"qos_overriding_options": QoSOverridingOptions.with_default_policies()}
 
-# each event handler costs the executor time for every message; only the command topics keep
-# theirs, which report publishers with an incompatible QoS
+# each event handler costs the executor time for every message; only ~/command keeps its handlers,
+# which report publishers with an incompatible QoS
 QUIET_IN = {"event_callbacks": SubscriptionEventCallbacks(use_default_callbacks=False)}
 QUIET_OUT = {"event_callbacks": PublisherEventCallbacks(use_default_callbacks=False)}
 

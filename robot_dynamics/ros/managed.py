@@ -5,7 +5,7 @@
                  ←──cleanup───           ←─deactivate─
 
 Idle services cost nothing. Events of topics, such as a partner with another type or quality of
-service, are polled by `poll` instead of being checked for every message.
+service, are polled ten times a second instead of being checked for every message.
 """
 
 from __future__ import annotations

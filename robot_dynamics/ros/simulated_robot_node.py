@@ -336,6 +336,10 @@ class Record:
     The columns are the time, whether the brakes are off (0 or 1), the number of periods so far
     without torques of their own, the intended beginning of the motion, q and qd of every joint, and
     feedback and efforts of the actuated joints.
+
+    Args:
+        path: the file, which is overwritten.
+        robot: the robot, whose joints are recorded.
     """
 
     def __init__(self, path: Path, robot: TrackedRobot):

@@ -21,7 +21,8 @@ STRIDES = 120
 FINER = 16
 """Factor on the number of steps where the condition number has a peak"""
 CELLS, CELLS_OF_MANY = 32, 20
-"""Number of cells of a map along each motor: of a single map, and of each of several maps"""
+"""Number of cells of a map along each motor: for a single map, and for several maps, which take
+longer"""
 EXACT = 1e-4
 """rad, or shares of the robot's size: the accuracy of the ends of a range"""
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sliders, bars, tables and charts around `window.robot`. Names from outside are text, never markup. */
+/* Sliders, bars, tables and charts around `window.robot`. External names are text, never markup. */
 
 (() => {
   const DATA = JSON.parse(document.getElementById("data").textContent);
   const robot = window.robot = new Robot(DATA, PROGRAMS);
   const scene = DATA.scene, joints = Object.fromEntries(scene.joints.map(j => [j.name, j]));
   const sensed = DATA.closed && DATA.closed.sensed;
-  const own = sensed ? DATA.joint_names.slice(0, DATA.closed.actuated) : DATA.joint_names;   // what has sliders
+  const own = sensed ? DATA.joint_names.slice(0, DATA.closed.actuated) : DATA.joint_names;   // the joints with sliders
   const n = own.length, $ = id => document.getElementById(id);
   const TERMS = { inertia: ["b", "inertia"], coriolis: ["d", "Coriolis, centrifugal"], gravity: ["c", "gravity"],
     friction: ["a", "friction"], rotors: ["e", "rotors"] };
@@ -32,7 +32,7 @@
     return e;
   };
   const pressed = (button, on) => button.setAttribute("aria-pressed", String(!!on));
-  /* Four digits; what is nothing beside `beside` is 0. */
+  /* Four digits; what is only rounding next to `beside` becomes 0. */
   const said = (x, beside = 0) => {
     if (!Number.isFinite(x)) return "–";
     if (Math.abs(x) <= 1e-9 * Math.abs(beside) || Math.abs(x) < 1e-12) return "0";
@@ -103,8 +103,8 @@
   }
   const payloadRange = () => nice(Math.max(0.5, 0.5 * scene.bodies.reduce((sum, b) => sum + b.mass, 0)));
 
-  /* What there is along each slider, the other joints where they are: a strip under it. */
-  const BUSY = 8;   // ms of each frame
+  /* A strip under each slider with the kinds of states along it, the other joints staying the same. */
+  const BUSY = 8;   // ms per frame
   const STRIPS = { torques: ["c", "torques"], over: ["a", "a torque beyond its limit"], near: ["e", "near a singularity"], beyond: ["line", "out of reach"] };
   let strips = null, soon = 0;
   function stripsLater() {
@@ -131,7 +131,7 @@
         kinds[i] = kindAt(aim(places[i]), q_r);
         yield;
       }
-      const runs = [[kinds[0], low]];   // [what, from where on], the edges by halving
+      const runs = [[kinds[0], low]];   // [kind, from where on], with the edges by bisection
       for (let i = 0; i + 1 < CELLS; i++) {
         const start = configurations[i] || configurations[i + 1];
         yield* halved(places[i], kinds[i], places[i + 1], kinds[i + 1], 10, runs, x => kindAt(aim(x), robot.closed ? start && robot.reached(aim(x), start) : q));
@@ -200,7 +200,7 @@
       DATA.terms.reduce((s, t) => s + Math.max(0, shares[t][i]), 0), -DATA.terms.reduce((s, t) => s + Math.min(0, shares[t][i]), 0)) : 0);
     const scales = {};
     extent.forEach((x, i) => { scales[units[i]] = Math.max(scales[units[i]] || 0, x); });
-    for (const u of Object.keys(scales)) {   // it does not flicker
+    for (const u of Object.keys(scales)) {   // avoids flicker
       const before = ui.scale[u] || 0, now = nice(1.05 * scales[u] || 1);
       ui.scale[u] = now > before || now < before / 4 ? now : before;
     }
@@ -340,7 +340,7 @@
     }
     return found;
   }
-  function along(m) {  // the torques by term, or null where the robot can't go there
+  function along(m) {  // the torques by term, or null where the robot cannot go
     let from = robot.closed ? robot.home : null;
     const states = [];
     for (let i = 0; i < m.t.length; i++) {
@@ -361,14 +361,14 @@
     familyChips();
     $("motion-name").textContent = DATA.motion ? DATA.motion.name : "a smooth swing of every joint and back, in 4 s";
     drawCharts();
-    // the picture holds all of it
+    // the view contains the whole motion
     const here = view.poses, all = view.points();
     motion.states.forEach((s, k) => { if (s && k % 8 === 0) { view.poses = s.poses; all.push(...view.points()); } });
     view.poses = here;
     view.frame(all);
     view.draw();
   }
-  /* What a chart can show: [line, colour, width, dashes] by name; each gives one number a motor at a state. */
+  /* The contents of charts: [line, colour, width, dashes] by name; each gives one number per motor at a state. */
   const FAMILIES = {
     terms: { label: "by term", dots: () => [...DATA.terms.map(t => [TERMS[t][1], TERMS[t][0], s => s.shares[t], 1.6]), ["all together", "ink", s => s.tau, 2.4]] },
     rotors: { label: "by rotor model", dots: () => others("rotors_", DATA.rotors, ["a", "b"]) },
@@ -519,11 +519,11 @@
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
     buildModes();
     buildMotion();
-    // on paper nothing is closed
+    // in print all sections are open
     const folded = new Set();
     window.addEventListener("beforeprint", () => {
       stop(); repaint();
-      // the canvas is laid out anew on paper, and empty then
+      // printing lays out the canvas again, which empties it
       const paper = $("paper"), whole = $("view");
       paper.width = whole.width; paper.height = whole.height;
       for (const each of [whole, $("labels")]) paper.getContext("2d").drawImage(each, 0, 0, paper.width, paper.height);

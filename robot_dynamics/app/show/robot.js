@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
-/* The robot's equations, and its loops closed. It knows nothing of the page. */
+/* The robot's equations, and the closing of its loops. This file does not depend on the page. */
 
-const STRIDE = 0.05;     // rad, or shares of the size: how far loops are closed at a time
+const STRIDE = 0.05;     // rad, or shares of the robot's size: the largest step in which loops are closed
 const SHORTEST = STRIDE / 512;
-const FARTHEST = 15;     // what is farther away is refused before anything is computed
+const FARTHEST = 15;     // a state that is farther away is refused before anything is computed
 
 const zeros = n => new Array(n).fill(0);
 const unit = (n, k) => { const e = zeros(n); e[k] = 1; return e; };
@@ -68,7 +68,7 @@ class Robot {
     this.last = this.home;
   }
 
-  /* The robot at one state; from: the closed configuration (n_r,) to go on from. */
+  /* The robot at one state; from: the closed configuration (n_r,) to start from. */
   at(q, qd, qdd, from) {
     const n = this.joint_names.length;
     for (const [name, x] of [["q", q], ["qd", qd], ["qdd", qdd]]) {
@@ -79,7 +79,7 @@ class Robot {
     return new State(this, Array.from(q, Number), Array.from(qd, Number), Array.from(qdd, Number), from);
   }
 
-  /* q_r (n_r,) with the loops closed at q, gone to from a closed configuration. */
+  /* q_r (n_r,) with the loops closed at q, reached from a closed configuration. */
   close(q, from) {
     try {
       return this.checked(this.walk(q, from));
@@ -117,7 +117,7 @@ class Robot {
     return here;
   }
 
-  /* As walk, from the first of these that leads there; null: none does. */
+  /* As walk, from the first of these configurations that leads there; null: none does. */
   reached(q, ...starts) {
     for (const from of starts) {
       try { return this.walk(q, from); } catch { /* not this way */ }
@@ -141,7 +141,7 @@ class Robot {
     }
   }
 
-  /* Readings need not agree: the motors' way is gone first, then the others are fitted. */
+  /* Readings may be inconsistent: first follow the motors, then fit the others. */
   read(q, from) {
     const here = this.walk(q.slice(0, this.closed.actuated), from);
     const next = this.newton(q, here.slice(q.length));
@@ -149,7 +149,7 @@ class Robot {
     return next;
   }
 
-  /* [q, qd, qdd] of motors and sensors that agree, from the motors' own. */
+  /* Consistent [q, qd, qdd] of motors and sensors, from those of the motors. */
   agreeing(q, qd, qdd, from) {
     const a = q.length, k = this.joint_names.length, n = from.length, scale = this.closed.scale;
     const q_r = this.walk(q, from), J = rows(this.programs.jacobian(q_r, this.world), n);
@@ -177,7 +177,7 @@ class Robot {
     return q_r;
   }
 
-  /* Of the passive Jacobian. */
+  /* The condition number of the passive Jacobian. */
   condition(q_r) {
     const J = rows(this.programs.jacobian(q_r, this.world), q_r.length);
     return conditionOf(J.map(r => r.slice(this.closed.actuated)));
@@ -219,7 +219,7 @@ class State {
       const moving = P.motion(this.configuration, qd, qdd, robot.world);
       this.rates = moving.slice(0, this.configuration.length);
     } else this.rates = qd;
-    const tree = robot.data.tree;    // where the tree's joints are in the configuration
+    const tree = robot.data.tree;    // indices of the tree's joints in the configuration
     this.tree = tree.map(i => this.configuration[i]);
     this.treeRates = tree.map(i => this.rates[i]);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The robot in 3-D: WebGL where there is one, else a plain canvas. Our own, so that the page stays light. */
+/* The robot in 3-D: by WebGL if available, else on a plain canvas. No library, which keeps the page small. */
 
 const V = {
   sub: (a, b) => [a[0] - b[0], a[1] - b[1], a[2] - b[2]],
@@ -112,7 +112,7 @@ function arc(angle, thick) {  // about z, radius 1, from x on, with a head
 
 const VERTEX = `attribute vec3 p; attribute vec3 n; uniform mat4 m; uniform mat4 vp; varying vec3 wn; varying vec3 wp;
 void main() { vec4 w = m * vec4(p, 1.0); wp = w.xyz; wn = mat3(m) * n; gl_Position = vp * w; }`;
-/* mat3(m) n bends the normals of stretched shapes, which are stretched along or across their axis alone */
+/* mat3(m) n changes the normals of stretched shapes, which are only stretched along or across their axis */
 const FRAGMENT = `precision mediump float; varying vec3 wn; varying vec3 wp;
 uniform vec4 colour; uniform vec3 eye; uniform vec3 up; uniform vec3 light; uniform float flat_; uniform vec4 fade;
 void main() {
@@ -246,7 +246,7 @@ class View {
     this.camera = null;
   }
   at(link) { return link < 0 ? IDENTITY : this.poses.slice(12 * link, 12 * link + 12); }
-  points() {  // what has to be in the picture
+  points() {  // the points that must be visible
     const found = [[0, 0, 0]], s = this.scene;
     for (const link of s.links) {
       const P = this.at(link.index);
@@ -270,7 +270,7 @@ class View {
       const axes = this.scene.joints.filter(j => j.turns).map(j => { const P = this.at(j.parent), a = j.axis; return turn(P, [a[2], a[5], a[8]]); });
       const plane = axes.length && axes.every(a => V.norm(V.cross(a, axes[0])) < 1e-6);
       const side = plane && Math.abs(V.dot(axes[0], this.up)) < 0.5;
-      // the side of x, or where a robot in a plane is seen from: in front of it
+      // from the side of x, or, for a planar robot, from the front
       const front = side ? V.scale(axes[0], Math.sign(V.dot(axes[0], [0.3, 1e-3, 1])) || 1) : [0.62, -0.78, 0.3];
       const flat = V.sub(front, V.scale(this.up, V.dot(front, this.up)));
       const first = this.basis();
@@ -327,7 +327,7 @@ class View {
         });
       }
     }
-    // what slides in and out
+    // the parts that slide in and out
     if (on.links) for (const j of s.joints) {
       const link = s.links.find(l => l.index === j.link), marker = link.shapes.find(x => x.joint === j.name);
       if (j.turns || !marker || (on.meshes && link.meshes.length)) continue;
@@ -480,13 +480,13 @@ class View {
   }
 }
 
-/* A mesh from the description's files: 16 bits a coordinate, within its corners. */
+/* A mesh from the description's files: 16 bits per coordinate, within its bounding box. */
 function decode(mesh) {
   const bytes = text => Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer;
   const grid = new Uint16Array(bytes(mesh.points)), [low, high] = mesh.box;
   const p = [], n = [], i = [...new Uint16Array(bytes(mesh.triangles))];
   for (let k = 0; k < grid.length; k++) p.push(low[k % 3] + (high[k % 3] - low[k % 3]) * grid[k] / 65535);
-  const corner = [];   // flat faces: each triangle has corners of its own
+  const corner = [];   // flat faces: each triangle has its own corners
   for (let k = 0; k < i.length; k += 3) {
     const [A, B, C] = [0, 1, 2].map(m => p.slice(3 * i[k + m], 3 * i[k + m] + 3));
     const N = V.unit(V.cross(V.sub(B, A), V.sub(C, A)));

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the node `feed_forward` does, without ROS: messages are read by their fields alone."""
+"""The function of the node `feed_forward` without ROS: messages are only read by their fields."""

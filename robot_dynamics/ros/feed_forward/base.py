@@ -54,7 +54,7 @@ class Base:
         self._mounted: tuple[str, Mechanism, tuple[float, ...], Pose] | None = None
         self._has_gravity, self._gravity = True, 0.0
 
-    # What comes in
+    # Input
 
     def take_imu(self, message: Any, model: Model, settings: Settings, now: int) -> None:
         """Handle an Imu message.
@@ -180,7 +180,7 @@ class Base:
         self.late = constant + rates.period / SECOND / 2
         return rates, rates.value
 
-    # What is known
+    # Output
 
     def _age(self, now: int) -> float:
         """The age of the newest motion, s."""

@@ -23,9 +23,8 @@ class Commands:
 
         pending ──next state──→ following ──→ finished, timeout, or interrupted
 
-    A command that is over is replaced by rest at the point where it ended, so that no change of
-    parameters can resume it. Times are ns of the node's clock. A refused message leaves nothing
-    behind.
+    A command that is over is replaced by rest at the point where it ended; no change of parameters
+    can resume it. Times are ns of the node's clock. A refused message leaves nothing behind.
 
     Args:
         tally: logs beginnings and ends that deserve a message.

@@ -3,7 +3,7 @@
 
     the caller             the process of one build
     ----------             ------------------------
-    BuildProcess()   ──→   starts: a session of its own, low priority, this process's module path
+    BuildProcess()   ──→   starts: in its own session, low priority, this process's module path
     Draft            ──→   reads the description, compiles the kernels into the cache
                      ←──   its messages, then the mechanism, or why there is none
 
@@ -55,7 +55,7 @@ class BuildError(RobotDynamicsError):
 
 @dataclass(frozen=True)
 class Draft:
-    """What a model is to be built from; a new description is still text."""
+    """The basis of a model; a new description is still text."""
 
     source: str | Mechanism
     """URDF text, or the mechanism that is in use"""
@@ -92,7 +92,7 @@ class BuildProcess:
     def __init__(self) -> None:
         self._connection, other = Pipe()
         with other:
-            self._process = subprocess.Popen(  # noqa: S603  no shell, our own words
+            self._process = subprocess.Popen(  # noqa: S603  no shell, our own arguments
                 [sys.executable, "-c", _START, str(other.fileno()), *sys.path],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -24,6 +24,10 @@ _NUMBERS = re.compile(r"[-+]?\d[\d.e+-]*")
 class RefusedError(RobotDynamicsError):
     """An input that is dropped entirely, or a torque that is not published.
 
+    Args:
+        reason: see below.
+        message: the text of the error.
+
     Attributes:
         reason: a short name under which it is counted, such as `missing joint`.
     """

@@ -31,7 +31,7 @@ WITHIN = 1.0 - 1e-9
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """What a `Model` is built from: the robot, the settings, payloads and links with wrenches."""
+    """The basis of a `Model`: the robot, the settings, payloads and links with wrenches."""
 
     mechanism: Mechanism
     settings: Settings
