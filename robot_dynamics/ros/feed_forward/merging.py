@@ -182,7 +182,7 @@ class _Source:
 
     Args:
         reader: reads the joints that are checked.
-        places: indices of these joints' names in the message, in the order of `columns`.
+        places: indices in the message of the names of `columns`.
         columns: indices of the message's joints among all joints.
         checked: indices of the joints that the reader reads among all joints.
     """

@@ -25,7 +25,7 @@ class RefusedError(RobotDynamicsError):
     """An input that is dropped entirely, or a torque that is not published.
 
     Args:
-        reason: see below.
+        reason: the short name under which it is counted.
         message: the text of the error.
 
     Attributes:
