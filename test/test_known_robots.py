@@ -72,6 +72,13 @@ def test_without_the_extra_the_message_says_what_to_install(wheel, monkeypatch):
         rd.load("panda")
 
 
+@pytest.mark.parametrize("file", ["config/polar.yaml", "urdf/six_axis.urdf"])
+def test_a_shipped_robot_s_name_leads_to_its_file(wheel, file):
+    name = Path(file).stem
+    with pytest.raises(rd.DescriptionError, match=rf"^{name}: no such file; .*/{file}$"):
+        rd.load(name)
+
+
 def test_a_robot_without_inertias_says_so(wheel):
     with pytest.warns(UserWarning, match="mass"):
         rd.load("weightless")

@@ -51,14 +51,31 @@ def find(reference: str, beside: Path | None = None) -> Path:
         kind = " (it is a folder)" if path.is_dir() else ""
     except (OSError, ValueError):  # too long for a name, or a character that no name can contain
         kind = " (it is not a path)"
-    if beside is None and not kind and (robot := known_robot(reference)) is not None:
-        return robot
+    if beside is None and not kind:
+        try:
+            robot = known_robot(reference)
+        except DescriptionError:
+            if not (shipped := _shipped(reference)):
+                raise
+            kind, robot = f"; the shipped file of this name is {shipped}", None
+        if robot is not None:
+            return robot
     raise DescriptionError(
         f"{shortened(reference) or 'an empty name'}: no such file{kind}",
         name=reference,
         value=str(path),
         expected="an existing file",
     )
+
+
+def _shipped(name: str) -> Path | None:
+    """The file of this name that comes with the package; None: there is none."""
+    try:
+        own = _share("robot_dynamics", name)
+    except DescriptionError:
+        return None
+    files = own / "config" / f"{name}.yaml", own / "urdf" / f"{name}.urdf"
+    return next((file for file in files if file.is_file()), None)
 
 
 def _home_expanded(path: Path, reference: str) -> Path:

@@ -32,6 +32,9 @@ BODY = 4
 
 STAMP = slice(BODY, BODY + 8)
 
+LARGEST = 2**16
+"""Bytes: a larger message is always deserialized, as its layout would take longer to find"""
+
 MOST_LAYOUTS = 16
 """The number of layouts that are kept, usually one per publisher"""
 
@@ -67,6 +70,7 @@ class Layout:
     Attributes:
         frame_id, name: the strings, which are the same in all messages of this layout.
         numbers: the byte ranges of positions, velocities and efforts.
+        size: of the message, bytes.
         mask: selects, with the message as one integer, the bytes that are neither stamp, number
             nor padding.
         fixed: the values of these bytes, also as one integer.
@@ -75,6 +79,7 @@ class Layout:
     frame_id: str
     name: list[str]
     numbers: tuple[slice, slice, slice]
+    size: int
     mask: int
     fixed: int
 
@@ -131,6 +136,7 @@ class Layout:
             message.header.frame_id,
             list(message.name),
             (position, velocity, effort),
+            len(data),
             mask,
             int.from_bytes(data, "little") & mask,
         )
@@ -142,6 +148,10 @@ class Layout:
         pairs = zip(state[2:], (message.position, message.velocity, message.effort), strict=True)
         same = all(mine.tobytes() == its.tobytes() for mine, its in pairs)
         return same and state.header.stamp == (stamp.sec, stamp.nanosec)
+
+    def fits(self, data: bytes) -> bool:
+        """Whether a message has this layout."""
+        return len(data) == self.size and int.from_bytes(data, "little") & self.mask == self.fixed
 
     def read(self, data: bytes) -> State:
         """Read the message in `data`, which must have this layout."""
@@ -159,7 +169,7 @@ class StateReader:
     """Reads serialized JointState messages."""
 
     def __init__(self) -> None:
-        self._layouts: dict[int, Layout] = {}
+        self._layouts: list[Layout] = []  # the newest first
 
     def read(self, data: bytes) -> Any:
         """Read a message.
@@ -173,16 +183,13 @@ class StateReader:
         Raises:
             RefusedError: the message cannot be deserialized.
         """
-        layout = self._layouts.get(len(data))
-        if layout is not None and int.from_bytes(data, "little") & layout.mask == layout.fixed:
-            return layout.read(data)
+        for layout in self._layouts:
+            if layout.fits(data):
+                return layout.read(data)
         try:
             message = deserialize_message(data, JointState)
         except RuntimeError as error:
             raise RefusedError("not readable", f"no JointState: {one_line(error)}") from None
-        layout = Layout.of(data, message)
-        if layout is not None:
-            if len(self._layouts) >= MOST_LAYOUTS:
-                self._layouts.clear()
-            self._layouts[len(data)] = layout
+        if len(data) <= LARGEST and (new := Layout.of(data, message)) is not None:
+            self._layouts = [new, *self._layouts[: MOST_LAYOUTS - 1]]
         return message
