@@ -169,10 +169,7 @@ class Model:
         self.moved = spec.moved
         # all joints are read, driven and published, in the kernel's own order
         self._is_plain = (
-            closed is None
-            and settings.side == "joint"
-            and not self.moved
-            and self.read == self.joints == self.outputs == names
+            settings.side == "joint" and not self.moved and self.joints == self.outputs == names
         )
         self.base: BaseMotion | None = BaseMotion()
         self._to_motors: Floats | None = None
