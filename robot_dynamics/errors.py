@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 LONGEST = 1000
 """Most characters in a message"""
@@ -61,12 +61,69 @@ def shown(value: object) -> str:
         return f"a {type(value).__name__} that can't be shown"
 
 
+class Named(NamedTuple):
+    """An element of a description that is known by its name, such as a link or a joint."""
+
+    kind: str
+    name: str
+
+
+Step = str | int | Named
+"""One step into a document: a key, an index, or a named element"""
+
+
+class Place(str):
+    """A place in a document as messages write it, with the path that leads there.
+
+    `Place("arm.yaml").named("link", "upper") / "inertia" / "ixx"` reads
+    `arm.yaml: link 'upper': inertia.ixx`.
+
+    Attributes:
+        document: what messages call the document, usually the name of its file.
+        path: the steps from the document's root.
+    """
+
+    document: str
+    path: tuple[Step, ...]
+
+    def __new__(cls, words: str, document: str | None = None, path: Iterable[Step] = ()) -> Place:
+        if isinstance(words, Place) and document is None:
+            return words
+        made = super().__new__(cls, words)
+        made.document = words if document is None else document
+        made.path = tuple(path)
+        return made
+
+    def __truediv__(self, step: Step) -> Place:
+        """The place one step further in."""
+        if isinstance(step, Named):
+            words = f": {step.kind} {step.name!r}"
+        elif isinstance(step, int):
+            words = f"[{step}]"
+        else:
+            inner = bool(self.path) and not isinstance(self.path[-1], Named)
+            words = f".{step}" if inner else f": {step}"
+        return Place(f"{self}{words}", self.document, (*self.path, step))
+
+    def named(self, kind: str, name: str) -> Place:
+        """The place of a named element."""
+        return self / Named(kind, name)
+
+    def __add__(self, words: str) -> Place:
+        """The same place with more words behind it."""
+        return Place(f"{self}{words}", self.document, self.path)
+
+    def at(self, *steps: Step) -> Place:
+        """The place further in, in the same words."""
+        return Place(str(self), self.document, (*self.path, *steps))
+
+
 class RobotDynamicsError(ValueError):
     """Base of all errors that a caller can cause. Its message is one line.
 
     Attributes:
-        name: what was wrong: a parameter, or a place in a description, given as the file and the
-            path within it: `arm.yaml: link 'upper': inertia.ixx`, `arm.yaml: loops[2].type`.
+        name: what was wrong: a parameter, or a `Place` in a description, such as
+            `arm.yaml: link 'upper': inertia.ixx` or `arm.yaml: loops[2].type`.
         value: the value found there.
         expected: what would have been accepted.
     """
@@ -96,6 +153,11 @@ class DescriptionError(RobotDynamicsError):
     ):
         super().__init__(message, name=name, value=value, expected=expected)
         self.line = line
+
+    @property
+    def place(self) -> Place:
+        """Where in the description; its path is empty if that is not known."""
+        return Place(self.name)
 
 
 class InputError(RobotDynamicsError):

@@ -12,8 +12,10 @@ from robots import CONFIG, random_dh, random_urdf
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
+from robot_dynamics.description.lines import yaml_line
 from robot_dynamics.description.schema import FILE, mistakes, text
 from robot_dynamics.description.yaml_text import plain
+from robot_dynamics.errors import Named
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
 SHIPPED = [f for f in sorted(CONFIG.glob("*.yaml")) if f.name != "feed_forward.yaml"]
@@ -131,7 +133,7 @@ LINES = [
     ("stribeck: {torque: 1,", "stribeck: {torqu: 1,", "torqu"),
     ("mount: base", "mount: nowhere", "both:"),
     ("lower: -pi,", "lowr: -pi,", "lowr"),
-    ("parent: base", "parent: nobody", "name: upper"),
+    ("parent: base", "parent: nobody", "parent: nobody"),
     ("locked: {wrist_rz: 0.1}", "locked: {wrist_rz: far}", "locked"),
     ("gear_ratio: -50", "gear_ratio: 0", "gear_ratio: 0"),
     ("mass: 2*m1", "mass: 2*m2", "mass: 2*m2"),
@@ -156,6 +158,71 @@ def test_errors_name_the_line(right, wrong, there, tmp_path):
         rd.load(tmp_path / "robot.yaml")
 
 
+BLOCKS = """robot: planar
+symbols: {m1: 1}
+actuated:
+  - j1
+  - j2
+loops:
+  - type: revolute
+    predecessor: {link: base}
+    successor: {link: b, xyz: [1, 0, 0]}
+  - name: second
+    type: spherical
+    predecessor: {link: base}
+    successor: {link: b}
+links:
+  - name: a
+    joint: {name: j1, type: revolute}
+    mass: 1
+    friction:
+      viscous: 0.1
+      stribeck:
+        torque: 0.5
+        rate: 1
+    rotor:
+      mount: base
+      gear_ratio: 10
+  - name: b
+    joint:
+      name: j2
+      type: revolute
+    mass: m1
+home:
+  j1: 0
+near:
+  j2: 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("  - j2\n", "  - j9\n"),
+        ("predecessor: {link: base}\n    successor: {link: b, ", "{link: nobody}"),
+        ("successor: {link: b}", "successor: {link: c}"),
+        ("viscous: 0.1", "viscous: -0.1"),
+        ("torque: 0.5", "torque: -0.5"),
+        ("mount: base", "mount: c"),
+        ("    mass: 1\n", "    mas: 1\n"),
+        ("mass: m1", "mass: m2"),
+        ("gear_ratio: 10", "gear_ratio: 0"),
+        ("  j1: 0\n", "  j9: 0\n"),
+        ("  j2: 0\n", "  a1: 0\n"),
+    ],
+)
+def test_the_line_is_that_of_the_value_also_in_what_is_checked_last(right, wrong, tmp_path):
+    if wrong == "{link: nobody}":
+        wrong = right.replace("base", "nobody")
+    content = BLOCKS.replace(right, wrong, 1)
+    pairs = zip(BLOCKS.split("\n"), content.split("\n"), strict=True)
+    there = next(k for k, (before, now) in enumerate(pairs) if before != now)
+    (tmp_path / "robot.yaml").write_text(content)
+    with pytest.raises(rd.DescriptionError) as found:
+        rd.load(tmp_path / "robot.yaml")
+    assert found.value.line == there + 1
+
+
 def test_the_line_is_that_of_the_key(tmp_path):
     (tmp_path / "robot.yaml").write_text("robot: r\nlinks:\n  3\n")
     with pytest.raises(rd.DescriptionError, match=r"links: found 3, expected a list \(line 2\)$"):
@@ -174,6 +241,7 @@ URDF = """
   <joint name="j" type="revolute">
     <parent link="a"/>
     <child link="b"/>
+    <axis xyz="0 0 1"/>
   </joint>
 </robot>
 """
@@ -192,6 +260,88 @@ def test_errors_of_a_urdf_name_its_line_also_from_a_yaml_beside_it_and_in_a_text
     file.write_text(URDF.replace('<child link="b"/>', '<child link="c"/>'))
     with pytest.raises(rd.DescriptionError, match=r"joint 'j': child.*\(line 12\)$"):
         rd.load(file)
+
+
+def test_the_narrowest_description_of_an_element_comes_first():
+    whole = BLOCKS.split("\n")
+    for kind, words in (("link", "  - name: b"), ("joint", "    joint:"), ("rotor", "    rotor:")):
+        name = {"link": "b", "joint": "j2", "rotor": "j1"}[kind]
+        assert yaml_line(BLOCKS, [Named(kind, name)]) == 1 + whole.index(words)
+    assert yaml_line(BLOCKS, [Named("link", "nobody")]) is None
+
+
+def test_no_line_is_named_of_a_xacro_file_which_is_not_the_text_that_is_read(tmp_path):
+    (tmp_path / "r.xacro").write_text(URDF.replace('<child link="b"/>', '<child link="c"/>'))
+    (tmp_path / "extras.yaml").write_text("urdf: r.xacro\n")
+    for name in ("r.xacro", "extras.yaml"):
+        with pytest.raises(rd.DescriptionError, match=r"^r\.xacro: joint 'j': child") as found:
+            rd.load(tmp_path / name)
+        assert found.value.line is None
+
+
+def test_a_joint_of_a_transmission_is_not_taken_for_the_robots(tmp_path):
+    transmissions = """
+  <transmission name="t"><type>transmission_interface/SimpleTransmission</type>
+    <joint name="j"/>
+    <actuator name="m"/>
+  </transmission>
+  <ros2_control name="c" type="system">
+    <joint name="j">
+      <param name="mechanicalReduction">10</param>
+    </joint>
+  </ros2_control>"""
+    whole = URDF.replace('<robot name="r">', f'<robot name="r">{transmissions}')
+    for right, wrong in (('xyz="0 0 1"', 'xyz="0 0 0"'), (">10<", ">none<")):
+        text = whole.replace(right, wrong)
+        # the line before, that of the joint itself, if the value is text
+        line = 1 + next(k for k, each in enumerate(text.split("\n")) if wrong in each)
+        with pytest.raises(rd.DescriptionError) as found:
+            rd.load(text)
+        assert found.value.line == line - (wrong == ">none<")
+
+
+SDF = """<?xml version="1.0"?>
+<sdf version="1.8">
+  <model name="m">
+    <link name="a">
+      <inertial><mass>1</mass></inertial>
+    </link>
+    <link name="b">
+      <inertial>
+        <mass>1</mass>
+      </inertial>
+    </link>
+    <joint name="j" type="revolute">
+      <parent>a</parent>
+      <child>b</child>
+      <axis>
+        <xyz>0 0 1</xyz>
+        <limit>
+          <lower>-1</lower>
+        </limit>
+      </axis>
+    </joint>
+  </model>
+</sdf>
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("        <mass>1<", "        <mass>-1<"),
+        ("<lower>-1<", "<lower>low<"),
+        ("<child>b<", "<child>c<"),
+    ],
+)
+def test_errors_of_an_sdf_name_its_line(right, wrong, tmp_path):
+    text = SDF.replace(right, wrong)
+    line = 1 + next(k for k, each in enumerate(text.split("\n")) if wrong in each)
+    (tmp_path / "m.sdf").write_text(text)
+    for source in (tmp_path / "m.sdf", text):
+        with pytest.raises(rd.DescriptionError) as found:
+            rd.load(source)
+        assert found.value.line == line
 
 
 def test_warnings_name_the_line(tmp_path):

@@ -9,6 +9,7 @@ from robot_dynamics.errors import (
     LONGEST,
     DescriptionError,
     InputError,
+    Place,
     RobotDynamicsError,
     choices,
     listed,
@@ -73,12 +74,14 @@ def test_a_line_is_found_by_the_place_that_an_error_carries_whatever_its_sentenc
     file.write_text(
         "robot: arm\nlinks:\n  - name: upper\n    mass: 1\n    inertia:\n      ixx: 1\n"
     )
+    arm = Place("arm.yaml")
     for place, line in (
-        ("arm.yaml: link 'upper': mass", 4),
-        ("arm.yaml: links[0].inertia.ixx", 6),
-        ("arm.yaml: robot", 1),
+        (arm.named("link", "upper") / "mass", 4),
+        (arm / "links" / 0 / "inertia" / "ixx", 6),
+        (arm / "robot", 1),
+        (arm.at("links", 0, "mass") + ": of the robot", 4),
     ):
         error = DescriptionError("a joint's mass, name or robot is odd", name=place)
         assert str(located(error, file)).endswith(f"is odd (line {line})")
-    nowhere = DescriptionError("arm.yaml: link 'upper': mass: odd", name="")
+    nowhere = DescriptionError("arm.yaml: link 'upper': mass: odd", name="arm.yaml: robot")
     assert "line" not in str(located(nowhere, file))

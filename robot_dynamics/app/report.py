@@ -12,7 +12,7 @@ from ..closure import Closer, assembly_modes, prepared
 from ..description import load
 from ..description.check import body, nearest_possible
 from ..description.files import find, read_text
-from ..description.lines import of_path as line_of
+from ..description.lines import yaml_line
 from ..description.schema import mistakes
 from ..description.yaml_text import plain
 from ..errors import DescriptionError, listed
@@ -121,7 +121,7 @@ def with_other_mistakes(error: DescriptionError, source: str) -> DescriptionErro
         others = mistakes(plain(text, source))
     except DescriptionError:  # no file, or no YAML: the error says so already
         return error
-    lines = ((line_of(path, text), words) for path, words in others)
+    lines = ((yaml_line(text, path), words) for path, words in others)
     told = [f"line {line}: {words}" for line, words in lines if line != error.line]
     if not told:
         return error

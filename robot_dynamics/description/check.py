@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from ..errors import DescriptionError, choices, listed, wrong
+from ..errors import DescriptionError, Named, Place, choices, listed, wrong
 from ..mechanism import LOOP_TYPES, Inertial, Joint, Mechanism, Rotor
 from .fields import unknown
 from .order import no_name_twice
@@ -44,10 +44,11 @@ def check(mechanism: Mechanism, where: str, origins: Origins) -> Iterator[Descri
         DescriptionError: a duplicate or unknown name, a joint that cannot move, a negative mass, or
             friction that drives a joint.
     """
+    where = Place(where)
     structure(mechanism, where)
 
-    def at(kind: str, name: str) -> str:
-        return f"{origins.get((kind, name), where)}: {kind} {name!r}"
+    def at(kind: str, name: str) -> Place:
+        return Place(origins.get((kind, name), where)).named(kind, name)
 
     bodies = {mechanism.base: mechanism.base_inertial}
     bodies |= {link.name: link.inertial for link in mechanism.links}
@@ -55,8 +56,11 @@ def check(mechanism: Mechanism, where: str, origins: Origins) -> Iterator[Descri
         for complaint in mass(each, at("link", name)):
             raise complaint
     for link in mechanism.links:
-        for what, value, expected in link.joint.friction.faults():
-            raise _bad(f"{at('joint', link.joint.name)}: {what}", value, expected)
+        for key, what, value, expected in link.joint.friction.faults():
+            steps = key.split("_") if key.startswith("stribeck") else [key]
+            place = at("joint", link.joint.name) + f": {what}"
+            # in a YAML `friction`, in a URDF <dynamics>
+            raise _bad(place.at("dynamics", "friction", *steps), value, expected)
     for rotor in mechanism.rotors:
         for complaint in mass(rotor.inertial, at("rotor", rotor.name)):
             raise complaint
@@ -84,11 +88,11 @@ def robot(mechanism: Mechanism, where: str) -> Iterator[DescriptionError]:
     elif all(each.is_nothing for each in bodies):
         found = "no moving mass or inertia: all torques of motion and gravity are 0"
     if found:
-        name = f"{where}: robot {mechanism.name!r}"
+        name = Place(where).named("robot", mechanism.name)
         yield DescriptionError(f"{name} has {found}", name=name)
 
 
-def structure(mechanism: Mechanism, where: str) -> None:
+def structure(mechanism: Mechanism, where: Place) -> None:
     """Check that names, parents, rotors, loops and lists of joints are consistent.
 
     Args:
@@ -98,17 +102,18 @@ def structure(mechanism: Mechanism, where: str) -> None:
     Raises:
         DescriptionError: they are not.
     """
-    no_name_twice((link.joint.name for link in mechanism.links), f"{where}: joint")
-    no_name_twice((rotor.name for rotor in mechanism.rotors), f"{where}: rotor")
-    no_name_twice((loop.name for loop in mechanism.loops), f"{where}: loop")
+    no_name_twice((link.joint.name for link in mechanism.links), where + ": joint")
+    no_name_twice((rotor.name for rotor in mechanism.rotors), where + ": rotor")
+    no_name_twice((loop.name for loop in mechanism.loops), where + ": loop")
     links = mechanism.index()
     for rotor in mechanism.rotors:
-        _check_rotor(mechanism, rotor, f"{where}: rotor {rotor.name!r}")
-    for loop in mechanism.loops:
+        _check_rotor(mechanism, rotor, where.named("rotor", rotor.name))
+    for i, loop in enumerate(mechanism.loops):
+        at = (where + f": loop {loop.name!r}").at("loops", i, Named("loop", loop.name))
         if loop.type not in LOOP_TYPES:
-            raise _bad(f"{where}: loop {loop.name!r}: type", loop.type, choices(LOOP_TYPES))
+            raise _bad(at / "type", loop.type, choices(LOOP_TYPES))
         for side, attachment in (("predecessor", loop.predecessor), ("successor", loop.successor)):
-            _known(attachment.link, links, f"{where}: loop {loop.name!r}: {side} link")
+            _known(attachment.link, links, at / side + " link")
     near_joints = [name for name, at in mechanism.near.items() if isinstance(at, float)]
     for key, names in (
         ("actuated", mechanism.actuated),
@@ -116,21 +121,22 @@ def structure(mechanism: Mechanism, where: str) -> None:
         ("home", tuple(mechanism.home)),
         ("near", near_joints),
     ):
-        no_name_twice(names, f"{where}: {key}: joint")
-        for name in names:
-            _moves_by_itself(mechanism, name, f"{where}: {key}")
+        no_name_twice(names, where / key + ": joint")
+        for i, name in enumerate(names):
+            step = i if key in ("actuated", "sensed") else name
+            _moves_by_itself(mechanism, name, (where / key).at(step))
     for name in mechanism.near:
         if name not in near_joints:
-            _known(name, links, f"{where}: near: link")
+            _known(name, links, (where / "near" + ": link").at(name))
     if both := set(mechanism.actuated) & set(mechanism.sensed):
-        raise _bad(f"{where}: sensed", sorted(both)[0], "a passive joint (this one is actuated)")
+        raise _bad(where / "sensed", sorted(both)[0], "a passive joint (this one is actuated)")
     if mechanism.platform is not None:
-        _known(mechanism.platform, links, f"{where}: platform")
+        _known(mechanism.platform, links, where / "platform")
     joints = mechanism.joint_names
     if mechanism.actuated and not mechanism.loops and len(mechanism.actuated) < len(joints):
         missing = [name for name in joints if name not in mechanism.actuated]
         raise _bad(
-            f"{where}: actuated: under-actuated with {len(joints)} degrees of freedom",
+            where / "actuated" + f": under-actuated with {len(joints)} degrees of freedom",
             list(mechanism.actuated),
             f"motors at {', '.join(missing)} as well, or loops that close the chain",
         )
@@ -163,7 +169,7 @@ def inertia(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
     slack = max(_SLACK * max(abs(moments)), _NOTHING)
     if moments[0] < -slack:
         yield _bad(
-            f"{where}: inertia: a principal moment",
+            Place(where) / "inertia" + ": a principal moment",
             float(moments[0]),
             "a positive semidefinite tensor (no principal moment below 0)",
         )
@@ -171,7 +177,7 @@ def inertia(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
     elif moments[2] > moments[0] + moments[1] + slack:
         found = " + ".join(f"{moment:.6g}" for moment in moments[:2])
         yield _bad(
-            f"{where}: inertia: triangle inequality of the principal moments",
+            Place(where) / "inertia" + ": triangle inequality of the principal moments",
             f"{found} < {moments[2]:.6g}",
             "the largest at most the sum of the other two",
         )
@@ -197,7 +203,7 @@ def nearest_possible(inertial: Inertial) -> Inertial:
 def mass(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
     """An error for a mass below 0."""
     if inertial.mass < 0:
-        yield _bad(f"{where}: mass", inertial.mass, "at least 0 kg")
+        yield _bad(Place(where) / "mass", inertial.mass, "at least 0 kg")
 
 
 def position(joint: Joint, q: float, where: str) -> Iterator[DescriptionError]:
@@ -217,22 +223,26 @@ def _is_axial(inertial: Inertial) -> bool:
     return bool(inertial.inertia[2, 2] >= 0 and not others.any())
 
 
-def _check_rotor(mechanism: Mechanism, rotor: Rotor, where: str) -> None:
-    _known(rotor.mount, mechanism.index(), f"{where}: mount")
+def _check_rotor(mechanism: Mechanism, rotor: Rotor, where: Place) -> None:
+    _known(rotor.mount, mechanism.index(), where / "mount")
     for name, ratio in rotor.ratios:
-        _known(name, mechanism.joint_names, f"{where}: joint")
+        _known(name, mechanism.joint_names, (where + ": joint").at("gear_ratio", name))
         if ratio == 0 or not math.isfinite(ratio):
-            raise _bad(f"{where}: gear_ratio of {name!r}", ratio, "a finite number other than 0")
+            raise _bad(
+                (where / "gear_ratio" + f" of {name!r}").at(name),
+                ratio,
+                "a finite number other than 0",
+            )
         driven = next(link for link in mechanism.links if link.joint.name == name)
         if driven.name in mechanism.path(rotor.mount):
             raise _bad(
-                f"{where}: mount",
+                where / "mount",
                 rotor.mount,
                 f"a link that joint {name!r} does not move: a motor cannot move its own mount",
             )
 
 
-def _moves_by_itself(mechanism: Mechanism, name: str, what: str) -> None:
+def _moves_by_itself(mechanism: Mechanism, name: str, what: Place) -> None:
     joint = next((link.joint for link in mechanism.links if link.joint.name == name), None)
     if joint is None or name in mechanism.joint_names:
         _known(name, mechanism.joint_names, what)
@@ -246,7 +256,7 @@ def _moves_by_itself(mechanism: Mechanism, name: str, what: str) -> None:
         raise _bad(what, name, "a joint that moves (this one is fixed or locked): leave it out")
 
 
-def _known(name: str, names: Iterable[str], what: str) -> None:
+def _known(name: str, names: Iterable[str], what: Place) -> None:
     if name not in names:
         raise unknown(what, name, names)
 

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import DescriptionError, wrong
+from ..errors import DescriptionError, Place, wrong
 from ..mechanism import Friction, Inertial, Joint, Limits, Link, Mechanism, Pose
 from ..scalar import Array, is_zero
 from .fields import unknown
@@ -32,7 +32,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 """The parts of each joint, in order from the parent: rx turns about x, x slides along x"""
 
 
-def parts_of(kind: str, axes: object, where: str) -> tuple[str, ...]:
+def parts_of(kind: str, axes: object, where: Place) -> tuple[str, ...]:
     """The parts of a compound joint, whose rotation axes may be given in another order.
 
     Args:
@@ -50,7 +50,7 @@ def parts_of(kind: str, axes: object, where: str) -> tuple[str, ...]:
     if kind == "planar":
         raise wrong(
             DescriptionError,
-            f"{where}: axes",
+            where / "axes",
             axes,
             "none: a planar joint turns about its plane's normal",
         )
@@ -58,17 +58,17 @@ def parts_of(kind: str, axes: object, where: str) -> tuple[str, ...]:
     # a repeated axis could not have a name of its own
     if not (isinstance(axes, str) and sound and len(axes) == turning):
         expected = f"{turning} different letters of x, y, z, in order from the parent"
-        raise wrong(DescriptionError, f"{where}: axes", axes, expected)
+        raise wrong(DescriptionError, where / "axes", axes, expected)
     return (*(part for part in usual if len(part) == 1), *(f"r{axis}" for axis in axes))
 
 
-def left_out(joint: Joint, parts: tuple[str, ...], where: str) -> Iterator[DescriptionError]:
+def left_out(joint: Joint, parts: tuple[str, ...], where: Place) -> Iterator[DescriptionError]:
     """A warning about friction given for a compound joint, which cannot be applied to its parts."""
     if any(not is_zero(value) for value in joint.friction.numbers.values()):
         names = ", ".join(f"{joint.name}_{part}" for part in parts)
         yield wrong(
             DescriptionError,
-            f"{where}: dynamics",
+            where / "dynamics",
             "friction of the whole joint",
             f"`friction` in a YAML beside the URDF, by the names {names} (this one is left out)",
         )
@@ -122,7 +122,7 @@ def split(
     return made
 
 
-def moved_from_outside(mechanism: Mechanism, joint: str, where: str) -> Mechanism:
+def moved_from_outside(mechanism: Mechanism, joint: str, where: Place) -> Mechanism:
     """The robot carried by a floating joint, on a base with a prescribed motion.
 
     Args:
@@ -141,7 +141,7 @@ def moved_from_outside(mechanism: Mechanism, joint: str, where: str) -> Mechanis
         if all(f"{name.removesuffix('_x')}_{part}" in carried for part in PARTS["floating"])
     ]
     if any(name not in carried for name in parts):
-        raise unknown(f"{where}: base_motion: floating joint", joint, floating)
+        raise unknown(where / "base_motion" + ": floating joint", joint, floating)
     gone = [carried[name] for name in parts]
     base, body = gone[-1].name, gone[-1].inertial
     rest = tuple(link for link in mechanism.links if link not in gone)
@@ -149,7 +149,7 @@ def moved_from_outside(mechanism: Mechanism, joint: str, where: str) -> Mechanis
     kept = tuple(link for link in rest if base in mechanism.path(link.name))
     if beside := [link.joint.name for link in rest if link not in kept and link.joint.moves]:
         expected = f"a joint that carries the whole robot ({beside[0]} is not on it)"
-        raise wrong(DescriptionError, f"{where}: base_motion", joint, expected)
+        raise wrong(DescriptionError, where / "base_motion", joint, expected)
     names = {base, *(link.name for link in kept)}
     rotors = tuple(rotor for rotor in mechanism.rotors if rotor.mount in names)
     return replace(

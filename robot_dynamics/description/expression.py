@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import DescriptionError, choices, shown, wrong
+from ..errors import DescriptionError, Place, Step, choices, shown, wrong
 from .fields import mapping, number
 
 LONGEST = 2000
@@ -27,8 +27,8 @@ RESERVED = ("pi", *FUNCTIONS)
 SCALARS = ("theta", "d", "a", "alpha", "mass")
 BODIES = ("center_of_mass", "inertia")
 
-Place = tuple[Any, Any, str]
-"""(mapping or list, key, its name in `Mechanism.notation`)"""
+Entry = tuple[Any, Any, str, tuple[Step, ...]]
+"""(mapping or list, key, its name in `Mechanism.notation`, its path in the document)"""
 
 
 def letters(text: str) -> tuple[str, ...]:
@@ -133,7 +133,7 @@ def _refused(text: str, expected: str) -> DescriptionError:
 
 
 def in_numbers(
-    entries: Mapping[str, Any], where: str
+    entries: Mapping[str, Any], where: Place
 ) -> tuple[Mapping[str, Any], dict[str, float], dict[str, str]]:
     """(entries with expressions replaced by numbers, the symbols' values, expressions by place).
 
@@ -144,25 +144,26 @@ def in_numbers(
     Raises:
         DescriptionError: an invalid name or value of a symbol, or an expression with unknown names.
     """
-    given = mapping(entries.get("symbols"), entries.get("symbols") or (), f"{where}: symbols")
+    given = mapping(entries.get("symbols"), entries.get("symbols") or (), where / "symbols")
     symbols = {}
     for name, value in given.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name in RESERVED:
             raise wrong(
                 DescriptionError,
-                f"{where}: symbols",
+                (where / "symbols").at(name),
                 name,
                 "a name of letters, digits and _ that begins with a letter",
             )
-        symbols[name] = number(value, f"{where}: symbols.{name}")
+        symbols[name] = number(value, where / "symbols" / name)
     if not symbols:
         return entries, {}, {}
     changed = _copied(entries)
     notation = {}
-    for owner, key, place in _places(changed):
+    for owner, key, place, path in _places(changed):
         text = owner[key]
         if not isinstance(text, str):
             continue
+        at = (where + f": {place}").at(*path)
         try:
             used = letters(text)
         except DescriptionError:
@@ -172,10 +173,8 @@ def in_numbers(
         try:
             value = evaluate(text, symbols)
         except DescriptionError as error:
-            raise DescriptionError(
-                f"{where}: {place}: {error}", name=f"{where}: {place}", value=text
-            ) from None
-        owner[key] = number(value, f"{where}: {place}")
+            raise DescriptionError(f"{at}: {error}", name=at, value=text) from None
+        owner[key] = number(value, at)
         if place == "gravity" and value < 0:
             text = f"-({text})"
         notation[place] = text
@@ -191,30 +190,36 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def _places(entries: Mapping[str, Any]) -> Iterator[Place]:
+def _places(entries: Mapping[str, Any]) -> Iterator[Entry]:
     gravity = entries.get("gravity")
     if isinstance(gravity, list):
-        yield from ((gravity, k, "gravity") for k in range(len(gravity)))
+        yield from ((gravity, k, "gravity", ("gravity", k)) for k in range(len(gravity)))
     if isinstance(entries.get("base_inertial"), dict):
-        yield from _body(entries["base_inertial"], "base_inertial", ("mass",))
+        yield from _body(entries["base_inertial"], "base_inertial", ("mass",), ("base_inertial",))
     links = entries.get("links")
-    for link in links if isinstance(links, Sequence) else ():
+    for i, link in enumerate(links if isinstance(links, Sequence) else ()):
         if not isinstance(link, dict):
             continue
         name, joint, rotor = link.get("name"), link.get("joint"), link.get("rotor")
-        yield from _body(link, str(name), SCALARS)
+        path = ("links", i)
+        yield from _body(link, str(name), SCALARS, path)
         if isinstance(link.get("friction"), dict):
             law = link["friction"]
-            yield from ((law, key, f"{name}.friction.{key}") for key in law)
+            for key in law:
+                yield law, key, f"{name}.friction.{key}", (*path, "friction", key)
         if isinstance(rotor, dict) and isinstance(joint, dict):
-            yield from _body(rotor, f"{joint.get('name')}.rotor", ("mass", "gear_ratio"))
+            owner = f"{joint.get('name')}.rotor"
+            yield from _body(rotor, owner, ("mass", "gear_ratio"), (*path, "rotor"))
 
 
-def _body(entries: dict[str, Any], owner: str, scalars: Sequence[str]) -> Iterator[Place]:
-    yield from ((entries, key, f"{owner}.{key}") for key in scalars if key in entries)
+def _body(
+    entries: dict[str, Any], owner: str, scalars: Sequence[str], path: tuple[Step, ...]
+) -> Iterator[Entry]:
+    yield from ((entries, key, f"{owner}.{key}", (*path, key)) for key in scalars if key in entries)
     for key in BODIES:
         inner = entries.get(key)
         if isinstance(inner, list):
-            yield from ((inner, k, f"{owner}.{key}[{k}]") for k in range(len(inner)))
+            steps = range(len(inner))
+            yield from ((inner, k, f"{owner}.{key}[{k}]", (*path, key, k)) for k in steps)
         elif isinstance(inner, dict):
-            yield from ((inner, k, f"{owner}.{key}.{k}") for k in inner)
+            yield from ((inner, k, f"{owner}.{key}.{k}", (*path, key, k)) for k in inner)

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import DescriptionError, callers_level, choices, shown, wrong
+from ..errors import DescriptionError, Place, callers_level, choices, shown, wrong
 from ..scalar import Array, array, is_number
 
 
@@ -83,7 +83,7 @@ def numbers(value: Any, count: int, where: str) -> Array:
     entries = value.split() if isinstance(value, str) else value
     if not isinstance(entries, (list, tuple)) or len(entries) != count:
         raise wrong(DescriptionError, where, value, f"{count} numbers")
-    return array([number(entry, f"{where}[{i}]") for i, entry in enumerate(entries)])
+    return array([number(entry, Place(where) / i) for i, entry in enumerate(entries)])
 
 
 def text(value: Any, where: str, longest: int = LONGEST_NAME) -> str:
@@ -112,7 +112,7 @@ def mapping(value: Any, keys: Iterable[str], where: str) -> Mapping[str, Any]:
     keys = tuple(keys)
     for key in value:
         if key not in keys:
-            raise unknown(where, key, keys, "unknown key")
+            raise unknown(Place(where).at(key), key, keys, "unknown key")
     return value
 
 

@@ -3,28 +3,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+from lxml import etree
 
-from ..errors import DescriptionError, RobotDynamicsError
+from ..errors import DescriptionError, Named, Place, RobotDynamicsError, Step
 from ..mechanism import BASE
 from .files import find, read_text
-from .xml_text import parsed
+from .xml_text import first_tag, parsed
 from .yaml_text import PARSER, plain
 
-Token = tuple[str, str]
-"""("link" | "joint" | "rotor" | "loop" | "transmission", its name), ("key", name) or
-("place", index)"""
-
-_TOKEN = re.compile(
-    r"(?P<kind>link|joint|rotor|loop|transmission) '(?P<name>[^']*)'"
-    r"|(?P<key>[A-Za-z_]\w*)|\[(?P<place>\d+)\]"
-)
+_YAML = (".yaml", ".yml")
+_IN_YAML = {
+    "link": (("links", "name"), ("inertials",)),
+    "joint": (("friction",), ("links", "joint", "name")),
+    "rotor": (("rotors",), ("links", "joint", "name")),
+}
+"""Where elements of a kind are: in a list, with the way to an item's name, or in a mapping"""
+_IN_XML = {"link": ("link", "body"), "loop": ("joint",)}
+"""The tags of elements of a kind, if it is not the kind itself: MJCF's links are bodies, and in SDF
+a joint may close a loop"""
 
 
 def located(error: DescriptionError, source: str | Path) -> DescriptionError:
@@ -34,10 +36,10 @@ def located(error: DescriptionError, source: str | Path) -> DescriptionError:
         error: about an element of a description.
         source: the description's path, or its text.
     """
-    if error.line is not None:
+    if error.line is not None or not error.place.path:
         return error
     try:
-        line = _line(error, source)
+        line = _line(error.place, source)
     except (RobotDynamicsError, OSError, yaml.YAMLError, RecursionError):
         line = None  # if it can't be read again, there are no line numbers
     if line is None:
@@ -48,24 +50,19 @@ def located(error: DescriptionError, source: str | Path) -> DescriptionError:
     )
 
 
-def _line(error: DescriptionError, source: str | Path) -> int | None:
-    where, colon, way = error.name.partition(": ")
-    if not colon:
-        return None
+def _line(place: Place, source: str | Path) -> int | None:
     if isinstance(source, str):
-        return _xml_line(source, where, way)
+        return xml_line(source, place.path)
     file = source
-    if where != source.name and source.suffix.lower() in (".yaml", ".yml"):
+    if place.document != source.name and source.suffix.lower() in _YAML:
         content = plain(read_text(source), source.name)
         beside = content.get("urdf") if isinstance(content, dict) else None
         file = find(beside, beside=source.parent) if isinstance(beside, str) else source
     # the lines of a xacro file are not those of the expanded text
-    if where != file.name or file.suffix.lower() == ".xacro":
+    if file.suffix.lower() == ".xacro":
         return None
-    text = read_text(file)
-    if file.suffix.lower() in (".yaml", ".yml"):
-        return yaml_line(text, _tokens(way), error.value)
-    return _xml_line(text, where, way)
+    line = yaml_line if file.suffix.lower() in _YAML else xml_line
+    return line(read_text(file), place.path)
 
 
 @lru_cache(maxsize=1)  # there may be a hundred warnings about one file
@@ -74,109 +71,84 @@ def _composed(text: str) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _tree(text: str, where: str) -> Any:
-    return parsed(text, where)
+def _tree(text: str) -> etree._Element:
+    return parsed(text, "", first_tag(text))
 
 
-def _tokens(way: str) -> list[Token]:
-    """The steps to a place that an error names, such as `link 'upper': inertia.ixx`, `loops[2]`."""
-    found = []
-    for match in _TOKEN.finditer(way):
-        if match["kind"]:
-            found.append((match["kind"], match["name"]))
-        else:
-            found.append(("key", match["key"]) if match["key"] else ("place", match["place"]))
-    return found
+Found = tuple[Any, int]
+"""(a node of a YAML document, the line on which it, or its key, begins)"""
 
 
-def yaml_line(text: str, tokens: Sequence[Token], value: object = None) -> int | None:
-    """The line of the element that the tokens lead to, or of its key `value` if it has that key.
+def yaml_line(text: str, path: Iterable[Step]) -> int | None:
+    """The line of the last step of a path that is found in a YAML file.
 
     Args:
-        text: of the YAML file.
-        tokens: the way to the element; those that are not found are skipped.
-        value: a key of this element.
+        text: of the file.
+        path: the way to an element; steps that are not found are skipped.
     """
-    root = node = _composed(text)
-    line = None
-    for token in tokens:
-        found = _step(root, node, token)
-        if found is not None:
-            node, line = found
-    if isinstance(value, str) and (found := _entry(node, value)):
-        line = found[1]
+    root = _composed(text)
+    nodes, line = [root], None
+    for step in path:
+        if isinstance(step, Named):
+            found = list(_elements(root, step))
+        else:
+            found = [each for node in nodes for each in _inner(node, step)]
+        if found:
+            nodes, line = [node for node, _ in found], found[0][1]
     return line
 
 
-def _step(root: Any, node: Any, token: Token) -> tuple[Any, int] | None:
-    kind, name = token
-    if kind == "key":
-        # errors in expressions name the place as upper.mass, for a link `upper`
-        link = _named(root, "links", name, "name") or _named(root, "links", name, "joint", "name")
-        return _entry(node, name) or (link if node is root else None)
-    if kind == "place":
-        items = node.value if isinstance(node, yaml.SequenceNode) else []
-        return _at(items[int(name)]) if int(name) < len(items) else None
-    if kind == "link":
-        found = _named(root, "links", name, "name") or _entry(_inner(root, "inertials"), name)
-        return found or (_entry(root, "base_inertial") if name == BASE else None)
-    if kind == "loop":
-        return _named(root, "loops", name, "name")
-    own = _entry(_inner(root, "rotors" if kind == "rotor" else "friction"), name)
-    carrier = _named(root, "links", name, "joint", "name")
-    return own or (_entry(carrier[0], kind) if carrier else None)
+def _inner(node: Any, step: Step) -> Iterator[Found]:
+    """The entry of a mapping or the item of a list, if there is one."""
+    if isinstance(node, yaml.MappingNode):
+        yield from ((v, k.start_mark.line + 1) for k, v in node.value if k.value == step)
+    elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+        yield node.value[step], node.value[step].start_mark.line + 1
 
 
-def _entry(node: Any, key: str) -> tuple[Any, int] | None:
-    if not isinstance(node, yaml.MappingNode):
-        return None
-    for name, value in node.value:
-        if name.value == key:
-            return value, name.start_mark.line + 1
-    return None
+def _elements(root: Any, step: Named) -> Iterator[Found]:
+    """The nodes that describe a named element, the narrowest first."""
+    for owner, *way in _IN_YAML.get(step.kind, ()):
+        for group, _ in _inner(root, owner):
+            if not way:
+                yield from _inner(group, step.name)
+                continue
+            for item in group.value if isinstance(group, yaml.SequenceNode) else ():
+                nodes = [(item, item.start_mark.line + 1)]
+                for key in way:
+                    known = nodes
+                    nodes = [each for node, _ in nodes for each in _inner(node, key)]
+                if any(node.value == step.name for node, _ in nodes):
+                    # a joint's motor and friction stand beside it, in its link
+                    own = [] if step.kind == "joint" else list(_inner(item, step.kind))
+                    yield from own or known
+                    yield item, item.start_mark.line + 1
+    if step == Named("link", BASE):
+        yield from _inner(root, "base_inertial")
 
 
-def _inner(node: Any, *keys: str) -> Any:
-    for key in keys:
-        found = _entry(node, key)
-        node = found[0] if found else None
-    return node
+def xml_line(text: str, path: Iterable[Step]) -> int | None:
+    """The line of the last step of a path that is found in a URDF, SDF or MJCF.
 
-
-def _named(root: Any, owner: str, name: str, *keys: str) -> tuple[Any, int] | None:
-    """The entry of the list `owner` whose value at `keys` is this name."""
-    items = _inner(root, owner)
-    for item in items.value if isinstance(items, yaml.SequenceNode) else []:
-        said = _inner(item, *keys)
-        if said is not None and said.value == name:
-            return _at(item)
-    return None
-
-
-def _at(node: Any) -> tuple[Any, int]:
-    return node, node.start_mark.line + 1
-
-
-def _xml_line(text: str, where: str, way: str) -> int | None:
-    root = _tree(text, where)
-    node = line = None
-    for kind, name in _tokens(way):
-        if kind == "key" and node is not None:
-            inner = next(node.iter(name), None)
-            if inner is None:
-                break
-            node, line = inner, inner.sourceline
-        elif kind in ("link", "joint", "transmission"):
-            node = next((each for each in root.iter(kind) if each.get("name") == name), None)
-            line = node.sourceline if node is not None else line
+    Args:
+        text: of the file.
+        path: the way to an element; attributes and steps that are not found are skipped.
+    """
+    root = _tree(text)
+    nodes, line = [root], None
+    for step in path:
+        if isinstance(step, Named):
+            tags, name = _IN_XML.get(step.kind, (step.kind,)), step.name
+        else:
+            tags, name = (str(step),), None
+        found = [
+            each
+            for node in nodes
+            for each in node.iterdescendants(*tags)
+            if name is None or each.get("name") == name
+        ]
+        if found:
+            nodes, line = found, found[0].sourceline
     # blanks before the first tag have not been parsed
     before = text[: len(text) - len(text.lstrip("\ufeff \t\r\n"))].count("\n")
     return line + before if line is not None else None
-
-
-def of_path(path: Sequence[str | int], text: str) -> int | None:
-    """The line of a place in a YAML file, given by keys and indices."""
-    tokens: list[Token] = [
-        ("place", str(step)) if isinstance(step, int) else ("key", step) for step in path
-    ]
-    return yaml_line(text, tokens)

@@ -7,21 +7,21 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable
 
-from ..errors import DescriptionError, listed, wrong
+from ..errors import DescriptionError, Named, Place, listed, wrong
 from ..mechanism import Link
 from .fields import unknown
 
 
-def no_name_twice(names: Iterable[str], what: str) -> None:
+def no_name_twice(names: Iterable[str], what: Place) -> None:
     """Raise a DescriptionError for the first name that appears more than once."""
     name, count = next(iter(Counter(names).most_common(1)), ("", 0))
     if count > 1:
         raise wrong(
-            DescriptionError, f"{what} name", name, f"each name once (it appears {count} times)"
+            DescriptionError, what + " name", name, f"each name once (it appears {count} times)"
         )
 
 
-def parents_first(links: list[Link], base: str, where: str) -> tuple[Link, ...]:
+def parents_first(links: list[Link], base: str, where: Place) -> tuple[Link, ...]:
     """The links in an order in which every parent comes before its children.
 
     Args:
@@ -32,12 +32,13 @@ def parents_first(links: list[Link], base: str, where: str) -> tuple[Link, ...]:
     Raises:
         DescriptionError: an unknown parent, or links that form a cycle.
     """
-    no_name_twice([base, *(link.name for link in links)], f"{where}: link")
+    no_name_twice([base, *(link.name for link in links)], where + ": link")
     names = {base, *(link.name for link in links)}
     carried: dict[str, list[int]] = {}
     for i, link in enumerate(links):
         if link.parent not in names:
-            raise unknown(f"{where}: parent of link {link.name!r}", link.parent, sorted(names))
+            at = (where + f": parent of link {link.name!r}").at(Named("link", link.name), "parent")
+            raise unknown(at, link.parent, sorted(names))
         carried.setdefault(link.parent, []).append(i)
     # always the first whose parent is placed, so a description that is in order stays in order
     placed: list[Link] = []
@@ -53,6 +54,6 @@ def parents_first(links: list[Link], base: str, where: str) -> tuple[Link, ...]:
         raise DescriptionError(
             f"{where}: links {listed(map(repr, ring))} form a cycle that does not reach {base!r}; "
             "close a chain with `loops`",
-            name=ring[0],
+            name=where.at(Named("link", ring[0])),
         )
     return tuple(placed)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import DescriptionError, choices, wrong
+from ..errors import DescriptionError, Place, choices, wrong
 from ..mechanism import JOINT_TYPES, LOOP_TYPES, Attachment, Friction, Inertial, Limits, Pose
 from .compound import PARTS
 from .fields import (
@@ -23,7 +23,7 @@ from .fields import (
 from .files import LONGEST_PATH
 
 Schema = dict[str, Any]
-Reader = Callable[[Any, str], Any]
+Reader = Callable[[Any, Place], Any]
 """(value, its place, for messages) to what it means; raises DescriptionError"""
 
 
@@ -46,12 +46,6 @@ class Kind:
         return any("null" in each.get("type", ()) for each in options)
 
 
-def inside(where: str, key: object) -> str:
-    """The place of a key: `robot.yaml: gravity`, or `robot.yaml: link 'upper': inertia.ixx`."""
-    begins = ": " not in where or where.endswith(("'", '"'))
-    return f"{where}{': ' if begins else '.'}{key}"
-
-
 @dataclass(frozen=True)
 class Record:
     """A mapping with these keys and no others."""
@@ -59,7 +53,7 @@ class Record:
     keys: Mapping[str, Kind]
     required: tuple[str, ...] = ()
 
-    def read(self, value: Any, where: str) -> dict[str, Any]:
+    def read(self, value: Any, where: Place) -> dict[str, Any]:
         """The values of a mapping by key.
 
         Raises:
@@ -67,10 +61,10 @@ class Record:
         """
         return self.known(mapping(value, self.keys, where), where)
 
-    def known(self, entries: Mapping[str, Any], where: str) -> dict[str, Any]:
+    def known(self, entries: Mapping[str, Any], where: Place) -> dict[str, Any]:
         """The values of these keys in a mapping that may also have others."""
         return {
-            key: kind.read(entries.get(key), inside(where, key))
+            key: kind.read(entries.get(key), where / key)
             for key, kind in self.keys.items()
             if key in self.required
             or (key in entries and not (entries[key] is None and kind.is_nullable))
@@ -95,9 +89,9 @@ class Record:
 def listed(item: Kind, words: str) -> Kind:
     """The kind of a list; null means an empty one."""
 
-    def read(value: Any, where: str) -> tuple[Any, ...]:
+    def read(value: Any, where: Place) -> tuple[Any, ...]:
         entries = enumerate(sequence(value, where))
-        return tuple(item.read(each, f"{where}[{i}]") for i, each in entries)
+        return tuple(item.read(each, where / i) for i, each in entries)
 
     return Kind(read, {"type": ["array", "null"], "items": item.schema}).said(words)
 
@@ -105,9 +99,9 @@ def listed(item: Kind, words: str) -> Kind:
 def by_name(item: Kind, words: str) -> Kind:
     """The kind of a mapping from names to values of one kind; null means an empty one."""
 
-    def read(value: Any, where: str) -> dict[str, Any]:
+    def read(value: Any, where: Place) -> dict[str, Any]:
         entries = mapping(value, value or (), where)
-        return {name: item.read(each, inside(where, name)) for name, each in entries.items()}
+        return {name: item.read(each, where / name) for name, each in entries.items()}
 
     schema = {"type": ["object", "null"], "additionalProperties": item.schema}
     return Kind(read, schema).said(words)
@@ -116,7 +110,7 @@ def by_name(item: Kind, words: str) -> Kind:
 def one_of(names: Sequence[str]) -> Kind:
     """The kind whose values are these words."""
 
-    def read(value: Any, where: str) -> str:
+    def read(value: Any, where: Place) -> str:
         if value not in names:
             raise wrong(DescriptionError, where, value, choices(names))
         return str(value)
@@ -148,7 +142,7 @@ PATH = Kind(
 )
 
 
-def _as_written(value: Any, _where: str) -> Any:
+def _as_written(value: Any, _where: Place) -> Any:
     """The value itself, which is read later when more is known."""
     return value
 
@@ -176,7 +170,7 @@ BODY = Record(
 _ORIGIN = (0.0, 0.0, 0.0)
 
 
-def pose(value: Any, where: str) -> Pose:
+def pose(value: Any, where: Place) -> Pose:
     """The pose from {xyz: [m], rpy: [rad]}, both optional."""
     return _posed(POSE.read(value, where))
 
@@ -185,7 +179,7 @@ def _posed(found: Mapping[str, Any]) -> Pose:
     return Pose.from_xyz_rpy(found.get("xyz", _ORIGIN), found.get("rpy", _ORIGIN))
 
 
-def inertial(entries: Mapping[str, Any], where: str) -> Inertial:
+def inertial(entries: Mapping[str, Any], where: Place) -> Inertial:
     """The inertial parameters from the keys mass, center_of_mass and inertia."""
     found = BODY.known(entries, where)
     tensor = dict.fromkeys(INERTIA.keys, 0.0) | found.get("inertia", {})
@@ -207,17 +201,17 @@ FRICTION = Record(
 )
 
 
-def friction(value: Any, where: str) -> Friction:
+def friction(value: Any, where: Place) -> Friction:
     """The friction law from {viscous, coulomb, offset, coulomb_negative,
     stribeck: {torque, rate}}, all optional."""
     found = FRICTION.read(value, where)
     hump = found.pop("stribeck", {})
     if hump and "rate" not in hump:
-        raise wrong(DescriptionError, inside(where, "stribeck.rate"), None, "a rate, rad/s or m/s")
+        raise wrong(DescriptionError, where / "stribeck" / "rate", None, "a rate, rad/s or m/s")
     return Friction(**found, **{f"stribeck_{key}": each for key, each in hump.items()})
 
 
-def _limit(value: Any, where: str) -> float | None:
+def _limit(value: Any, where: Place) -> float | None:
     try:
         is_infinite = abs(float(value)) > LARGEST
     except (TypeError, ValueError):
@@ -237,7 +231,7 @@ LIMITS = Record(
 )
 
 
-def limits(value: Any, where: str) -> Limits | None:
+def limits(value: Any, where: Place) -> Limits | None:
     """The limits from {lower, upper, velocity, effort}, all optional; None if none is given.
 
     Values that many programs write for unknown limits count as not given: a velocity or an effort
@@ -246,14 +240,14 @@ def limits(value: Any, where: str) -> Limits | None:
     found = {key: each for key, each in LIMITS.read(value, where).items() if each is not None}
     for key in ("velocity", "effort"):
         if found.get(key, 1.0) < 0:
-            raise wrong(DescriptionError, inside(where, key), found[key], "at least 0")
+            raise wrong(DescriptionError, where / key, found[key], "at least 0")
         if found.get(key) == 0:
             del found[key]
     if "lower" in found and "upper" in found:
         lower, upper = found["lower"], found["upper"]
         if lower > upper:
             expected = f"at most the upper limit, {upper:g}"
-            raise wrong(DescriptionError, inside(where, "lower"), lower, expected)
+            raise wrong(DescriptionError, where / "lower", lower, expected)
         if lower == upper == 0:
             del found["lower"], found["upper"]
     return Limits(**found) if found else None
@@ -274,16 +268,14 @@ _RETYPED = Record(
 )
 
 
-def _retyped(value: Any, where: str) -> dict[str, Any]:
+def _retyped(value: Any, where: Place) -> dict[str, Any]:
     return _RETYPED.read({"type": value} if isinstance(value, str) else value, where)
 
 
-def _ratio(value: Any, where: str) -> float | dict[str, float]:
+def _ratio(value: Any, where: Place) -> float | dict[str, float]:
     if not isinstance(value, dict):
         return number(value, where)
-    return {
-        text(joint, where): number(ratio, inside(where, joint)) for joint, ratio in value.items()
-    }
+    return {text(joint, where): number(ratio, where / joint) for joint, ratio in value.items()}
 
 
 _RATIOS = {"type": "object", "additionalProperties": NUMBER.schema}
@@ -345,7 +337,7 @@ def _by_part() -> Schema:
 _END = Record({"link": NAME, "xyz": three(NUMBER, "m"), "rpy": three(NUMBER, "rad")}, ("link",))
 
 
-def _end(value: Any, where: str) -> Attachment:
+def _end(value: Any, where: Place) -> Attachment:
     found = _END.read(value, where)
     return Attachment(found["link"], _posed(found))
 
@@ -362,7 +354,7 @@ LOOP = Record(
 )
 
 
-def _near(value: Any, where: str) -> Any:
+def _near(value: Any, where: Place) -> Any:
     """A joint's position, or a link's position or pose."""
     if not isinstance(value, Mapping):
         return number(value, where)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from lxml import etree
 
-from ..errors import DescriptionError, choices, wrong
+from ..errors import DescriptionError, Named, Place, choices, wrong
 from ..mechanism import (
     Attachment,
     Coupling,
@@ -61,20 +61,21 @@ def read(source: Path | str, where: str) -> Mechanism:
             includes, screw joints); the message names `where`, the link or joint, and what was
             expected.
     """
+    where = Place(where)
     text = read_text(source) if isinstance(source, Path) else source
     root = parsed(text, where, "sdf")
     models = [*root.iterfind("model"), *root.iterfind("world/model")]
     if len(models) != 1 or next(root.iter("include"), None) is not None:
         found = f"{len(models)} models, {sum(1 for _ in root.iter('include'))} includes"
-        raise wrong(DescriptionError, f"{where}: models", found, "one model, with nothing included")
+        raise wrong(DescriptionError, where + ": models", found, "one model, with nothing included")
     return _Reader(models[0], where).mechanism(_gravity(root, where))
 
 
-def _gravity(root: etree._Element, where: str) -> Array:
+def _gravity(root: etree._Element, where: Place) -> Array:
     element = root.find("world/gravity")
     if element is None:
         return array(GRAVITY)
-    return numbers(plain_text(element, f"{where}: gravity"), 3, f"{where}: gravity")
+    return numbers(plain_text(element, where / "gravity"), 3, where / "gravity")
 
 
 @dataclass
@@ -91,31 +92,36 @@ class _Reader:
     """Converts one model to a mechanism."""
 
     model: etree._Element
-    where: str
+    where: Place
     frames: dict[str, _Frame] = field(default_factory=dict)
 
     def mechanism(self, gravity: Array) -> Mechanism:
         """The complete mechanism, with the world's gravity (3,), m/s²."""
         model, where = self.model, self.where
         if next(model.iterfind("model"), None) is not None:
-            raise wrong(DescriptionError, f"{where}: model", "a nested model", "links and joints")
+            raise wrong(DescriptionError, where / "model", "a nested model", "links and joints")
         links, joints = list(model.iterfind("link")), list(model.iterfind("joint"))
         for element in (*links, *joints, *model.iterfind("frame")):
-            name = name_of(element.get("name"), f"{where}: <{element.tag}> name")
+            name = name_of(element.get("name"), where + f": <{element.tag}> name")
             if name in self.frames:
-                raise wrong(DescriptionError, f"{where}: {element.tag}", name, "a name of its own")
+                raise wrong(
+                    DescriptionError,
+                    where.at(Named(element.tag, name)) + f": {element.tag}",
+                    name,
+                    "a name of its own",
+                )
             self.frames[name] = self._frame(element, name)
         bodies = {link.get("name"): self._inertial(link) for link in links}
         carried: dict[str, Link] = {}
         made: list[Link] = []
         loops: list[Loop] = []
         for joint in joints:
-            at = f"{where}: joint {joint.get('name')!r}"
+            at = where.named("joint", str(joint.get("name")))
             parent, child = (self._side(joint, side, bodies, at) for side in ("parent", "child"))
             kind = joint.get("type")
             if kind not in (*SIMPLE, "ball", "universal"):
                 raise wrong(
-                    DescriptionError, f"{at}: type", kind, choices([*SIMPLE, "ball", "universal"])
+                    DescriptionError, at / "type", kind, choices([*SIMPLE, "ball", "universal"])
                 )
             if child in carried:
                 loops.append(self._loop(joint, parent, child, at))
@@ -130,17 +136,17 @@ class _Reader:
                 "one link that no joint carries" if not fixed else "a joint that carries each"
             )
             raise wrong(
-                DescriptionError, f"{where}: root link", ", ".join(roots) or "none", expected
+                DescriptionError, where + ": root link", ", ".join(roots) or "none", expected
             )
         base = WORLD if fixed else roots[0]
         own = Inertial() if fixed else bodies[base]
         links_here = {link.name: link for link in made}
-        no_name_twice((link.joint.name for link in made), f"{where}: joint")
+        no_name_twice((link.joint.name for link in made), where + ": joint")
         stands = self._in_model(MODEL) if fixed else self._in_model(base)
         # the world's gravity on the base's axes
         turned = (self._pose(self.model, where) @ stands).rotation.T @ gravity
         return Mechanism(
-            name_of(model.get("name"), f"{where}: model name"),
+            name_of(model.get("name"), where + ": model name"),
             parents_first(list(links_here.values()), base, where),
             base=base,
             base_inertial=own,
@@ -157,7 +163,7 @@ class _Reader:
     # Frames
 
     def _frame(self, element: etree._Element, name: str) -> _Frame:
-        at = f"{self.where}: {element.tag} {name!r}"
+        at = self.where.named(element.tag, name)
         usual, attached = MODEL, name
         if element.tag == "joint":
             usual = attached = (element.findtext("child") or "").strip()
@@ -168,15 +174,15 @@ class _Reader:
         relative = usual if pose is None else pose.get("relative_to") or usual
         return _Frame(self._pose(element, at), relative, attached)
 
-    def _pose(self, element: etree._Element, at: str) -> Pose:
+    def _pose(self, element: etree._Element, at: Place) -> Pose:
         pose = element.find("pose")
         if pose is None:
             return Pose()
-        text = plain_text(pose, f"{at}: pose") or "0 0 0 0 0 0"
+        text = plain_text(pose, at / "pose") or "0 0 0 0 0 0"
         if pose.get("rotation_format") == "quat_xyzw":
-            x, y, z, i, j, k, w = numbers(text, 7, f"{at}: pose")
+            x, y, z, i, j, k, w = numbers(text, 7, at / "pose")
             return Pose(rotation_quaternion(w, i, j, k), array([x, y, z]))
-        x, y, z, *rpy = numbers(text, 6, f"{at}: pose")
+        x, y, z, *rpy = numbers(text, 6, at / "pose")
         if pose.get("degrees") in ("true", "1"):
             rpy = [math.radians(angle) for angle in rpy]
         return Pose.from_xyz_rpy(array([x, y, z]), array(rpy))
@@ -188,12 +194,12 @@ class _Reader:
             frame = self.frames.get(name)
             if frame is None or frame.relative_to in seen:
                 expected = "frames that do not refer to one another in a circle"
-                raise wrong(DescriptionError, f"{self.where}: relative_to", seen[-1], expected)
+                raise wrong(DescriptionError, self.where + ": relative_to", seen[-1], expected)
             pose, name = frame.pose @ pose, frame.relative_to
             seen.append(name)
         return pose
 
-    def _body_of(self, name: str, bodies: Mapping[str, Inertial], at: str) -> str:
+    def _body_of(self, name: str, bodies: Mapping[str, Inertial], at: Place) -> str:
         """The link that a frame is attached to."""
         seen: set[str] = set()
         while name not in bodies and name != WORLD:
@@ -206,41 +212,39 @@ class _Reader:
     # Links and joints
 
     def _side(
-        self, joint: etree._Element, side: str, bodies: Mapping[str, Inertial], at: str
+        self, joint: etree._Element, side: str, bodies: Mapping[str, Inertial], at: Place
     ) -> str:
         element = joint.find(side)
-        name = "" if element is None else plain_text(element, f"{at}: {side}")
-        found = self._body_of(name, bodies, f"{at}: {side}")
+        name = "" if element is None else plain_text(element, at / side)
+        found = self._body_of(name, bodies, at / side)
         if side == "child" and found == WORLD:
-            raise wrong(DescriptionError, f"{at}: child", name, "a link of this model")
+            raise wrong(DescriptionError, at / "child", name, "a link of this model")
         return found
 
     def _inertial(self, link: etree._Element) -> Inertial:
-        element, at = link.find("inertial"), f"{self.where}: link {link.get('name')!r}"
+        element, at = link.find("inertial"), self.where.named("link", str(link.get("name")))
         if element is None:
             # SDF's default is 1 kg, but a missing element most likely means an unknown mass
             raise wrong(
                 DescriptionError,
-                f"{at}: inertial",
+                at / "inertial",
                 "none",
                 "an <inertial> (without one SDF assumes 1 kg)",
             )
         if element.get("auto") in ("true", "1"):
-            raise wrong(DescriptionError, f"{at}: inertial", "auto", "numbers")
-        mass = number(element.findtext("mass") or 1.0, f"{at}: mass")
+            raise wrong(DescriptionError, at / "inertial", "auto", "numbers")
+        mass = number(element.findtext("mass") or 1.0, at / "mass")
         moments = element.find("inertia")
         usual = {"ixx": 1.0, "iyy": 1.0, "izz": 1.0, "ixy": 0.0, "ixz": 0.0, "iyz": 0.0}
         values = [
-            number(
-                (moments.findtext(key) if moments is not None else None) or value, f"{at}: {key}"
-            )
+            number((moments.findtext(key) if moments is not None else None) or value, at / key)
             for key, value in usual.items()
         ]
         body = Inertial(mass, np.zeros(3), inertia_matrix(*values))
-        return body.seen_from(self._pose(element, f"{at}: inertial"))
+        return body.seen_from(self._pose(element, at / "inertial"))
 
     def _joint(
-        self, joint: etree._Element, parent: str, child: str, body: Inertial, at: str
+        self, joint: etree._Element, parent: str, child: str, body: Inertial, at: Place
     ) -> list[Link]:
         name, kind = str(joint.get("name")), str(joint.get("type"))
         before = Pose() if parent == WORLD else self._in_model(parent)
@@ -267,25 +271,29 @@ class _Reader:
             made = replace(made, type="continuous") if free else made
         return [Link(child, parent, made, body)]
 
-    def _axis(self, joint: etree._Element, tag: str, at: str) -> Joint:
+    def _axis(self, joint: etree._Element, tag: str, at: Place) -> Joint:
         """A joint with the axis, friction, limits and mimic of an <axis>."""
         element = joint.find(tag)
         xyz = None if element is None else element.find("xyz")
         axis = array([0.0, 0.0, 1.0])
         if xyz is not None:
-            axis = numbers(plain_text(xyz, f"{at}: {tag}"), 3, f"{at}: {tag}")
+            axis = numbers(plain_text(xyz, at / tag), 3, at / tag)
             if (other := xyz.get("expressed_in")) is not None:
                 here = self._in_model(str(joint.get("name"))).rotation
                 axis = here.T @ self._in_model(other).rotation @ axis
         length = float(np.linalg.norm(axis))
         if not length:
-            raise wrong(DescriptionError, f"{at}: {tag}", axis.tolist(), "a vector other than 0")
+            raise wrong(DescriptionError, at / tag, axis.tolist(), "a vector other than 0")
         if element is None:
             return Joint("", "revolute", axis=axis / length)
 
         def value(path: str) -> float | None:
             found = element.findtext(path)
-            return None if found is None else number(found, f"{at}: {tag}/{path}")
+            return (
+                None
+                if found is None
+                else number(found, (at / tag + f"/{path}").at(*path.split("/")))
+            )
 
         dynamics = Friction(value("dynamics/damping") or 0.0, value("dynamics/friction") or 0.0)
         lower, upper = value("limit/lower"), value("limit/upper")
@@ -299,23 +307,26 @@ class _Reader:
         return Joint("", "revolute", axis=axis / length, friction=dynamics, limits=limits,
                      coupling=self._mimic(element, at))  # fmt: skip
 
-    def _mimic(self, axis: etree._Element, at: str) -> Coupling | None:
+    def _mimic(self, axis: etree._Element, at: Place) -> Coupling | None:
         element = axis.find("mimic")
         if element is None:
             return None
-        master = name_of(element.get("joint"), f"{at}: mimic joint")
+        master = name_of(element.get("joint"), at / "mimic" + " joint")
         ratio, offset, reference = (
-            number(element.findtext(key) or usual, f"{at}: mimic/{key}")
+            number(element.findtext(key) or usual, (at / "mimic" + f"/{key}").at(key))
             for key, usual in (("multiplier", 1.0), ("offset", 0.0), ("reference", 0.0))
         )
         # q = multiplier · (q_master - reference) + offset
         return Coupling(((master, ratio),), offset - ratio * reference)
 
-    def _loop(self, joint: etree._Element, parent: str, child: str, at: str) -> Loop:
+    def _loop(self, joint: etree._Element, parent: str, child: str, at: Place) -> Loop:
         kind = str(joint.get("type"))
         if kind not in LOOPS:
             raise wrong(
-                DescriptionError, f"{at}: type of a joint that closes a loop", kind, choices(LOOPS)
+                DescriptionError,
+                at / "type" + " of a joint that closes a loop",
+                kind,
+                choices(LOOPS),
             )
         here = self._in_model(str(joint.get("name")))
         if kind in ("revolute", "continuous", "prismatic"):

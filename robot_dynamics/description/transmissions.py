@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from lxml import etree
 
-from ..errors import DescriptionError, wrong
+from ..errors import DescriptionError, Named, Place, wrong
 from .fields import number
 from .xml_text import plain_text
 
 REDUCTION_TAGS = ("mechanicalReduction", "mechanical_reduction")
 
 
-def gear_ratios(root: etree._Element, where: str) -> dict[str, tuple[tuple[str, float], ...]]:
+def gear_ratios(root: etree._Element, where: Place) -> dict[str, tuple[tuple[str, float], ...]]:
     """The gear ratios ((joint, rotor rate / joint rate), …) by name of the rotor.
 
     The rotor of a simple transmission is named after its joint, those of a differential after their
@@ -31,7 +31,7 @@ def gear_ratios(root: etree._Element, where: str) -> dict[str, tuple[tuple[str, 
     for transmission in root.iter("transmission"):
         kind = _kind(transmission)
         joints = [element for element in transmission.iterfind("joint") if element.get("name")]
-        at = f"{where}: transmission {transmission.get('name')!r}"
+        at = where.named("transmission", str(transmission.get("name")))
         if "Differential" in kind and len(joints) == 2:
             ratios.update(_differential(transmission, joints, at))
         elif len(joints) == 1:
@@ -41,7 +41,8 @@ def gear_ratios(root: etree._Element, where: str) -> dict[str, tuple[tuple[str, 
                 ratios[name] = ((name, _product(found)),)
     # <ros2_control><joint name><param name="mechanicalReduction">50</param>
     for joint in root.iterfind("ros2_control/joint"):
-        at = f"{where}: ros2_control joint {joint.get('name')!r}"
+        element = Named("joint", str(joint.get("name")))
+        at = (where + f": ros2_control joint {element.name!r}").at("ros2_control", element)
         for parameter in joint.iterfind("param"):
             if parameter.get("name") in REDUCTION_TAGS:
                 name = joint.get("name")
@@ -50,13 +51,13 @@ def gear_ratios(root: etree._Element, where: str) -> dict[str, tuple[tuple[str, 
 
 
 def _differential(
-    transmission: etree._Element, joints: list[etree._Element], at: str
+    transmission: etree._Element, joints: list[etree._Element], at: Place
 ) -> Iterator[tuple[str, tuple[tuple[str, float], ...]]]:
     """The ratios of transmission_interface's DifferentialTransmission:
     x_a = n_a (n_j1 x_j1 ± n_j2 x_j2)."""
     actuators = list(transmission.iterfind("actuator"))
     if len(actuators) != 2:
-        raise wrong(DescriptionError, f"{at}: actuators", len(actuators), "two, as it has joints")
+        raise wrong(DescriptionError, at / "actuators", len(actuators), "two, as it has joints")
     joints.sort(key=lambda joint: joint.get("role") or "")
     actuators.sort(key=lambda actuator: actuator.get("role") or "")
     n_1, n_2 = (_own_reduction(joint, at) for joint in joints)
@@ -73,19 +74,19 @@ def _kind(transmission: etree._Element) -> str:
     return text or transmission.get("type") or ""
 
 
-def _reductions(element: etree._Element, at: str) -> Iterator[float]:
+def _reductions(element: etree._Element, at: Place) -> Iterator[float]:
     for child in element.iter(*REDUCTION_TAGS):
         yield _ratio(child, at)
 
 
-def _own_reduction(element: etree._Element, at: str) -> float:
+def _own_reduction(element: etree._Element, at: Place) -> float:
     return _product([*_reductions(element, at)] or [1.0])
 
 
-def _ratio(element: etree._Element, at: str) -> float:
-    ratio = number(plain_text(element, f"{at}: {REDUCTION_TAGS[0]}"), f"{at}: {REDUCTION_TAGS[0]}")
+def _ratio(element: etree._Element, at: Place) -> float:
+    ratio = number(plain_text(element, at / REDUCTION_TAGS[0]), at / REDUCTION_TAGS[0])
     if ratio == 0:
-        raise wrong(DescriptionError, f"{at}: {REDUCTION_TAGS[0]}", ratio, "a number other than 0")
+        raise wrong(DescriptionError, at / REDUCTION_TAGS[0], ratio, "a number other than 0")
     return ratio
 
 

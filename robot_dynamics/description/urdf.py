@@ -15,7 +15,7 @@ from typing import Any
 
 from lxml import etree
 
-from ..errors import DescriptionError, one_line, wrong
+from ..errors import DescriptionError, Place, one_line, wrong
 from ..mechanism import (
     Coupling,
     Friction,
@@ -82,16 +82,17 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
     Warns:
         DescriptionWarning: a joint that mimics a missing one; it becomes independent.
     """
+    where = Place(where)
     root = parsed(text, where)
     bounds = _limits(root, where)
     ratios = gear_ratios(root, where)
     robot = _parsed(_kept(root, where), where)
 
     for kind, each in (*(("link", x) for x in robot.links), *(("joint", x) for x in robot.joints)):
-        text_of(each.name, f"{where}: {kind} name")
+        text_of(each.name, where + f": {kind} name")
     inertials = {link.name: _inertial(link, where) for link in robot.links}
-    no_name_twice((link.name for link in robot.links), f"{where}: link")
-    no_name_twice((joint.name for joint in robot.joints), f"{where}: joint")
+    no_name_twice((link.name for link in robot.links), where + ": link")
+    no_name_twice((joint.name for joint in robot.joints), where + ": joint")
     _check_ends(robot.joints, inertials, where)
     links = [
         link
@@ -110,18 +111,18 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
     )
 
 
-def _check_ends(joints: list[Any], links: Collection[str], where: str) -> None:
+def _check_ends(joints: list[Any], links: Collection[str], where: Place) -> None:
     """Check that every joint connects two links, and that at most one joint carries each link."""
     carried: dict[str, str] = {}
     for joint in joints:
-        at = f"{where}: joint {joint.name!r}"
+        at = where.named("joint", joint.name)
         for side, name in (("parent", joint.parent), ("child", joint.child)):
             if name not in links:
-                raise wrong(DescriptionError, f"{at}: {side} link", name, "a link of this robot")
+                raise wrong(DescriptionError, at / side + " link", name, "a link of this robot")
         if joint.child in carried:
             raise wrong(
                 DescriptionError,
-                f"{at}: child link",
+                at / "child" + " link",
                 joint.child,
                 f"a link with no parent yet (it is joint {carried[joint.child]!r}'s child); "
                 "close chains with `loops` in a YAML beside the URDF",
@@ -130,17 +131,15 @@ def _check_ends(joints: list[Any], links: Collection[str], where: str) -> None:
 
 
 def _links(
-    joint: Any, bounds: Limits | None, body: Inertial, where: str, strict: bool
+    joint: Any, bounds: Limits | None, body: Inertial, where: Place, strict: bool
 ) -> list[Link]:
     """The joint's link, after massless ones if the joint has several degrees of freedom."""
-    at = f"{where}: joint {joint.name!r}"
+    at = where.named("joint", joint.name)
     made = _joint(joint, bounds, at)
     if joint.type not in COMPOUND:
         return [Link(joint.child, joint.parent, made, body)]
     if made.coupling is not None:
-        raise wrong(
-            DescriptionError, f"{at}: mimic", joint.type, "a joint of one degree of freedom"
-        )
+        raise wrong(DescriptionError, at / "mimic", joint.type, "a joint of one degree of freedom")
     parts = PARTS[joint.type]
     for complaint in left_out(made, parts, at):
         tolerate(complaint, strict)
@@ -149,23 +148,23 @@ def _links(
     return split(joint.child, joint.parent, made, body, parts, frame=frame)
 
 
-def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: str) -> str:
+def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: Place) -> str:
     """The link that no joint carries. It is the mechanism's base, not one of its `links`."""
     roots = set(inertials) - {joint.child for joint in joints}
     if len(roots) != 1:
         found = ", ".join(repr(name) for name in sorted(roots)) or "none"
-        raise wrong(DescriptionError, f"{where}: root link", found, "one link without a parent")
+        raise wrong(DescriptionError, where + ": root link", found, "one link without a parent")
     return roots.pop()
 
 
-def _mimicking(joints: dict[str, Joint], where: str, strict: bool) -> dict[str, Joint]:
+def _mimicking(joints: dict[str, Joint], where: Place, strict: bool) -> dict[str, Joint]:
     """The joints, coupled only to independent ones; those that mimic a missing one are freed."""
     for joint in list(joints.values()):
         if joint.coupling is None:
             continue
         master = joint.coupling.ratios[0][0]
         if master not in joints or not joints[master].moves:
-            at = f"{where}: joint {joint.name!r}: mimic"
+            at = where.named("joint", joint.name) / "mimic"
             tolerate(wrong(DescriptionError, at, master, "a moving joint of this robot"), strict)
             joints[joint.name] = replace(joint, coupling=None)
     return _resolved(joints, where)
@@ -187,7 +186,7 @@ def _rotors(
     )
 
 
-def _limits(root: etree._Element, where: str) -> dict[str, Limits | None]:
+def _limits(root: etree._Element, where: Place) -> dict[str, Limits | None]:
     """The joints' limits from their <limit> elements; continuous joints have none of position."""
     found = {}
     for joint in root.iterfind("joint"):
@@ -198,11 +197,11 @@ def _limits(root: etree._Element, where: str) -> dict[str, Limits | None]:
             elif "lower" in said or "upper" in said:
                 said = {"lower": "0", "upper": "0"} | said
             name = joint.get("name")
-            found[name] = limits(said, f"{where}: joint {name!r}: limit")
+            found[name] = limits(said, where.named("joint", str(name)) / "limit")
     return found
 
 
-def _kept(root: etree._Element, where: str) -> etree._Element:
+def _kept(root: etree._Element, where: Place) -> etree._Element:
     """A copy with only the elements that dynamics needs."""
     copy = etree.Element("robot", name=root.get("name") or "robot")
     for element in root:
@@ -221,14 +220,14 @@ def _kept(root: etree._Element, where: str) -> etree._Element:
     return copy
 
 
-def _once(element: etree._Element, where: str) -> None:
+def _once(element: etree._Element, where: Place) -> None:
     """Refuse an element that appears twice, as it is ambiguous which one applies."""
     for part in (element, *element.iterfind("inertial")):
         tags = Counter(child.tag for child in part if isinstance(child.tag, str))
         for tag in (*KEPT[element.tag], "limit", *BODY):
             if tags[tag] > 1:
-                at = f"{where}: {element.tag} {element.get('name')!r}"
-                raise wrong(DescriptionError, f"{at}: <{tag}>", f"{tags[tag]} of them", "one")
+                at = where.named(element.tag, str(element.get("name"))) + f": <{tag}>"
+                raise wrong(DescriptionError, at.at(tag), f"{tags[tag]} of them", "one")
 
 
 def _plain(element: etree._Element) -> etree._Element:
@@ -252,7 +251,7 @@ def _plain(element: etree._Element) -> etree._Element:
     return copy
 
 
-def _parsed(root: etree._Element, where: str) -> Any:
+def _parsed(root: etree._Element, where: Place) -> Any:
     from urdf_parser_py.urdf import URDF
 
     try:
@@ -262,48 +261,48 @@ def _parsed(root: etree._Element, where: str) -> Any:
         raise DescriptionError(f"{where}: not a valid URDF: {told}", name=where) from None
 
 
-def _inertial(link: Any, where: str) -> Inertial:
+def _inertial(link: Any, where: Place) -> Inertial:
     if link.inertial is None:
         return Inertial()
-    at = f"{where}: link {link.name!r}"
-    mass = number(link.inertial.mass, f"{at}: mass")
+    at = where.named("link", link.name)
+    mass = number(link.inertial.mass, at / "mass")
     moments = link.inertial.inertia
     tensor = inertia_matrix(
         *(
-            number(getattr(moments, key), f"{at}: inertia.{key}") if moments else 0.0
+            number(getattr(moments, key), at / "inertia" / key) if moments else 0.0
             for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
         )
     )
     body = Inertial(mass, array([0.0, 0.0, 0.0]), tensor)
-    return body.seen_from(_pose(link.inertial.origin, f"{at}: inertial"))
+    return body.seen_from(_pose(link.inertial.origin, at / "inertial"))
 
 
-def _pose(origin: Any, at: str) -> Pose:
+def _pose(origin: Any, at: Place) -> Pose:
     if origin is None:
         return Pose()
     return Pose.from_xyz_rpy(
-        numbers(list(origin.xyz or [0, 0, 0]), 3, f"{at}: origin.xyz"),
-        numbers(list(origin.rpy or [0, 0, 0]), 3, f"{at}: origin.rpy"),
+        numbers(list(origin.xyz or [0, 0, 0]), 3, at / "origin" / "xyz"),
+        numbers(list(origin.rpy or [0, 0, 0]), 3, at / "origin" / "rpy"),
     )
 
 
-def _joint(joint: Any, bounds: Limits | None, at: str) -> Joint:
+def _joint(joint: Any, bounds: Limits | None, at: Place) -> Joint:
     if joint.type not in (*SUPPORTED, *COMPOUND):
         raise wrong(
             DescriptionError,
-            f"{at}: type",
+            at / "type",
             joint.type,
             "one of " + ", ".join((*SUPPORTED, *COMPOUND)),
         )
-    axis = numbers(list(joint.axis), 3, f"{at}: axis") if joint.axis else array([1.0, 0.0, 0.0])
+    axis = numbers(list(joint.axis), 3, at / "axis") if joint.axis else array([1.0, 0.0, 0.0])
     length = float((axis @ axis) ** 0.5)
     if joint.type != "fixed" and length == 0:
-        raise wrong(DescriptionError, f"{at}: axis", axis.tolist(), "a vector other than 0")
+        raise wrong(DescriptionError, at / "axis", axis.tolist(), "a vector other than 0")
     friction = Friction()
     if joint.dynamics is not None:
         friction = Friction(
-            number(joint.dynamics.damping or 0.0, f"{at}: dynamics.damping"),
-            number(joint.dynamics.friction or 0.0, f"{at}: dynamics.friction"),
+            number(joint.dynamics.damping or 0.0, at / "dynamics" / "damping"),
+            number(joint.dynamics.friction or 0.0, at / "dynamics" / "friction"),
         )
     coupling = None
     if joint.mimic is not None and joint.type != "fixed":
@@ -312,10 +311,10 @@ def _joint(joint: Any, bounds: Limits | None, at: str) -> Joint:
             (
                 (
                     joint.mimic.joint,
-                    number(1.0 if multiplier is None else multiplier, f"{at}: mimic.multiplier"),
+                    number(1.0 if multiplier is None else multiplier, at / "mimic" / "multiplier"),
                 ),
             ),
-            number(offset or 0.0, f"{at}: mimic.offset"),
+            number(offset or 0.0, at / "mimic" / "offset"),
         )
     return Joint(
         joint.name,
@@ -328,7 +327,7 @@ def _joint(joint: Any, bounds: Limits | None, at: str) -> Joint:
     )
 
 
-def _resolved(joints: dict[str, Joint], where: str) -> dict[str, Joint]:
+def _resolved(joints: dict[str, Joint], where: Place) -> dict[str, Joint]:
     """The joints, with each chain of <mimic> reduced to an independent joint."""
 
     def master(name: str) -> Iterator[str]:
@@ -338,7 +337,7 @@ def _resolved(joints: dict[str, Joint], where: str) -> dict[str, Joint]:
             if name in seen:
                 raise wrong(
                     DescriptionError,
-                    f"{where}: joint {seen[0]!r}: mimic",
+                    where.named("joint", seen[0]) / "mimic",
                     " → ".join([*seen, name]),
                     "a chain that ends at an independent joint",
                 )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import DescriptionError, wrong
+from ..errors import DescriptionError, Place, wrong
 from ..mechanism import (
     BASE,
     Friction,
@@ -46,7 +46,7 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
     Raises:
         DescriptionError: an invalid description; the message names the file, the key and the value.
     """
-    where = path.name
+    where = Place(path.name)
     content = plain(read_text(path), where)
     if not isinstance(content, dict):
         raise wrong(DescriptionError, where, content, "a mapping with `links` or `urdf`")
@@ -58,7 +58,7 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
         return _extras(tree, said, where, strict), {}
     entries = mapping(content, BESIDE.keys, where)
     found = BESIDE.known(entries, where)
-    at, reference = f"{where}: urdf", found["urdf"]
+    at, reference = where / "urdf", found["urdf"]
     try:
         file = find(reference, beside=path.parent)
     except DescriptionError as error:
@@ -77,13 +77,13 @@ def read(path: Path, *, strict: bool = False) -> tuple[Mechanism, Origins]:
 
 
 def _retyped(
-    mechanism: Mechanism, said: Mapping[str, Mapping[str, Any]], where: str, strict: bool
+    mechanism: Mechanism, said: Mapping[str, Mapping[str, Any]], where: Place, strict: bool
 ) -> Mechanism:
     """The mechanism of a URDF with the types of joints that the YAML gives under `joints`."""
     links = {link.joint.name: link for link in mechanism.links}
     for name in said:
         if name not in links:
-            raise unknown(f"{where}: joints: joint", name, links)
+            raise unknown((where / "joints" + ": joint").at(name), name, links)
         followed = [
             other.joint.name
             for other in mechanism.links
@@ -92,13 +92,13 @@ def _retyped(
         if links[name].joint.coupling or followed:
             with_whom = ", ".join(followed) or "it mimics another"
             raise wrong(
-                DescriptionError, f"{where}: joints.{name}", f"a <mimic> ({with_whom})", "none"
+                DescriptionError, where / "joints" / name, f"a <mimic> ({with_whom})", "none"
             )
 
     def retyped(link: Link) -> list[Link]:
         if link.joint.name not in said:
             return [link]
-        at = f"{where}: joints.{link.joint.name}"
+        at = where / "joints" / link.joint.name
         item = said[link.joint.name]
         if item["type"] == "fixed":
             return [replace(link, joint=replace(link.joint, type="fixed", limits=None))]
@@ -120,17 +120,17 @@ def _measured(
     mechanism: Mechanism,
     inertials: Mapping[str, Inertial],
     laws: Mapping[str, Friction],
-    where: str,
+    where: Place,
 ) -> Mechanism:
     """The mechanism of a URDF with the bodies and friction that the YAML gives."""
     base = mechanism.base
     names = [base, *(link.name for link in mechanism.links)]
     for name in inertials:
         if name not in names:
-            raise unknown(f"{where}: inertials: link", name, names)
+            raise unknown((where / "inertials" + ": link").at(name), name, names)
     for name in laws:
         if name not in mechanism.tree_names:
-            raise unknown(f"{where}: friction: joint", name, mechanism.tree_names)
+            raise unknown((where / "friction" + ": joint").at(name), name, mechanism.tree_names)
 
     def replaced(link: Link) -> Link:
         law = laws.get(link.joint.name, link.joint.friction)
@@ -142,16 +142,16 @@ def _measured(
     return replace(mechanism, links=links, base_inertial=body)
 
 
-def _tree(said: Mapping[str, Any], where: str, fallback: str) -> Mechanism:
+def _tree(said: Mapping[str, Any], where: Place, fallback: str) -> Mechanism:
     convention = said.get("dh_convention", "standard")
     links: list[Link] = []
     rotors: list[Rotor] = []
     before = BASE
     for i, item in enumerate(said.get("links", ())):
-        at = f"{where}: links[{i}]"
+        at = where / "links" / i
         entries = mapping(item, LINK.keys, at)
-        name = text(entries.get("name"), f"{at}.name")
-        at = f"{where}: link {name!r}"
+        name = text(entries.get("name"), at / "name")
+        at = where.named("link", name)
         link = LINK.known(entries, at)
         parent = link.get("parent", before)
         joint = _joint(link, convention, at)
@@ -161,55 +161,55 @@ def _tree(said: Mapping[str, Any], where: str, fallback: str) -> Mechanism:
         else:
             links.append(Link(name, parent, joint, body))
         if "rotor" in link:
-            rotors.append(_rotor(entries["rotor"], joint.name, parent, f"{at}: rotor"))
+            rotors.append(_rotor(entries["rotor"], joint.name, parent, at / "rotor"))
         before = name
-    name = text(said.get("robot", fallback), f"{where}: robot")
+    name = text(said.get("robot", fallback), where / "robot")
     body = said.get("base_inertial", Inertial())
     if not body.is_nothing and "base_motion" in said:
         expected = "none: with base_motion the base is a link, which has its own"
-        raise wrong(DescriptionError, f"{where}: base_inertial", "a body", expected)
+        raise wrong(DescriptionError, where / "base_inertial", "a body", expected)
     return Mechanism(
         name, parents_first(links, BASE, where), rotors=tuple(rotors), base_inertial=body
     )
 
 
 def _split(
-    link: str, parent: str, joint: Joint, body: Inertial, said: Mapping[str, Any], at: str
+    link: str, parent: str, joint: Joint, body: Inertial, said: Mapping[str, Any], at: Place
 ) -> list[Link]:
     """The links of a joint with several degrees of freedom, with limits and friction by part."""
-    parts = parts_of(joint.type, said["joint"].get("axes"), f"{at}: joint")
+    parts = parts_of(joint.type, said["joint"].get("axes"), at / "joint")
     if "rotor" in said:
         names = ", ".join(f"{joint.name}_{part}" for part in parts)
         raise wrong(
             DescriptionError,
-            f"{at}: rotor",
+            at / "rotor",
             f"one motor on a {joint.type} joint",
             f"motors of its parts, under `rotors` at the top, by the names {names}",
         )
-    laws = mapping(said.get("friction"), parts, f"{at}: friction")
-    ends = mapping(said["joint"].get("limits"), parts, f"{at}: joint.limits")
+    laws = mapping(said.get("friction"), parts, at / "friction")
+    ends = mapping(said["joint"].get("limits"), parts, at / "joint" / "limits")
     return split(
         link,
         parent,
         joint,
         body,
         parts,
-        friction={part: friction(law, f"{at}: friction.{part}") for part, law in laws.items()},
-        limits={part: limits(end, f"{at}: joint.limits.{part}") for part, end in ends.items()},
+        friction={part: friction(law, at / "friction" / part) for part, law in laws.items()},
+        limits={part: limits(end, at / "joint" / "limits" / part) for part, end in ends.items()},
     )
 
 
-def _joint(link: Mapping[str, Any], convention: str, at: str) -> Joint:
+def _joint(link: Mapping[str, Any], convention: str, at: Place) -> Joint:
     joint = link["joint"]
     kind = joint["type"]
     whole = kind not in PARTS
     if whole and "axes" in joint:
         raise wrong(
-            DescriptionError, f"{at}: joint.axes", joint["axes"], "none: the joint has one, z"
+            DescriptionError, at / "joint" / "axes", joint["axes"], "none: the joint has one, z"
         )
     # a fixed joint needs no name
     unnamed = f"{link['name']}_fixed" if kind == "fixed" else None
-    name = text(joint.get("name", unnamed), f"{at}: joint.name")
+    name = text(joint.get("name", unnamed), at / "joint" / "name")
     theta, d, a, alpha = (link.get(key, 0.0) for key in DH.keys)
     # Rz(theta) Tz(d) commute with the joint's own motion about or along z
     about_z = Pose(exact(rotation_z(theta)), array([0.0, 0.0, d]))
@@ -224,12 +224,12 @@ def _joint(link: Mapping[str, Any], convention: str, at: str) -> Joint:
         kind,
         origin=before,
         tail=tail,
-        friction=friction(link.get("friction"), f"{at}: friction") if whole else Friction(),
-        limits=limits(joint.get("limits"), f"{at}: joint.limits") if whole else None,
+        friction=friction(link.get("friction"), at / "friction") if whole else Friction(),
+        limits=limits(joint.get("limits"), at / "joint" / "limits") if whole else None,
     )
 
 
-def _rotor(item: Any, name: str, mount: str, at: str, joint: str | None = None) -> Rotor:
+def _rotor(item: Any, name: str, mount: str, at: Place, joint: str | None = None) -> Rotor:
     entries = mapping(item, ROTOR.keys, at)
     said = ROTOR.known(entries, at)
     body = inertial(entries, at)
@@ -248,7 +248,7 @@ def _rotor(item: Any, name: str, mount: str, at: str, joint: str | None = None) 
     )
 
 
-def _extras(mechanism: Mechanism, said: Mapping[str, Any], where: str, strict: bool) -> Mechanism:
+def _extras(mechanism: Mechanism, said: Mapping[str, Any], where: Place, strict: bool) -> Mechanism:
     """The mechanism with the entries that both kinds of file may have."""
     if "base_motion" in said:
         mechanism = moved_from_outside(mechanism, said["base_motion"], where)
@@ -264,18 +264,20 @@ def _extras(mechanism: Mechanism, said: Mapping[str, Any], where: str, strict: b
     return _locked(replace(mechanism, **changes), said.get("locked", {}), where, strict)
 
 
-def _locked(mechanism: Mechanism, held: Mapping[str, float], where: str, strict: bool) -> Mechanism:
+def _locked(
+    mechanism: Mechanism, held: Mapping[str, float], where: Place, strict: bool
+) -> Mechanism:
     """The mechanism with the joints under `locked` fixed."""
     for name, value in held.items():
         if name not in mechanism.joint_names:
-            raise unknown(f"{where}: locked: joint", name, mechanism.joint_names)
-        for complaint in position(mechanism.joint(name), value, f"{where}: locked.{name}"):
+            raise unknown((where / "locked" + ": joint").at(name), name, mechanism.joint_names)
+        for complaint in position(mechanism.joint(name), value, where / "locked" / name):
             tolerate(complaint, strict)
         there = float(mechanism.home.get(name, value))
         if abs(there - value) > SAME_PLACE:
             raise wrong(
                 DescriptionError,
-                f"{where}: home.{name}",
+                where / "home" / name,
                 there,
                 f"{value:g}, at which it is locked",
             )
@@ -283,19 +285,19 @@ def _locked(mechanism: Mechanism, held: Mapping[str, float], where: str, strict:
     return with_locked_joints(replace(mechanism, home=home), held)
 
 
-def _rotors(mechanism: Mechanism, listed: Any, where: str) -> tuple[Rotor, ...]:
+def _rotors(mechanism: Mechanism, listed: Any, where: Place) -> tuple[Rotor, ...]:
     """Rotors named after their joint, or with a name of their own and a mapping of ratios."""
     rotors = {rotor.name: rotor for rotor in mechanism.rotors}
     joints = {link.joint.name: link for link in mechanism.links}
-    for name, item in mapping(listed, listed or (), f"{where}: rotors").items():
-        at = f"{where}: rotor {name!r}"
+    for name, item in mapping(listed, listed or (), where / "rotors").items():
+        at = where.named("rotor", name)
         known = rotors.get(name)
         driven = joints.get(name)
         mount = known.mount if known else driven.parent if driven else None
         if mount is None and not (isinstance(item, dict) and "mount" in item):
             raise wrong(
                 DescriptionError,
-                f"{at}: mount",
+                at / "mount",
                 None,
                 "the link that carries the motor (it is not the name of a joint, whose parent "
                 "would be taken)",
@@ -306,6 +308,6 @@ def _rotors(mechanism: Mechanism, listed: Any, where: str) -> tuple[Rotor, ...]:
         rotors[name] = rotor
     for name, rotor in rotors.items():
         if not rotor.ratios:
-            at = f"{where}: rotor {name!r}: gear_ratio"
+            at = where.named("rotor", name) / "gear_ratio"
             raise wrong(DescriptionError, at, rotor.ratios, "the ratio of at least one joint")
     return tuple(rotors.values())

@@ -622,7 +622,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         if joint not in names:
             raise wrong(InputError, "friction: joint", joint, choices(names))
         law = Friction(viscous, coulomb, offset, coulomb_negative, stribeck_torque, stribeck_rate)
-        for what, value, expected in law.faults():
+        for _, what, value, expected in law.faults():
             raise wrong(InputError, f"{what} of {joint}", value, expected)
 
         def rubbing(link: Link) -> Link:

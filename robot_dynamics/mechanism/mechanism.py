@@ -200,20 +200,21 @@ class Friction:
             found["stribeck_rate"] = self.stribeck_rate
         return found
 
-    def faults(self) -> Iterator[tuple[str, Any, str]]:
-        """(name, value, what was expected) of each invalid number."""
+    def faults(self) -> Iterator[tuple[str, str, Any, str]]:
+        """(field, its name in messages, value, what was expected) of each invalid number."""
         for key, value in self.numbers.items():
             name = key.replace("_", " ") + ("" if "stribeck" in key else " friction")
             if not is_number(value):
-                yield name, value, "a finite number"
+                yield key, name, value, "a finite number"
                 return
             if key == "stribeck_rate" and not value > 0:
-                yield name, value, "above 0"
+                yield key, name, value, "above 0"
             elif value < 0 and key not in ("offset", "stribeck_torque"):
-                yield name, value, "at least 0"
+                yield key, name, value, "at least 0"
         least = max(0.0, min(self.coulomb, self.coulomb_backwards))
         if self.stribeck_torque < -least:
             yield (
+                "stribeck_torque",
                 "stribeck torque",
                 self.stribeck_torque,
                 f"at least {0.0 - least:g}, so that no friction drives the joint",
