@@ -20,7 +20,7 @@ from ..codegen import compiler
 from ..dynamics.export import write_files
 from ..errors import BackendError
 from ..mechanism import Mechanism
-from .package import SOURCE, about_lines, checked_robot, rendered, told
+from .package import SOURCE, checked_request, rendered, result
 
 HEADERS = ("fmi3Functions.h", "fmi3FunctionTypes.h", "fmi3PlatformTypes.h")
 TEMPLATES = ("modelDescription.xml", "buildDescription.xml", "fmu.c")
@@ -107,16 +107,12 @@ def write_fmu(
         RobotDynamicsError: as in `write_package`; or FMPy or a C compiler is missing.
     """
     headers = _headers()
-    mechanism, robot = checked_robot(file, prefix)
-    says = about_lines(mechanism, file, formulation, rotors)
+    request = checked_request(file, formulation, rotors, prefix)
+    mechanism, robot = request.mechanism, request.prefix
     sources = [SOURCE.format("__robot__", ending) for ending in "hc"]
-    token = sha256("\n".join(says).encode()).hexdigest()
+    token = sha256("\n".join(request.about).encode()).hexdigest()
     texts = rendered(
-        mechanism,
-        robot,
-        says,
-        formulation,
-        rotors,
+        request,
         [*sources, *(f"fmu/{name}" for name in TEMPLATES)],
         lambda context: {"token": token, **_variables(mechanism, context)},
     )
@@ -135,7 +131,7 @@ def write_fmu(
             archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
     (path,) = write_files(Path(out), {f"{robot}.fmu": whole.getvalue()}, force=force)
     done = f"wrote {path}: FMI 3.0, model exchange and co-simulation, for {place}"
-    return told(mechanism, robot, texts, [path], [done])
+    return result(request, texts, [path], [done])
 
 
 def _headers() -> Path:

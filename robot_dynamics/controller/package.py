@@ -19,9 +19,8 @@ from ..description import load
 from ..dynamics.export import body, comment, compiled_size, origin, size_told, write_files
 from ..errors import InputError, wrong
 from ..formulations.equations import TERMS
-from ..mechanism import Mechanism
 from ..version import version
-from .programs import READ, RIGID, Kernel, Programs, programs
+from .programs import READ, RIGID, Kernel, Programs, Request, programs
 from .table import read_table, table
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -64,16 +63,14 @@ def write_package(
         RobotDynamicsError: the description, an option or the directory is invalid, a joint has a
             name that ros2_control does not allow, or a file exists already.
     """
-    mechanism, robot = checked_robot(file, prefix)
-    texts = rendered(
-        mechanism, robot, about_lines(mechanism, file, formulation, rotors), formulation, rotors
-    )
-    package = robot + SUFFIX
+    request = checked_request(file, formulation, rotors, prefix)
+    texts = rendered(request)
+    package = request.prefix + SUFFIX
     files = write_files(Path(out) / package, texts, force=force)
     done = (
         f"wrote {Path(out) / package}: {len(files)} files; build it with colcon, see its README.md"
     )
-    return {"package": package, **told(mechanism, robot, texts, files, [done])}
+    return {"package": package, **result(request, texts, files, [done])}
 
 
 def write_source(
@@ -103,36 +100,34 @@ def write_source(
     Raises:
         RobotDynamicsError: as in `write_package`.
     """
-    mechanism, robot = checked_robot(file, prefix)
-    about = about_lines(mechanism, file, formulation, rotors)
+    request = checked_request(file, formulation, rotors, prefix)
     names = [SOURCE.format("__robot__", ending) for ending in "hc"]
-    texts = rendered(mechanism, robot, about, formulation, rotors, names)
+    texts = rendered(request, names)
     # in one folder, not in a package's folders
     flat = Texts({Path(name).name: text for name, text in texts.items()})
     flat.operations = texts.operations
     files = write_files(Path(out), flat, force=force)
-    return told(mechanism, robot, flat, files, [f"wrote {path}" for path in files])
+    return result(request, flat, files, [f"wrote {path}" for path in files])
 
 
-def told(
-    mechanism: Mechanism, robot: str, texts: Texts, files: Sequence[Path], lines: Sequence[str]
+def result(
+    request: Request, texts: Texts, files: Sequence[Path], lines: Sequence[str]
 ) -> dict[str, Any]:
     """The result of a function that writes files; see `write_package`.
 
     Args:
-        mechanism: the robot.
-        robot: the prefix.
+        request: the robot and the choices.
         texts: the rendered files.
         files: the paths that were written.
         lines: the first lines of the text to print.
     """
-    source = next((path for path in files if path.name == f"{robot}_dynamics.c"), None)
+    source = next((path for path in files if path.name == f"{request.prefix}_dynamics.c"), None)
     size = None if source is None else compiled_size(source, LEVELS)
     lines = [*lines, *(f"{name}: {count} operations" for name, count in texts.operations.items())]
     return {
-        "robot": mechanism.name,
-        "prefix": robot,
-        "joints": list(mechanism.actuated_names),
+        "robot": request.mechanism.name,
+        "prefix": request.prefix,
+        "joints": list(request.mechanism.actuated_names),
         "files": [str(path) for path in files],
         "operations": texts.operations,
         "size": size,
@@ -140,11 +135,12 @@ def told(
     }
 
 
-def checked_robot(file: str, prefix: str | None) -> tuple[Mechanism, str]:
-    """(the robot, the prefix of generated names), with all names checked.
+def checked_request(file: str, formulation: str, rotors: str, prefix: str | None) -> Request:
+    """A robot, all of whose names were checked, and the choices.
 
     Args:
         file: the description, as for `rd.load`.
+        formulation, rotors: as in `InverseDynamics`.
         prefix: as in `write_package`.
 
     Raises:
@@ -164,7 +160,8 @@ def checked_robot(file: str, prefix: str | None) -> tuple[Mechanism, str]:
                 name,
                 "letters, digits, _, . and -: interfaces and parameters are named after it",
             )
-    return mechanism, robot
+    about = f"robot: {mechanism.name}", *origin(file), f"formulation {formulation}, rotors {rotors}"
+    return Request(mechanism, robot, formulation, rotors, about)
 
 
 class Texts(dict[str, str]):
@@ -175,61 +172,49 @@ class Texts(dict[str, str]):
 
 
 def rendered(
-    mechanism: Mechanism,
-    robot: str,
-    about: Sequence[str],
-    formulation: str,
-    rotors: str,
+    request: Request,
     names: Sequence[str] = (),
     more: Callable[[dict[str, Any]], dict[str, Any]] = lambda _: {},
 ) -> Texts:
     """Render the files of the package.
 
     Args:
-        mechanism: the robot.
-        robot: the prefix.
-        about: the lines of `about_lines`.
-        formulation, rotors: as in `InverseDynamics`.
+        request: the robot and the choices.
         names: the templates to render, which must not need tables; empty: all of the package.
         more: gives further variables for the templates, from those that all templates have.
     """
-    links = [link.name for link in mechanism.links if NAME.fullmatch(link.name)]
-    found = programs(mechanism, formulation, rotors, links)
-    context = _context(mechanism, robot, about, found, links)
+    links = [link.name for link in request.mechanism.links if NAME.fullmatch(link.name)]
+    found = programs(request, links)
+    context = _context(request, found, links)
     if not names:
-        context["table"] = table(mechanism, formulation, rotors, found, links)
-        context["read_table"] = read_table(mechanism, formulation, rotors, context["table"])
+        context["table"] = table(request, found, links)
+        context["read_table"] = read_table(request, context["table"])
     context |= more(context)
     environment = _environment()
     texts = Texts()
     every = environment.list_templates(extensions=["j2"])
     chosen = [f"{name}.j2" for name in names] or [x for x in every if not x.startswith("fmu/")]
     for template in sorted(chosen, reverse=bool(names)):
-        target = template.removesuffix(".j2").replace("__robot__", robot)
-        target = target.replace("__package__", robot + SUFFIX)
+        target = template.removesuffix(".j2").replace("__robot__", request.prefix)
+        target = target.replace("__package__", request.prefix + SUFFIX)
         texts[target] = environment.get_template(template).render(context)
     texts.operations = {name: each.program.operations for name, each in found.kernels.items()}
     return texts
 
 
-def _context(
-    mechanism: Mechanism,
-    robot: str,
-    about: Sequence[str],
-    found: Programs,
-    links: Sequence[str],
-) -> dict[str, Any]:
+def _context(request: Request, found: Programs, links: Sequence[str]) -> dict[str, Any]:
+    mechanism, prefix = request.mechanism, request.prefix
     kernels = found.kernels
     steps = [step for each in kernels.values() for step in each.program.instructions]
     loads = [load for each in found.parameters for load in each.loads if load.rows]
     joints = {name: mechanism.joint(name) for name in {*found.joints, *found.motors}}
     limits = {name: each.limits for name, each in joints.items()}
     return {
-        "about": about,
-        "robot": robot,
-        "prefix": robot,
-        "PREFIX": robot.upper(),
-        "package": robot + SUFFIX,
+        "about": request.about,
+        "robot": prefix,
+        "prefix": prefix,
+        "PREFIX": prefix.upper(),
+        "package": prefix + SUFFIX,
         "joints": found.joints,
         "motors": found.motors,
         "links": links,
@@ -320,13 +305,3 @@ def _functions(kernel: Kernel) -> str:
 def _package_name(robot: str) -> str:
     plain = re.sub(r"[^a-z0-9]+", "_", robot.lower()).strip("_")
     return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")
-
-
-def about_lines(mechanism: Mechanism, file: str, formulation: str, rotors: str) -> list[str]:
-    """The lines at the beginning of each file: the robot, what the file was generated from and by,
-    and the options."""
-    return [
-        f"robot: {mechanism.name}",
-        *origin(file),
-        f"formulation {formulation}, rotors {rotors}",
-    ]

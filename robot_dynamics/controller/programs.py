@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -92,20 +93,35 @@ class Programs:
     """The numbers for the model of readings [q_a; q_s], whose kernels' names begin with `READ`"""
 
 
-def programs(mechanism: Mechanism, formulation: str, rotors: str, links: Iterable[str]) -> Programs:
+@dataclass(frozen=True)
+class Request:
+    """The robot whose C code is to be generated, and the choices that were made."""
+
+    mechanism: Mechanism
+    """Its joints' names were all checked"""
+    prefix: str
+    """Prefix of all generated names"""
+    formulation: str
+    """As in `InverseDynamics`"""
+    rotors: str
+    """As in `InverseDynamics`"""
+    about: tuple[str, ...] = ()
+    """The lines at the beginning of each file"""
+
+
+def programs(request: Request, links: Iterable[str]) -> Programs:
     """The programs of a robot.
 
     Args:
-        mechanism: the robot.
-        formulation, rotors: as in `InverseDynamics`.
+        request: the robot and the choices.
         links: the names of the links that may carry a payload.
 
     Raises:
         InputError: an unknown formulation or rotor model.
         DescriptionError, ClosureError: the loops are not closed at home.
     """
-    kind = _closed if mechanism.loops else _open
-    return kind(mechanism, formulation, rotors, tuple(links))
+    kind = _closed if request.mechanism.loops else _open
+    return kind(request, tuple(links))
 
 
 class _Collected:
@@ -149,7 +165,8 @@ class _Collected:
             self.kernels[name] = kernel
 
 
-def _open(mechanism: Mechanism, formulation: str, rotors: str, links: tuple[str, ...]) -> Programs:
+def _open(request: Request, links: tuple[str, ...]) -> Programs:
+    mechanism = request.mechanism
     n = len(mechanism.joint_names)
     names = {link.name for link in mechanism.links}
     found = _Collected()
@@ -157,7 +174,7 @@ def _open(mechanism: Mechanism, formulation: str, rotors: str, links: tuple[str,
 
     def add(name: str, terms: Iterable[str], smooth: bool = False) -> None:
         def equations(of: Mechanism) -> Equations:
-            return shaped(Equations.of(of, formulation, rotors, terms))
+            return shaped(Equations.of(of, request.formulation, request.rotors, terms))
 
         e = equations(mechanism)
         layout = Layout(e.mechanism, names)
@@ -191,10 +208,12 @@ def _open(mechanism: Mechanism, formulation: str, rotors: str, links: tuple[str,
     )
 
 
-def _closed(
-    mechanism: Mechanism, formulation: str, rotors: str, links: tuple[str, ...]
-) -> Programs:
-    chain = ClosedChain(mechanism, formulation, rotors=rotors, terms=RIGID)
+def _closed(request: Request, links: tuple[str, ...]) -> Programs:
+    mechanism = request.mechanism
+    of_rigid_bodies = partial(
+        ClosedChain, mechanism, request.formulation, rotors=request.rotors, terms=RIGID
+    )
+    chain = of_rigid_bodies()
     found = _Collected()
     _add_closed(found, chain, links)
     model = chain.model
@@ -208,7 +227,7 @@ def _closed(
     sensed: tuple[str, ...] = ()
     reading = None
     if mechanism.sensed:
-        reader = ClosedChain(mechanism, formulation, rotors=rotors, terms=RIGID, sensed=True)
+        reader = of_rigid_bodies(sensed=True)
         sensed = reader.joint_names[model.known :]
         _add_closed(found, reader, links)
         reading = _closure(reader)

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..dynamics.inverse_dynamics import InverseDynamics
 from ..formulations.equations import TERMS
-from ..mechanism import Inertial, Mechanism
-from .programs import Programs
+from ..mechanism import Inertial
+from .programs import Programs, Request
 
 ROWS = 12
 READ_ROWS = 3
@@ -56,14 +56,11 @@ _MISFIT = 1e-3
 """rad, or fractions of the robot's size: well below sensor_tolerance"""
 
 
-def table(
-    mechanism: Mechanism, formulation: str, rotors: str, found: Programs, links: list[str]
-) -> list[Row]:
+def table(request: Request, found: Programs, links: list[str]) -> list[Row]:
     """Rows with all terms or some, with or without smoothing, another gravity and a payload.
 
     Args:
-        mechanism: the robot.
-        formulation, rotors: as in `InverseDynamics`.
+        request: the robot and the choices.
         found: the robot's programs.
         links: the names of the links that may carry a payload.
     """
@@ -86,9 +83,9 @@ def table(
         smoothing = 0.3 if i % 2 else 0.0
         if (mask, smoothing) not in models:
             models[mask, smoothing] = InverseDynamics(
-                mechanism,
-                formulation,
-                rotors=rotors,
+                request.mechanism,
+                request.formulation,
+                rotors=request.rotors,
                 terms=[term for j, term in enumerate(TERMS) if mask >> j & 1],
                 friction_smoothing=smoothing,
             )
@@ -98,7 +95,7 @@ def table(
             link = int(random.integers(len(links)))
             payload = (1.5, 0.1, -0.05, 0.2, 0.02, 0.03, 0.025, 0.001, -0.002, 0.003)
             dynamics.set_payload(links[link], _body(payload))
-        described = tuple(float(x) for x in mechanism.gravity)
+        described = tuple(float(x) for x in request.mechanism.gravity)
         gravity = (1.0, -2.0, 9.0) if i % 3 == 2 else described
         dynamics.gravity_vector = gravity
         qd, qdd = random.uniform(-1.0, 1.0, (2, k))
@@ -110,17 +107,15 @@ def table(
     return rows
 
 
-def read_table(
-    mechanism: Mechanism, formulation: str, rotors: str, rows: Sequence[Row]
-) -> list[ReadRow]:
+def read_table(request: Request, rows: Sequence[Row]) -> list[ReadRow]:
     """The first rows again, as read by the robot's sensors; empty for a robot without sensors or
     loops.
 
     Args:
-        mechanism: the robot.
-        formulation, rotors: as in `InverseDynamics`.
+        request: the robot and the choices.
         rows: the rows of `table`.
     """
+    mechanism = request.mechanism
     if not (mechanism.loops and mechanism.sensed):
         return []
     random = np.random.default_rng(11)
@@ -129,7 +124,9 @@ def read_table(
     found = []
     for row in rows[:READ_ROWS]:
         terms = [term for j, term in enumerate(TERMS) if row.terms >> j & 1]
-        model = InverseDynamics(mechanism, formulation, rotors=rotors, terms=terms, sensed=True)
+        model = InverseDynamics(
+            mechanism, request.formulation, rotors=request.rotors, terms=terms, sensed=True
+        )
         state = plain.forward_kinematics(row.q, row.qd)
         k = len(model.joint_names)
         # rates have another magnitude, and need not be consistent with the loops
