@@ -74,9 +74,10 @@ ROBOTS = [
     "robot_descriptions>=1.12",  # more of them, fetched when first asked for
 ]
 MESHES = [
-    "trimesh>=4.0",  # a URDF's meshes, for pages: STL, OBJ, PLY
+    "trimesh>=4.0",  # a URDF's meshes, for pages and collisions: STL, OBJ, PLY
     "pycollada>=0.8",  # the same as DAE
 ]
+COLLISIONS = ["coal>=3.0", *MESHES]  # distances between bodies, for exciting motions
 FMU = ["fmpy>=0.3.20"]  # the C headers of FMI 3.0; it also runs and checks FMUs
 FLEET = ["distributed>=2023.5"]  # recordings reduced by many machines, workers that may die
 
@@ -126,6 +127,7 @@ setup(
         "identify": IDENTIFY,
         "robots": ROBOTS,
         "meshes": MESHES,
+        "collisions": [*IDENTIFY, *COLLISIONS],
         "fleet": [*IDENTIFY, *FLEET],
         "casadi": CASADI,
         "fmu": FMU,

@@ -17,8 +17,9 @@ from robot_dynamics.app import cli
 from robot_dynamics.description.motion_file import read_motion, write_motion
 from robot_dynamics.errors import InputError, TrajectoryError
 from robot_dynamics.identification import excitation
+from robot_dynamics.identification.clearance import Above, Outside, regions
 from robot_dynamics.identification.excitation import excite
-from robot_dynamics.identification.motion_limits import Above, Outside, motion_limits, regions
+from robot_dynamics.identification.motion_limits import motion_limits
 from robot_dynamics.motion.fourier import FourierMotion, RestingSeries
 
 pytest.importorskip("scipy")
@@ -307,9 +308,10 @@ def test_broken_regions_are_refused(above, outside):
 def test_regions_say_where_links_may_be():
     high, far = regions(["a:b:0.5"], ["tool:1,0,0,0.25"])
     assert high == Above("a:b", 0.5)
-    points = np.array([[1.0, 0.0, 0.7], [1.0, 0.0, 0.1]])
-    np.testing.assert_allclose(high.room(points), [0.2, -0.4])
-    np.testing.assert_allclose(far.room(points), [0.45, -0.15])
+    poses = np.broadcast_to(np.eye(4), (2, 4, 4)).copy()
+    poses[:, :3, 3] = [[1.0, 0.0, 0.7], [1.0, 0.0, 0.1]]
+    np.testing.assert_allclose(high.nearest({"a:b": poses}.__getitem__).room, [0.2, -0.4])
+    np.testing.assert_allclose(far.nearest({"tool": poses}.__getitem__).room, [0.45, -0.15])
 
 
 @pytest.mark.parametrize(

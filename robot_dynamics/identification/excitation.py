@@ -11,10 +11,12 @@ grid.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache, partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,7 +26,9 @@ from ..errors import BackendError, InputError, wrong
 from ..mechanism import Mechanism
 from ..motion.fourier import FourierMotion, RestingSeries
 from ..motion.swing import Motion
-from .motion_limits import MotionLimits, Region, motion_limits
+from ..scalar import is_number
+from .clearance import Nearest, Region, bodies_apart
+from .motion_limits import MotionLimits, motion_limits
 from .recording import Floats
 from .unknowns import with_rotors
 
@@ -35,10 +39,14 @@ FEWEST, MOST = 5, 20
 STATES = 160
 """States at which the search evaluates the motion: at least so many, and eight per harmonic"""
 STARTS = 24
+TRIES = 20
+"""Random postures for the middle of a start, of which the first without a collision is taken"""
 STAGES = ((3.0, 80), (100.0, 40), (1000.0, 40))
 """Weights of the penalty, and the number of iterations with each"""
 RIDGE = 1e-12
 """Keeps the logarithm finite where a start does not excite every parameter"""
+POSTURES = 200
+"""Random postures by which bodies that always touch are found"""
 STEP = 1e-6
 """Step of finite differences in rad, rad/s, rad/s² …; the cube root of the machine epsilon would be
 too large near the penalties' corners"""
@@ -54,6 +62,9 @@ TOLD = 1e-3
 """Share of the largest singular value; combinations with smaller ones are lost in the noise"""
 DRY = ("coulomb", "coulomb_negative", "stribeck", "offset")
 """Columns that depend on the sign of the rate; their derivatives are not used"""
+
+
+M = TypeVar("M", FourierMotion, Motion)
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,8 @@ class Margins:
     rooms: dict[str, float]
     """m, by region: the smallest distance to its boundary, less the clearance; negative if
     violated"""
+    close: Floats
+    """s: the instants at which a region is violated"""
 
     def faults(self) -> list[str]:
         """The names of the limits that are violated."""
@@ -116,6 +129,8 @@ class Excitement:
     """Evaluated on a fine grid, with respect to the limits as given"""
     names: tuple[str, ...]
     """Names of the base parameters"""
+    notes: tuple[str, ...] = ()
+    """What was assumed of limits, and which collisions are not checked"""
 
     def efforts(self, time: Floats) -> Floats:
         """The torques (k, n), N·m or N, that the motion requires by the described model.
@@ -132,6 +147,9 @@ def excite(
     *,
     limits: str | os.PathLike[str] | None = None,
     regions: Sequence[Region] = (),
+    collisions: bool = True,
+    table: float | None = None,
+    srdf: str | os.PathLike[str] | None = None,
     harmonics: int | None = None,
     margin: float = 0.1,
     seed: int = 0,
@@ -144,7 +162,11 @@ def excite(
         duration: s.
         limits: a joint_limits.yaml as in MoveIt, which overrides the description's limits; see
             `motion_limits`.
-        regions: where links' origins must be. The bodies' extents are not known here.
+        regions: where links' origins must be.
+        collisions: whether bodies are kept from each other, by the collision shapes of a URDF's
+            file.
+        table: m, in the base frame: the height below which no body may reach; None: no table.
+        srdf: a file as in MoveIt, whose `disable_collisions` are left out.
         harmonics: number of harmonics of the series; None: as many as lie below 0.75 Hz, 5 to 20.
         margin: share of each limit that remains unused.
         seed: seed of the random starts.
@@ -153,7 +175,7 @@ def excite(
     Raises:
         DescriptionError: the description is broken.
         InputError: an option is invalid, the robot has loops, or no motion satisfies the limits.
-        BackendError: SciPy is not installed.
+        BackendError: SciPy is not installed, or Coal, with a table or an SRDF.
     """
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
     if mechanism.loops:
@@ -168,10 +190,20 @@ def excite(
         harmonics = int(np.clip(round(TOP * duration), FEWEST, MOST))
     elif not 2 <= harmonics <= 100:
         raise wrong(InputError, "harmonics", harmonics, "2 to 100")
+    if table is not None and not (is_number(table) and math.isfinite(table)):
+        raise wrong(InputError, "table", table, "a height in m")
+    if not collisions and (table is not None or srdf is not None):
+        raise wrong(InputError, "collisions", collisions, "True with a table or an SRDF")
     say = progress or _silent
     say("the identifiable parameters")
     given = motion_limits(mechanism, limits)
     design = _Design(mechanism, given, given.within(margin), tuple(regions), seed)
+    notes = given.notes
+    if collisions:
+        source = "" if isinstance(robot, Mechanism) else os.fspath(robot)
+        notes += design.keep_apart(source, table, srdf)
+    else:
+        notes += ("collisions are not checked",)
     series = RestingSeries(harmonics, float(duration))
     found = _search(design, series, seed, say)
     say("verifying")
@@ -180,7 +212,7 @@ def excite(
     return Excitement(
         mechanism, mechanism.joint_names, motion, plain,
         _score(design, plain), _score(design, motion), given, design.margins(motion, given),
-        design.names,
+        design.names, notes,
     )  # fmt: skip
 
 
@@ -207,6 +239,7 @@ class _Design:
         regions: tuple[Region, ...],
         seed: int,
     ):
+        self.mechanism = mechanism
         complete = with_rotors(mechanism)
         base = base_parameters(complete, rest=False)
         self.names, self._columns = base.names, list(base.independent)
@@ -233,8 +266,20 @@ class _Design:
         self._rows = 1.0 / np.where(torque > 0, torque, 1.0)
         W = Y[..., self._columns] * self._rows[:, None]
         self._scale = 1.0 / np.sqrt(np.mean(np.sum(W**2, axis=1), axis=0))
-        for region in regions:  # an unknown link is reported here
-            self._dynamics.pose(q[0], region.link)
+        self._postures = q
+        self._nearest(q[:1])  # an unknown link is reported here
+
+    def keep_apart(
+        self, source: str, table: float | None, srdf: str | os.PathLike[str] | None
+    ) -> tuple[str, ...]:
+        """Add a region for each two bodies that must not touch; see `bodies_apart`. Returns
+        notes."""
+        apart, notes = bodies_apart(
+            self.mechanism, source, self._dynamics.pose, self._postures[:POSTURES],
+            table=table, srdf=srdf,
+        )  # fmt: skip
+        self.regions += apart
+        return notes
 
     def torques(self, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
         """(W (k, n, b), the scaled regressor; tau (k, n), the described model's torques)"""
@@ -244,9 +289,15 @@ class _Design:
     def _weighed(self, Y: Floats) -> Floats:
         return np.asarray(Y[..., self._columns] * (self._rows[:, None] * self._scale))
 
-    def points(self, region: Region, q: Floats) -> Floats:
-        """(…, 3), m: the link's origin in the base frame"""
-        return np.asarray(self._dynamics.pose(q, region.link)[..., :3, 3])
+    def _nearest(self, q: Floats) -> list[Nearest]:
+        """By region, how near the postures q (k, n) are."""
+        poses = cache(lambda link: np.asarray(self._dynamics.pose(q, link)))
+        return [region.nearest(poses) for region in self.regions]
+
+    def room(self, q: Floats) -> Floats:
+        """(regions, k), m: the distances from the regions at the postures q (k, n)."""
+        rooms = [near.room for near in self._nearest(q)]
+        return np.array(rooms).reshape(len(rooms), len(q))
 
     def cost(
         self, q: Floats, qd: Floats, qdd: Floats, weight: float, sloped: bool = True
@@ -317,15 +368,19 @@ class _Design:
 
     def _regions(self, q: Floats, weight: float, slope: Floats) -> float:
         value = 0.0
-        for region in self.regions:
-            room = region.room(self.points(region, q)) - 2 * CLEARANCE
-            under = np.maximum(-room, 0.0) / 0.1
+        for near in self._nearest(q):
+            under = np.maximum(2 * CLEARANCE - near.room, 0.0) / 0.1
             value += weight * float(np.sum(under**2))
-            for j in range(q.shape[1]) if under.any() else ():
-                moved = q.copy()
-                moved[:, j] += STEP
-                change = region.room(self.points(region, moved)) - 2 * CLEARANCE - room
-                slope[:, j] -= 2.0 * weight * under / 0.1 * change / STEP
+            (at,) = np.nonzero(under)
+            if not at.size:
+                continue
+            for link, (points, by) in near.points.items():
+                J = self._dynamics.jacobian(q[at], link)
+                arm = points[at] - self._dynamics.pose(q[at], link)[:, :3, 3]
+                # of a point p: dp = dp_0 + w × (p - p_0), [dp_0; w] = J dq
+                change = np.einsum("ki,kij->kj", by[at], J[:, :3])
+                change += np.einsum("ki,kij->kj", np.cross(arm, by[at]), J[:, 3:])
+                slope[at] -= 2.0 * weight / 0.1 * under[at, None] * change
         return value
 
     def kinematic(self, motion: Any, limits: MotionLimits) -> tuple[Floats, Floats, Floats]:
@@ -350,13 +405,16 @@ class _Design:
 
     def margins(self, motion: Any, limits: MotionLimits) -> Margins:
         """The margins with respect to these limits, on a fine grid."""
-        q, qd, qdd = motion(_grid(motion)[0])
+        time, _ = _grid(motion)
+        q, qd, qdd = motion(time)
         effort = np.abs(self.torques(q, qd, qdd)[1]).max(axis=0) / limits.effort
-        rooms = {
-            str(region): float(region.room(self.points(region, q)).min()) - CLEARANCE
-            for region in self.regions
-        }
-        return Margins(limits.joints, self.own, *self.kinematic(motion, limits), effort, rooms)
+        room = self.room(q) - CLEARANCE
+        smallest = room.min(axis=1).tolist()
+        rooms = {str(region): x for region, x in zip(self.regions, smallest, strict=True)}
+        close = time[(room < 0.0).any(axis=0)]
+        return Margins(
+            limits.joints, self.own, *self.kinematic(motion, limits), effort, rooms, close
+        )
 
 
 def _grid(motion: Any) -> tuple[Floats, float]:
@@ -421,7 +479,7 @@ def _search(
     for k in range(STARTS):
         say(f"start {k + 1} of {STARTS}")
         # the middle of each joint's motion, and the half range that remains on either side
-        aside = (k > 0) * rng.uniform(-0.6, 0.6, n)
+        aside = _free(design, (k > 0) * rng.uniform(-0.6, 0.6, (TRIES, n)))
         middle, room = center + aside * design.reach, 1.0 - np.abs(aside)
         rows = rng.normal(size=(n, series.size)) * design.reach[:, None]
         shares = design.kinematic(FourierMotion(series, center, rows), design.kept)
@@ -448,6 +506,13 @@ def _search(
     return motion(best)
 
 
+def _free(design: _Design, aside: Floats) -> Floats:
+    """The first of the postures, as shares (k, n) of the half range, that no region forbids."""
+    postures = (design.lower + design.upper) / 2 + aside * design.reach
+    forbidden = (design.room(postures) < 2 * CLEARANCE).any(axis=0)
+    return np.asarray(aside[int(np.argmin(forbidden))])
+
+
 def _largest(design: _Design, shares: Floats) -> Floats:
     """(n,): the largest of the values (m,) of each joint and those coupled to it."""
     return np.array([shares[row].max() for row in design.S.T != 0])
@@ -455,18 +520,35 @@ def _largest(design: _Design, shares: Floats) -> Floats:
 
 def _inside(design: _Design, motion: FourierMotion) -> FourierMotion:
     """The motion, shrunk about its offsets until it satisfies the limits."""
-    share = 1.0
+    found, faults = _largest_inside(design, motion.shrunk)
+    if found is None:
+        raise InputError(
+            "no motion was found inside the limits; what stands in the way: "
+            + ", ".join(faults[:5]),
+            name="limits",
+            expected="limits that leave room, or another --seed",
+        )
+    return found
+
+
+def _largest_inside(design: _Design, shrunk: Callable[[float], M]) -> tuple[M | None, list[str]]:
+    """(the largest motion inside the limits, or None; the limits that the last one tried violates).
+
+    Args:
+        design: the limits.
+        shrunk: share -> the motion that is so much smaller.
+    """
+    share, close, faults = 1.0, np.zeros(0), ["limits"]
     while share > SMALLEST:
-        smaller = motion.shrunk(share)
-        faults = design.margins(smaller, design.kept).faults()
-        if not faults:
-            return smaller
+        motion = shrunk(share)
+        # before all of the motion is looked at, the instants at which it was too close before
+        if not close.size or (design.room(motion(close)[0]) >= CLEARANCE).all():
+            margins = design.margins(motion, design.kept)
+            faults, close = margins.faults(), margins.close
+            if not faults:
+                return motion, []
         share *= SHRINK if share > 0.9 else 0.95
-    raise InputError(
-        "no motion was found inside the limits; what stands in the way: " + ", ".join(faults[:5]),
-        name="limits",
-        expected="limits that leave room, or another --seed",
-    )
+    return None, faults
 
 
 def _plain(design: _Design, motion: FourierMotion) -> Motion | None:
@@ -476,15 +558,13 @@ def _plain(design: _Design, motion: FourierMotion) -> Motion | None:
         reach = np.minimum(center - design.lower, design.upper - center)
         shares = design.kinematic(_swinging(center, reach, motion.duration), design.kept)
         reach = reach / np.maximum(_largest(design, np.max(shares, axis=0)), 1.0)
-        share = 1.0
-        while share > SMALLEST:
-            plain = _swinging(center, share * reach, motion.duration)
-            if not design.margins(plain, design.kept).faults():
-                return plain
-            share *= 0.97
+        plain, _ = _largest_inside(design, partial(_swinging, center, reach, motion.duration))
+        if plain is not None:
+            return plain
     return None
 
 
-def _swinging(center: Floats, reach: Floats, duration: float) -> Motion:
+def _swinging(center: Floats, reach: Floats, duration: float, share: float = 1.0) -> Motion:
+    reach = share * reach
     cycles = range(1, len(center) + 1)
     return Motion(tuple(center - reach), tuple(2 * reach), tuple(map(float, cycles)), duration)

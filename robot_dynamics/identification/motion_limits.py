@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..description.files import find, read_text
 from ..description.yaml_text import plain
@@ -64,43 +62,6 @@ class MotionLimits:
             acceleration=keep * self.acceleration,
             effort=keep * self.effort,
         )
-
-
-@dataclass(frozen=True)
-class Above:
-    """A region: a link's origin stays above the plane z = height of the base frame."""
-
-    link: str
-    height: float
-    """m"""
-
-    def room(self, points: NDArray[Any]) -> Floats:
-        """(…,), m: signed distance of points (…, 3) from the plane, positive above it."""
-        return np.asarray(points[..., 2] - self.height)
-
-    def __str__(self) -> str:
-        return f"{self.link} above {self.height:g} m"
-
-
-@dataclass(frozen=True)
-class Outside:
-    """A region: a link's origin stays outside a sphere in the base frame."""
-
-    link: str
-    center: tuple[float, float, float]
-    """m, in the base frame"""
-    radius: float
-    """m"""
-
-    def room(self, points: NDArray[Any]) -> Floats:
-        """(…,), m: signed distance of points (…, 3) from the sphere, positive outside it."""
-        return np.asarray(np.linalg.norm(points - np.array(self.center), axis=-1) - self.radius)
-
-    def __str__(self) -> str:
-        return f"{self.link} out of {self.radius:g} m around {self.center}"
-
-
-Region = Above | Outside
 
 
 def motion_limits(mechanism: Mechanism, file: str | os.PathLike[str] | None = None) -> MotionLimits:
@@ -206,36 +167,3 @@ def _number(entry: dict[str, Any], key: str, where: str) -> float:
     raise wrong(
         InputError, f"{where}: {key}", value, "a finite number" if signed else "a number above 0"
     )
-
-
-def regions(above: Sequence[str], outside: Sequence[str]) -> tuple[Region, ...]:
-    """Parse regions from texts.
-
-    Args:
-        above: texts of the form LINK:Z, in m.
-        outside: texts of the form LINK:X,Y,Z,R, in m.
-
-    Raises:
-        InputError: a text has another form.
-    """
-    found: list[Region] = []
-    for text in above:
-        link, numbers = _split(text, 1, "--above", "LINK:Z")
-        found.append(Above(link, numbers[0]))
-    for text in outside:
-        link, numbers = _split(text, 4, "--outside", "LINK:X,Y,Z,R with R above 0")
-        if not numbers[3] > 0:
-            raise wrong(InputError, "--outside", text, "LINK:X,Y,Z,R with R above 0")
-        found.append(Outside(link, (numbers[0], numbers[1], numbers[2]), numbers[3]))
-    return tuple(found)
-
-
-def _split(text: str, count: int, option: str, expected: str) -> tuple[str, list[float]]:
-    link, _, rest = text.strip().rpartition(":")
-    try:
-        numbers = [float(x) for x in rest.split(",")]
-    except ValueError:
-        numbers = []
-    if not link or len(numbers) != count or not all(map(math.isfinite, numbers)):
-        raise wrong(InputError, option, text, expected)
-    return link, numbers

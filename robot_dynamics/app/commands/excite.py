@@ -12,10 +12,15 @@ import click
 from ...errors import InputError, wrong
 from ..command import Command, Result, Several
 from ..progress import Progress
-from ..tables import percent, table
+from ..tables import percent
+from ..tables import table as aligned
 
 if TYPE_CHECKING:
     from ...identification.excitation import Excitement, Score
+
+
+SHOWN = 5
+"""Distances that are printed; --json has all"""
 
 
 @click.command(
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     examples=[
         "excite robot.urdf --out motion.yaml",
         "excite robot.urdf --limits joint_limits.yaml --above tool0:0.1 --out motion.yaml",
+        "excite robot.urdf --table -0.02 --srdf robot.srdf --out motion.yaml",
     ],
 )
 @click.argument("file", metavar="DESCRIPTION", type=click.Path())
@@ -55,6 +61,24 @@ if TYPE_CHECKING:
     "base frame.",
 )
 @click.option(
+    "--table",
+    type=float,
+    metavar="Z",
+    help="Keep all bodies above a height Z (m) in the base frame, by their collision shapes.",
+)
+@click.option(
+    "--collisions/--no-collisions",
+    default=True,
+    show_default=True,
+    help="Keep bodies from each other, by their collision shapes.",
+)
+@click.option(
+    "--srdf",
+    type=click.Path(),
+    metavar="FILE",
+    help="An SRDF as in MoveIt, whose disable_collisions are left out.",
+)
+@click.option(
     "--margin",
     type=float,
     default=0.1,
@@ -78,13 +102,16 @@ def command(
     limits: str | None,
     above: Sequence[str],
     outside: Sequence[str],
+    table: float | None,
+    collisions: bool,
+    srdf: str | None,
     margin: float,
     harmonics: int | None,
     seed: int,
 ) -> Result:
     """Find an exciting motion to record for identification."""
+    from ...identification.clearance import regions
     from ...identification.excitation import excite
-    from ...identification.motion_limits import regions
     from ..excitation_files import save
 
     place = Path(out)
@@ -98,6 +125,9 @@ def command(
         duration,
         limits=limits,
         regions=regions(above, outside),
+        collisions=collisions,
+        table=table,
+        srdf=srdf,
         harmonics=harmonics,
         margin=margin,
         seed=seed,
@@ -138,7 +168,7 @@ def _numbers(found: Excitement) -> Result:
             "effort": dict(zip(found.joints, margins.effort.tolist(), strict=True)),
         },
         "rooms": margins.rooms,
-        "notes": list(found.limits.notes),
+        "notes": list(found.notes),
     }
 
 
@@ -164,21 +194,29 @@ def _text(found: Excitement, files: dict[str, Path]) -> str:
         f"{found.mechanism.name}: {motion.duration:g} s from rest to rest, "
         f"{motion.series.harmonics} harmonics",
         "share of each limit that is used, checked between the waypoints as well:",
-        *table(rows),
-        *(f"{name}: at least {room:.3f} m away" for name, room in margins.rooms.items()),
+        *aligned(rows),
+        *_rooms(margins.rooms),
         "",
-        *table(
+        *aligned(
             [
                 ["", "log det", "condition number", "parameters excited"],
                 ["each joint swinging", *_cells(found.before)],
                 ["this motion", *_cells(found.after)],
             ]
         ),
-        *(f"note: {note}" for note in found.limits.notes),
-        "note: collisions are not checked beyond the origins of links; run it slowly first",
+        *(f"note: {note}" for note in found.notes),
+        "note: run it slowly first",
         *(f"wrote {path}" for path in files.values()),
     ]
     return "\n".join(lines)
+
+
+def _rooms(rooms: dict[str, float]) -> list[str]:
+    """The smallest distances, and how many there are."""
+    nearest = sorted(rooms.items(), key=lambda each: each[1])[:SHOWN]
+    lines = [f"{name}: at least {room:.3f} m away" for name, room in nearest]
+    more = len(rooms) - len(lines)
+    return [*lines, *([f"{more} more are farther apart"] if more else [])]
 
 
 def _cells(score: Score) -> list[str]:

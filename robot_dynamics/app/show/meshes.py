@@ -8,25 +8,15 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lxml import etree
 
-from ...description.files import find, read_text
-from ...description.xml_text import parsed
-from ...description.yaml_text import plain
-from ...errors import DescriptionError, RobotDynamicsError
-from ...mechanism import Pose
+from ...description.link_shapes import LinkShape, link_shapes
 from ...scalar import Floats
 
-MOST_BYTES = 30_000_000
-"""The largest size of a mesh's file; larger ones are left out"""
 MOST_TRIANGLES = 1800
 """The most triangles of a mesh on the page"""
-ENDINGS = (".stl", ".obj", ".dae", ".ply", ".glb")
 
 Drawn = dict[str, list[dict[str, Any]]]
 
@@ -40,122 +30,37 @@ def found(source: str) -> tuple[Drawn, list[str]]:
     Returns:
         (meshes by link, remarks on what was left out); both are empty if it is not a URDF.
     """
-    file = _urdf_of(source)
-    if file is None:
-        return {}, []
     try:
         import trimesh
     except ImportError:
         return {}, ["meshes are left out: pip install 'robot_dynamics[meshes]'"]
     drawn: Drawn = {}
-    missing: list[str] = []
-    cache: dict[tuple[str, str], Any] = {}
-    for name, element in _visuals(file):
-        try:
-            shape = _loaded(element, file, trimesh, cache)
-        except (DescriptionError, ValueError) as error:
-            missing.append(str(error))
-            continue
-        if shape is not None:
-            points, triangles = shape
-            pose = _origin(element)
-            moved = points @ np.asarray(pose.rotation, dtype=float).T + pose.translation
-            drawn.setdefault(name, []).append(_packed(moved, triangles))
+    cache: dict[int, Any] = {}
+    shapes, missing = link_shapes(source, "visual")
+    for shape in shapes:
+        points, triangles = _triangles(shape, trimesh, cache)
+        moved = points @ np.asarray(shape.pose.rotation, dtype=float).T + shape.pose.translation
+        drawn.setdefault(shape.link, []).append(_packed(moved, triangles))
     if missing:
         missing = [f"{len(missing)} meshes are left out, as {missing[0]}"]
     return drawn, missing
 
 
-def _urdf_of(source: str) -> Path | None:
-    try:
-        if source.lstrip().startswith("<"):
-            return None
-        file = find(source)
-        if file.suffix.lower() in (".yaml", ".yml"):
-            content = plain(read_text(file), file.name)
-            inner = content.get("urdf") if isinstance(content, dict) else None
-            if not isinstance(inner, str):
-                return None
-            file = find(inner, beside=file.parent)
-        return file if file.suffix.lower() == ".urdf" else None
-    except RobotDynamicsError:
-        return None
-
-
-def _visuals(file: Path) -> Iterator[tuple[str, etree._Element]]:
-    root = parsed(read_text(file), file.name)
-    for link in root.iterfind("link"):
-        for visual in link.iterfind("visual"):
-            yield str(link.get("name")), visual
-
-
-def _numbers(text: str | None, count: int, default: float) -> Floats:
-    words = (text or "").split()
-    values = np.array([float(x) for x in words]) if len(words) == count else np.full(count, default)
-    if not np.isfinite(values).all():
-        raise ValueError("a value is not a number")
-    return values
-
-
-def _origin(visual: etree._Element) -> Pose:
-    origin = visual.find("origin")
-    if origin is None:
-        return Pose()
-    xyz, rpy = (_numbers(origin.get(key), 3, 0.0) for key in ("xyz", "rpy"))
-    return Pose.from_xyz_rpy(xyz, rpy)
-
-
-def _loaded(
-    visual: etree._Element, beside: Path, trimesh: Any, cache: dict[tuple[str, str], Any]
-) -> tuple[Floats, Any] | None:
-    """(points (m, 3), triangles (k, 3)) in the visual's frame."""
-    for shape in visual.iterfind("geometry/*"):
-        match shape.tag:
-            case "mesh":
-                name, scale = str(shape.get("filename")), str(shape.get("scale") or "1 1 1")
-                if (name, scale) not in cache:
-                    mesh = _read(_place(name, beside), trimesh)
-                    points = np.asarray(mesh.vertices, dtype=float) * _numbers(scale, 3, 1.0)
-                    cache[name, scale] = _coarse(points, np.asarray(mesh.faces))
-                result: tuple[Floats, Any] = cache[name, scale]
-                return result
-            case "box":
-                made = trimesh.creation.box(_numbers(shape.get("size"), 3, 0.0))
-            case "cylinder":
-                size = [_numbers(shape.get(key), 1, 0.0)[0] for key in ("radius", "length")]
-                made = trimesh.creation.cylinder(*size, sections=24)
-            case "sphere":
-                radius = _numbers(shape.get("radius"), 1, 0.0)[0]
-                made = trimesh.creation.icosphere(subdivisions=2, radius=radius)
-            case _:
-                continue
-        return np.asarray(made.vertices, dtype=float), np.asarray(made.faces)
-    return None
-
-
-def _place(name: str, beside: Path) -> Path:
-    """The mesh's file; `package://NAME/…` is also found in a folder NAME above the description, or
-    next to a folder above it."""
-    if name.startswith("package://"):
-        package, _, inner = name.removeprefix("package://").partition("/")
-        for folder in beside.resolve().parents:
-            if folder.name == package and (folder / inner).is_file():
-                return folder / inner
-            if (folder / package / inner).is_file():
-                return folder / package / inner
-    return find(name, beside=beside.parent)
-
-
-def _read(path: Path, trimesh: Any) -> Any:
-    if path.suffix.lower() not in ENDINGS or path.stat().st_size > MOST_BYTES:
-        raise ValueError(f"{path.name}: no mesh of at most {MOST_BYTES} bytes")
-    try:
-        mesh = trimesh.load(path, force="mesh", process=False, skip_materials=True)
-    except Exception as error:  # noqa: BLE001  each format's reader raises its own
-        raise ValueError(f"{path.name}: {error}") from None
-    if not len(mesh.faces) or not np.isfinite(mesh.vertices).all():
-        raise ValueError(f"{path.name}: no triangles")
-    return mesh
+def _triangles(shape: LinkShape, trimesh: Any, cache: dict[int, Any]) -> tuple[Floats, Any]:
+    """(points (m, 3), triangles (k, 3)) in the shape's frame."""
+    match shape.kind:
+        case "mesh":
+            if id(shape.points) not in cache:
+                cache[id(shape.points)] = _coarse(shape.points, shape.triangles)
+            result: tuple[Floats, Any] = cache[id(shape.points)]
+            return result
+        case "box":
+            made = trimesh.creation.box(shape.size)
+        case "cylinder":
+            made = trimesh.creation.cylinder(*shape.size, sections=24)
+        case _:
+            made = trimesh.creation.icosphere(subdivisions=2, radius=shape.size[0])
+    return np.asarray(made.vertices, dtype=float), np.asarray(made.faces)
 
 
 def _coarse(points: Floats, triangles: Any) -> tuple[Floats, Any]:
