@@ -91,6 +91,11 @@ def sign(x: Scalar) -> Scalar:
     return _function("sign", x)
 
 
+def direction(rate: Scalar, smoothing: Scalar) -> Scalar:
+    """sign(rate), or tanh(rate / smoothing) if smoothing is not zero; 0 at rest either way."""
+    return sign(rate) if is_zero(smoothing) else tanh(rate / smoothing)
+
+
 def is_zero(x: Scalar) -> bool:
     """Is this exactly the constant zero?"""
     if isinstance(x, (int, float, np.floating)):

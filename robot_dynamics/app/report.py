@@ -16,7 +16,7 @@ from ..description.lines import yaml_line
 from ..description.schema import mistakes
 from ..description.yaml_text import plain
 from ..errors import DescriptionError, listed
-from ..mechanism import Inertial, Link, Mechanism
+from ..mechanism import Friction, Inertial, Link, Mechanism
 from .agreement import agreement
 from .closing_home import listing, modes_table
 from .compare import coordinates
@@ -86,14 +86,17 @@ def survey(source: str, *, strict: bool = False) -> tuple[Mechanism, dict[str, A
                 "gear_ratios": {name: float(ratio) for name, ratio in rotor.ratios},
                 "mass": float(rotor.inertial.mass),
                 "axial_inertia": float(rotor.inertial.inertia[2, 2]),
+                "friction": {
+                    name: float(x) for name, x in (rotor.friction or Friction()).numbers.items()
+                },
             }
             for rotor in mechanism.rotors
-            if not rotor.inertial.is_nothing
+            if not (rotor.inertial.is_nothing and rotor.friction is None)
         },
         "gears": {
             rotor.name: {name: float(ratio) for name, ratio in rotor.ratios}
             for rotor in mechanism.rotors
-            if rotor.inertial.is_nothing
+            if rotor.inertial.is_nothing and rotor.friction is None
         },
         "loops": [loop.name for loop in mechanism.loops],
     }
@@ -297,12 +300,16 @@ def _links(links: dict[str, Any]) -> list[str]:
 
 
 def _rotors(rotors: dict[str, Any]) -> list[str]:
-    rows = [["", "on", "gear ratio", "mass [kg]", "inertia about its axis [kg m²]"]]
+    rows = [["", "on", "gear ratio", "mass [kg]", "inertia about its axis [kg m²]", "friction"]]
     for name, rotor in rotors.items():
         ratios = _ratios(rotor["gear_ratios"]) or "does not turn"
         rows.append(
             [name, rotor["mount"], ratios, f"{rotor['mass']:.4g}", f"{rotor['axial_inertia']:.4g}"]
         )
+        rubs = {key.replace("_", " "): x for key, x in rotor["friction"].items() if x}
+        rows[-1].append(", ".join(f"{key} {x:.4g}" for key, x in rubs.items()))
+    if not any(row[-1] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
     return table(rows)
 
 

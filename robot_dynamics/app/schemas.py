@@ -127,6 +127,7 @@ _CHECK = thing(
                     "gear_ratios": RATIOS,
                     "mass": told(NUMBER, "kg"),
                     "axial_inertia": told(NUMBER, "kg m²"),
+                    "friction": by_name(NUMBER, "on the motor's side"),
                 }
             )
         ),

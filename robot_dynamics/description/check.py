@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from ..errors import DescriptionError, Named, Place, choices, listed, wrong
-from ..mechanism import LOOP_TYPES, Inertial, Joint, Mechanism, Rotor
+from ..mechanism import LOOP_TYPES, Friction, Inertial, Joint, Mechanism, Rotor
 from .fields import unknown
 from .order import no_name_twice
 
@@ -56,13 +56,14 @@ def check(mechanism: Mechanism, where: str, origins: Origins) -> Iterator[Descri
         for complaint in mass(each, at("link", name)):
             raise complaint
     for link in mechanism.links:
-        for key, what, value, expected in link.joint.friction.faults():
-            steps = key.split("_") if key.startswith("stribeck") else [key]
-            place = at("joint", link.joint.name) + f": {what}"
-            # in a YAML `friction`, in a URDF <dynamics>
-            raise _bad(place.at("dynamics", "friction", *steps), value, expected)
+        # in a YAML `friction`, in a URDF <dynamics>
+        for complaint in friction(link.joint.friction, at("joint", link.joint.name), "dynamics"):
+            raise complaint
     for rotor in mechanism.rotors:
-        for complaint in mass(rotor.inertial, at("rotor", rotor.name)):
+        place = at("rotor", rotor.name)
+        for complaint in mass(rotor.inertial, place):
+            raise complaint
+        for complaint in friction(rotor.friction or Friction(), place):
             raise complaint
     for name, each in bodies.items():
         yield from body(each, at("link", name))
@@ -204,6 +205,19 @@ def mass(inertial: Inertial, where: str) -> Iterator[DescriptionError]:
     """An error for a mass below 0."""
     if inertial.mass < 0:
         yield _bad(Place(where) / "mass", inertial.mass, "at least 0 kg")
+
+
+def friction(law: Friction, where: Place, *steps: str) -> Iterator[DescriptionError]:
+    """Errors for friction that drives, or for numbers that are none.
+
+    Args:
+        law: the friction.
+        where: what has it.
+        steps: other places in the file where it may stand.
+    """
+    for key, what, value, expected in law.faults():
+        keys = key.split("_") if key.startswith("stribeck") else [key]
+        yield _bad((where + f": {what}").at(*steps, "friction", *keys), value, expected)
 
 
 def position(joint: Joint, q: float, where: str) -> Iterator[DescriptionError]:

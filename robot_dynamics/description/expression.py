@@ -203,13 +203,18 @@ def _places(entries: Mapping[str, Any]) -> Iterator[Entry]:
         name, joint, rotor = link.get("name"), link.get("joint"), link.get("rotor")
         path = ("links", i)
         yield from _body(link, str(name), SCALARS, path)
-        if isinstance(link.get("friction"), dict):
-            law = link["friction"]
-            for key in law:
-                yield law, key, f"{name}.friction.{key}", (*path, "friction", key)
+        yield from _law(link, str(name), path)
         if isinstance(rotor, dict) and isinstance(joint, dict):
-            owner = f"{joint.get('name')}.rotor"
-            yield from _body(rotor, owner, ("mass", "gear_ratio"), (*path, "rotor"))
+            owner, inner = f"{joint.get('name')}.rotor", (*path, "rotor")
+            yield from _body(rotor, owner, ("mass", "gear_ratio"), inner)
+            yield from _law(rotor, owner, inner)
+
+
+def _law(entries: dict[str, Any], owner: str, path: tuple[Step, ...]) -> Iterator[Entry]:
+    law = entries.get("friction")
+    if isinstance(law, dict):
+        for key in law:
+            yield law, key, f"{owner}.friction.{key}", (*path, "friction", key)
 
 
 def _body(

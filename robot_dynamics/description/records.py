@@ -287,6 +287,9 @@ ROTOR = Record(
             "rotor rate / joint rate; of several joints by name"
         ),
         **BODY.keys,
+        "friction": FRICTION.kind(friction).said(
+            "on the motor's side, in the rotor's own rate: N·m·s/rad, N·m"
+        ),
     }
 )
 DH = Record(

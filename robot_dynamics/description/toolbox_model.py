@@ -74,8 +74,8 @@ def made(robot: Any, where: str) -> Mechanism:
 def _friction(link: Any, gear: float) -> Friction:
     """The friction at the joint, in the joint's own direction."""
     forwards, backwards = float(link.Tc[0]), -float(link.Tc[1])
-    negative = None if backwards == forwards else gear * backwards
-    return Friction(gear**2 * float(link.B), gear * forwards, coulomb_negative=negative)
+    negative = None if backwards == forwards else backwards
+    return Friction(float(link.B), forwards, coulomb_negative=negative).at_joint(gear)
 
 
 def _body(link: Any) -> Inertial:

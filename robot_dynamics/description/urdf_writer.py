@@ -9,6 +9,7 @@ with the described frame.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from lxml import etree
@@ -36,7 +37,8 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
 
     Links, joints and their names, bodies, limits, viscous and Coulomb friction, mimic joints and
     gear ratios are those of the mechanism. The mass of a rotor is a point mass on its mount, as in
-    the rotor model `reflected`.
+    the rotor model `reflected`; the friction of a rotor that turns with one joint is added to the
+    joint's.
 
     Args:
         mechanism: the robot.
@@ -47,11 +49,12 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
 
     Warns:
         DescriptionWarning: what URDF cannot express and is left out: loops, rotors' inertia,
-            friction other than viscous and Coulomb, gravity that does not point down.
+            friction other than viscous and Coulomb or of rotors that turn with several joints,
+            gravity that does not point down.
     """
     for complaint in _left_out(mechanism):
         tolerate(complaint, strict=False)
-    robot = with_rotor_model(mechanism, "reflected")
+    robot = with_rotor_model(_rubbing_at_joints(mechanism), "reflected")
     names = _Names(robot)
     root = etree.Element("robot")
     _set(root, "name", robot.name)
@@ -112,7 +115,15 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
         yield left(
             f"an inertia of links {listed(points)}", "they have none, and simulators need one"
         )
-    rich = [link.joint.name for link in mechanism.links if _is_rich(link.joint.friction)]
+    several = [each.name for each in mechanism.rotors if each.friction and not _joint_of(each)]
+    if several:
+        yield left(
+            f"the friction of rotors {listed(several)}", "each turns with more than one joint"
+        )
+    laws = {link.joint.name: [link.joint.friction] for link in mechanism.links}
+    for rotor in mechanism.rotors:
+        laws.get(_joint_of(rotor), []).append(rotor.friction or Friction())
+    rich = [name for name, some in laws.items() if any(map(_is_rich, some))]
     if rich:
         yield left(
             f"friction of joints {listed(rich)} beyond viscous and Coulomb",
@@ -126,6 +137,31 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
 
 def _is_rich(law: Friction) -> bool:
     return set(law.numbers) > {"viscous", "coulomb"}
+
+
+def _joint_of(rotor: Rotor) -> str:
+    """The only joint that turns the rotor; '' if there is no such joint."""
+    return rotor.ratios[0][0] if len(rotor.ratios) == 1 else ""
+
+
+def _rubbing_at_joints(mechanism: Mechanism) -> Mechanism:
+    """The mechanism with the viscous and mean Coulomb friction of rotors that turn with one joint
+    added to that of the joint."""
+    added: dict[str, list[Friction]] = {}
+    for rotor in mechanism.rotors:
+        if rotor.friction and _joint_of(rotor):
+            law = rotor.friction.at_joint(float(rotor.ratios[0][1]))
+            added.setdefault(_joint_of(rotor), []).append(law)
+
+    def plain(link: Link) -> Link:
+        laws = [link.joint.friction, *added.get(link.joint.name, [])]
+        if len(laws) == 1:
+            return link
+        dry = sum((law.coulomb + law.coulomb_backwards) / 2 for law in laws)
+        friction = Friction(sum(law.viscous for law in laws), dry)
+        return replace(link, joint=replace(link.joint, friction=friction))
+
+    return replace(mechanism, links=tuple(map(plain, mechanism.links)))
 
 
 class _Names:

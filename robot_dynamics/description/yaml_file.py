@@ -244,7 +244,12 @@ def _rotor(item: Any, name: str, mount: str, at: Place, joint: str | None = None
     if not isinstance(ratios, dict):
         ratios = {joint or name: ratios}
     return Rotor(
-        name, said.get("mount", mount), said.get("origin", Pose()), tuple(ratios.items()), body
+        name,
+        said.get("mount", mount),
+        said.get("origin", Pose()),
+        tuple(ratios.items()),
+        body,
+        said.get("friction"),
     )
 
 

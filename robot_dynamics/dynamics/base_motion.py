@@ -149,8 +149,13 @@ class MovingBase:
             lambda made, moving: made.over(moving._six),
         )
         self._names = tree.joint_names
-        self._motors: MotorSide | None = None
-        self._options = options
+        # on a fixed base friction is counted already
+        kept = tuple(name for name in terms if name != "friction") if self.adds else terms
+        on_shafts = replace(options, terms=kept)
+        self._motors: Companion[MovingBase, MotorSide] = Companion(
+            lambda moving: MotorSide(on_six_joints(moving._robot), on_shafts),
+            lambda made, moving: made.over(moving._robot),
+        )
         self._bind(robot)
 
     def _bind(self, robot: Mechanism) -> None:
@@ -171,6 +176,7 @@ class MovingBase:
         other._six = on_six_joints(tree)
         other._chain = self._chain.over(other._six)
         other._tree, other._regressor = self._tree.after(), self._regressor.after()
+        other._motors = self._motors.after()
         other._bind(robot)
         return other
 
@@ -200,12 +206,10 @@ class MovingBase:
                 raise wrong(
                     InputError, "base_motion", gravity.shape, "one, without terms of motion"
                 )
-        if self._motors is None:
-            self._motors = MotorSide(robot, self._options)
         columns = [robot.joint_names.index(name) for name in actuated]
         moving = at.state(qd, qdd, self._robot.joint_names)
         state = self._carried(*moving, motion, len(robot.joint_names) - 6)
-        return self._motors.torques(columns, tau, *state, gravity)
+        return self._motors.of(self).torques(columns, tau, *state, gravity)
 
     def gravity(self, at: Placed, motion: BaseMotion) -> Floats:
         """The torques (…, n_m) that hold the robot at rest under the base's gravity."""

@@ -62,7 +62,8 @@ class Chain(ABC):
             lambda moving, robot: moving.over(robot.tree, robot.mechanism),
         )
         self._motors: Companion[Chain, MotorSide] = Companion(
-            lambda robot: MotorSide(robot.mechanism, options, self._form), lambda side, _: side
+            lambda robot: MotorSide(robot.mechanism, options, self._form),
+            lambda side, robot: side.over(robot.mechanism),
         )
 
     @property

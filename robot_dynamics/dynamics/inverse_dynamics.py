@@ -536,7 +536,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         `motor_names`.
 
         `drive` is the motor's electromagnetic torque: joint torque / gear ratio. `gear` is the
-        torque that enters the gear: `drive` minus the torque that moves the rotor itself.
+        torque that enters the gear: `drive` minus the torque that moves the rotor itself, against
+        its own friction too.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
@@ -601,13 +602,15 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         stribeck_torque: float = 0.0,
         stribeck_rate: float = 1.0,
     ) -> None:
-        """Replace the friction law of a joint; see `mechanism.Friction` for the equation.
+        """Replace the friction law of a joint or rotor; see `mechanism.Friction` for the equation.
 
         The first law of its kind at a joint (with an offset, say, where there was none) recompiles
         the kernels; any other compiles nothing.
 
         Args:
-            joint: name of any joint; a joint that follows others has its own friction.
+            joint: name of any joint; a joint that follows others has its own friction. Or that of a
+                rotor that is not called as a joint is: its friction is on the motor's side, in
+                N·m·s/rad and N·m.
             viscous: N·m·s/rad, or N·s/m for a prismatic joint.
             coulomb: N·m or N.
             offset: N·m or N, at every rate and at rest.
@@ -618,7 +621,9 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         Raises:
             InputError: no such joint, a number that is not finite, or a law that drives the joint.
         """
-        names = self._robot.bare.tree_names
+        joints = self._robot.bare.tree_names
+        shafts = [each.name for each in self._robot.bare.rotors if each.name not in joints]
+        names = [*joints, *shafts]
         if joint not in names:
             raise wrong(InputError, "friction: joint", joint, choices(names))
         law = Friction(viscous, coulomb, offset, coulomb_negative, stribeck_torque, stribeck_rate)
@@ -633,7 +638,11 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         with self._changing:
             bare = self._robot.bare
             links = tuple(rubbing(link) for link in bare.links)
-            self._adopt(replace(bare, links=links), self._robot.payloads)
+            rotors = tuple(
+                replace(rotor, friction=law) if rotor.name == joint and joint in shafts else rotor
+                for rotor in bare.rotors
+            )
+            self._adopt(replace(bare, links=links, rotors=rotors), self._robot.payloads)
 
     def _adopt(self, bare: Mechanism, payloads: Mapping[str, Inertial]) -> None:
         """Switch to another robot of the same geometry in one assignment, or raise and keep the

@@ -5,7 +5,8 @@ The drive torque is the motor's electromagnetic torque, including that for its o
 torque is the part that enters the gear:
 
     drive:  τ = Γᵀ τ_drive          (power: τ·q̇ = τ_drive·Γ q̇)
-    gear:   τ_gear = τ_drive - n_r  (n_r: moment on the rotor itself about its spin axis)
+    gear:   τ_gear = τ_drive - n_r  (n_r: moment on the rotor itself about its spin axis, which
+                                     includes its own friction)
 
 For one motor per joint the first is τ_drive = τ_j / Γ_j. If several motors share a joint,
 the torques of least norm are returned.
@@ -24,9 +25,10 @@ from ..closure import ClosedChain
 from ..codegen import Function, Kernel
 from ..formulations import newton_euler
 from ..formulations.form import STANDING, Form
+from ..formulations.layout import Recompile
 from ..mechanism import Friction, Inertial, Mechanism, Rotor
 from ..mechanism.transform import rotors_as_links
-from ..scalar import Array, Floats, array
+from ..scalar import Array, Floats, array, direction
 from .inputs import Options
 
 
@@ -53,6 +55,7 @@ class MotorSide:
         model, terms = options.rotors_felt, options.terms
         self.gears = gear_matrix(mechanism)
         n = len(mechanism.joint_names)
+        self._laws = tuple(rotor.friction for rotor in motors(mechanism))
         # the links' bodies and the joints' friction do not act on a rotor
         geometry = replace(
             mechanism,
@@ -64,19 +67,32 @@ class MotorSide:
         )
 
         moves, weighs, still = "rotors" in terms, "gravity" in terms, np.zeros(n)
+        smoothing = options.friction_smoothing if "friction" in terms else None
 
         def taken(q: Array, qd: Array, qdd: Array, gravity: Array) -> Array:
             v, a = (qd, qdd) if moves else (still, still)
             pulled = gravity if weighs else np.zeros(3)
             state = form.on_joints(geometry, q, v, a, pulled)
-            return spin_torques(replace(geometry, gravity=state[3]), model, *state[:3])
+            spin = spin_torques(replace(geometry, gravity=state[3]), model, *state[:3])
+            return spin if smoothing is None else spin + rubbed(geometry, qd, smoothing)
 
-        content = (geometry.links, geometry.rotors, geometry.base, model, moves, weighs, form.extra)
+        content = (geometry.links, geometry.rotors, geometry.base, model, moves, weighs, smoothing,
+                   form.extra)  # fmt: skip
         function = Function(
             "spin_torques", ("q", "qd", "qdd"), (n + form.extra, n, n), (len(geometry.rotors),), 3,
             taken, content, mechanism.name,
         )  # fmt: skip
         self._taken = Kernel(function, mechanism.gravity, options.backend, options.threads)
+
+    def over(self, mechanism: Mechanism) -> MotorSide:
+        """Itself, for a mechanism with the same rotors.
+
+        Raises:
+            Recompile: their friction is another.
+        """
+        if self._laws != tuple(rotor.friction for rotor in motors(mechanism)):
+            raise Recompile
+        return self
 
     def torques(
         self,
@@ -126,12 +142,23 @@ def motors(mechanism: Mechanism) -> tuple[Rotor, ...]:
 
 def gear_matrix(mechanism: Mechanism) -> Floats:
     """The gear matrix Γ (m, n): rotor rates = Γ · joint rates."""
-    names, turning = mechanism.joint_names, motors(mechanism)
-    gears = np.zeros((len(turning), len(names)))
-    for row, rotor in zip(gears, turning, strict=True):
-        for name, ratio in rotor.ratios:
-            row[names.index(name)] += ratio
-    return gears
+    rows = [mechanism.row(rotor.ratios) for rotor in motors(mechanism)]
+    return np.array(rows, dtype=float).reshape(len(rows), len(mechanism.joint_names))
+
+
+def rubbed(mechanism: Mechanism, qd: Array, smoothing: float) -> Array:
+    """The friction (m,) of each rotor itself, N·m.
+
+    Args:
+        mechanism: the robot, whose rotors all turn.
+        qd: (n,) rates of the independent joints, rad/s or m/s.
+        smoothing: rad/s, as in `InverseDynamics`.
+    """
+    laws = (rotor.friction or Friction() for rotor in mechanism.rotors)
+    rates = gear_matrix(mechanism) @ array(qd)
+    return array(
+        law.torque(rate, direction(rate, smoothing)) for law, rate in zip(laws, rates, strict=True)
+    )
 
 
 def spin_torques(mechanism: Mechanism, model: str, q: Array, qd: Array, qdd: Array) -> Array:

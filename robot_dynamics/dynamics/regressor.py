@@ -18,7 +18,7 @@ from ..formulations.form import STANDING, Form
 from ..formulations.layout import Recompile
 from ..formulations.terms import MOTION, OF_LINKS, motion_of, move, moves_as_one
 from ..mechanism import Mechanism
-from ..mechanism.dynamic_parameters import friction_terms, standard_parameters
+from ..mechanism.dynamic_parameters import friction_terms, standard_parameters, stribeck_rates
 from ..scalar import Array, Floats
 from .inputs import Options
 from .motors import tree_state
@@ -92,7 +92,7 @@ class RegressorKernel:
         Raises:
             Recompile: its friction is of another kind.
         """
-        if self.laws != tuple(friction_terms(x.joint.friction) for x in mechanism.moving):
+        if self.laws != tuple(friction_terms(law) for _, law in mechanism.rubbing()):
             raise Recompile
         other = copy(self)
         other._numbers, other._kernel = _numbers(mechanism), None
@@ -151,6 +151,4 @@ class RegressorKernel:
 
 def _numbers(mechanism: Mechanism) -> Floats:
     """What Y depends on apart from the state: gravity, and the rates of Stribeck terms."""
-    laws = [link.joint.friction for link in mechanism.moving]
-    rates = [law.stribeck_rate for law in laws if "stribeck" in friction_terms(law)]
-    return np.array([*mechanism.gravity, *rates], dtype=float)
+    return np.array([*mechanism.gravity, *stribeck_rates(mechanism)], dtype=float)

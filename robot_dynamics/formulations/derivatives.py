@@ -28,7 +28,7 @@ import numpy as np
 from ..codegen.differentiate import pushforward
 from ..codegen.recorder import record
 from ..mechanism import Friction, Mechanism
-from ..scalar import Array, Scalar, array, cross, sign, skew, tanh, zeros
+from ..scalar import Array, Scalar, array, cross, direction, is_zero, skew, zeros
 from .equations import Equations
 from .newton_euler import Turn
 from .terms import gravity_of, motion_of
@@ -73,12 +73,14 @@ def derivatives(
         if accelerates.all():
             total[2] = total[2] + found[2]
     if "friction" in terms:
-        S, _ = tree.coordinates()
+        rubbing = tree.rubbing()
+        N = array([row for row, _ in rubbing]).reshape(len(rubbing), n)
         slopes = [
-            _slope(link.joint.friction, rate, equations.friction_smoothing)
-            for link, rate in zip(tree.moving, S @ qd, strict=True)
+            _slope(law, rate, equations.friction_smoothing)
+            for (_, law), rate in zip(rubbing, N @ qd, strict=True)
         ]
-        total[1] = total[1] + S.T @ (array(slopes)[:, None] * S)
+        # ∂(Nᵀ f(N q̇))/∂q̇ = Nᵀ f'(N q̇) N
+        total[1] = total[1] + N.T @ (array(slopes)[:, None] * N)
     return np.asarray(total)
 
 
@@ -88,10 +90,9 @@ def of_bodies(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, 
     by_q, by_qd, D = _tree(tree, S @ q + s, S @ qd, S @ qdd)
     by_q, by_qd, D = (S.T @ each @ S for each in (by_q, by_qd, D))
     for armature in tree.armatures:
-        ratios = zeros(len(qd))
-        for name, ratio in armature.ratios:
-            ratios[tree.joint_names.index(name)] += ratio
-        D = D + armature.inertia * np.outer(ratios, ratios)
+        if not is_zero(armature.inertia):
+            ratios = tree.row(armature.ratios)
+            D = D + armature.inertia * np.outer(ratios, ratios)
     return by_q, by_qd, D
 
 
@@ -220,8 +221,8 @@ def _slope(law: Friction, rate: Scalar, smoothing: Scalar) -> Scalar:
     names = tuple(law.numbers)
 
     def torque(x: Array, numbers: Array) -> list[Scalar]:
-        direction = tanh(x[0] / smoothing) if smoothing else sign(x[0])
-        return [Friction(**dict(zip(names, numbers, strict=True))).torque(x[0], direction)]
+        law = Friction(**dict(zip(names, numbers, strict=True)))
+        return [law.torque(x[0], direction(x[0], smoothing))]
 
     program = record(torque, (1, len(names)))
     vectors = [array([rate]), array(law.numbers.values())]

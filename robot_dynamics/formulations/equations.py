@@ -19,7 +19,17 @@ import numpy as np
 from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
 from ..mechanism.transform import ROTOR_MODELS, with_rotor_model, without_bodies
-from ..scalar import Array, Note, Scalar, array, from_columns, is_zero, sign, tanh, unnoticed, zeros
+from ..scalar import (
+    Array,
+    Note,
+    Scalar,
+    array,
+    direction,
+    from_columns,
+    is_zero,
+    unnoticed,
+    zeros,
+)
 from . import Formulation, formulation
 from .terms import MOTION, gravity_of, motion_of
 from .terms import TERMS as TERMS
@@ -130,16 +140,16 @@ class Equations:
         return replace(self, terms=frozenset({"gravity"})).torques(q, still, still)
 
     def friction(self, qd: Array) -> Array:
-        """The friction torques (n,) at rates qd (n,); a follower's act on its master, by Sᵀ."""
-        S, _ = self.mechanism.coordinates()
-        rates = S @ array(qd)
-        forces = []
-        for link, rate in zip(self.mechanism.moving, rates, strict=True):
-            law = link.joint.friction
-            smooth = self.friction_smoothing
-            direction = sign(rate) if is_zero(smooth) else tanh(rate / smooth)
-            forces.append(law.torque(rate, direction))
-        tau: Array = S.T @ array(forces)
+        """The friction torques (n,) at rates qd (n,): a follower's act on its master, a rotor's on
+        all joints that turn it."""
+        rubbing = self.mechanism.rubbing()
+        # tau = Nᵀ f(N qd), with a row of N for each joint and each rotor that has friction
+        N = array([row for row, _ in rubbing]).reshape(len(rubbing), len(qd))
+        forces = [
+            law.torque(rate, direction(rate, self.friction_smoothing))
+            for (_, law), rate in zip(rubbing, N @ array(qd), strict=True)
+        ]
+        tau: Array = N.T @ array(forces)
         return tau
 
     def _rigid(
@@ -162,6 +172,8 @@ class Equations:
         tau = list(S.T @ self.method.torques(tree, S @ q + s, S @ qd, S @ qdd, note))
         names = tree.joint_names
         for armature in tree.armatures:
+            if is_zero(armature.inertia):
+                continue
             driven = [(names.index(name), ratio) for name, ratio in armature.ratios]
             rate = sum(ratio * qdd[j] for j, ratio in driven)
             for j, ratio in driven:

@@ -67,7 +67,7 @@ def stands_alone(equations: Equations) -> bool:
     return (
         equations.rotors is None
         and all(link.joint.coupling is None for link in tree.links)
-        and all(len(armature.ratios) == 1 for armature in tree.armatures)
+        and all(len(each.ratios) == 1 or is_zero(each.inertia) for each in tree.armatures)
     )
 
 
@@ -107,6 +107,8 @@ def articulated(tree: Mechanism, q: Array, qd: Array, tau: Array) -> Array:
     parents = [index[link.parent] for link in links]
     armature: list[Scalar] = [0.0] * n
     for each in tree.armatures:
+        if is_zero(each.inertia):
+            continue
         (name, ratio), *_ = each.ratios
         j = tree.joint_names.index(name)
         armature[j] = armature[j] + ratio * ratio * each.inertia

@@ -31,13 +31,20 @@ class Layout:
     """The places of gravity, friction and inertias in the vector of parameters.
 
     gravity (3,); then for each link that has them the numbers of its joint's friction and its
-    inertial numbers, in the form that the formulation reads.
+    inertial numbers, in the form that the formulation reads; then those of the shafts' friction.
     """
 
     def __init__(self, mechanism: Mechanism, links: set[str]):
         self._mechanism = mechanism
         self._links = [link for link in mechanism.links if link.name in links]
         self.size = 3 + sum(len(rubbing(link)) + len(_entries(link)) for link in self._links)
+        self.size += sum(map(len, self._shafts))
+
+    @cached_property
+    def _shafts(self) -> tuple[tuple[str, ...], ...]:
+        """Of each armature the fields of its friction."""
+        laws = (armature.friction for armature in self._mechanism.armatures)
+        return tuple(tuple(law.numbers) if law else () for law in laws)
 
     @cached_property
     def content(self) -> Any:
@@ -51,7 +58,8 @@ class Layout:
         ]
         joints = [link.joint.geometry for link in self._mechanism.links]
         m = self._mechanism
-        return (links, joints, m.base, m.rotors, m.armatures)
+        shafts = [replace(armature, friction=None) for armature in m.armatures]
+        return (links, joints, m.base, m.rotors, shafts, self._shafts)
 
     def values(self, mechanism: Mechanism) -> Floats:
         """The parameters of a mechanism of this geometry."""
@@ -60,6 +68,12 @@ class Layout:
             same = mechanism.link(link.name)
             values += law_values(same.joint.friction, rubbing(link))
             values += [_numbers(same.inertial)[k] for k in _entries(link)]
+        shafts = [armature.friction for armature in mechanism.armatures]
+        if len(shafts) != len(self._shafts):
+            raise Recompile
+        for law, names in zip(shafts, self._shafts, strict=True):
+            if law is not None or names:
+                values += law_values(law or Friction(), names)
         return np.array(values, dtype=float)
 
     def filled(self, p: Array) -> Mechanism:
@@ -78,7 +92,13 @@ class Layout:
                 inertial=_body(type(link.inertial), numbers),
             )
         links = tuple(new.get(link.name, link) for link in self._mechanism.links)
-        return replace(self._mechanism, links=links, gravity=gravity)
+        armatures = tuple(
+            replace(each, friction=Friction(**{name: next(rest) for name in names}))
+            if names
+            else each
+            for each, names in zip(self._mechanism.armatures, self._shafts, strict=True)
+        )
+        return replace(self._mechanism, links=links, armatures=armatures, gravity=gravity)
 
 
 def rubbing(link: Link) -> tuple[str, ...]:

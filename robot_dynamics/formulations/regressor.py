@@ -22,7 +22,7 @@ import numpy as np
 from ..mechanism import Armature, Friction, Inertial, Mechanism, Pose
 from ..mechanism.dynamic_parameters import FRICTION, armature_names, friction_terms, is_whole
 from ..mechanism.transform import lumped, rotors_as_links, standard_form
-from ..scalar import Array, Scalar, array, cross, rotation_to, sign, tanh, zeros
+from ..scalar import Array, Scalar, array, cross, direction, rotation_to, zeros
 from .newton_euler import Turn, acceleration_matrix
 from .terms import gravity_of, motion_of
 
@@ -45,8 +45,12 @@ class Regressor:
     """Rotors of the reflected model, then armatures"""
     armatures: int
     """How many these are"""
+    moving: int
+    """The number of joints before the rotors'"""
+    rows: Array
+    """(m, n): the row of each thing that has friction; see `Mechanism.rubbing`"""
     laws: tuple[tuple[str, ...], ...]
-    """Of each joint before the rotors' the terms of its friction"""
+    """(m,): the terms of its friction"""
     terms: frozenset[str]
     friction_smoothing: Scalar
 
@@ -76,8 +80,8 @@ class Regressor:
             Pose(rotation_to(link.joint.axis)).inverse() @ link.joint.tail
             for link in lumped(bare).links
         )
-        laws = tuple(friction_terms(link.joint.friction) for link in mechanism.moving)
-        columns = [tuple(range(10))] * len(laws)
+        moving, rubbing = len(mechanism.moving), mechanism.rubbing()
+        columns = [tuple(range(10))] * moving
         columns += [tuple(range(10)) if every else (9,) for every in whole]
         shafts += [
             replace(mechanism.armatures[k], inertia=1.0) for k in armature_names(mechanism).values()
@@ -88,7 +92,9 @@ class Regressor:
             tuple(columns),
             tuple(shafts),
             len(mechanism.armatures),
-            laws,
+            moving,
+            array([row for row, _ in rubbing]).reshape(len(rubbing), len(mechanism.joint_names)),
+            tuple(friction_terms(law) for _, law in rubbing),
             terms,
             friction_smoothing,
         )
@@ -101,20 +107,20 @@ class Regressor:
             for link in self.tree.links
         ]
         return (self.tree.base, [link.name for link in self.tree.links], joints, self.frames,
-                self.columns, self.shafts, self.armatures, self.laws)  # fmt: skip
+                self.columns, self.shafts, self.armatures, self.rows, self.laws)  # fmt: skip
 
     @property
     def rotor_columns(self) -> slice:
         """Which columns of Y are the rotors'."""
-        before = 10 * len(self.laws)
+        before = 10 * self.moving
         if "friction" in self.terms:
             before += sum(map(len, self.laws))
-        bodies = sum(map(len, self.columns[len(self.laws) :]))
+        bodies = sum(map(len, self.columns[self.moving :]))
         return slice(before, before + bodies + len(self.shafts) - self.armatures)
 
     @property
     def rates(self) -> int:
-        """The number of joints with a Stribeck term, whose rate is not among the parameters."""
+        """The number of Stribeck terms, whose rates are not among the parameters."""
         return sum("stribeck" in terms for terms in self.laws)
 
     def matrix(self, q: Array, qd: Array, qdd: Array, gravity: Array, rates: Array) -> Array:
@@ -125,15 +131,14 @@ class Regressor:
             qd: (n,) rates, rad/s or m/s.
             qdd: (n,) accelerations, rad/s² or m/s².
             gravity: (3,), m/s², in the base frame.
-            rates: the Stribeck rates of the joints that have one, rad/s or m/s.
+            rates: the Stribeck rates of the joints and shafts that have one, rad/s or m/s.
         """
         terms = self.terms
         weight = gravity_of(terms, gravity)
         slow, driven = motion_of("links", terms, qd, qdd)
         spin, spin_rate = motion_of("rotors", terms, qd, qdd)
-        moving = len(self.laws)
-        links = self._bodies(q, slow, driven, weight)[:moving]
-        rotors = self._bodies(q, spin, spin_rate, weight)[moving:]
+        links = self._bodies(q, slow, driven, weight)[: self.moving]
+        rotors = self._bodies(q, spin, spin_rate, weight)[self.moving :]
         friction = self._friction(qd, rates) if "friction" in terms else []
         reflected = len(self.shafts) - self.armatures
         shafts = self._shafts(spin_rate)[:reflected] + self._shafts(driven)[reflected:]
@@ -199,29 +204,23 @@ class Regressor:
         return rows[list(self.columns[i])]
 
     def _friction(self, qd: Array, rates: Array) -> list[Array]:
-        """For each joint the columns of its law, as rows (…, n)."""
-        S, smooth, slow = self.tree.coordinates()[0], self.friction_smoothing, iter(rates)
+        """For each joint and shaft the columns of its law, as rows (…, n)."""
+        N, smooth, slow = self.rows, self.friction_smoothing, iter(rates)
         blocks = []
-        for terms, row, rate in zip(self.laws, S, S @ array(qd), strict=False):
-            direction = tanh(rate / smooth) if smooth else sign(rate)
+        for terms, row, rate in zip(self.laws, N, N @ array(qd), strict=True):
+            heading = direction(rate, smooth)
             nothing = {FRICTION[term]: 0.0 for term in terms}
             if "stribeck" in terms:
                 nothing["stribeck_rate"] = next(slow)
             # each term is the law that has nothing else
             laws = [Friction(**(nothing | {FRICTION[term]: 1.0})) for term in terms]
-            blocks.append(np.outer(array(law.torque(rate, direction) for law in laws), row))
+            blocks.append(np.outer(array(law.torque(rate, heading) for law in laws), row))
         return blocks
 
     def _shafts(self, qdd: Array) -> list[Array]:
         """For each inertia about a shaft its column ratio_j Σ ratio·q̈, as a row (1, n)."""
-        names = self.tree.joint_names
-        blocks = []
-        for shaft in self.shafts:
-            ratios = zeros(len(names))
-            for name, ratio in shaft.ratios:
-                ratios[names.index(name)] += ratio
-            blocks.append((ratios * (ratios @ array(qdd)))[None])
-        return blocks
+        rows = (self.tree.row(shaft.ratios) for shaft in self.shafts)
+        return [(row * (row @ array(qdd)))[None] for row in rows]
 
 
 _Z = array([0.0, 0.0, 1.0])

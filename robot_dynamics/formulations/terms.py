@@ -22,7 +22,7 @@ class Term:
     """One part of the torques."""
 
     bodies: frozenset[str]
-    """Of links, rotors, joints: what it is about"""
+    """Of links, rotors, joints, shafts (of motors): what it is about"""
     rates: bool = False
     """Does it depend on q̇ (gravity and inertia do not)?"""
     accelerations: bool = False
@@ -34,12 +34,12 @@ TABLE = {
     "inertia": Term(_LINKS, accelerations=True),
     "coriolis": Term(_LINKS, rates=True),
     "gravity": Term(_LINKS | _ROTORS, gravity=True),
-    "friction": Term(frozenset({"joints"}), rates=True),
+    "friction": Term(frozenset({"joints", "shafts"}), rates=True),
     "rotors": Term(_ROTORS, rates=True, accelerations=True),
 }
 TERMS = tuple(TABLE)
 """inertia: D q̈ of the links; coriolis: C q̇ of the links; gravity: g of links and rotors; friction:
-that of the joints; rotors: D q̈ + C q̇ of the rotors"""
+that of joints and motors; rotors: D q̈ + C q̇ of the rotors"""
 
 RIGID = tuple(name for name, term in TABLE.items() if term.bodies & (_LINKS | _ROTORS))
 """Those of bodies: all but friction"""

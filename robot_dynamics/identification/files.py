@@ -166,7 +166,9 @@ def _changed_rotors(result: Result) -> list[Rotor]:
     return [
         rotor
         for rotor in result.mechanism.rotors
-        if rotor.name not in before or not _same(rotor.inertial, before[rotor.name].inertial)
+        if rotor.name not in before
+        or not _same(rotor.inertial, before[rotor.name].inertial)
+        or rotor.friction != before[rotor.name].friction
     ]
 
 
@@ -197,7 +199,9 @@ def _rotor(rotor: Rotor) -> dict[str, Any]:
             "rpy": roll_pitch_yaw(rotor.origin.rotation),
         },
         "gear_ratio": ratios[rotor.name] if alone else ratios,
-    } | _body(rotor.inertial)
+        **_body(rotor.inertial),
+        **({"friction": _friction(rotor.friction)} if rotor.friction else {}),
+    }
 
 
 def summary(result: Result) -> dict[str, Any]:

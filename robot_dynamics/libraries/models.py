@@ -19,7 +19,7 @@ from ..formulations.forward import solved
 from ..formulations.layout import shaped
 from ..formulations.terms import MOTION, OF_LINKS
 from ..mechanism import Mechanism
-from ..mechanism.dynamic_parameters import friction_terms, standard_parameters
+from ..mechanism.dynamic_parameters import standard_parameters, stribeck_rates
 from ..mechanism.transform import rotors_as_links, with_rotor_model
 from ..scalar import Array, Scalar, array, from_columns, zeros
 
@@ -67,8 +67,7 @@ class Choices:
             terms: those of the chosen terms to include; None: all.
         """
         chosen = self.terms if terms is None else self.terms & frozenset(terms)
-        laws = [link.joint.friction for link in mechanism.moving]
-        rates = [law.stribeck_rate for law in laws if "stribeck" in friction_terms(law)]
+        rates = stribeck_rates(mechanism)
         model = self.form.regressor.of(mechanism, self.rotors, chosen, self.friction_smoothing)
         names = tuple(standard_parameters(mechanism, self.rotors, "friction" in chosen))
         return names, model.matrix(q, qd, qdd, mechanism.gravity, array(rates))

@@ -12,9 +12,11 @@ fixed joints and, with reflected rotors, the mass of the motors that it carries)
 
 Then follow, for each moving joint, including those that follow others, `<joint>.viscous` and
 `<joint>.coulomb` and, if its friction law has them, `.coulomb_negative`, `.offset` and `.stribeck`
-(the torque). Then, for each rotor, `<rotor>.inertia` about its axis, preceded by its nine other
-parameters if the full model needs them. Finally `<joint>.armature` for armatures. A rotor with the
-same name as a link gets a prime: `<rotor>'.inertia`.
+(the torque); then the same for each rotor that has friction of its own, `<rotor>.rotor_viscous` and
+so on, and each such armature, `<joint>.armature_viscous`. Then, for each rotor, `<rotor>.inertia`
+about its axis, preceded by its nine other parameters if the full model needs them. Finally
+`<joint>.armature` for armatures. A rotor with the same name as a link gets a prime:
+`<rotor>'.inertia`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InputError, wrong
-from ..scalar import Array, array, zeros
+from ..scalar import Array, Scalar, array, zeros
 from .mechanism import Friction, Inertial, Link, Mechanism, Rotor, point_inertia
 from .transform import lumped, with_rotor_model
 
@@ -55,18 +57,17 @@ def standard_parameters(
     Args:
         mechanism: the robot.
         rotors: full, reflected or none, as in `InverseDynamics`.
-        friction: whether to include the joints' friction.
+        friction: whether to include the friction of joints and rotors.
     """
     tree = lumped(with_rotor_model(mechanism, rotors))
     found: dict[str, float] = {}
     for link in tree.links:
         found |= _named(link.name, BODY, _numbers(link.inertial))
     if friction:
-        for link in tree.links:
-            law = link.joint.friction
-            names = friction_terms(law)
-            numbers = array(getattr(law, FRICTION[name]) for name in names)
-            found |= _named(link.joint.name, names, numbers)
+        for owner, law in frictions(mechanism).items():
+            found |= {
+                owner + name: float(getattr(law, FRICTION[name])) for name in friction_terms(law)
+            }
     if rotors != "none":
         for name, rotor in rotor_names(mechanism).items():
             if is_whole(rotor, rotors):
@@ -113,14 +114,17 @@ def with_parameters(
             shift = _numbers(bare[link.name]) - array(before[each] for each in names)
             numbers = array(after[each] for each in names) + shift
             links.append(replace(link, inertial=_body(link.name, numbers)))
+    laws = {
+        owner: replace(law, **{FRICTION[each]: after[owner + each] for each in friction_terms(law)})
+        for owner, law in frictions(mechanism).items()
+    }
     for place, link in enumerate(links):
         if link.joint.moves:
-            terms = friction_terms(link.joint.friction)
-            law = {FRICTION[each]: after[f"{link.joint.name}.{each}"] for each in terms}
-            friction = replace(link.joint.friction, **law)
+            friction = laws[f"{link.joint.name}."]
             links[place] = replace(link, joint=replace(link.joint, friction=friction))
 
     def moved(name: str, rotor: Rotor) -> Rotor:
+        rotor = replace(rotor, friction=laws.get(f"{name}.rotor_"))
         names = [f"{name}.{each}" for each in ROTOR]
         if changed.isdisjoint(names):
             return rotor
@@ -132,15 +136,26 @@ def with_parameters(
 
     armatures = list(mechanism.armatures)
     for name, place in armature_names(mechanism).items():
-        armatures[place] = replace(armatures[place], inertia=after[name])
+        rubs = laws.get(f"{name}_")
+        armatures[place] = replace(armatures[place], inertia=after[name], friction=rubs)
     return replace(
         mechanism,
         links=tuple(links),
-        rotors=mechanism.rotors
-        if rotors == "none"
-        else tuple(moved(name, rotor) for name, rotor in rotor_names(mechanism).items()),
+        rotors=tuple(moved(name, rotor) for name, rotor in rotor_names(mechanism).items()),
         armatures=tuple(armatures),
     )
+
+
+def frictions(mechanism: Mechanism) -> dict[str, Friction]:
+    """The friction laws in the order of `Mechanism.rubbing`, by what precedes the names of their
+    parameters: `<joint>.`, `<rotor>.rotor_` or `<joint>.armature_`."""
+    found = {f"{link.joint.name}.": link.joint.friction for link in mechanism.moving}
+    shafts: dict[str, Friction | None] = {
+        f"{name}.rotor_": rotor.friction for name, rotor in rotor_names(mechanism).items()
+    }
+    for name, place in armature_names(mechanism).items():
+        shafts[f"{name}_"] = mechanism.armatures[place].friction
+    return found | {owner: law for owner, law in shafts.items() if law is not None}
 
 
 def rotor_names(mechanism: Mechanism) -> dict[str, Rotor]:
@@ -183,6 +198,12 @@ def friction_terms(law: Friction) -> tuple[str, ...]:
     """The names in FRICTION of the parameters that this law has."""
     own = law.numbers
     return tuple(name for name, field in FRICTION.items() if field in own)
+
+
+def stribeck_rates(mechanism: Mechanism) -> list[Scalar]:
+    """The Stribeck rates of all laws that have one, rad/s or m/s, in the order of `frictions`."""
+    laws = frictions(mechanism).values()
+    return [law.stribeck_rate for law in laws if "stribeck" in friction_terms(law)]
 
 
 def _named(owner: str, names: tuple[str, ...], numbers: Array) -> dict[str, float]:

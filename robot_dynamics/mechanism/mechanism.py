@@ -165,8 +165,9 @@ def point_inertia(mass: Scalar, arm: Array) -> Array:
 class Friction:
     """viscous·qd + (coulomb + stribeck_torque·exp(-(qd/stribeck_rate)²))·sign(qd) + offset.
 
-    It acts at the joint, in N·m·s/rad, N·m and rad/s (N·s/m, N and m/s). The offset is a constant
-    bias, which also acts at rest; all other parts are zero at rest.
+    It acts at a joint or, with its rate in place of qd, on a motor's rotor, in N·m·s/rad, N·m and
+    rad/s (N·s/m, N and m/s). The offset is a constant bias, which also acts at rest; all other
+    parts are zero at rest.
     """
 
     viscous: Scalar = 0.0
@@ -220,8 +221,27 @@ class Friction:
                 f"at least {0.0 - least:g}, so that no friction drives the joint",
             )
 
+    def at_joint(self, ratio: float) -> Friction:
+        """The same friction of a rotor, as friction at the joint: ratio·law(ratio·qd).
+
+        Args:
+            ratio: the gear ratio, rotor rate / joint rate; not 0.
+        """
+        size, other = abs(ratio), self.coulomb_negative
+        ahead, back = self.coulomb, None if other is None else size * other
+        if other is not None and ratio < 0:
+            ahead, back = other, size * self.coulomb
+        return Friction(
+            size * size * self.viscous,
+            size * ahead,
+            ratio * self.offset,
+            back,
+            size * self.stribeck_torque,
+            self.stribeck_rate / size,
+        )
+
     def torque(self, rate: Scalar, direction: Scalar) -> Scalar:
-        """The friction torque or force at a joint rate, N·m or N.
+        """The friction torque or force at a joint's or rotor's rate, N·m or N.
 
         Args:
             rate: rad/s or m/s.
@@ -362,6 +382,8 @@ class Rotor:
     """(joint, gear ratio): rotor rate / joint rate, rad/rad or rad/m; empty: it does not turn"""
     inertial: Inertial
     """In the rotor's own frame, which spins with it"""
+    friction: Friction | None = None
+    """On the motor's side of the gear, N·m·s/rad, N·m and rad/s; None: only the joints have any"""
 
     @property
     def is_symmetric(self) -> bool:
@@ -373,13 +395,15 @@ class Rotor:
 
 @dataclass(frozen=True)
 class Armature:
-    """Inertia (kg m²) of a shaft that turns at the rate w = Σ ratio·qd_j:
-    tau_j += ratio_j·inertia·dw/dt."""
+    """Inertia (kg m²) and friction of a shaft that turns at the rate w = Σ ratio·qd_j:
+    tau_j += ratio_j·(inertia·dw/dt + friction(w))."""
 
     ratios: tuple[tuple[str, Scalar], ...]
     """(joint, ratio): shaft rate / joint rate"""
     inertia: Scalar
     """kg m²"""
+    friction: Friction | None = None
+    """On the shaft; None: there is none"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -541,3 +565,34 @@ class Mechanism(_Kept):
             rows.append(row)
             offsets.append(coupling.offset)
         return array(rows).reshape(len(rows), len(column)), array(offsets)
+
+    def row(self, ratios: tuple[tuple[str, Scalar], ...]) -> Array:
+        """The row n (n,) of a shaft whose rate is n·qd, where qd are the independent joints' rates.
+
+        Args:
+            ratios: (joint, shaft rate / joint rate) of each independent joint that turns it.
+        """
+        names, row = self.joint_names, [0.0] * len(self.joint_names)
+        for name, ratio in ratios:
+            j = names.index(name)
+            row[j] = row[j] + ratio
+        return array(row)
+
+    def rubbing(self) -> tuple[tuple[Array, Friction], ...]:
+        """(n, law) of everything that has friction: its rate is n·qd, and tau += n·law(n·qd).
+
+        First come the moving joints, whose rows n (n,) are those of S in `coordinates`, then rotors
+        and armatures with friction.
+        """
+        joints = [
+            (row, link.joint.friction)
+            for row, link in zip(self.coordinates()[0], self.moving, strict=True)
+        ]
+        shafts = [(self.row(ratios), law) for ratios, law in self.rubbing_shafts()]
+        return (*joints, *shafts)
+
+    def rubbing_shafts(self) -> tuple[tuple[tuple[tuple[str, Scalar], ...], Friction], ...]:
+        """(ratios, law) of the rotors and then the armatures that have friction."""
+        shafts: tuple[Rotor | Armature, ...] = (*self.rotors, *self.armatures)
+        laws = ((shaft.ratios, shaft.friction) for shaft in shafts)
+        return tuple((ratios, law) for ratios, law in laws if law is not None)

@@ -184,7 +184,9 @@ def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mech
         free, angle = split(old.ratios)
         if len(free) == len(old.ratios):
             return old
-        return replace(old, ratios=free, origin=old.origin @ Pose(rotation_z(angle)))
+        friction = old.friction if free else None
+        origin = old.origin @ Pose(rotation_z(angle))
+        return replace(old, ratios=free, origin=origin, friction=friction)
 
     armatures = (replace(each, ratios=split(each.ratios)[0]) for each in mechanism.armatures)
     return replace(
@@ -197,9 +199,11 @@ def with_locked_joints(mechanism: Mechanism, held: Mapping[str, Scalar]) -> Mech
 
 
 def without_bodies(mechanism: Mechanism) -> Mechanism:
-    """The same robot with massless links and without armatures; rotors are kept."""
+    """The same robot with massless links and without armatures; rotors are kept, without their
+    friction."""
     links = tuple(replace(link, inertial=Inertial()) for link in mechanism.links)
-    return replace(mechanism, links=links, armatures=())
+    rotors = tuple(replace(rotor, friction=None) for rotor in mechanism.rotors)
+    return replace(mechanism, links=links, armatures=(), rotors=rotors)
 
 
 def with_rotor_model(mechanism: Mechanism, model: str) -> Mechanism:
@@ -208,21 +212,23 @@ def with_rotor_model(mechanism: Mechanism, model: str) -> Mechanism:
     Args:
         mechanism: the robot.
         model: full: the rotors as they are; reflected: Γ²·I_zz at the joint, and the rotor's mass
-            as a point mass on its mount; none: no rotors, not even their mass.
+            as a point mass on its mount; none: no rotors, not even their mass. Their friction,
+            which depends on rates alone, becomes that of armatures in every model.
     """
-    if model == "full":
-        return mechanism
-    if model == "none":
-        return replace(mechanism, rotors=())
-    tree = mechanism
+    tree, rotors = mechanism, []
     armatures = []
     for rotor in mechanism.rotors:
-        point = Inertial(rotor.inertial.mass, rotor.inertial.center_of_mass)
-        if rotor.mount != mechanism.base:
-            tree = with_payload(tree, rotor.mount, point.seen_from(rotor.origin))
-        if rotor.ratios:
-            armatures.append(Armature(rotor.ratios, rotor.inertial.inertia[2, 2]))
-    return replace(tree, rotors=(), armatures=mechanism.armatures + tuple(armatures))
+        inertia: Scalar = 0.0
+        if model == "full":
+            rotors.append(replace(rotor, friction=None))
+        elif model == "reflected":
+            point = Inertial(rotor.inertial.mass, rotor.inertial.center_of_mass)
+            if rotor.mount != mechanism.base:
+                tree = with_payload(tree, rotor.mount, point.seen_from(rotor.origin))
+            inertia = rotor.inertial.inertia[2, 2]
+        if rotor.ratios and (model == "reflected" or rotor.friction is not None):
+            armatures.append(Armature(rotor.ratios, inertia, rotor.friction))
+    return replace(tree, rotors=tuple(rotors), armatures=mechanism.armatures + tuple(armatures))
 
 
 def rotors_as_links(mechanism: Mechanism) -> Mechanism:

@@ -3,7 +3,8 @@
 
 The model is built with MuJoCo's own model API, with a body for each link and each rotor. A mimic
 joint or a geared rotor has a joint of its own, which an equality constraint on a tendon couples to
-the joints that it follows. A loop is closed by equality constraints between its two links.
+the joints that it follows. A rotor's friction is that of a tendon whose length is the rotor's
+angle. A loop is closed by equality constraints between its two links.
 
 MuJoCo softens every constraint: even at its stiffest setting an equality yields by about one part
 in ten thousand of the acceleration, whereas gears and hinges should be rigid. The softness is a
@@ -22,7 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import BackendError, DescriptionError, InputError, wrong
-from ..mechanism import Coupling, Inertial, Joint, Loop, Mechanism, Pose
+from ..mechanism import Coupling, Friction, Inertial, Joint, Loop, Mechanism, Pose
+from ..mechanism.transform import Ratios
 from ..scalar import Floats, sign
 
 Vector = tuple[float, float, float]
@@ -116,6 +118,13 @@ class Simulation:
         laws = [(dofs[name], joint.friction) for joint, name in moving]
         # plain friction laws are left to MuJoCo
         self._laws = [(dof, law) for dof, law in laws if set(law.numbers) - PLAIN_FRICTION]
+        rows = np.zeros((len(_shafts(mechanism)), self._model.nv))
+        self._shafts: list[tuple[int, Floats, Friction]] = []
+        for row, (name, ratios, law) in zip(rows, _shafts(mechanism), strict=True):
+            for joint, ratio in ratios:
+                row[dofs[_joint(joint)]] += float(ratio)
+            if set(law.numbers) - PLAIN_FRICTION:
+                self._shafts.append((self._model.tendon(name).id, row, law))
         self._own = [self._model.joint(_joint(name)).dofadr[0] for name in self.joint_names]
         self.reset()
 
@@ -235,17 +244,20 @@ class Simulation:
         self._data.qfrc_applied[self._own] = self._vector("tau", tau)
         for dof, law in self._laws:
             self._data.qfrc_applied[dof] -= law.offset
+        for _, row, law in self._shafts:
+            self._data.qfrc_applied[:] -= row * float(law.offset)
 
     def _rub(self) -> None:
-        """Set each joint's dry friction at its rate or, at rest, that which holds both directions.
+        """Set the dry friction of each joint and shaft at its rate or, at rest, that which holds
+        both directions.
 
-        MuJoCo takes one number for each joint and applies it against any motion.
+        MuJoCo takes one number for each of them and applies it against any motion.
         """
         for dof, law in self._laws:
-            rate = float(self._data.qvel[dof])
-            dry = law.torque(rate, sign(rate)) - law.viscous * rate - law.offset
-            at_rest = min(law.coulomb, law.coulomb_backwards) + law.stribeck_torque
-            self._model.dof_frictionloss[dof] = abs(dry) if rate else at_rest
+            self._model.dof_frictionloss[dof] = _dry(law, float(self._data.qvel[dof]))
+        for tendon, row, law in self._shafts:
+            rate = float(row @ self._data.qvel)
+            self._model.tendon_frictionloss[tendon] = _dry(law, rate)
 
     def _forward(self) -> None:
         """Run mj_forward with hardened equalities."""
@@ -307,6 +319,21 @@ class Simulation:
         return array
 
 
+def _dry(law: Friction, rate: float) -> float:
+    if not rate:
+        return float(min(law.coulomb, law.coulomb_backwards) + law.stribeck_torque)
+    return float(abs(law.torque(rate, sign(rate)) - law.viscous * rate - law.offset))
+
+
+def _shafts(mechanism: Mechanism) -> list[tuple[str, Ratios, Friction]]:
+    """(name, ratios, friction) of the rotors that turn and the armatures that have friction."""
+    return [
+        (f"rubbing {k}", ratios, law)
+        for k, (ratios, law) in enumerate(mechanism.rubbing_shafts())
+        if ratios
+    ]
+
+
 def _joint(name: str) -> str:
     return f"joint {name}"
 
@@ -341,6 +368,17 @@ def _build(mechanism: Mechanism, timestep: float) -> tuple[Any, Floats, Floats]:
     for number, armature in enumerate(mechanism.armatures):
         tendon = spec.add_tendon(name=f"armature {number}", armature=float(armature.inertia))
         for master, ratio in armature.ratios:
+            tendon.wrap_joint(_joint(master), float(ratio))
+    for name, ratios, law in _shafts(mechanism):
+        solref, solimp = _rigid(timestep).values()
+        tendon = spec.add_tendon(
+            name=name,
+            damping=float(law.viscous),
+            frictionloss=float(law.coulomb),
+            solref_friction=solref,
+            solimp_friction=solimp,
+        )
+        for master, ratio in ratios:
             tendon.wrap_joint(_joint(master), float(ratio))
     for number, loop in enumerate(mechanism.loops):
         _close(spec, mechanism, loop, f"loop {number} {loop.name}")

@@ -245,7 +245,8 @@ def symbolic_mechanism(
     Symbols count the links from 1: mass m1; centre of mass c_x1, c_y1, c_z1; inertia I_xx1 …;
     lengths a1 and d1 of a DH table, otherwise ox1, oy1, oz1 before the joint and a1, b1, d1 after
     it; angles alpha1, phi1 (or yaw1, pitch1, roll1); viscous friction bv1 and Coulomb friction bc1
-    (other numbers of the law: FRICTION). Symbols of rotors have an r (mr1 …), and the ratio Gamma1.
+    (other numbers of the law: FRICTION). Symbols of rotors have an r (mr1, bvr1 …), and the ratio
+    Gamma1.
 
     Args:
         mechanism: the robot.
@@ -282,12 +283,7 @@ def _link(link: Link, i: str, parameters: Naming, rotation: Callable[..., Array]
             # a joint axis is a direction and always consists of numbers
             axis=np.asarray(joint.axis),
             tail=tail,
-            friction=Friction(
-                **{
-                    field: parameters(FRICTION[field] + i, value, f"{link.name}.friction.{field}")
-                    for field, value in joint.friction.numbers.items()
-                }
-            ),
+            friction=_friction(joint.friction, i, link.name, parameters),
         ),
         inertial=_inertial(link.inertial, "", i, link.name, parameters),
     )
@@ -372,6 +368,17 @@ def _rotor(rotor: Rotor, i: str, parameters: Naming, rotation: Callable[..., Arr
         origin=Pose(rotation(rotor.origin.rotation, f"r{i}", f"{rotor.name}.rotor"), origin),
         ratios=ratios,
         inertial=_inertial(rotor.inertial, "r", i, f"{rotor.name}.rotor", parameters),
+        friction=rotor.friction
+        and _friction(rotor.friction, f"r{i}", f"{rotor.name}.rotor", parameters),
+    )
+
+
+def _friction(law: Friction, i: str, place: str, parameters: Naming) -> Friction:
+    return Friction(
+        **{
+            field: parameters(FRICTION[field] + i, value, f"{place}.friction.{field}")
+            for field, value in law.numbers.items()
+        }
     )
 
 

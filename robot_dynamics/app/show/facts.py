@@ -15,7 +15,7 @@ from ...description.check import body
 from ...dynamics import InverseDynamics
 from ...errors import RobotDynamicsError
 from ...formulations import FORMULATIONS
-from ...mechanism import Mechanism
+from ...mechanism import Friction, Mechanism
 from ...mechanism.transform import ROTOR_MODELS
 from ...motion.swing import Motion
 from ...scalar import Floats, is_zero, roll_pitch_yaw
@@ -204,15 +204,18 @@ def _joints(mechanism: Mechanism) -> Rows:
                 (ends.effort, torque),
             )
         ]
-        numbers = joint.friction.numbers
-        rubs = ", ".join(
-            f"{name.replace('_', ' ')} {_number(float(x))}"
-            for name, x in numbers.items()
-            if not is_zero(x)
-        )
+        rubs = _rubs(joint.friction)
         if any(cells) or rubs:
             rows.append([joint.name, *cells, rubs])
     return rows
+
+
+def _rubs(law: Friction) -> str:
+    return ", ".join(
+        f"{name.replace('_', ' ')} {_number(float(x))}"
+        for name, x in law.numbers.items()
+        if not is_zero(x)
+    )
 
 
 def _bodies(mechanism: Mechanism) -> Rows:
@@ -231,13 +234,14 @@ def _bodies(mechanism: Mechanism) -> Rows:
 
 
 def _rotors(mechanism: Mechanism) -> Rows:
-    rows = [["rotor", "on", "turns with", "mass, kg", "about its axis, kg·m²"]]
+    rows = [["rotor", "on", "turns with", "mass, kg", "about its axis, kg·m²", "its friction"]]
     for rotor in mechanism.rotors:
         ratios = ", ".join(f"{_number(float(ratio))} × {name}" for name, ratio in rotor.ratios)
         solid = rotor.inertial
         numbers = [_number(float(solid.mass)), _number(float(solid.inertia[2, 2]))]
-        rows.append([rotor.name, rotor.mount, ratios or "nothing", *numbers])
-    return rows
+        rubs = _rubs(rotor.friction or Friction())
+        rows.append([rotor.name, rotor.mount, ratios or "nothing", *numbers, rubs])
+    return rows if any(row[-1] for row in rows[1:]) else [row[:-1] for row in rows]
 
 
 def _loops(mechanism: Mechanism) -> Rows:
