@@ -7,6 +7,7 @@ import copy
 import multiprocessing
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -22,7 +23,7 @@ import robot_dynamics as rd
 from robot_dynamics.closure import ClosedChain
 from robot_dynamics.codegen import kernel
 from robot_dynamics.dynamics import open_chain
-from robot_dynamics.mechanism import Inertial
+from robot_dynamics.mechanism import Friction, Inertial, Limits
 
 BACKENDS = ["c", "python"]
 GRAVITIES = [np.array([0.0, 0.0, -9.81]), np.array([3.0, -7.0, 2.0])]
@@ -399,7 +400,52 @@ def test_what_is_no_mechanism_is_refused(other):
         rd.InverseDynamics(other)
 
 
-@pytest.mark.parametrize("threads", [1, np.int64(2), None])
+@pytest.mark.parametrize(
+    ("gravity", "words"),
+    [
+        ([0, 0, 10**400], "gravity: found [0.0, 0.0, inf], expected finite numbers"),
+        ([0, 0, np.nan], "gravity: found [0.0, 0.0, nan], expected finite numbers"),
+        ([0, 0, "9.81"], "gravity: "),
+        ([0, 0], "gravity: found (2,), expected shape (3,)"),
+    ],
+)
+@pytest.mark.parametrize("name", ["polar.yaml", "rrr.yaml"])
+def test_a_mechanism_without_a_finite_gravity_is_refused(name, gravity, words):
+    with pytest.raises(rd.InputError, match="^" + re.escape(words)) as refusal:
+        rd.InverseDynamics(replace(robot(name), gravity=gravity))
+    assert "\n" not in str(refusal.value)
+
+
+def changed_last_link(**changes):
+    mechanism = robot("polar.yaml")
+    *others, last = mechanism.links
+    return replace(mechanism, links=(*others, replace(last, **changes)))
+
+
+@pytest.mark.parametrize("mass", [np.inf, np.nan, pytest.param(10**5000, id="huge")])
+def test_a_body_without_a_finite_mass_is_refused_by_its_link(mass):
+    body = replace(robot("polar.yaml").links[-1].inertial, mass=mass)
+    with pytest.raises(rd.InputError, match=r"^links: \w+: inertial: mass: found"):
+        rd.InverseDynamics(changed_last_link(inertial=body))
+
+
+def test_limits_alone_may_be_infinite():
+    joint = robot("polar.yaml").links[-1].joint
+    free = replace(joint, limits=Limits(lower=-np.inf, upper=np.inf))
+    assert rd.InverseDynamics(changed_last_link(joint=free)).joint_names
+    rubbing = replace(joint, friction=Friction(viscous=np.inf))
+    with pytest.raises(rd.InputError, match=r"^links: \w+: joint: friction: viscous: found inf"):
+        rd.InverseDynamics(changed_last_link(joint=rubbing))
+
+
+@pytest.mark.parametrize("threads", [pytest.param(10**5000, id="huge"), 8193, 0, True, 1.0])
+def test_a_number_of_threads_out_of_range_is_refused(threads):
+    with pytest.raises(rd.InputError, match=r"^threads: .* from 1 to 8192, or None$") as refusal:
+        rd.InverseDynamics(unbalanced(), threads=threads)
+    assert len(str(refusal.value)) < 200
+
+
+@pytest.mark.parametrize("threads", [1, np.int64(2), 8192, None])
 def test_a_number_of_threads_is_taken(threads):
     dynamics = rd.InverseDynamics(unbalanced(), threads=threads)
     assert dynamics(np.zeros((4, 3)), np.zeros(3), np.zeros(3)).shape == (4, 3)

@@ -30,6 +30,8 @@ VARIABLE = "ROBOT_DYNAMICS_BACKEND"
 """The environment variable that sets the backend for `auto`"""
 WORTH_A_THREAD = 2_000_000
 """Operations for each thread: with fewer, starting another thread takes longer than it saves"""
+MOST_THREADS = 8192
+"""As many as Linux has cores at most"""
 
 log = logging.getLogger("robot_dynamics")
 
@@ -234,14 +236,15 @@ def checked_threads(threads: int | None) -> int | None:
     """The number of threads as an int; None stays None.
 
     Raises:
-        InputError: it is not an integer, or less than 1.
+        InputError: it is not an integer from 1 to `MOST_THREADS`.
     """
     try:
         found = 1 if threads is None else 0 if isinstance(threads, bool) else index(threads)
     except TypeError:
         found = 0
-    if found < 1:
-        raise wrong(InputError, "threads", threads, "a whole number from 1 on, or None")
+    if not 1 <= found <= MOST_THREADS:
+        expected = f"a whole number from 1 to {MOST_THREADS}, or None"
+        raise wrong(InputError, "threads", threads, expected)
     return None if threads is None else found
 
 

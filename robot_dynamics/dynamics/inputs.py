@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..codegen.kernel import as_floats, checked_threads
 from ..errors import InputError, wrong
-from ..mechanism import Inertial, Mechanism
+from ..mechanism import Inertial, Limits, Mechanism
 from ..scalar import Floats
 
 ROUNDING = 1e-9
@@ -169,13 +169,37 @@ def flag(name: str, value: Any) -> bool:
 
 
 def robot(value: Any) -> Mechanism:
-    """The value, if it is a mechanism that can move.
+    """The value, if it is a mechanism that can move and consists of finite numbers.
 
     Raises:
-        InputError: not a `Mechanism`, or one without moving joints.
+        InputError: not a `Mechanism`, or one without moving joints, or one whose gravity, bodies,
+            frames or friction are not finite.
     """
     if not isinstance(value, Mechanism):
         raise wrong(InputError, "mechanism", type(value).__name__, "a Mechanism, as from rd.load")
     if not value.joint_names:
         raise wrong(InputError, f"mechanism {value.name!r}", "no joint that moves", "at least one")
+    _all_finite("", value)
+    finite("gravity", value.gravity, 3)
     return value
+
+
+def _all_finite(name: str, value: Any) -> None:
+    """Check every number of a mechanism; limits alone may be infinite.
+
+    Raises:
+        InputError: one is not a finite number.
+    """
+    if isinstance(value, (str, bool, Limits)) or value is None:
+        return
+    if isinstance(value, tuple):
+        value = {getattr(each, "name", i): each for i, each in enumerate(value)}
+    elif is_dataclass(value):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            _all_finite(f"{name}: {key}" if name else str(key), each)
+        return
+    found = as_floats(name, value)
+    if not np.isfinite(found).all():
+        raise wrong(InputError, name, found.tolist(), "finite numbers")
