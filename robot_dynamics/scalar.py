@@ -221,6 +221,22 @@ def rotation_about(axis: Array, angle: Scalar) -> Array:
     return R
 
 
+def rotation_vector(R: Floats) -> Floats:
+    """Axis times angle (3,), rad, of a rotation matrix; the angle is at most π."""
+    axis = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / 2
+    sine, cosine = float(np.linalg.norm(axis)), (np.trace(R) - 1) / 2
+    angle = np.arctan2(sine, cosine)
+    if sine > 1e-8:
+        along: Floats = axis * (angle / sine)
+        return along
+    if cosine > 0:
+        return axis
+    # half a turn: R = 2 a aᵀ - 1
+    column = (R + np.eye(3))[:, int(np.argmax(np.diag(R)))]
+    turn: Floats = angle * column / np.linalg.norm(column)
+    return turn
+
+
 def rotation_to(axis: Array) -> Array:
     """A rotation matrix R with R z = axis (a unit vector), well conditioned for every axis; the
     identity if the axis is z."""

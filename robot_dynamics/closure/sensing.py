@@ -94,12 +94,10 @@ def fit(
     for _ in range(_MAX_ITERATIONS):
         step, _, rank = _correction(solver.state(q_r), q, mask, scale)
         if rank < a:
-            raise ClosureError(
-                f"{solver.geometry.described.label}: readings: {int(mask.sum())} of them don't "
-                f"fix {a} degrees of freedom",
-                name="readings",
-                value=mask.tolist(),
-                expected="readings that hold the mechanism",
+            raise solver.geometry.refusal(
+                f"readings: {int(mask.sum())} of them don't fix {a} degrees of freedom",
+                mask,
+                "readings that hold the mechanism",
             )
         size = float(max(abs(step)))
         if size <= _DONE or size >= before:
@@ -251,12 +249,11 @@ class SensorMonitor:
         there = np.isfinite(readings)
         used = there & ~self._distrusted
         if int(used.sum()) < self._a:
-            raise ClosureError(
-                f"{self._solver.geometry.described.label}: readings: {int(used.sum())} are there "
-                f"and trusted, of {', '.join(self.joint_names)}; {self._a} fix the mechanism",
-                name="readings",
-                value=readings.tolist(),
-                expected=f"at least {self._a}",
+            raise self._solver.geometry.refusal(
+                f"readings: {int(used.sum())} are there and trusted, of "
+                f"{', '.join(self.joint_names)}; {self._a} fix the mechanism",
+                readings,
+                f"at least {self._a}",
             )
         best = self._fitted(readings, used)
         consistent = best is not None and best.residual <= self.threshold

@@ -18,6 +18,17 @@ def pose(mechanism: Mechanism, link: str, q: Array) -> Array:
     return _chain(mechanism, link, q)[-1][1].homogeneous()
 
 
+def poses(mechanism: Mechanism, q: Array) -> dict[str, Pose]:
+    """The frames of all links, and of the base, in the base frame at q (n,)."""
+    S, s = mechanism.coordinates()
+    position = dict(zip(mechanism.tree_names, S @ array(q) + s, strict=True))
+    frames = {mechanism.base: Pose()}
+    for link in mechanism.links:
+        at = position.get(link.joint.name, 0.0)
+        frames[link.name] = frames[link.parent] @ link.joint.pose(at)
+    return frames
+
+
 def jacobian(mechanism: Mechanism, link: str, q: Array) -> Array:
     """The Jacobian J (6, n) of the origin of the link's frame on base axes, [ṗ; ω] = J q̇."""
     S, _ = mechanism.coordinates()
@@ -43,14 +54,10 @@ def potential_energy(mechanism: Mechanism, q: Array) -> Scalar:
     """The potential energy -Σ m g·p of all moving bodies at q (n,), J; zero at the base frame's
     origin. `mechanism` has its rotors as links."""
     tree = lumped(mechanism)
-    S, s = tree.coordinates()
-    position = dict(zip(tree.tree_names, S @ array(q) + s, strict=True))
-    poses = {tree.base: Pose()}
+    frames = poses(tree, q)
     moment = zeros(3)
     for link in tree.links:
-        here = poses[link.parent] @ link.joint.pose(position[link.joint.name])
-        poses[link.name] = here
-        body = link.inertial
+        here, body = frames[link.name], link.inertial
         # m p = m o + R h
         moment = moment + body.mass * here.translation + here.rotation @ body.first_moment
     return -(tree.gravity @ moment)

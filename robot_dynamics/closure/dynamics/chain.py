@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...codegen.kernel import as_floats
-from ...errors import ClosureError, DescriptionError, InputError, said_of, wrong
+from ...errors import DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
 from ...mechanism import Mechanism, Pose
 from ...scalar import Floats, Mask, is_number
@@ -290,12 +290,11 @@ class ClosedChain:
             q_r = self.solver.forward_kinematics(start.q_r[: len(self.driving_names)], start.q_r)
             off = float(np.max(abs(q_r - start.q_r) / self.solver.scale))
             if off > NEAR:
-                raise ClosureError(
-                    f"{self.mechanism.label}: start: its loops are open, and the closed state "
-                    f"nearest to it is {off:.3g} away (rad, or shares of the robot's size)",
-                    name="start",
-                    value=off,
-                    expected=f"at most {NEAR:g}",
+                raise self.solver.geometry.refusal(
+                    "start: its loops are open, and the closed state nearest to it is "
+                    f"{off:.3g} away (rad, or shares of the robot's size)",
+                    off,
+                    f"at most {NEAR:g}",
                 )
             start = self.solver.state(q_r)
         self._continuation.restart(start)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...errors import ClosureError, ClosureWarning, callers_level, said_of
+from ...errors import ClosureError, ClosureWarning, callers_level
 from ...scalar import Floats, Mask
 from ..geometry.closer import Closer
 from ..geometry.kinematic_state import KinematicState
@@ -167,13 +167,9 @@ class Continuation:
         Raises:
             ClosureError: a single state that can't be closed, or is too near a singularity.
         """
-        with said_of(self._label):
-            return self._close_regular(q)
-
-    def _close_regular(self, q: Floats) -> tuple[Floats, Mask]:
         origin = self._origin
         before = self._memory(origin)
-        q_r, valid, nearness = self._close(q)
+        q_r, valid, nearness = self.close(q)
         near = valid & ~(nearness <= 1.0)
         if not near.any():
             return q_r, valid
@@ -182,12 +178,11 @@ class Continuation:
         if not singular.any():
             return q_r, valid
         worst = float(condition.max())
-        failure = ClosureError(
+        failure = self._solver.geometry.refusal(
             "closure: too near a singularity: the passive Jacobian's condition number is "
             f"{worst:.3g}, the limit {self._limit:.3g}",
-            name="condition",
-            value=worst,
-            expected=f"at most {self._limit:g}",
+            worst,
+            f"at most {self._limit:g}",
         )
         if q.ndim == 1:
             # do not continue from a state that is refused
@@ -207,10 +202,6 @@ class Continuation:
         Raises:
             ClosureError: a single state that can't be closed on its assembly mode.
         """
-        with said_of(self._label):
-            return self._close(q)
-
-    def _close(self, q: Floats) -> tuple[Floats, Mask, Floats]:
         origin = self._origin
         if q.ndim == 1:
             out = self._next(q, self._rest, self._rest, origin)
@@ -426,12 +417,11 @@ class Continuation:
         """q_r, if it is on the origin's assembly mode; readings may lead to another one."""
         if float(self._solver.state(q_r).assembly_mode) != origin[-1]:
             known = self._solver.named(q_r[: self._k])
-            raise ClosureError(
+            raise self._solver.geometry.refusal(
                 f"closure: {known} are on another assembly mode than home: there is a "
                 "singularity in between",
-                name="closure",
-                value=q_r[: self._k].tolist(),
-                expected="a configuration on the assembly mode of home",
+                q_r[: self._k],
+                "a configuration on the assembly mode of home",
             )
         return q_r
 

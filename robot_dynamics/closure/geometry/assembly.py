@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...mechanism import Attachment, Mechanism, Pose
+from ...formulations.kinematics import poses
+from ...mechanism import Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Floats, array
 from .closer import Closer, mended
 from .home_search import SAME, HomeSearch, Place
-from .near import LinkPlaces, Near
-from .tree_motion import TreeMotion
+from .near import Near
 
 TINY = 1e-300
 AS_NEAR = 1.5
@@ -67,8 +67,7 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
     home = solver.mobility.home
     closing = HomeSearch(geometry, solver.mobility.row_scale, solver.scale)
     whole = closing.whole
-    place, links = _place(solver), LinkPlaces(geometry, mechanism.index())
-    meant = Near(geometry, solver.scale, solver.size)
+    place, meant = _place(solver), Near(geometry, solver.scale, solver.size)
     passive = [
         i for i, name in enumerate(geometry.names) if name in given and i >= geometry.actuated
     ]
@@ -85,8 +84,9 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
             values = rest | dict(zip(geometry.names, map(float, q), strict=True))
             off = (whole.unwound(q, start) - start)[passive] / solver.scale[passive]
             off_home = float(np.sqrt(np.mean(off**2))) if passive else 0.0
-            poses = links.at(q)
-            modes.append(AssemblyMode(values, far, condition, poses, off_home, meant.miss(q)))
+            modes.append(
+                AssemblyMode(values, far, condition, geometry.poses(q), off_home, meant.miss(q))
+            )
     return sorted(modes, key=lambda mode: round(mode.off_near, 6)) if meant else modes
 
 
@@ -121,16 +121,20 @@ def _place(solver: Closer) -> Place:
     bodies = standard_form(replace(mechanism, loops=(), platform=None))
     ends = [side for loop in closure.loops for side in (loop.predecessor, loop.successor)]
 
+    back = np.argsort(geometry.order)
+
     def place(q: Floats) -> Floats:
-        motion = TreeMotion(bodies, closure.coordinates, q)
-        seen = [motion.frame(end).point for end in ends]
+        frames = poses(bodies, q[back])
+        seen = [(frames[end.link] @ end.pose).translation for end in ends]
         for link in bodies.links:
-            seen.append(motion.frame(Attachment(link.name)).point)
-            body = link.inertial
+            body, R, p = link.inertial, frames[link.name].rotation, frames[link.name].translation
+            seen.append(p)
             if not body.is_nothing:
-                frame = motion.frame(Attachment(link.name, Pose(translation=body.center_of_mass)))
-                spread = frame.rotation @ array(body.inertia) @ frame.rotation.T
-                seen += [frame.point, (spread / max(np.trace(spread), TINY)).ravel()]
+                spread = R @ array(body.inertia) @ R.T
+                seen += [
+                    p + R @ body.center_of_mass,
+                    (spread / max(np.trace(spread), TINY)).ravel(),
+                ]
         if geometry.pose_constraints is not None:
             seen.append(geometry.platform_pose(q).ravel())
         return np.concatenate([np.asarray(each, dtype=float) for each in seen])

@@ -5,7 +5,6 @@ least squares."""
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -92,18 +91,13 @@ class Closer:
             ClosureError: the loops can't be closed there on the assembly mode of start, or not
                 within that many steps.
         """
-        with said_of(self.geometry.described.label):
-            return self._forward_kinematics(known, start, most)
-
-    def _forward_kinematics(self, known: Floats, start: Floats, most: int) -> Floats:
         k, a = len(known), self.geometry.actuated
         if k == len(start):
-            found: Floats = known.copy()
-            return found
+            return np.array(known)
         square = k == a
         if not square:
             # the motors give the configuration, and the sensors correct it only slightly
-            start = self._forward_kinematics(known[:a], start, most)
+            start = self.forward_kinematics(known[:a], start, most)
         way = self.way(start[:k], known)
         path = (
             MotorPath(self.mobility, self._curvature, start, way)
@@ -114,22 +108,20 @@ class Closer:
         if reached < 1.0:
             stuck = self.state(path.whole(u, reached))
             if not square:
-                raise ClosureError(
+                raise self.geometry.refusal(
                     f"closure: the joints don't fit together at {self.named(known)}: the loops "
                     f"miss by {float(stuck.residual):.3g} m at {100 * reached:.3g} % of the way "
                     "from the last configuration; a sensor may be wrong",
-                    name="closure",
-                    value=known.tolist(),
-                    expected="sensors that agree with the loops",
+                    known,
+                    "sensors that agree with the loops",
                 )
             or_far = "" if steps_left else ", or too far for one call"
-            raise ClosureError(
+            raise self.geometry.refusal(
                 f"closure: the loops don't close at {self.named(known)}: the way there ends at "
                 f"{self.named(stuck.q_a)}, at a condition number of {float(stuck.condition):.3g}; "
                 f"it is out of reach or beyond a singularity{or_far}",
-                name="closure",
-                value=known.tolist(),
-                expected="a configuration on the assembly mode of home",
+                known,
+                "a configuration on the assembly mode of home",
             )
         q_r = np.concatenate([known, u])
         if square:
@@ -149,25 +141,19 @@ class Closer:
             ClosureError: the platform can't get there from start, or there is no platform.
             InputError: not a pose.
         """
-        with said_of(self.geometry.described.label):
-            return self._inverse_kinematics(pose, start)
-
-    def _inverse_kinematics(
-        self, pose: Pose | ArrayLike, start: KinematicState | None
-    ) -> KinematicState:
         target = _pose(pose)
         before = self.home if start is None else start
         path = PosePath(self.mobility, before.q_r, target, self.size)
         q_r, reached, _ = follow(path, before.q_r)
         left = path.miss(q_r, 1.0)
         if reached < 1.0 or max(abs(left)) > POSE_TOLERANCE:
-            raise ClosureError(
-                f"platform: it can't be put at ({_numbers(target.translation)}) with that "
+            place = ", ".join(f"{value:.6g}" for value in target.translation)
+            raise self.geometry.refusal(
+                f"platform: it can't be put at ({place}) with that "
                 f"orientation: it stays {self.size * np.linalg.norm(left[:3]):.3g} m and "
                 f"{np.linalg.norm(left[3:]):.3g} rad away",
-                name="platform",
-                value=target.homogeneous().tolist(),
-                expected="a pose that the mechanism reaches on its working mode",
+                target.homogeneous(),
+                "a pose that the mechanism reaches on its working mode",
             )
         return self.state(q_r)
 
@@ -191,22 +177,20 @@ class Closer:
         rows = abs(self.mobility.row_scale * self.geometry.residual(q_r))
         if max(rows, default=0.0) > LEFT_OUT_TOLERANCE:
             worst = int(np.argmax(rows))
-            raise ClosureError(
+            raise self.geometry.refusal(
                 f"closure: {self.geometry.rows[worst]} is redundant at home, but "
                 f"violated by {rows[worst]:.3g} at {self.named(q_r[: self.geometry.actuated])}",
-                name=str(self.geometry.rows[worst]),
-                value=float(rows[worst]),
-                expected=f"at most {LEFT_OUT_TOLERANCE:g}",
+                float(rows[worst]),
+                f"at most {LEFT_OUT_TOLERANCE:g}",
             )
 
     def too_far(self, known: Floats) -> ClosureError:
         """The error for a state that is too far away for one call."""
-        return ClosureError(
+        return self.geometry.refusal(
             f"closure: {self.named(known)} is too far away for one call; go there by states in "
             "between",
-            name="closure",
-            value=known.tolist(),
-            expected="a state nearer to the last",
+            known,
+            "a state nearer to the last",
         )
 
     def named(self, values: Floats) -> str:
@@ -265,7 +249,3 @@ def _pose(pose: Pose | ArrayLike) -> Pose:
     if not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0:
         raise wrong(InputError, "pose: rotation", R.tolist(), "a rotation matrix (det = 1)")
     return Pose(R, matrix[:3, 3])
-
-
-def _numbers(values: Iterable[float]) -> str:
-    return ", ".join(f"{value:.6g}" for value in values)

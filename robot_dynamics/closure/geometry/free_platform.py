@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...formulations.kinematics import poses
 from ...mechanism import Attachment, Joint, Link, Loop, Mechanism, Pose
 from ...scalar import Array, Floats, array, cross, rotation_to
 
@@ -204,16 +205,11 @@ class _Places:
     """Positions of links and axes at home."""
 
     def __init__(self, mechanism: Mechanism):
-        self._mechanism = mechanism
-        S, s = mechanism.coordinates()
-        q = S @ array([float(mechanism.home[name]) for name in mechanism.joint_names]) + s
-        position = dict(zip(mechanism.tree_names, q, strict=True))
-        self._poses = {mechanism.base: Pose()}
-        self._origins: dict[str, Pose] = {}
-        for link in mechanism.links:
-            joint, parent = link.joint, self._poses[link.parent]
-            self._origins[link.name] = parent @ joint.origin
-            self._poses[link.name] = parent @ joint.pose(position.get(joint.name, 0.0))
+        home = array([float(mechanism.home[name]) for name in mechanism.joint_names])
+        self._poses = poses(mechanism, home)
+        self._origins = {
+            link.name: self._poses[link.parent] @ link.joint.origin for link in mechanism.links
+        }
 
     def of(self, link: str) -> Pose:
         """The pose of the link's frame in the base frame."""

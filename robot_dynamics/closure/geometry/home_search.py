@@ -16,10 +16,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scalar import Array, Floats, Mask, array
+from ...scalar import Array, Floats, Mask, array, rotation_vector
 from .constraints import Constraints, Row
 from .loop_geometry import LoopGeometry
-from .rotation import rotation_vector
 
 RANK_TOLERANCE = 1e-4
 """Singular values below this fraction of the largest are not counted in the rank. It is generous,

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from ...errors import ClosureError
 from ...scalar import Floats
 from .linear import Dense
 from .mobility import Mobility
@@ -149,12 +148,10 @@ class KinematicState:
         try:
             return Tangent(self.J, a, Dense(np.linalg.inv(self.J[..., a:])))
         except np.linalg.LinAlgError:
-            label = self.mobility.geometry.described.label
-            raise ClosureError(
-                f"{label}: closure: singular: the motors don't hold the passive joints here",
-                name="closure",
-                value=self.q_r.tolist(),
-                expected="a configuration away from singularities",
+            raise self.mobility.geometry.refusal(
+                "closure: singular: the motors don't hold the passive joints here",
+                self.q_r,
+                "a configuration away from singularities",
             ) from None
 
     @cached_property

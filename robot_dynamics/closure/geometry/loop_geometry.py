@@ -17,6 +17,7 @@ import numpy as np
 from ...codegen import Function, Kernel
 from ...codegen.function import digest
 from ...errors import ClosureError, DescriptionError, wrong
+from ...formulations.kinematics import poses
 from ...mechanism import Attachment, Inertial, Loop, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Array, Floats
@@ -112,6 +113,19 @@ class LoopGeometry:
         # generated code is not pickled but generated again
         return LoopGeometry.of, (self.described, self.free is not None)
 
+    def refusal(self, text: str, value: Any, expected: str) -> ClosureError:
+        """The error for a state of this mechanism, which its message names.
+
+        Args:
+            text: the message, starting with the name of what is wrong.
+            value: what was found.
+            expected: what would have been accepted.
+        """
+        label, (name, _, _) = self.described.label, text.partition(":")
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        message = f"{label}: {text}" if label else text
+        return ClosureError(message, name=name, value=value, expected=expected)
+
     @cached_property
     def residual(self) -> Callable[..., Floats]:
         """q_r -> φ (…, m) of all rows, over floats: lengths in m, and cosines."""
@@ -173,6 +187,10 @@ class LoopGeometry:
         whole = Function(name, names, sizes, shape, 0, equations, key, self.mechanism.name)
         return Kernel(whole, backend="python").call
 
+    def poses(self, q_r: Floats) -> dict[str, Pose]:
+        """The poses of all links and of the base, in the base frame, by name."""
+        return poses(self.mechanism, q_r[np.argsort(self.order)])
+
     def of_platform(self, name: str) -> Callable[..., Floats]:
         """The function `platform_pose`, `J_C` or `J_C_rate`, over floats.
 
@@ -180,11 +198,10 @@ class LoopGeometry:
             ClosureError: there is no platform.
         """
         if self.pose_constraints is None:
-            raise ClosureError(
-                f"{self.described.label}: platform: the description names none; add "
-                "`platform: <link>`",
-                name="platform",
-                expected="a link's name",
+            raise self.refusal(
+                "platform: the description names none; add `platform: <link>`",
+                None,
+                "a link's name",
             )
         return self._of_platform[name]
 

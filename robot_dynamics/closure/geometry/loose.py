@@ -7,19 +7,18 @@ The motors can neither hold nor drive such a motion, so one of its joints may be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...errors import InputError, listed, wrong
-from ...mechanism import Attachment, Mechanism, Pose
-from ...mechanism.transform import standard_form
+from ...formulations.kinematics import jacobian
+from ...mechanism import Mechanism
+from ...mechanism.transform import lumped
 from ...scalar import Floats, array
 from .linear import chosen_rows
 from .loop_geometry import LoopGeometry
 from .mend import Mend
-from .near import LinkPlaces
-from .tree_motion import TreeMotion
 
 OFF_AXIS = 1e-3
 """How far a spinning body's centre of mass may lie off the axis, as a fraction of the size"""
@@ -45,12 +44,12 @@ class Spin:
     """The position at which to lock it, rad or m"""
     moving: tuple[str, ...]
     """The joints that move"""
+    axes: Mapping[str, tuple[Floats, Floats]]
+    """By link that turns: (a point, the direction) of the axis, in the link's frame"""
     links: tuple[str, ...]
     """The links with a mass that move"""
     off_axis: float
     """The largest distance of their centres of mass from the axis, m"""
-    axes: Mapping[str, tuple[Floats, Floats]]
-    """By link that moves: (a point, the direction) of the axis, in the link's frame"""
     unround: float
     """How far the inertia is from that of a body of revolution about the axis, as a fraction of its
     largest entry; 0 for such a body"""
@@ -187,9 +186,7 @@ def spins(
     chosen = chosen_rows(motions, motions[0].shape[1], weights)
     # one motion for each joint that may be locked, with the other such joints at rest
     apart = motions[0] @ np.linalg.inv(motions[0][chosen])
-    bodies = standard_form(replace(geometry.mechanism, loops=(), platform=None))
-    motion = TreeMotion(bodies, geometry.constraints.coordinates, home)
-    places = LinkPlaces(geometry, geometry.mechanism.index())
+    bodies = lumped(geometry.mechanism)
     found: list[Spin] = []
     others: list[Spin] = []
     for place, column in zip(chosen, apart.T, strict=True):
@@ -197,38 +194,52 @@ def spins(
             name for name, x in zip(names, column, strict=True) if abs(x) > STILL * max(abs(column))
         )
         way = np.concatenate([np.zeros(a), column]) * column_scale
-        links, off, unround = _at(bodies, motion, way)
-        joint = names[place]
-        axes = places.axes(home, way)
-        spin = Spin(joint, float(home[a + place]), moving, links, off, axes, unround)
-        if off <= OFF_AXIS * size and not _moves_platform(geometry, home, way):
-            found.append(spin)
-        else:
-            others.append(spin)
+        still = STILL * float(np.linalg.norm(way))
+        twists = _twists(geometry, home, way)
+        # o + ω × v / ω² is at rest, or slides along the axis
+        axes = {
+            name: (np.cross(w, v) / (w @ w), w / np.linalg.norm(w))
+            for name, (v, w) in twists.items()
+            if np.linalg.norm(w) > still
+        }
+        spin = Spin(names[place], float(home[a + place]), moving, axes, *_of(bodies, twists))
+        platform = twists.get(geometry.mechanism.platform or "", np.zeros((2, 3)))
+        harmless = spin.off_axis <= OFF_AXIS * size and np.linalg.norm(platform) <= still
+        (found if harmless else others).append(spin)
     return found, others
 
 
-def _at(bodies: Mechanism, motion: TreeMotion, way: Floats) -> tuple[tuple[str, ...], float, float]:
+def _twists(geometry: LoopGeometry, home: Floats, way: Floats) -> dict[str, Floats]:
+    """[velocity of the origin, angular velocity] (2, 3) of each link, on its own axes, when q_r
+    moves along `way` (n_r,)."""
+    tree, back = geometry.mechanism, np.argsort(geometry.order)
+    return {
+        name: np.asarray((J @ way[back]).reshape(2, 3) @ pose.rotation, dtype=float)
+        for name, pose in geometry.poses(home).items()
+        for J in [jacobian(tree, name, home[back])]
+    }
+
+
+def _of(bodies: Mechanism, twists: Mapping[str, Floats]) -> tuple[tuple[str, ...], float, float]:
     """(links with a mass that move, their centres' largest distance from the axis, their largest
     deviation from bodies of revolution)."""
+    speeds = {}
+    for link in bodies.links:
+        v, w = twists[link.name]
+        v = v + np.cross(w, link.inertial.center_of_mass)
+        speeds[link.name] = float(np.linalg.norm(v)), float(np.linalg.norm(w))
+    still = STILL * max(map(max, speeds.values()))
     moved: list[str] = []
     off = unround = 0.0
-    fastest = 0.0
-    rates = []
     for link in bodies.links:
-        body = link.inertial
-        frame = motion.frame(Attachment(link.name, Pose(translation=body.center_of_mass)))
-        v, w = frame.V @ way, frame.W @ way
-        rates.append((link.name, body, frame.rotation.T @ w, float(np.linalg.norm(v))))
-        fastest = max(fastest, float(np.linalg.norm(w)), float(np.linalg.norm(v)))
-    for name, body, turn, speed in rates:
-        turning = float(np.linalg.norm(turn))
-        if body.is_nothing or max(turning, speed) <= STILL * fastest:
+        speed, turning = speeds[link.name]
+        if link.inertial.is_nothing or max(turning, speed) <= still:
             continue
-        moved.append(name)
-        off = max(off, speed / turning if turning > STILL * fastest else np.inf)
-        if turning > STILL * fastest:
-            unround = max(unround, _unround(array(body.inertia), turn / turning))
+        moved.append(link.name)
+        off = max(off, speed / turning if turning > still else np.inf)
+        if turning > still:
+            inertia = array(link.inertial.inertia)
+            unround = max(unround, _unround(inertia, twists[link.name][1] / turning))
     return tuple(moved), off, unround
 
 
@@ -241,10 +252,3 @@ def _unround(inertia: Floats, axis: Floats) -> float:
     parts = (I[0, 1], I[0, 2], I[1, 2], (I[1, 1] - I[2, 2]) / 2)
     largest = float(np.max(abs(I), initial=0.0))
     return float(max(map(abs, parts)) / largest) if largest else 0.0
-
-
-def _moves_platform(geometry: LoopGeometry, home: Floats, way: Floats) -> bool:
-    if geometry.pose_constraints is None:
-        return False
-    J = geometry.constraint_jacobian(home)
-    return bool(np.linalg.norm(J @ way) > STILL * np.linalg.norm(way))

@@ -1,63 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses of links at a configuration, and the assembly mode that a description means by `near`."""
+"""The assembly mode that a description means by `near`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 
 import numpy as np
 
-from ...mechanism import Attachment, Loop, Mechanism, Pose
-from ...mechanism.transform import standard_form
-from ...scalar import Floats
+from ...mechanism import Mechanism, Pose
+from ...scalar import Floats, rotation_vector
 from .loop_geometry import LoopGeometry
-from .rotation import rotation_vector
-from .tree_motion import FrameMotion, TreeMotion
-
-TURNS = 1e-6
-"""Rates of rotation below this fraction of the motion count as zero"""
-
-
-class LinkPlaces:
-    """Poses of links in the base frame at any configuration.
-
-    Args:
-        geometry: of the mechanism.
-        links: names of the links.
-    """
-
-    def __init__(self, geometry: LoopGeometry, links: Iterable[str]):
-        self.links = tuple(links)
-        mechanism = geometry.mechanism
-        ends = tuple(
-            Loop(name, "fixed", Attachment(mechanism.base), Attachment(name)) for name in self.links
-        )
-        bare = replace(mechanism, rotors=(), armatures=(), loops=ends, platform=None)
-        self._tree = standard_form(bare)
-        self._coordinates = geometry.constraints.coordinates
-
-    def at(self, q: Floats) -> dict[str, Pose]:
-        """The poses at q_r (n_r,), by the link's name."""
-        return {name: Pose(frame.rotation, frame.point) for name, frame in self._frames(q).items()}
-
-    def axes(self, q: Floats, way: Floats) -> dict[str, tuple[Floats, Floats]]:
-        """(a point, the direction) of the axis about which each link turns when q_r moves along
-        `way` (n_r,), in the link's own frame. Links that don't turn are left out."""
-        found = {}
-        for name, frame in self._frames(q).items():
-            v, w = np.asarray(frame.V @ way, dtype=float), np.asarray(frame.W @ way, dtype=float)
-            turning = float(w @ w)
-            if turning > TURNS**2 * float(way @ way):
-                # p + ω × v / ω² is at rest, or slides along the axis
-                back = np.asarray(frame.rotation, dtype=float).T
-                found[name] = (back @ np.cross(w, v) / turning, back @ w / np.sqrt(turning))
-        return found
-
-    def _frames(self, q: Floats) -> dict[str, FrameMotion]:
-        motion = TreeMotion(self._tree, self._coordinates, q)
-        frames = [motion.frame(end.successor) for end in self._tree.loops]
-        return dict(zip(self.links, frames, strict=True))
 
 
 class Near:
@@ -77,8 +29,7 @@ class Near:
         ]
         self._links = {n: value for n, value in meant.items() if not isinstance(value, float)}
         self._turns = [geometry.mechanism.joint(geometry.names[i]).turns for i, _ in self._joints]
-        self._column_scale, self._size = column_scale, size
-        self._places = LinkPlaces(geometry, self._links)
+        self._geometry, self._column_scale, self._size = geometry, column_scale, size
 
     def __bool__(self) -> bool:
         return bool(self._joints or self._links)
@@ -94,7 +45,7 @@ class Near:
                 if turns
                 else abs(way) / self._column_scale[i]
             )
-        found = self._places.at(q) if self._links else {}
+        found = self._geometry.poses(q) if self._links else {}
         for name, meant in self._links.items():
             here = found[name]
             if isinstance(meant, Pose):

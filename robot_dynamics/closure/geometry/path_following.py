@@ -23,11 +23,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...mechanism import Pose
-from ...scalar import Floats
+from ...scalar import Floats, rotation_about, rotation_vector
 from .curvature import Curvature
 from .independent_rows import CONTRACTION
 from .mobility import Mobility
-from .rotation import rotation_vector, turned
 
 BOUND = 0.1
 """rad, or fractions of the mechanism's size: the longest step without a certificate"""
@@ -300,7 +299,9 @@ class PosePath(Path):
         self._pose_of, self._J_C = (geometry.of_platform(x) for x in ("platform_pose", "J_C"))
         pose = self._pose_of(start)
         self._R, self._p = pose[:3, :3], pose[:3, 3]
-        self._turn = rotation_vector(target.rotation @ self._R.T)
+        turn = rotation_vector(target.rotation @ self._R.T)
+        self._angle = float(np.linalg.norm(turn))
+        self._axis = turn / (self._angle or 1.0)
         self._way = target.translation - self._p
         self._weights = np.array([1 / size] * 3 + [1.0] * 3)
         self._mode = self._orientation(start)
@@ -308,7 +309,8 @@ class PosePath(Path):
     def miss(self, q_r: Floats, share: float) -> Floats:
         """(6,): the platform's deviation from its pose on the path, fractions of the size, rad."""
         now = self._pose_of(q_r)
-        off = rotation_vector(now[:3, :3] @ (turned(share * self._turn) @ self._R).T)
+        here = rotation_about(self._axis, share * self._angle) @ self._R
+        off = rotation_vector(now[:3, :3] @ here.T)
         residual: Floats = self._weights * np.array(
             [*(now[:3, 3] - self._p - share * self._way), *off]
         )
