@@ -9,8 +9,8 @@ from robots import CONFIG
 
 import robot_dynamics as rd
 from robot_dynamics.closure import ClosedChain
+from robot_dynamics.closure.geometry.independent_rows import Tangent
 from robot_dynamics.closure.geometry.linear import Dense, Eliminated, Orthogonalised, pivots
-from robot_dynamics.closure.geometry.tangent import Tangent
 
 SAME = 1e-12
 RNG = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from robots import CONFIG, inertia
 import robot_dynamics as rd
 from robot_dynamics import scalar
 from robot_dynamics.closure import Subsystems
-from robot_dynamics.closure.dynamics.parameter_vector import ParameterVector
+from robot_dynamics.closure.dynamics.kernels import ParameterVector
 from robot_dynamics.codegen import Function, function
 from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations.equations import TERMS

@@ -9,7 +9,7 @@ considerando sensórica redundante". The signs are derived in docs/closed_chains
     sensing.py   sensor fusion and fault detection
 
 Scalar-generic (floats, SymPy, the recorder): tree_motion, constraints, loop_geometry,
-independent_rows, linear, tangent, platform, subsystems and control_model. Their coordinates are
+independent_rows, linear, platform, subsystems and control_model. Their coordinates are
 q_r = [q_a; q_s; q_p], in the order of `LoopGeometry.names`. `robot_dynamics.symbolic` gives the
 same equations in symbols.
 """

@@ -17,7 +17,7 @@ import numpy as np
 from ..closure import ClosedChain
 from ..closure.dynamics.continuation import FARTHEST, SHORT_STRIDE, SHORTEST_STRIDE
 from ..closure.dynamics.control_model import ClosedModel
-from ..closure.dynamics.parameter_vector import ParameterVector
+from ..closure.dynamics.kernels import ParameterVector
 from ..closure.dynamics.subsystems import Subsystems
 from ..codegen.c_code import C99, CCode
 from ..codegen.recorder import Program, record

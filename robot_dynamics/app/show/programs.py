@@ -16,7 +16,7 @@ import numpy as np
 
 from ...closure import ClosedChain
 from ...closure.dynamics.control_model import ClosedModel
-from ...closure.dynamics.parameter_vector import ParameterVector
+from ...closure.dynamics.kernels import ParameterVector
 from ...closure.dynamics.subsystems import Subsystems
 from ...codegen.guard import guarded
 from ...codegen.js_code import source

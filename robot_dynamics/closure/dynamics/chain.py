@@ -19,12 +19,11 @@ from ..geometry.closer import Closer, prepared
 from ..geometry.home_search import LEFT_OUT_TOLERANCE
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.linear import transposed
-from ..geometry.loose import check_spins
+from ..geometry.mend import check_spins
 from .constraint_forces import ConstraintForces, LoopForces
 from .continuation import Continuation
-from .control_model import ClosedModel
+from .control_model import ClosedModel, Sharing
 from .kernels import ModelKernels
-from .sharing import Sharing
 from .subsystems import Subsystems
 
 CONDITION_LIMIT = 1e3

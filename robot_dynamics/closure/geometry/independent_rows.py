@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The independent rows of a closure, scaled, and Newton's method on them, over any scalar.
+"""The independent rows of a closure, scaled, Newton's method on them, and T, over any scalar.
 
 The functions are straight-line, so they can be recorded. `Mobility` selects these rows and
 provides them over floats; `ClosedModel` solves them within its kernels.
@@ -8,11 +8,12 @@ provides them over floats; `ClosedModel` solves them within its kernels.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ...scalar import Array, Floats, Scalar, array
-from .linear import Eliminated, Orthogonalised, Pivots, Solver
+from .linear import Eliminated, LeastSquares, Orthogonalised, Pivots, Solver, transposed
 from .loop_geometry import LoopGeometry
 
 CONTRACTION = 0.25
@@ -102,3 +103,45 @@ class Newton:
     def shrinking(self) -> Scalar:
         """At most 1 if the second step is no longer than a quarter of the first."""
         return self.squares[1] / (CONTRACTION**2 * (self.squares[0] + INCREMENT_ROUNDING))
+
+
+class Tangent:
+    """T = [1; X] and its rate at one configuration, or at a batch of them.
+
+    With ∂φ/∂q_r = [B A], where B belongs to the known joints (the motors, or motors and sensors),
+
+        A X = -B in the least-squares sense,   T = [1; X],   q̇_r = T q̇        (8), (9)
+
+    Args:
+        J: (…, m, n_r), ∂φ/∂q_r.
+        known: k, the number of known joints, the first ones of q_r.
+        solver: for A = J[…, k:].
+        lower: X (…, n_r - k, k), if it has been computed already.
+    """
+
+    def __init__(self, J: Array, known: int, solver: Solver, lower: Array | None = None):
+        self.J, self.known, self.solver = J, known, solver
+        self.lower = solver.solve(-J[..., :known]) if lower is None else lower
+        """X (…, n_r - k, k)"""
+
+    @cached_property
+    def matrix(self) -> Array:
+        """T (…, n_r, k)"""
+        k = self.known
+        one = np.broadcast_to(np.eye(k), (*self.lower.shape[:-2], k, k))
+        return np.concatenate([one, self.lower], axis=-2)
+
+    def lower_rate(self, J_rate: Array, way: Array) -> Array:
+        """Ẋ w (…, n_r - k) for way = T w (…, n_r), or (…, n_r - k, j) for several ways."""
+        # with AᵀA X = -AᵀB:  AᵀA Ẋ = -Aᵀ (Ḃ + Ȧ X) - Ȧᵀ (B + A X)
+        bent = self.solver.solve(-(J_rate @ way))
+        if isinstance(self.solver, LeastSquares):
+            missed = transposed(J_rate[..., self.known :]) @ (self.J @ way)
+            bent = bent - self.solver.solve_normal(missed)
+        return bent
+
+    def rate(self, J_rate: Array) -> Array:
+        """Ṫ (…, n_r, k)"""
+        lower = self.lower_rate(J_rate, self.matrix)
+        still = np.zeros((*lower.shape[:-2], self.known, self.known))
+        return np.concatenate([still, lower], axis=-2)

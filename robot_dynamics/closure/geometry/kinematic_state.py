@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from ...scalar import Floats
+from .independent_rows import Tangent
 from .linear import Dense
 from .mobility import Mobility
-from .tangent import Tangent
 
 
 @dataclass(frozen=True, eq=False)

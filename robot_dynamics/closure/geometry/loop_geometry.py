@@ -22,8 +22,7 @@ from ...mechanism import Attachment, Inertial, Loop, Mechanism, Pose
 from ...mechanism.transform import standard_form
 from ...scalar import Array, Floats
 from .constraints import Constraints, Row
-from .free_platform import FreePlatform, free_platform
-from .hinged_platform import HingedPlatform
+from .free_platform import FreePlatform, HingedPlatform, free_platform
 from .tree_motion import FrameMotion, TreeMotion
 
 _POSE = "platform pose"

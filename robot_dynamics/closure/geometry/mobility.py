@@ -18,8 +18,7 @@ from .home_search import WELDED, HomeSearch, rank
 from .independent_rows import IndependentRows
 from .linear import chosen_rows, pivots, without_row
 from .loop_geometry import LoopGeometry
-from .loose import Spin, loose_motions, loose_spins, spins, told
-from .mend import Mend
+from .mend import Mend, Spin, loose_motions, loose_spins, spins, told
 from .near import Near
 
 HOME_TOLERANCE = 0.05
