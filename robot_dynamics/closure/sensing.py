@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -124,9 +125,9 @@ class Verdict:
     """The largest disagreement among the trusted readings, rad or fractions of the size"""
     consistent: bool
     """Whether the trusted readings agreed before this call excluded any"""
-    _solver: Closer
     _raw: Floats
     """(n_a + n_s,): the readings as given"""
+    _solver: Closer
     _q_r: Floats
     """(n_r,), closed to first order or better"""
 
@@ -195,14 +196,11 @@ class SensorMonitor:
             model = ClosedChain(mechanism, terms=(), sensed=True, backend=backend)
         self.model = model
         """The sensed model; may be replaced by another one of the same mechanism"""
-        self._solver = model.described_solver
-        self._a, self._k = self._solver.geometry.actuated, self._solver.geometry.known
+        self._a, self._k = model.solver.geometry.actuated, model.solver.geometry.known
         self.threshold, self.patience = float(threshold), int(patience)
         self.joint_names: tuple[str, ...] = model.joint_names
         """The order of the readings: actuated, then sensed"""
         self._sensed = self.joint_names[self._a :]
-        # scales of the robot with a free platform, so it does not matter which leg carries it
-        self._scale = model.solver.scale[: self._k]
         self._start()
 
     def reset(self) -> None:
@@ -211,22 +209,15 @@ class SensorMonitor:
         self._start()
 
     def _start(self) -> None:
-        self._distrusted: Mask = np.zeros(self._k, dtype=bool)
-        self._all_trusted = True
-        self._sane = np.zeros(self._k, dtype=int)
+        self._distrusted: dict[int, int] = {}
+        """By index of an excluded reading: how many in a row have been consistent again"""
         self._here = self.model.home.q_r
-        """(n_r,) in the model's coordinates, closed near the motors' last readings"""
-        self._last = self._solver.home.q_r
+        """(n_r,) in the model's coordinates: the last fit, or closed at the motors' readings"""
 
     @property
     def distrusted(self) -> tuple[str, ...]:
         """The joints whose readings are excluded until they have been consistent for a while."""
-        if self._all_trusted:
-            return ()
-        return tuple(
-            name for name, left_out in zip(self.joint_names, self._distrusted, strict=True)
-            if left_out
-        )  # fmt: skip
+        return tuple(self.joint_names[i] for i in sorted(self._distrusted))
 
     def update(self, q: ArrayLike, qd: ArrayLike | None = None) -> Verdict:
         """Check one set of readings.
@@ -242,14 +233,14 @@ class SensorMonitor:
         """
         readings = self._vector("q", q)
         rates = None if qd is None else self._vector("qd", qd)
-        if self._all_trusted:
+        if not self._distrusted:
             verdict = self._at_once(readings, rates)
             if verdict is not None:
                 return verdict
         there = np.isfinite(readings)
-        used = there & ~self._distrusted
+        used = self._sound(there)
         if int(used.sum()) < self._a:
-            raise self._solver.geometry.refusal(
+            raise self.model.solver.geometry.refusal(
                 f"readings: {int(used.sum())} are there and trusted, of "
                 f"{', '.join(self.joint_names)}; {self._a} fix the mechanism",
                 readings,
@@ -262,34 +253,39 @@ class SensorMonitor:
             culprit, best = self._culprit(readings, used)
             if culprit is None:
                 # it cannot be decided which one is faulty: trust the motors
-                self._distrusted[self._a :], self._all_trusted = True, False
-                used = there & (np.arange(self._k) < self._a)
-                best = self._fit(readings, used)
+                excluded = range(self._a, self._k)
+                best = self._fit(readings, there & (np.arange(self._k) < self._a))
             else:
-                suspect = self.joint_names[culprit]
-                self._distrusted[culprit], self._all_trusted = True, False
-            self._sane[self._distrusted] = 0
+                suspect, excluded = self.joint_names[culprit], range(culprit, culprit + 1)
+            self._distrusted = dict.fromkeys([*self._distrusted, *excluded], 0)
         assert best is not None
         self._recover(best.left)
-        self._all_trusted = not self._distrusted.any()
-        self._last = best.state.q_r
-        sound = there & ~self._distrusted
-        trusted = [name for name, ok in zip(self.joint_names, sound, strict=True) if ok]
-        if self._all_trusted:
+        self._here = best.state.q_r
+        if not self._distrusted:
             # from now on the quick check can be used again
             with suppress(ClosureError):
                 self.model.go_to(best.state)
-        return Verdict(
-            q=np.where(sound, readings, self._last[: self._k]),
-            qd=self._rates(rates, sound, best.state),
-            trusted=tuple(name for name in trusted if name in self.joint_names[self._a :]),
-            suspect=suspect,
-            residual=best.residual,
-            consistent=consistent,
-            _solver=self._solver,
-            _raw=np.array(readings),
-            _q_r=self._last,
+        sound = self._sound(there)
+        names = zip(self._sensed, sound[self._a :], strict=True)
+        return self._verdict(
+            np.where(sound, readings, self._here[: self._k]),
+            self._rates(rates, sound, best.state),
+            tuple(name for name, ok in names if ok),
+            suspect,
+            best.residual,
+            consistent,
+            np.array(readings),
         )
+
+    def _sound(self, there: Mask) -> Mask:
+        """(k,): the readings that are there and trusted."""
+        sound = there.copy()
+        sound[list(self._distrusted)] = False
+        return sound
+
+    def _verdict(self, *found: Any) -> Verdict:
+        solver = self.model.described_solver
+        return Verdict(*found, solver, self._here[: len(solver.scale)])
 
     def _vector(self, name: str, values: ArrayLike) -> Floats:
         if type(values) is np.ndarray and values.dtype is _FLOAT and values.shape == (self._k,):
@@ -305,30 +301,19 @@ class SensorMonitor:
         found = self.model.disagreement(readings, self.threshold)
         if found is None:
             return None
-        q_r, left = found
-        self._here, self._last = q_r, q_r[: len(self._last)]
+        self._here, left = found
         readings = np.array(readings)
-        return Verdict(
-            readings,
-            rates,
-            self._sensed,
-            None,
-            left,
-            consistent=True,
-            _solver=self._solver,
-            _raw=readings,
-            _q_r=self._last,
-        )
+        return self._verdict(readings, rates, self._sensed, None, left, True, readings)
 
     def _fitted(self, readings: Floats, used: Mask) -> Fit | None:
         """The fit, only to first order if that suffices; None if there is none nearby."""
-        motors = readings[: self._a]
         try:
             if used[: self._a].all():
                 # the motors give the configuration, and the sensors correct it only slightly
-                self._here = self.model.at_motors(motors, self._here)
-                start = self._solver.state(self._here[: len(self._last)])
-                _, left, _ = _correction(start, readings, used, self._scale)
+                self._here = self.model.at_motors(readings[: self._a], self._here)
+                solver = self.model.solver
+                start = solver.state(self._here)
+                _, left, _ = _correction(start, readings, used, solver.scale[: self._k])
                 quick = Fit(start, left, used)
                 if quick.residual <= self.threshold:
                     return quick
@@ -337,7 +322,8 @@ class SensorMonitor:
             return None
 
     def _fit(self, readings: Floats, used: Mask) -> Fit:
-        return fit(self._solver, readings, self._last, used, scale=self._scale)
+        # on the robot with a free platform, so it does not matter which leg carries it
+        return fit(self.model.solver, readings, self._here, used)
 
     def _culprit(self, readings: Floats, used: Mask) -> tuple[int | None, Fit | None]:
         """(the reading without which the others agree, their fit); None: it cannot be decided."""
@@ -362,8 +348,8 @@ class SensorMonitor:
     def _recover(self, left: Floats) -> None:
         """Trust the readings again that have been consistent for long enough."""
         sane = np.abs(left) <= RECOVERY * self.threshold  # False for a missing reading
-        self._sane = np.where(sane, self._sane + 1, 0)
-        self._distrusted &= self._sane < self.patience
+        counts = {i: count + 1 if sane[i] else 0 for i, count in self._distrusted.items()}
+        self._distrusted = {i: count for i, count in counts.items() if count < self.patience}
 
     def _rates(self, rates: Floats | None, sound: Mask, state: KinematicState) -> Floats:
         if rates is None:

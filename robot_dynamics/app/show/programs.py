@@ -219,8 +219,8 @@ class _LoadedModel:
         load: str,
     ):
         def parts(robot: Mechanism) -> Subsystems:
-            free = model.geometry.free is not None
-            return Subsystems.of(robot, choices.formulation, choices.rotors, terms, free=free)
+            geometry = model.geometry.over(robot)
+            return Subsystems.of(geometry, choices.formulation, choices.rotors, terms)
 
         bare = parts(mechanism)
         layout = self._layout = ParameterVector(bare)

@@ -19,6 +19,7 @@ from ..geometry.closer import Closer, prepared
 from ..geometry.home_search import LEFT_OUT_TOLERANCE
 from ..geometry.kinematic_state import KinematicState
 from ..geometry.linear import transposed
+from ..geometry.loop_geometry import LoopGeometry
 from ..geometry.mend import check_spins
 from .constraint_forces import ConstraintForces, LoopForces
 from .continuation import Continuation
@@ -109,7 +110,8 @@ class ClosedChain:
                 name="sensed",
                 expected="names of passive joints",
             )
-        parts = self.taken_apart(mechanism)
+        free = choices["free_platform"]
+        parts = Subsystems.of(LoopGeometry.of(mechanism, free), **self._of_parts)
         self.sensed = sensed
         self._freed: ClosedChain | None = None
         self.condition_limit = condition_limit
@@ -142,34 +144,33 @@ class ClosedChain:
             mechanism: of the same geometry.
             terms: terms to use instead of this model's; None: the same.
         """
+        choices = self._of_parts if terms is None else {**self._of_parts, "terms": tuple(terms)}
+        return Subsystems.of(self.model.geometry.over(mechanism), **choices)
+
+    @property
+    def _of_parts(self) -> dict[str, Any]:
         names = ("formulation", "rotors", "terms", "friction_smoothing")
-        choices = {name: self._choices[name] for name in names}
-        if terms is not None:
-            choices["terms"] = tuple(terms)
-        return Subsystems.of(mechanism, free=self._choices["free_platform"], **choices)
+        return {name: self._choices[name] for name in names}
 
     # --- pickling and copying: kernels are rebuilt, or shared if they never change -----------
 
     def __getstate__(self) -> dict[str, Any]:
         continuation = self._continuation
         return {
-            "mechanism": self.mechanism,
             "choices": self._choices,
-            "origin": continuation.origin.q_r,
-            "last": continuation.last,
+            "start": (self.mechanism, self.described_solver),
+            "states": (continuation.origin.q_r, continuation.last),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._choices = state["choices"]
-        self._start(*prepared(state["mechanism"]))
-        self._continuation.go_on(self.solver.state(state["origin"]), state["last"])
+        self._start(*state["start"])
+        origin, last = state["states"]
+        self._continuation.go_on(self.solver.state(origin), last)
 
     def __copy__(self) -> ClosedChain:
         other = type(self).__new__(type(self))
-        other._choices = self._choices
-        other._start(self.mechanism, self.described_solver)
-        continuation = self._continuation
-        other._continuation.go_on(continuation.origin, continuation.last)
+        other.__setstate__(self.__getstate__())
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ClosedChain:

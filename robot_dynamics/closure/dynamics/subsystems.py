@@ -48,31 +48,30 @@ class Subsystems:
     @classmethod
     def of(
         cls,
-        mechanism: Mechanism,
+        geometry: LoopGeometry | Mechanism,
         formulation: str = "newton_euler",
         rotors: str = "full",
         terms: Iterable[str] = TERMS,
         friction_smoothing: Scalar = 0.0,
-        free: bool = False,
         regroup: bool = True,
     ) -> Subsystems:
         """Check the options, and separate the platform from the tree.
 
         Args:
-            mechanism: with loops.
+            geometry: of a mechanism with loops; a mechanism stands for its geometry as described.
             formulation, rotors, terms, friction_smoothing: as in `InverseDynamics`; the
                 formulation is applied to the legs.
-            free: see `LoopGeometry.of`.
             regroup: convert bodies and frames to the form that is fastest to compute with.
 
         Raises:
             InputError: an unknown formulation, rotor model or term.
             DescriptionError: a platform that can't move.
         """
-        geometry = LoopGeometry.of(mechanism, free)
+        if isinstance(geometry, Mechanism):
+            geometry = LoopGeometry.of(geometry)
         body, tree = platform.platform_body(geometry.mechanism)
         legs = Equations.of(tree, formulation, rotors, terms, friction_smoothing)
-        return cls(geometry, mechanism.gravity, shaped(legs) if regroup else legs, body)
+        return cls(geometry, geometry.described.gravity, shaped(legs) if regroup else legs, body)
 
     # --- forces on q_r ---------------------------------------------------------------------
 

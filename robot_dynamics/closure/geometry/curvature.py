@@ -68,28 +68,22 @@ class Curvature:
         """The levers |p - p_k| (chains, joints), m, of the joints along each chain at q (n_r,)."""
         return np.sqrt(self._levers(q))
 
-    def second(self, levers: Floats, d: Floats) -> Floats:
-        """A bound of Σ_k |∂²φ/∂q_j∂q_k| d_k (m, n_tree) for the given levers."""
+    def bound(self, levers: Floats, d: Floats, order: int) -> Floats:
+        """A bound of Σ |∂ⁿ⁺¹φ/∂q_j∂q_k…∂q_l| d_k…d_l (m, n_tree), n = order (1 or 2), for the given
+        levers."""
         d, t = self._along(d), self._turns
         turned = np.where(t, d, 0.0)
         inner = np.cumsum(turned, axis=1) - turned
-        # k is j or further in than j, then k is further out
-        own = levers * (inner + turned)
-        place = own + t * _beyond(levers * d)
-        cosine = t * turned.sum(axis=1, keepdims=True)
-        return self._rows(place, cosine)
-
-    def third(self, levers: Floats, d: Floats) -> Floats:
-        """A bound of Σ_kl |∂³φ/∂q_j∂q_k∂q_l| d_k d_l (m, n_tree) for the given levers."""
-        d, t = self._along(d), self._turns
-        turned = np.where(t, d, 0.0)
-        inner = np.cumsum(turned, axis=1) - turned
-        # j is the outermost, or else a pair (k, l) has the outermost joint
-        own = levers * (inner + turned) ** 2
-        pairs = levers * np.where(t, (inner + d) ** 2 - inner**2, 2 * d * inner)
-        place = own + t * _beyond(pairs)
-        cosine = t * turned.sum(axis=1, keepdims=True) ** 2
-        return self._rows(place, cosine)
+        # j is the outermost joint, or else one of the others is
+        own = levers * (inner + turned) ** order
+        out = np.where(t, (inner + d) ** order - inner**order, order * d * inner ** (order - 1))
+        place = own + t * _beyond(levers * out)
+        cosine = t * turned.sum(axis=1, keepdims=True) ** order
+        # by rows and joints of the tree, from those by chains and their joints
+        every = np.zeros(self._shape)
+        for kind, values in enumerate((cosine * self._counts[0], place * self._counts[1])):
+            np.add.at(every[kind], (self._chain_loop[:, None], self._paths), values)
+        return np.asarray(every[self._is_place.astype(int), self._loop, :-1])
 
     def longest(self, levers: Floats, d: Floats) -> Floats:
         """Upper bounds of the levers (chains, joints) within the box of half-widths d."""
@@ -103,13 +97,6 @@ class Curvature:
 
     def _along(self, d: Floats) -> Floats:
         return np.append(d, 0.0)[self._paths]
-
-    def _rows(self, place: Floats, cosine: Floats) -> Floats:
-        """The bounds by rows and joints of the tree, from those by chains and their joints."""
-        every = np.zeros(self._shape)
-        for kind, values in enumerate((cosine * self._counts[0], place * self._counts[1])):
-            np.add.at(every[kind], (self._chain_loop[:, None], self._paths), values)
-        return np.asarray(every[self._is_place.astype(int), self._loop, :-1])
 
 
 def _beyond(values: Floats) -> Floats:

@@ -189,7 +189,7 @@ class Part:
             closed = self.from_pose(start, free)
             if closed is None:
                 continue
-            closed = unwound(closed, q, self.turns)
+            closed = self.unwound(closed, q)
             here = place(closed)
             if not any(np.max(abs(here - other), initial=0.0) <= SAME for other in places):
                 found.append(closed)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from ...scalar import Array, Floats, Scalar, array
-from .linear import Eliminated, LeastSquares, Orthogonalised, Pivots, Solver, transposed
+from .linear import Eliminated, Orthogonalised, Pivots, Solver, transposed
 from .loop_geometry import LoopGeometry
 
 CONTRACTION = 0.25
@@ -135,7 +135,7 @@ class Tangent:
         """Ẋ w (…, n_r - k) for way = T w (…, n_r), or (…, n_r - k, j) for several ways."""
         # with AᵀA X = -AᵀB:  AᵀA Ẋ = -Aᵀ (Ḃ + Ȧ X) - Ȧᵀ (B + A X)
         bent = self.solver.solve(-(J_rate @ way))
-        if isinstance(self.solver, LeastSquares):
+        if not isinstance(self.solver, Eliminated):
             missed = transposed(J_rate[..., self.known :]) @ (self.J @ way)
             bent = bent - self.solver.solve_normal(missed)
         return bent

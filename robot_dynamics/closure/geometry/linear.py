@@ -85,23 +85,7 @@ def parity(order: Pivots) -> float:
     return -1.0 if swaps % 2 else 1.0
 
 
-class Solver(ABC):
-    """A solver of A x = b."""
-
-    @abstractmethod
-    def solve(self, b: Array) -> Array:
-        """x (n,) for b (m,), or x (n, j) for b (m, j): A x = b, or the least |A x - b|."""
-
-
-class LeastSquares(Solver):
-    """A solver for A with more rows than columns."""
-
-    @abstractmethod
-    def solve_normal(self, c: Array) -> Array:
-        """(AᵀA)⁻¹ c, for c (n,) or (n, j)."""
-
-
-class Dense(LeastSquares):
+class Dense:
     """A solver over floats that uses the (pseudo-)inverse (…, n, m) of matrices; b is (…, m, j)."""
 
     def __init__(self, inverse: Array):
@@ -117,7 +101,7 @@ class Dense(LeastSquares):
         return self._inverse @ (transposed(self._inverse) @ c)
 
 
-class _Columns(Solver):
+class _Columns(ABC):
     """A straight-line solver for one right-hand side at a time, with scaled columns:
     x = scale y, A scale y = b."""
 
@@ -126,7 +110,7 @@ class _Columns(Solver):
         """(n,)"""
 
     def solve(self, b: Array) -> Array:
-        """x (n,) or (n, j)."""
+        """x (n,) for b (m,), or x (n, j) for b (m, j): A x = b, or the least |A x - b|."""
         if b.ndim == 1:
             return array(self.scale * self._solved(b))
         return from_columns([self.solve(each) for each in b.T], len(self.scale))
@@ -183,7 +167,7 @@ class Eliminated(_Columns):
         return self.squares * sum((x * x for x in self.inverses), 0.0)
 
 
-class Orthogonalised(_Columns, LeastSquares):
+class Orthogonalised(_Columns):
     """The QR decomposition of a tall matrix of full column rank, by Householder reflections.
 
     A reflection acts only on the rows in which its column is not structurally zero, and leaves one
@@ -248,6 +232,9 @@ class Orthogonalised(_Columns, LeastSquares):
                 x[k] = x[k] - self.R[i][j] * x[j]
             x[k] = x[k] * inverse
         return array(x)
+
+
+Solver = Dense | Eliminated | Orthogonalised
 
 
 def _reflected(x: dict[int, Scalar], v: dict[int, Scalar], share: Scalar) -> dict[int, Scalar]:

@@ -108,6 +108,12 @@ class LoopGeometry:
             HingedPlatform.of(closures, apart, others) if apart else None,
         )
 
+    def over(self, mechanism: Mechanism) -> LoopGeometry:
+        """The same geometry for the mechanism with other bodies, friction or gravity."""
+        apart = free_platform(mechanism) if self.free else None
+        tree = apart.mechanism if apart else mechanism
+        return replace(self, mechanism=tree, described=mechanism)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # generated code is not pickled but generated again
         return LoopGeometry.of, (self.described, self.free is not None)

@@ -68,6 +68,9 @@ class Stride:
 class Path(ABC):
     """A path along which unknowns u (n,) solve equations at each fraction (share) of the way."""
 
+    certified = False
+    """Whether `stride` proves that no singularity lies between the ends of a step"""
+
     def __init__(self, scale: Floats):
         self.scale = scale
         """(n,): an increment d moves u by scale·d"""
@@ -176,7 +179,7 @@ def follow(path: Path, u: Floats, most: int = MAX_STEPS) -> tuple[Floats, float,
         stride = path.stride(u, reached, step)
         ahead = beyond(reached, stride.step)
         closed = newton(path, stride, ahead)
-        if closed is None or not path.is_sound((u, reached), (closed, ahead)):
+        if closed is None or not (path.certified or path.is_sound((u, reached), (closed, ahead))):
             return False, stride.step
         u = closed
         return True, stride.step
@@ -225,6 +228,8 @@ class MotorPath(ReadingsPath):
     scaled joints.
     """
 
+    certified = True
+
     def __init__(self, mobility: Mobility, curvature: Curvature, start: Floats, way: Floats):
         super().__init__(mobility, start, way)
         self._curvature = curvature
@@ -237,13 +242,6 @@ class MotorPath(ReadingsPath):
 
     def increment(self, u: Floats, share: float) -> Floats:
         return -np.asarray(np.linalg.solve(self.jacobian(u, share), self.error(u, share)))
-
-    def is_sound(
-        self,
-        before: tuple[Floats, float],  # noqa: ARG002
-        after: tuple[Floats, float],  # noqa: ARG002
-    ) -> bool:
-        return True  # proved
 
     def stride(self, u: Floats, share: float, step: float) -> Stride:
         mobility, k, scale = self.mobility, self._k, self.scale
@@ -269,15 +267,15 @@ class MotorPath(ReadingsPath):
 
         def guess_error(step: float, r: float) -> float:
             longest = self._curvature.longest(levers, step * along + r * across)
-            third = weights @ self._rows(self._curvature.third(longest, step * along))
+            third = weights @ self._rows(self._curvature.bound(longest, step * along, 2))
             return off + bending * step**2 + float(max(third @ (step * ways), default=0.0)) / 6
 
         while step > SMALLEST_STEP / 2:
             r = max(ROOM * guess_error(step, 0.0), SMALLEST_RADIUS)
             box = step * along + r * across
             longest = self._curvature.longest(levers, box)
-            bounds = self._curvature.second(longest, r * across)
-            bounds = bounds + self._curvature.third(longest, box) / 2
+            bounds = self._curvature.bound(longest, r * across, 1)
+            bounds = bounds + self._curvature.bound(longest, box, 2) / 2
             more = weights @ self._rows(bounds)[:, k:] * scale
             kappa = step * twist + float(np.linalg.norm(more, np.inf))
             if kappa <= CONTRACTING and guess_error(step, r) + kappa * r <= r:
