@@ -17,8 +17,11 @@ import pytest
 from robots import CONFIG, relative
 
 import robot_dynamics as rd
-from robot_dynamics.closure import ClosedChain, SensorMonitor
+from robot_dynamics.closure import ClosedChain, LoopGeometry, SensorMonitor
+from robot_dynamics.closure.geometry import closer
 from robot_dynamics.errors import ClosureError, ClosureWarning, InputError
+from robot_dynamics.mechanism import Inertial
+from robot_dynamics.mechanism.transform import with_payload
 
 EXACT = 1e-10
 """Relative: warm starts leave rounding on condition numbers of ten"""
@@ -202,6 +205,46 @@ def test_states_solvers_and_monitors_are_sent_too(rrr):
     assert relative(state.T_rate, chain.last.moving(state.qd_r).T_rate) < EXACT
     monitor = pickle.loads(pickle.dumps(SensorMonitor(rrr, backend="python")))
     assert monitor.update(state.q_r[:6]).consistent
+
+
+@pytest.mark.parametrize("sensed", [False, True])
+def test_a_copy_and_what_is_sent_are_not_explored_again(rrr, sensed, monkeypatch):
+    chain = ClosedChain(rrr, sensed=sensed, backend="python")
+    q = chain.forward(chain.home.q_r[: len(chain.joint_names)]).q_r[: len(chain.joint_names)]
+    expected = chain.gravity(q)
+    assert abs(expected).max() > 0
+
+    def again(*_):
+        raise AssertionError("home is searched for again")
+
+    monkeypatch.setattr(closer, "explore", again)
+    for other in (copy.copy(chain), copy.deepcopy(chain), pickle.loads(pickle.dumps(chain))):
+        assert relative(other.gravity(q), expected) < EXACT
+        assert other.last.q_r == pytest.approx(chain.last.q_r, abs=1e-14)
+
+
+@pytest.mark.parametrize("sensed", [False, True])
+def test_other_bodies_leave_the_geometry_as_it_is(rrr, sensed, monkeypatch):
+    dynamics = rd.InverseDynamics(rrr, sensed=sensed, backend="python")
+    q = dynamics.closed.home.q_r[: len(dynamics.joint_names)]
+    load = Inertial(2.0, np.zeros(3), 0.1 * np.eye(3))
+    expected = rd.InverseDynamics(
+        replace(with_payload(rrr, rrr.platform, load), gravity=np.array([0.0, -3.0, 0.0])),
+        sensed=sensed,
+        backend="python",
+    ).gravity(q)
+
+    def again(*_):
+        raise AssertionError("the geometry is found again")
+
+    monkeypatch.setattr(LoopGeometry, "of", again)
+    dynamics.set_payload(rrr.platform, load)
+    dynamics.gravity_vector = [0.0, -3.0, 0.0]
+    assert relative(dynamics.gravity(q), expected) < EXACT
+    # what is found out of the new mechanism is found in the same order
+    closed = dynamics.closed
+    assert closed.tree.link(rrr.platform).inertial.mass > rrr.link(rrr.platform).inertial.mass
+    assert closed.subsystems.geometry.names == closed.coordinate_names
 
 
 def computed(chain: ClosedChain) -> np.ndarray:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ..closure import AssemblyMode, assembly_modes, undecided
-from ..closure.geometry.near import ends
 from ..description import load
 from ..description.files import find, read_text, write_text
 from ..description.yaml_home import rounded, with_home
@@ -114,7 +113,7 @@ def listing(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> list[dict[st
             "home": dict(each.home),
             "distance": each.distance,
             "condition": each.condition,
-            "poses": {name: each.poses[name].homogeneous().tolist() for name in ends(mechanism)},
+            "poses": {name: each.poses[name].homogeneous().tolist() for name in _ends(mechanism)},
         }
         for each in modes
     ]
@@ -291,3 +290,11 @@ def _view(mechanism: Mechanism, points: Floats) -> tuple[Floats, Floats]:
     across = np.cross(up, eye)
     across = across / np.linalg.norm(across)
     return across, np.cross(eye, across)
+
+
+def _ends(mechanism: Mechanism) -> tuple[str, ...]:
+    """The names of the platform and of the links that carry no other."""
+    parents = {link.parent for link in mechanism.links}
+    last = [link.name for link in mechanism.links if link.name not in parents]
+    first = [] if mechanism.platform is None else [mechanism.platform]
+    return tuple(dict.fromkeys([*first, *last]))

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -267,7 +266,7 @@ class SensorMonitor:
                 self.model.go_to(best.state)
         sound = self._sound(there)
         names = zip(self._sensed, sound[self._a :], strict=True)
-        return self._verdict(
+        return Verdict(
             np.where(sound, readings, self._here[: self._k]),
             self._rates(rates, sound, best.state),
             tuple(name for name, ok in names if ok),
@@ -275,17 +274,20 @@ class SensorMonitor:
             best.residual,
             consistent,
             np.array(readings),
+            *self._place,
         )
 
     def _sound(self, there: Mask) -> Mask:
         """(k,): the readings that are there and trusted."""
-        sound = there.copy()
+        sound: Mask = there.copy()
         sound[list(self._distrusted)] = False
         return sound
 
-    def _verdict(self, *found: Any) -> Verdict:
+    @property
+    def _place(self) -> tuple[Closer, Floats]:
+        """The solver of the robot as described, and where it is in its coordinates."""
         solver = self.model.described_solver
-        return Verdict(*found, solver, self._here[: len(solver.scale)])
+        return solver, self._here[: len(solver.scale)]
 
     def _vector(self, name: str, values: ArrayLike) -> Floats:
         if type(values) is np.ndarray and values.dtype is _FLOAT and values.shape == (self._k,):
@@ -303,7 +305,7 @@ class SensorMonitor:
             return None
         self._here, left = found
         readings = np.array(readings)
-        return self._verdict(readings, rates, self._sensed, None, left, True, readings)
+        return Verdict(readings, rates, self._sensed, None, left, True, readings, *self._place)
 
     def _fitted(self, readings: Floats, used: Mask) -> Fit | None:
         """The fit, only to first order if that suffices; None if there is none nearby."""

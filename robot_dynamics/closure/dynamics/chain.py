@@ -100,8 +100,8 @@ class ClosedChain:
         with said_of(mechanism.label):
             self._start(*prepared(mechanism))
 
-    def _start(self, mechanism: Mechanism, solver: Closer) -> None:
-        """Build the model, with the solver of a mechanism of the same geometry."""
+    def _start(self, mechanism: Mechanism, described: Closer, solver: Closer | None = None) -> None:
+        """Build the model, with solvers of a mechanism of the same geometry, if there are any."""
         choices = self._choices
         sensed, condition_limit = choices["sensed"], choices["condition_limit"]
         if sensed and not mechanism.sensed:
@@ -115,11 +115,11 @@ class ClosedChain:
         self.sensed = sensed
         self._freed: ClosedChain | None = None
         self.condition_limit = condition_limit
-        self.described_solver = solver
+        self.described_solver = described
         """The solver with the platform on the leg that carries it in the description"""
         # with sensors, the solver is that of the mechanism with a free platform
-        is_its = (solver.geometry.free is None) == (parts.geometry.free is None)
-        self.solver = solver if is_its else Closer(parts.geometry)
+        is_its = (described.geometry.free is None) == (parts.geometry.free is None)
+        self.solver = solver or (described if is_its else Closer(parts.geometry))
         sharing = Sharing.of(mechanism, parts.geometry)
         closure = self.solver.mobility.closure
         model = ClosedModel(closure, parts, sensed, float(condition_limit), sharing)
@@ -158,7 +158,7 @@ class ClosedChain:
         continuation = self._continuation
         return {
             "choices": self._choices,
-            "start": (self.mechanism, self.described_solver),
+            "start": (self.mechanism, self.described_solver, self.solver),
             "states": (continuation.origin.q_r, continuation.last),
         }
 

@@ -59,7 +59,8 @@ def assembly_modes(mechanism: Mechanism, tries: int | None = None) -> list[Assem
         DescriptionError, ClosureError: home can't be closed, or the motors don't hold it.
     """
     given = mechanism.home
-    mechanism, solver, mends = mended(with_whole_home(mechanism))
+    whole_home = dict.fromkeys(mechanism.joint_names, 0.0) | dict(given)
+    mechanism, solver, mends = mended(replace(mechanism, home=whole_home))
     rest: dict[str, float] = {}
     for mend in mends:
         rest |= mend.home
@@ -103,11 +104,6 @@ def undecided(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> tuple[int,
     off = [mode.off_near if mechanism.near else mode.off_home for mode in modes]
     alike = [k for k, each in enumerate(off, start=1) if each <= AS_NEAR * off[0] + ABOUT]
     return tuple(alike) if len(alike) > 1 else ()
-
-
-def with_whole_home(mechanism: Mechanism) -> Mechanism:
-    """The same mechanism with 0 for the joints that home does not give."""
-    return replace(mechanism, home=dict.fromkeys(mechanism.joint_names, 0.0) | dict(mechanism.home))
 
 
 def _place(solver: Closer) -> Place:

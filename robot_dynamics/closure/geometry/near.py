@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...mechanism import Mechanism, Pose
+from ...mechanism import Pose
 from ...scalar import Floats, rotation_vector
 from .loop_geometry import LoopGeometry
 
@@ -53,11 +53,3 @@ class Near:
                 meant = meant.translation
             off.append(float(np.linalg.norm(here.translation - np.asarray(meant))) / self._size)
         return max(off)
-
-
-def ends(mechanism: Mechanism) -> tuple[str, ...]:
-    """The names of the platform and of the links that carry no other."""
-    parents = {link.parent for link in mechanism.links}
-    last = [link.name for link in mechanism.links if link.name not in parents]
-    first = [] if mechanism.platform is None else [mechanism.platform]
-    return tuple(dict.fromkeys([*first, *last]))
