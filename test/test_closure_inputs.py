@@ -190,8 +190,10 @@ def test_near_a_singularity_torques_are_refused_with_the_condition_number():
         return tau
 
     # the motors turn apart until the forearms are nearly one line
-    with pytest.raises(ClosureError, match=r"condition number is [\d.]+.*the limit 20"):
+    with pytest.raises(ClosureError, match=r"condition number is [\d.]+.*the limit 20") as caught:
         list(map(apart, np.linspace(0.0, 1.2, 400)))
+    assert caught.value.name == "condition"
+    assert 20 < caught.value.value < 1000
     assert chain.forward(chain.home.q_a).residual < 1e-11
 
 
@@ -215,6 +217,8 @@ def test_what_a_call_refuses_names_the_robot_and_its_file_where_that_is_known(sa
         with pytest.raises(ClosureError) as caught:
             call()
         assert str(caught.value).startswith((f"{said}: closure: ", f"{said}: platform: "))
+        assert caught.value.name in ("closure", "platform", "condition")
+        assert type(caught.value.value) in (list, float, type(None))
     with pytest.warns(ClosureWarning) as heard:
         chain.gravity([beyond, chain.home.q_a])
     assert str(heard[0].message).startswith(f"{said}: 1 of 2 states are left out (nan)")
@@ -239,8 +243,9 @@ def test_without_a_platform_its_pose_is_refused(robot, tmp_path):
         lambda: chain.home.J_R,
         lambda: chain.inverse(np.eye(4)),
     ):
-        with pytest.raises(ClosureError, match="platform: the description names none"):
+        with pytest.raises(ClosureError, match="platform: the description names none") as caught:
             ask()
+        assert (caught.value.name, caught.value.expected) == ("platform", "a link's name")
 
 
 def test_wrong_shapes_are_named(robot, tmp_path):
@@ -413,8 +418,10 @@ def test_rows_left_out_are_not_trusted_blindly(monkeypatch, tmp_path):
     monkeypatch.setattr(closer, "LEFT_OUT_TOLERANCE", 10 * worst)
     chain.solver.forward_kinematics(target, chain.home.q_r)
     monkeypatch.setattr(closer, "LEFT_OUT_TOLERANCE", worst / 10)
-    with pytest.raises(ClosureError, match="is redundant at home, but violated by"):
+    with pytest.raises(ClosureError, match="is redundant at home, but violated by") as caught:
         chain.solver.forward_kinematics(target, chain.home.q_r)
+    assert f"closure: {caught.value.name} is redundant" in str(caught.value)
+    assert worst / 10 < caught.value.value < 10 * worst
 
 
 def test_a_joint_that_something_is_geared_to_has_no_whole_turns(tmp_path):

@@ -183,6 +183,7 @@ class Continuation:
             f"{worst:.3g}, the limit {self._limit:.3g}",
             worst,
             f"at most {self._limit:g}",
+            "condition",
         )
         if q.ndim == 1:
             # do not continue from a state that is refused

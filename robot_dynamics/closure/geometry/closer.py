@@ -182,6 +182,7 @@ class Closer:
                 f"violated by {rows[worst]:.3g} at {self.named(q_r[: self.geometry.actuated])}",
                 float(rows[worst]),
                 f"at most {LEFT_OUT_TOLERANCE:g}",
+                str(self.geometry.rows[worst]),
             )
 
     def too_far(self, known: Floats) -> ClosureError:

@@ -118,15 +118,16 @@ class LoopGeometry:
         # generated code is not pickled but generated again
         return LoopGeometry.of, (self.described, self.free is not None)
 
-    def refusal(self, text: str, value: Any, expected: str) -> ClosureError:
+    def refusal(self, text: str, value: Any, expected: str, name: str = "") -> ClosureError:
         """The error for a state of this mechanism, which its message names.
 
         Args:
             text: the message, starting with the name of what is wrong.
             value: what was found.
             expected: what would have been accepted.
+            name: of what is wrong; empty: the start of the message.
         """
-        label, (name, _, _) = self.described.label, text.partition(":")
+        label, name = self.described.label, name or text.partition(":")[0]
         value = value.tolist() if isinstance(value, np.ndarray) else value
         message = f"{label}: {text}" if label else text
         return ClosureError(message, name=name, value=value, expected=expected)
