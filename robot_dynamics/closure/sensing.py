@@ -8,7 +8,7 @@ that fits the readings best; the residuals tell whether they are consistent.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,6 +65,7 @@ def fit(
     used: ArrayLike | None = None,
     *,
     scale: Floats | None = None,
+    at_motors: Callable[[Floats, Floats], Floats] | None = None,
 ) -> Fit:
     """The closed configuration that minimises the sum of squares of reading - fit.
 
@@ -75,6 +76,8 @@ def fit(
         used: (n_a + n_s,), which of the readings to use; all of them if None.
         scale: (n_a + n_s,), the unit of each difference: 1 rad, or the mechanism's size in m;
             None: the solver's.
+        at_motors: from q_a (n_a,) and a configuration nearby to the closed one (n_r,); None: the
+            solver's `forward_kinematics`.
 
     Raises:
         ClosureError: there are too few readings, or no closed configuration near start fits them.
@@ -90,6 +93,7 @@ def fit(
             InputError, "readings", q.tolist(), "finite numbers where they count, and start"
         )
     scale = solver.scale[:k] if scale is None else scale
+    at_motors = at_motors or solver.forward_kinematics
     q_r, before = start, np.inf
     for _ in range(_MAX_ITERATIONS):
         step, _, rank = _correction(solver.state(q_r), q, mask, scale)
@@ -103,7 +107,7 @@ def fit(
         if size <= _DONE or size >= before:
             break
         before = size if size < 1e-3 else np.inf
-        q_r = solver.forward_kinematics(q_r[:a] + step, q_r)
+        q_r = at_motors(q_r[:a] + step, q_r)
     state = solver.state(q_r)
     return Fit(state, (q - q_r[:k]) / scale, mask)
 
@@ -325,7 +329,8 @@ class SensorMonitor:
 
     def _fit(self, readings: Floats, used: Mask) -> Fit:
         # on the robot with a free platform, so it does not matter which leg carries it
-        return fit(self.model.solver, readings, self._here, used)
+        model = self.model
+        return fit(model.solver, readings, self._here, used, at_motors=model.at_motors)
 
     def _culprit(self, readings: Floats, used: Mask) -> tuple[int | None, Fit | None]:
         """(the reading without which the others agree, their fit); None: it cannot be decided."""
