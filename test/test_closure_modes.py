@@ -164,13 +164,13 @@ def test_the_bounds_of_the_curvature_hold(robot):
         q, w = center + half * rng.uniform(-1, 1, n), rng.uniform(-1, 1, n)
         box, d = abs(S) @ half, abs(S @ w)
         levers = bounds.longest(bounds.levers(center), box)
-        bending, bound = abs(closure.jacobian_rate(q, w)), bounds.second(levers, d) @ abs(S)
+        bending, bound = abs(closure.jacobian_rate(q, w)), bounds.bound(levers, d, 1) @ abs(S)
         assert (bending <= bound + 1e-9).all()
         near = max(near, float((bending / (bound + 1e-9)).max()))
         step = 1e-4
         ends = [closure.jacobian_rate(q + s * step * w, w) for s in (1, -1)]
         third = (ends[0] - ends[1]) / (2 * step)
-        assert (abs(third) <= bounds.third(levers, d) @ abs(S) + 1e-6).all()
+        assert (abs(third) <= bounds.bound(levers, d, 2) @ abs(S) + 1e-6).all()
     assert near > 0.3, "bounds that are never near say nothing"
 
 
