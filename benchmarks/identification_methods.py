@@ -11,7 +11,7 @@ import logging
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
@@ -142,6 +142,15 @@ class Case:
             rename=content.get("rename", {}),
             effort_scale=content.get("effort_scale", {}),
         )
+
+    def turned(self) -> list[Case]:
+        """Each recording is once what judges, and the others are fitted to; this case first."""
+        cases = [self]
+        for path in self.fit:
+            left = tuple(each for each in (*self.fit, *self.validate) if each != path)
+            name = f"{self.name}, judged by {Path(path).name}"
+            cases.append(replace(self, name=name, fit=left, validate=(path,)))
+        return cases
 
     def recording(self, path: str) -> Recording:
         """One of them, its joints called as in the description."""
