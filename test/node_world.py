@@ -842,7 +842,7 @@ class World:
         """Another state of its life."""
         if self.active:
             self.history.append(f"{self.age(START):.4f} deactivate")
-            self.judge_last(self.each("retire", self.now), "deactivate")
+            self.judge_last(self.each("deactivate", self.now), "deactivate")
             self.command = self.pending = None
             self.over = self.maybe_over = False
             self.active = False

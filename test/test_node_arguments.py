@@ -7,7 +7,7 @@ import importlib
 
 import pytest
 
-from robot_dynamics.ros.arguments import answered
+from robot_dynamics.ros.executable import answered
 
 
 @pytest.mark.parametrize(

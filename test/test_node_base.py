@@ -194,7 +194,7 @@ def test_the_last_words_are_those_of_a_base_at_rest(tmp_path):
     ship.here(0.0)
     still = Motion(base.R, REST, REST, REST)
     expected = ship.expected(still, resting=True)
-    assert relative(ship.controller.last_words(), expected) < ROUNDING
+    assert relative(ship.controller.torques_if_hung(), expected) < ROUNDING
     assert relative(ship.farewell(0.01), expected) < ROUNDING
     assert ship.farewell(0.02) is None
 

@@ -348,12 +348,12 @@ def test_stop_puts_out_zero_once_and_then_nothing():
 @pytest.mark.parametrize(("choice", "expected"), [("stop", 0.0), ("hold", MASS * G * ARM)])
 def test_what_another_thread_says_for_a_loop_that_hangs_is_what_would_follow(choice, expected):
     bench = Bench(command_timeout=0.5, on_timeout=choice)
-    assert bench.controller.last_words() is None, "nothing went out yet that would have to end"
+    assert bench.controller.torques_if_hung() is None, "nothing went out yet that would have to end"
     bench.accelerate(0.0, 3.0)
     bench.state(0.4, math.pi / 2, 0.2)
-    close(bench.controller.last_words(), expected)
+    close(bench.controller.torques_if_hung(), expected)
     close(bench.farewell(0.5), expected)
-    assert bench.controller.last_words() is None
+    assert bench.controller.torques_if_hung() is None
 
 
 def test_values_that_no_joint_can_have_are_no_state():
@@ -833,7 +833,7 @@ def test_last_words_and_farewells_are_within_the_limits():
     bench.accelerate(0.1, 1e-3)
     assert torque(-math.pi / 2, 0.0, 0.0) < -9.0
     bench.controller.outlet.at_rest = False
-    close(bench.controller.last_words(), -5.0)
+    close(bench.controller.torques_if_hung(), -5.0)
     close(bench.farewell(0.2), -5.0)
 
 

@@ -117,7 +117,7 @@ def test_a_new_formulation_goes_on_from_where_the_robot_is():
     old = bench.controller.model
     settings = bench.settings.changed({"formulation": "gibbs_appell"})
     new = Model(ModelSpec(old.spec.mechanism, settings))
-    new.go_on_from(old)
+    new.continue_from(old)
     before, after = old.dynamics.closed, new.dynamics.closed
     assert after is not before
     np.testing.assert_array_equal(after.last.q_r, before.last.q_r)
@@ -130,12 +130,12 @@ def test_other_parameters_keep_what_is_known_of_the_sensors():
     old = bench.controller.model
     new = Model(ModelSpec(old.spec.mechanism, bench.settings.changed({"sensor_tolerance": 0.05})))
     assert new.sensors.distrusted == ()
-    new.go_on_from(old)
+    new.continue_from(old)
     assert new.sensors.distrusted == ("qp2",)
     assert new.sensors.tolerance == 0.05
     # of another mechanism, even one that is alike, nothing is known
     other = Model(ModelSpec(rd.load(CONFIG / "rrr.yaml"), bench.settings))
-    other.go_on_from(old)
+    other.continue_from(old)
     assert other.sensors.distrusted == ()
 
 

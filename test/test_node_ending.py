@@ -251,7 +251,7 @@ def test_an_end_that_hangs_is_an_end_all_the_same(hang):
     code = f"""if True:
         import ctypes, os, signal, sys, time
         from robot_dynamics.ros import executable
-        executable.LAST_SECONDS = 2.0
+        executable.SHUTDOWN_TIMEOUT = 2.0
 
         def load():
             from rclpy.node import Node

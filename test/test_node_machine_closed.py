@@ -121,7 +121,7 @@ class World:
         for each in (self.ours, self.twin):
             model = Model(ModelSpec(mechanism(self.name), self.settings, payloads))
             if each.model is not None:
-                model.go_on_from(each.model)
+                model.continue_from(each.model)
             each.adopt(model)
 
     def _close(self) -> None:
@@ -294,7 +294,7 @@ class World:
     def live(self) -> None:
         """Deactivated, perhaps cleaned up, and active again."""
         self.history.append(f"{self.t:.3f} off and on")
-        self._last_words([each.retire(self.now) for each in self.both], "off")
+        self._last_words([each.deactivate(self.now) for each in self.both], "off")
         self.qdd = self.pending = None
         self.stopped = False
         if self.rng.random() < 0.5:

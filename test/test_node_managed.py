@@ -291,9 +291,9 @@ def test_activated_again_a_robot_with_loops_is_solved_from_home():
     bench.command(0.0, point(qdd=np.zeros(3)), names=names)
     bench.state(0.0, home[:3] + 0.05, np.zeros(3), names=names)
     assert not np.allclose(dynamics.closed.last.q_r, home)
-    bench.controller.retire(0)
+    bench.controller.deactivate(0)
     assert bench.state(0.1, home[:3], np.zeros(3), names=names) is None
-    bench.controller.model.start_anew()
+    bench.controller.model.assume_home()
     np.testing.assert_allclose(dynamics.closed.last.q_r, home)
 
 

@@ -41,7 +41,7 @@ class Ends:
         self.requests = ParameterRequests()
         self.clients = {}
         for kind in SERVICES:
-            name, group = kind.__name__.lower(), self.requests.asleep
+            name, group = kind.__name__.lower(), self.requests.polled
             service = self.node.create_service(kind, name, self.never, callback_group=group)
             self.requests.add(service)
             self.clients[kind] = self.caller.create_client(kind, name)

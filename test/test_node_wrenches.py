@@ -66,7 +66,7 @@ class Bench(AnyBench):
     def build(self, *links: str) -> None:
         old = self.controller.model
         model = Model(replace(old.spec, pushed=old.spec.pushed | set(links)))
-        model.go_on_from(old)
+        model.continue_from(old)
         self.controller.adopt(model)
 
 
@@ -139,7 +139,7 @@ def test_torques_that_stay_downstream_have_no_wrench_in_them():
     bench.accelerate(0.0, 0.0)
     bench.push(0.1, "tip", TIP_FORCE)
     close(bench.state(0.1, 0.4), weight(0.4) + LENGTH * FORCE)
-    close(bench.controller.last_words(), weight(0.4))
+    close(bench.controller.torques_if_hung(), weight(0.4))
     close(bench.watch(0.7), weight(0.4))
 
     bench = Bench(max_age=0.5, command_timeout=1.0)

@@ -40,7 +40,7 @@ from .watchdog import Watchdog
 WATCH_PERIOD = 0.1
 """s between checks of what no message reports: lost feedback, finished models, signals"""
 
-LEAST_PATIENCE = 1.0
+LEAST_TIMEOUT = 1.0
 """s that the loop may hang if max_age is shorter"""
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -129,7 +129,7 @@ class FeedForwardNode(Managed):
         )
         if settings.autostart:
             self.autostart()
-        self._watchdog = Watchdog(self._patience, self._bark)
+        self._watchdog = Watchdog(self._watchdog_timeout, self._on_hang)
 
     def _subscribe_idle(
         self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any
@@ -166,11 +166,11 @@ class FeedForwardNode(Managed):
         A robot with loops is assumed to be near its home configuration.
         """
         if self.controller.model is not None:
-            self.controller.model.start_anew()
+            self.controller.model.assume_home()
 
     def deactivate(self) -> None:
         """Publish the torques at rest, then nothing more; the command is discarded."""
-        self._torques.publish(self.controller.retire(self._now()))
+        self._torques.publish(self.controller.deactivate(self._now()))
 
     def cleanup(self) -> None:
         """Discard the robot."""
@@ -215,7 +215,7 @@ class FeedForwardNode(Managed):
         if srv_type not in SERVICES:
             options.setdefault("callback_group", self.idle_group)
             return super().create_service(srv_type, srv_name, callback, **options)
-        options["callback_group"] = self._requests.asleep
+        options["callback_group"] = self._requests.polled
         service = super().create_service(srv_type, srv_name, callback, **options)
         self._requests.add(service)
         return service
@@ -319,8 +319,8 @@ class FeedForwardNode(Managed):
             self._torques.publish(self.controller.tick(self._now()))
 
     def _on_watch(self) -> None:
-        if self._watchdog.beat():
-            self._torques.publish(self.controller.came_back(self._now()))
+        if self._watchdog.reset():
+            self._torques.publish(self.controller.resume_after_hang(self._now()))
         if self.is_active:
             self._torques.publish(self.controller.watch(self._now()))
         self.poll()
@@ -355,16 +355,16 @@ class FeedForwardNode(Managed):
         for topic in self._torques.stay(self.controller.settings.farewell_time):
             self._warn(f"{topic}: the last torques were not acknowledged; older ones may be held")
 
-    def _patience(self) -> float:
+    def _watchdog_timeout(self) -> float:
         """How long the loop may hang, s; 0: not monitored."""
         limit = self.controller.settings.max_age
-        return max(limit, LEAST_PATIENCE) if limit and self.is_active else 0.0
+        return max(limit, LEAST_TIMEOUT) if limit and self.is_active else 0.0
 
-    def _bark(self) -> None:
+    def _on_hang(self) -> None:
         """Publish the last torques from another thread because the loop hangs."""
-        torques = self.controller.last_words()
+        torques = self.controller.torques_if_hung()
         if torques is not None:
-            self._torques.publish_beside(torques)
+            self._torques.publish_from_thread(torques)
 
     # Logging
 

@@ -20,7 +20,7 @@ AWAKE = 10.0
 """s that an entity stays active after its last message"""
 
 
-class Asleep(CallbackGroup):  # type: ignore[misc]
+class PolledGroup(CallbackGroup):  # type: ignore[misc]
     """A callback group that no executor executes."""
 
     def can_execute(self, _entity: Any) -> bool:

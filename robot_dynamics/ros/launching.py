@@ -29,7 +29,7 @@ from ..description import load
 from ..description.fields import DescriptionWarning
 from ..description.urdf_writer import urdf
 from ..errors import listed
-from .idle_group import Asleep
+from .idle_group import PolledGroup
 from .torque_topics import NEWEST, REPETITION
 
 PARAMETERS = PathJoinSubstitution(
@@ -270,7 +270,7 @@ class Release:
         self._publisher = node.create_publisher(Float64MultiArray, self._topic, NEWEST)
         # the middleware keeps the newest message, which is only taken when it is needed
         self._newest = node.create_subscription(
-            Float64MultiArray, self._topic, print, NEWEST, callback_group=Asleep()
+            Float64MultiArray, self._topic, print, NEWEST, callback_group=PolledGroup()
         )
 
     def after_a_crash(self, event: ProcessExited, _context: LaunchContext) -> None:

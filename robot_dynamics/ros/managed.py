@@ -23,7 +23,7 @@ from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallba
 from rclpy.node import Node
 
 from ..errors import RobotDynamicsError, one_line, shown
-from .idle_group import Asleep, IdleGroup
+from .idle_group import IdleGroup, PolledGroup
 
 LONG = 1.0
 """s that a step may take before a message is logged"""
@@ -95,7 +95,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         return found
 
     def _is_asleep(self, group: Any, entity: Any) -> bool:
-        return isinstance(group, (Asleep, IdleGroup)) and not group.can_execute(entity)
+        return isinstance(group, (PolledGroup, IdleGroup)) and not group.can_execute(entity)
 
     def configure(self) -> None:
         """Allocate and prepare everything."""

@@ -17,7 +17,7 @@ from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.parameter import Parameter
 
 from ..errors import one_line
-from .idle_group import Asleep
+from .idle_group import PolledGroup
 
 SERVICES = (SetParameters, SetParametersAtomically)
 
@@ -32,7 +32,7 @@ class ParameterRequests:
     """
 
     def __init__(self) -> None:
-        self.asleep = Asleep()
+        self.polled = PolledGroup()
         self._services: list[Any] = []
 
     def add(self, service: Any) -> None:

@@ -4,21 +4,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from .executable import run
 
 
-def _load() -> Callable[[], Any]:
-    from .simulated_robot_node import SimulatedRobot
-
-    return SimulatedRobot
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until it is stopped, and return the exit code."""
-    return run("simulated_robot", _load, arguments, lambda node: node.close())
+    return run(
+        "simulated_robot",
+        "simulated_robot_node:SimulatedRobot",
+        arguments,
+        lambda node: node.close(),
+    )
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ class TorqueTopics:
             stamp.sec, stamp.nanosec = divmod(torques.time, SECOND)
             self._named.publish(self._effort)
 
-    def publish_beside(self, values: Floats) -> None:
+    def publish_from_thread(self, values: Floats) -> None:
         """Publish torques for the controller from another thread.
 
         Args:

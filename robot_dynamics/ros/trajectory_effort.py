@@ -19,7 +19,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from trajectory_msgs.msg import JointTrajectory
 
 from ..errors import RobotDynamicsError
-from .feed_forward.background import Beside
+from .feed_forward.background import BackgroundTasks
 from .feed_forward.process import unexpected
 from .feed_forward.refusal import RefusedError
 
@@ -57,7 +57,7 @@ class TrajectoryEffort:
         group: Any,
     ):
         self._filler, self._robot, self._note, self._refuse = filler, robot, note, refuse
-        self._beside = Beside()
+        self._beside = BackgroundTasks()
         node.create_subscription(
             JointTrajectory,
             "~/trajectory_in",

@@ -4,21 +4,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from .executable import run
 
 
-def _load() -> Callable[[], Any]:
-    from .trajectory_source_node import TrajectorySource
-
-    return TrajectorySource
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the node until it is stopped, and return the exit code."""
-    return run("trajectory_source", _load, arguments)
+    return run("trajectory_source", "trajectory_source_node:TrajectorySource", arguments)
 
 
 if __name__ == "__main__":

@@ -15,30 +15,30 @@ stopped, the loop can continue first"""
 
 
 class Watchdog:
-    """Calls `bark` once, from a thread, when `beat` has not been called for a while.
+    """Calls `on_timeout` once, from a thread, when `reset` has not been called for a while.
 
     Args:
-        patience: returns the longest time between two beats, s; 0: unlimited.
-        bark: called by the thread when the loop hangs.
+        timeout: returns the longest time between two resets, s; 0: unlimited.
+        on_timeout: called by the thread when the loop hangs.
     """
 
-    def __init__(self, patience: Callable[[], float], bark: Callable[[], None]):
-        self._patience, self._bark = patience, bark
-        self._beat = time.monotonic()
-        self._barked = False
+    def __init__(self, timeout: Callable[[], float], on_timeout: Callable[[], None]):
+        self._timeout, self._on_timeout = timeout, on_timeout
+        self._last_reset = time.monotonic()
+        self._timed_out = False
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
         self._thread.start()
 
-    def beat(self) -> bool:
+    def reset(self) -> bool:
         """Report that the loop is alive.
 
         Returns:
-            whether `bark` was called since the last beat.
+            whether `on_timeout` was called since the last reset.
         """
-        self._beat = time.monotonic()
-        barked, self._barked = self._barked, False
-        return barked
+        self._last_reset = time.monotonic()
+        timed_out, self._timed_out = self._timed_out, False
+        return timed_out
 
     def close(self) -> None:
         """Stop the thread."""
@@ -48,9 +48,9 @@ class Watchdog:
     def _run(self) -> None:
         late = 0
         while not self._end.wait(LOOK):
-            patience = self._patience()
-            hangs = 0 < patience < time.monotonic() - self._beat
+            timeout = self._timeout()
+            hangs = 0 < timeout < time.monotonic() - self._last_reset
             late = late + 1 if hangs else 0
             if late == IN_A_ROW:
-                self._barked = True
-                self._bark()
+                self._timed_out = True
+                self._on_timeout()

@@ -18,7 +18,7 @@ _working, _usual = 0, 0.0
 
 
 @contextmanager
-def giving_way() -> Iterator[None]:
+def short_switch_interval() -> Iterator[None]:
     """A context in which the control loop waits no longer than `SWITCH_INTERVAL` for the lock."""
     global _working, _usual
     with _lock:
@@ -42,7 +42,7 @@ class Done(NamedTuple):
     result: Any
 
 
-class Beside:
+class BackgroundTasks:
     """Runs tasks one after another in a thread, which exists only while there are tasks.
 
     A task returns its result and raises nothing; the result is handled in the thread that calls
@@ -76,19 +76,19 @@ class Beside:
             done.then(done.result)
         self._begin()
 
-    def close(self, patience: float) -> None:
-        """Drop the waiting tasks, and wait at most `patience` s for the running one."""
+    def close(self, timeout: float) -> None:
+        """Drop the waiting tasks, and wait at most `timeout` s for the running one."""
         self._waiting.clear()
         if self._thread is not None:
-            self._thread.join(patience)
+            self._thread.join(timeout)
 
     def _begin(self) -> None:
         if self._waiting and (self._thread is None or not self._thread.is_alive()):
-            self._thread = threading.Thread(target=self._run, name="beside", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="background", daemon=True)
             self._thread.start()
 
     def _run(self) -> None:
-        with giving_way():
+        with short_switch_interval():
             while self._waiting:
                 work, then = self._waiting.popleft()
                 self._done.append(Done(then, work()))

@@ -20,7 +20,7 @@ from ...dynamics import BaseMotion
 from ...errors import shown
 from ...mechanism import Mechanism, Pose
 from ...scalar import Floats, skew
-from .base_messages import check_size, on_base, sensed, told
+from .base_messages import check_size, on_base, read_imu, read_motion
 from .derivative import Derivative
 from .parameters import Settings
 from .refusal import IncompleteError, RefusedError
@@ -74,7 +74,7 @@ class Base:
         mount = self._mount(frame, model.spec.mechanism, settings, now)
         gravity = math.hypot(*model.dynamics.gravity_vector.tolist())
         by_force = settings.base_gravity == "accelerometer"
-        turning, force, up = sensed(
+        turning, force, up = read_imu(
             message, mount, gravity, by_force=by_force, with_up=not (by_force and has_gravity)
         )
         rates, spinning = self._spinning(
@@ -116,7 +116,7 @@ class Base:
         """
         time = self._time(MOTION, message.header, model, settings, now)
         most = settings.max_acceleration or math.inf
-        R, turning, spinning, pushing = told(message, model.spec.mechanism, most)
+        R, turning, spinning, pushing = read_motion(message, model.spec.mechanism, most)
         # from the axes of the frame in which the base moves to the base's own
         motion = BaseMotion(R.T @ turning, R.T @ spinning, R.T @ pushing, R)
         self._keep(MOTION, motion, _has_gravity(model), time, now)

@@ -28,7 +28,7 @@ UNIT = 1e-3
 """How far the norm of a quaternion may differ from one"""
 
 
-class Sensed(NamedTuple):
+class ImuReading(NamedTuple):
     """The content of an Imu message: vectors (3,) on the base's axes."""
 
     turning: Floats
@@ -39,7 +39,7 @@ class Sensed(NamedTuple):
     """The world's z axis; None: not requested"""
 
 
-class Told(NamedTuple):
+class PrescribedMotion(NamedTuple):
     """The content of a MultiDOFJointTrajectory message: vectors (3,) on the axes of the frame in
     which the base moves."""
 
@@ -53,7 +53,9 @@ class Told(NamedTuple):
     """a, m/s², of the origin of the base's frame, without gravity"""
 
 
-def sensed(message: Any, mount: Pose, gravity: float, *, by_force: bool, with_up: bool) -> Sensed:
+def read_imu(
+    message: Any, mount: Pose, gravity: float, *, by_force: bool, with_up: bool
+) -> ImuReading:
     """Decode an Imu message.
 
     A covariance that begins with -1 means that the quantity is not measured.
@@ -97,7 +99,7 @@ def sensed(message: Any, mount: Pose, gravity: float, *, by_force: bool, with_up
             )
         # the world's z on the sensor's axes, then on the base's
         up = R @ _rotation("orientation", message.orientation)[2]
-    return Sensed(turning, force, up)
+    return ImuReading(turning, force, up)
 
 
 def on_base(frame: str, mechanism: Mechanism) -> Pose:
@@ -125,7 +127,7 @@ def on_base(frame: str, mechanism: Mechanism) -> Pose:
     return fixed[frame]
 
 
-def told(message: Any, mechanism: Mechanism, most_spin: float) -> Told:
+def read_motion(message: Any, mechanism: Mechanism, most_spin: float) -> PrescribedMotion:
     """Decode a MultiDOFJointTrajectory of one joint and one point.
 
     Args:
@@ -161,7 +163,7 @@ def told(message: Any, mechanism: Mechanism, most_spin: float) -> Told:
             f"{found} transforms, velocities and accelerations, expected one of each",
         )
     (pose,), (twist,), (acceleration,) = parts
-    return Told(
+    return PrescribedMotion(
         _rotation("rotation", pose.rotation),
         _vector("velocities.angular", twist.angular, FASTEST, "rad/s"),
         _vector("accelerations.angular", acceleration.angular, most_spin, "rad/s²"),

@@ -18,7 +18,7 @@ from ...description.files import MOST_BYTES
 from ...errors import DescriptionError, RobotDynamicsError, one_line, wrong
 from ...mechanism import Inertial, Mechanism
 from . import payload as payloads
-from .background import giving_way
+from .background import short_switch_interval
 from .parameters import Settings
 from .process import BuildProcess, Draft, unexpected
 from .refusal import RefusedError, no_robot
@@ -223,7 +223,7 @@ class Builder:
         # settings that need no new model may have changed in the meantime
         model.spec = replace(model.spec, settings=self.settings)
         if current is not None:
-            model.go_on_from(current)
+            model.continue_from(current)
         if current is None or model.spec.mechanism is not current.spec.mechanism:
             self._refused = False
 
@@ -236,10 +236,10 @@ class Builder:
         if outcome.change.kind == "description" and outcome.change.value == self._newest:
             self._refused = True
 
-    def wait(self, patience: float) -> None:
-        """Wait at most `patience` s until the current build is finished."""
+    def wait(self, timeout: float) -> None:
+        """Wait at most `timeout` s until the current build is finished."""
         if self._work is not None:
-            self._work.join(patience)
+            self._work.join(timeout)
 
     def clear(self) -> list[Change]:
         """Drop all descriptions and changes that are not in force yet, and return the changes."""
@@ -325,8 +325,8 @@ class _Work:
     def is_alive(self) -> bool:
         return self._thread.is_alive()
 
-    def join(self, patience: float) -> None:
-        self._thread.join(patience)
+    def join(self, timeout: float) -> None:
+        self._thread.join(timeout)
 
     def cancel(self) -> None:
         """Discard the outcome."""
@@ -357,7 +357,7 @@ class _Work:
             draft = replace(draft, source=self._prepared(draft))
         elif self._current is None or draft.spec().dynamics_key != self._current.spec.dynamics_key:
             self._prepared(draft)
-        with giving_way():
+        with short_switch_interval():
             return Model(draft.spec())
 
     def _prepared(self, draft: Draft) -> Mechanism:

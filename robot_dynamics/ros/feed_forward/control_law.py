@@ -55,14 +55,14 @@ class ControlLaw:
         states = self._states
         q, qd = states.q, states.qd
         if not settings.measured:
-            q, qd = self._wanted(desired, now, settings.max_age)
+            q, qd = self._desired_state(desired, now, settings.max_age)
         self._base.move(model, settings, now)
         torques = model(q, qd, desired.qdd)
         largest = settings.max_acceleration
         if largest and not model.is_slow(qd, IMPLAUSIBLE, largest) and all_finite(torques):
             check_torques(model, largest, q, qd, desired.qdd, torques)
         if self._wrenches.on:
-            torques = torques + self.pushed(model, settings, q, now)
+            torques = torques + self.wrench_torques(model, settings, q, now)
         if model.feedback is not None:
             n = len(model.joints)
             forces = model.feedback.torques(desired.q, desired.qd, q[:n], qd[:n])
@@ -74,7 +74,7 @@ class ControlLaw:
         self.last_q = q
         return torques
 
-    def pushed(self, model: Model, settings: Settings, q: Floats, now: int) -> Floats:
+    def wrench_torques(self, model: Model, settings: Settings, q: Floats, now: int) -> Floats:
         """The contribution (m,) of external wrenches to the torques, N·m or N.
 
         Args:
@@ -85,7 +85,7 @@ class ControlLaw:
         """
         return self._wrenches.torques(model, q, now, settings)
 
-    def _wanted(self, desired: Desired, now: int, max_age: float) -> tuple[Floats, Floats]:
+    def _desired_state(self, desired: Desired, now: int, max_age: float) -> tuple[Floats, Floats]:
         """q, qd (k,): the desired ones, then the measured ones of joints that are not driven."""
         assert desired.q is not None
         assert desired.qd is not None
@@ -112,7 +112,7 @@ class ControlLaw:
         self.last_q = q
         return torques
 
-    def parting(self, model: Model, settings: Settings) -> Floats:
+    def final_torques(self, model: Model, settings: Settings) -> Floats:
         """The last torques (m,) before the output stops, N·m or N: those at rest at the last
         position, or zero if `on_timeout` is stop.
 
@@ -128,8 +128,8 @@ class ControlLaw:
         self._base.leave(model)
         return model.at_rest(self.last_q)
 
-    def last_words(self, model: Model, settings: Settings) -> Floats | None:
-        """The torques (m,) of `parting`, clipped to the limits; may be called from any thread.
+    def limited_final_torques(self, model: Model, settings: Settings) -> Floats | None:
+        """The torques (m,) of `final_torques`, within the limits; may be called from any thread.
 
         Args:
             model: the robot's model.

@@ -143,7 +143,11 @@ class FeedForward:
         states, settings = self.states, self.settings
         try:
             self.base.move(model, settings, now)
-            known = self._law.pushed(model, settings, states.q, now) if self.wrenches.on else 0.0
+            known = (
+                self._law.wrench_torques(model, settings, states.q, now)
+                if self.wrenches.on
+                else 0.0
+            )
             residual.update(states, model, time, settings.residual_filter, known)
         except RobotDynamicsError as error:
             self.tally.note("residual", reason_of(error), f"no residual: {error}")
@@ -239,20 +243,20 @@ class FeedForward:
         if self.outlet.at_rest or self.model is None:
             return None
         try:
-            torques = self._law.parting(self.model, self.settings)
+            torques = self._law.final_torques(self.model, self.settings)
             return self._published(torques, now, now, at_rest=True, last=True)
         except RobotDynamicsError as error:
             self.tally.refuse("torques", error)
             return None
 
-    def last_words(self) -> Floats | None:
+    def torques_if_hung(self) -> Floats | None:
         """The torques (m,) of `farewell`, for another thread while this one hangs, or None if there
         are none."""
         if self.outlet.at_rest or self.model is None:
             return None
-        return self._law.last_words(self.model, self.settings)
+        return self._law.limited_final_torques(self.model, self.settings)
 
-    def came_back(self, now: int) -> Torques | None:
+    def resume_after_hang(self, now: int) -> Torques | None:
         """Continue after the loop hung and the watchdog published the torques at rest."""
         self.tally.note(
             "torques",
@@ -263,7 +267,7 @@ class FeedForward:
         )
         return self._stopped(now)
 
-    def retire(self, now: int) -> Torques | None:
+    def deactivate(self, now: int) -> Torques | None:
         """The last torques; the command is discarded, and only a new one moves the robot."""
         output = self.farewell(now)
         self.commands.drop()

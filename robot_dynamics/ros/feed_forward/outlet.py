@@ -47,11 +47,11 @@ class Outlet:
         self._last: Floats | None = None
         self._tally, self._steady = tally, steady
         self._on_the_wall = 0.0
-        self._onset = TorqueRamp()
+        self._ramp = TorqueRamp()
 
     def fit(self) -> None:
         """Let torques start from zero, for another robot."""
-        self._onset = TorqueRamp()
+        self._ramp = TorqueRamp()
 
     def passed(
         self,
@@ -81,10 +81,10 @@ class Outlet:
         if not model.is_allowed(torques):
             torques = self._cut(torques, model)
         if last:
-            self._onset.interrupted(torques)
+            self._ramp.interrupted(torques)
         else:
             # also without a ramp or slew limits: either may be set while torques are published
-            shaped = self._onset.shaped(torques, now, settings.ramp_time, model.slew)
+            shaped = self._ramp.shaped(torques, now, settings.ramp_time, model.slew)
             if shaped is not torques:
                 at_rest = at_rest and bool((shaped == torques).all())
                 torques = shaped

@@ -56,7 +56,7 @@ def no_robot() -> RefusedError:
 
 
 @dataclass
-class _Told:
+class _Logged:
     """What was logged recently about a reason."""
 
     since: float
@@ -85,7 +85,7 @@ class Tally:
         self.events: Counter[str] = Counter()
         self.newest = ""
         self._log, self._steady = log, steady
-        self._told: dict[str, _Told] = {}
+        self._logged: dict[str, _Logged] = {}
 
     def refuse(self, source: str, error: RobotDynamicsError) -> None:
         """Count and report an input that was dropped or is incomplete, or an unpublished torque.
@@ -114,16 +114,16 @@ class Tally:
         counter[key] += 1
         self.newest = text
         now = self._steady()
-        told = self._told.setdefault(key, _Told(now))
-        if now - told.since >= REPORT_PERIOD:
-            told.since, told.words = now, set()
-        if len(told.words) >= MOST_LINES:
+        logged = self._logged.setdefault(key, _Logged(now))
+        if now - logged.since >= REPORT_PERIOD:
+            logged.since, logged.words = now, set()
+        if len(logged.words) >= MOST_LINES:
             return
         words = f"{counter[key]}" if anew else _NUMBERS.sub("0", text)
-        if words in told.words:
+        if words in logged.words:
             return
-        told.words.add(words)
-        unsaid, told.count = counter[key] - told.count - 1, counter[key]
+        logged.words.add(words)
+        unsaid, logged.count = counter[key] - logged.count - 1, counter[key]
         self._log(text + (f" (and {unsaid} more like it since the last line)" if unsaid else ""))
 
     @property

@@ -81,7 +81,7 @@ class Residual:
         """Update the accelerations with the newest rates; returns whether they are new."""
         if len(self._qdd) != len(model.joints):
             self._qdd = np.full(len(model.joints), np.nan)
-        told = states.told
+        told = states.reported
         columns = [model.joints.index(name) for name in told]
         names, qd = tuple(told), states.qd[columns]
         new = self._rates.next(names, qd, states.time, 0.0, stamped=states.stamped)

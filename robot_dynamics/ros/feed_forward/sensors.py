@@ -26,7 +26,7 @@ class Sensors:
     def __init__(self, mechanism: Mechanism, tolerance: float, model: ClosedChain):
         self._monitor = SensorMonitor(mechanism, threshold=tolerance, model=model)
         self.verdict: Verdict | None = None
-        self._told: tuple[str, ...] = ()
+        self._logged: tuple[str, ...] = ()
 
     @property
     def tolerance(self) -> float:
@@ -38,7 +38,7 @@ class Sensors:
     def tolerance(self, value: float) -> None:
         self._monitor.threshold = value
 
-    def go_on_with(self, model: ClosedChain) -> None:
+    def use_model(self, model: ClosedChain) -> None:
         """Use another model of the same mechanism from now on."""
         self._monitor.model = model
 
@@ -67,12 +67,12 @@ class Sensors:
 
     def news(self) -> list[tuple[str, str]]:
         """(event, line for the log) for every change since the last call."""
-        before, self._told = self._told, self.distrusted
-        if self._told == before:
+        before, self._logged = self._logged, self.distrusted
+        if self._logged == before:
             return []
         lines = []
         verdict = self.verdict
-        if lost := [name for name in self._told if name not in before]:
+        if lost := [name for name in self._logged if name not in before]:
             assert verdict is not None
             why = (
                 f"the reading of {lost[0]!r} is inconsistent with the others"
@@ -86,7 +86,7 @@ class Sensors:
                     f"solved values of {', '.join(lost)}",
                 )
             )
-        if back := [name for name in before if name not in self._told]:
+        if back := [name for name in before if name not in self._logged]:
             lines.append(
                 ("trusted again", f"the readings of {', '.join(back)} are consistent again")
             )

@@ -127,7 +127,7 @@ class States:
             self.rates.keep()
 
     @property
-    def told(self) -> list[str]:
+    def reported(self) -> list[str]:
         """The driven joints that the newest message contains, in the model's order."""
         return [name for name in self._driven if name in self._names]
 

@@ -183,7 +183,7 @@ class Model:
         for name, position in locked.items():
             self._q[column[name]] = position
 
-    def go_on_from(self, previous: Model) -> None:
+    def continue_from(self, previous: Model) -> None:
         """Take over the robot's configuration from the previous model of the same mechanism.
 
         Call this between two states: the previous model has followed the robot so far.
@@ -197,10 +197,10 @@ class Model:
             self.dynamics.closed.reset(previous.dynamics.closed.last)
         if self.sensors is not None and previous.sensors is not None:
             self.sensors = previous.sensors
-            self.sensors.go_on_with(self._closed)
+            self.sensors.use_model(self._closed)
             self.sensors.tolerance = self.spec.settings.sensor_tolerance
 
-    def start_anew(self) -> None:
+    def assume_home(self) -> None:
         """Assume that a robot with loops is in the assembly mode of its home, wherever it was
         last."""
         if self.dynamics.closed is not None:
