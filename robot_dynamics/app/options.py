@@ -34,6 +34,31 @@ def together(*decorators: Decorator) -> Decorator:
     return decorate
 
 
+def path(name: str, metavar: str, help: str, **more: Any) -> Decorator:
+    """An option that takes a file or a folder; `more` are arguments of `click.option`."""
+    return click.option(name, type=click.Path(), metavar=metavar, help=help, **more)
+
+
+def flag(name: str, help: str) -> Decorator:
+    """An option without a value."""
+    return click.option(name, is_flag=True, help=help)
+
+
+def number(
+    name: str, metavar: str, help: str | None = None, *, show_default: bool = True, **more: Any
+) -> Decorator:
+    """An option that takes a number; `more` are arguments of `click.option`."""
+    shows = show_default and "default" in more
+    return click.option(
+        name, metavar=metavar, help=help, show_default=shows, **{"type": float, **more}
+    )
+
+
+def several(name: str, metavar: str, help: str, **more: Any) -> Decorator:
+    """An option with one or more values; `more` are arguments of `click.option`."""
+    return click.option(name, cls=Several, metavar=metavar, help=help, **more)
+
+
 rotors_option = click.option(
     "--rotors", type=click.Choice(ROTOR_MODELS), default="full", show_default=True
 )

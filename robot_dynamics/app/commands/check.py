@@ -6,14 +6,14 @@ from __future__ import annotations
 import click
 
 from ..command import Command, Result
-from ..options import description
+from ..options import description, flag
 
 
 @click.command(
     "check", cls=Command, examples=["check robot.urdf", "check config/rrr.yaml --strict --json"]
 )
 @description
-@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@flag("--strict", "Treat warnings as errors.")
 def command(file: str, strict: bool) -> Result:
     """Check a description and its kernels.
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from ..command import Command, Result
-from ..options import description
+from ..options import description, number, path
 
 
 @click.command(
@@ -18,19 +18,14 @@ from ..options import description
     ],
 )
 @description
-@click.option(
-    "--out",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write the description, with that home, to this file.",
+@path("--out", "FILE", "Write the description, with that home, to this file.")
+@number(
+    "--mode",
+    "N",
+    "Assembly mode to use (default: the one that `near` selects, or the nearest to home).",
+    type=int,
 )
-@click.option(
-    "--mode", type=int, metavar="N",
-    help="Assembly mode to use (default: the one that `near` selects, or the nearest to home).",
-)  # fmt: skip
-@click.option(
-    "--picture", type=click.Path(), metavar="FILE", help="Draw the assembly modes into this file."
-)
+@path("--picture", "FILE", "Draw the assembly modes into this file.")
 def command(file: str, out: str | None, mode: int | None, picture: str | None) -> Result:
     """Find a home in which the loops are closed.
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import InputError
 from ...scalar import Floats
 from ..command import Command, Result
-from ..options import description, home, one_a_joint, vector
+from ..options import description, home, number, one_a_joint, path, vector
 
 LONGEST = 100_000
 """Number of steps of a motion above which a unit is probably wrong"""
@@ -36,17 +36,10 @@ def _start(name: str, default: str) -> Callable[..., Any]:
 @_start("q", "0, or home")
 @_start("qd", "1")
 @_start("qdd", "5")
-@click.option("--duration", type=float, default=0.2, show_default=True, metavar="S")
-@click.option("--step", type=float, default=0.01, show_default=True, metavar="S")
-@click.option(
-    "--picture", type=click.Path(), metavar="FILE", help="Draw the torques into this file as well."
-)
-@click.option(
-    "--page",
-    type=click.Path(),
-    metavar="PAGE.html",
-    help="Write a page that animates the robot along the motion.",
-)
+@number("--duration", "S", default=0.2)
+@number("--step", "S", default=0.01)
+@path("--picture", "FILE", "Draw the torques into this file as well.")
+@path("--page", "PAGE.html", "Write a page that animates the robot along the motion.")
 def command(
     file: str,
     q: Sequence[str],

@@ -8,18 +8,14 @@ import click
 
 from ..command import Command, Result
 from ..demo import CONTROLLER, DEMOS, run
+from ..options import path
 
 
 @click.command(
     "demo", cls=Command, examples=["demo polar", "demo rrr --output pictures/", "demo controller"]
 )
 @click.argument("robot", type=click.Choice((*DEMOS, CONTROLLER)))
-@click.option(
-    "--output",
-    type=click.Path(),
-    metavar="DIR",
-    help="Folder for the picture and the page (default: this one).",
-)
+@path("--output", "DIR", "Folder for the picture and the page (default: this one).")
 @click.pass_context
 def command(ctx: click.Context, robot: str, output: str | None) -> Result:
     """Track a motion with a simulated robot, with and without feed-forward.

@@ -11,7 +11,7 @@ import click
 from ...errors import InputError
 from ...formulations import FORMULATIONS
 from ..command import Command, Result
-from ..options import model
+from ..options import flag, model
 from ..progress import Progress
 
 FORMATS = ("text", "latex", "markdown", "html")
@@ -34,12 +34,10 @@ ENERGIES = "energies"
     (*FORMULATIONS, ENERGIES),
     "energies: Euler–Lagrange from K and P, of a robot or given in a file.",
 )
-@click.option("--steps", is_flag=True, help="Show every step: definition, formula, value.")
+@flag("--steps", "Show every step: definition, formula, value.")
 @click.option("--format", "style", type=click.Choice(FORMATS), default="text", show_default=True)
-@click.option("--latex", is_flag=True, help="The same as --format latex.")
-@click.option(
-    "--document", is_flag=True, help="A complete LaTeX file, with the parameters and their values."
-)
+@flag("--latex", "The same as --format latex.")
+@flag("--document", "A complete LaTeX file, with the parameters and their values.")
 @click.option("--out", metavar="FILE", help="Write to this file instead of printing.")
 @click.option(
     "--parameters",
@@ -48,9 +46,7 @@ ENERGIES = "energies"
     show_default=True,
     help="Write masses and lengths as symbols, or as the numbers of the description.",
 )
-@click.option(
-    "--no-simplify", is_flag=True, help="Skip simplification: faster, with longer expressions."
-)
+@flag("--no-simplify", "Skip simplification: faster, with longer expressions.")
 def command(
     file: str,
     formulation: str,

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import InputError, wrong
-from ..command import Command, Result, Several
+from ..command import Command, Result
+from ..options import number, path, several
 from ..progress import Progress
 from ..tables import percent
 from ..tables import table as aligned
@@ -33,38 +34,26 @@ SHOWN = 5
     ],
 )
 @click.argument("file", metavar="DESCRIPTION", type=click.Path())
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(),
-    metavar="FILE",
-    help="File to write the motion to (.yaml).",
-)
-@click.option("--duration", type=float, default=20.0, show_default=True, metavar="S")
-@click.option(
+@path("--out", "FILE", "File to write the motion to (.yaml).", required=True)
+@number("--duration", "S", default=20.0)
+@path(
     "--limits",
-    type=click.Path(),
-    metavar="FILE",
-    help="A joint_limits.yaml in MoveIt's format, which overrides the description's limits.",
+    "FILE",
+    "A joint_limits.yaml in MoveIt's format, which overrides the description's limits.",
 )
-@click.option(
-    "--above",
-    cls=Several,
-    metavar="LINK:Z...",
-    help="Keep the origin of a link above a height Z (m) in the base frame.",
+@several(
+    "--above", "LINK:Z...", "Keep the origin of a link above a height Z (m) in the base frame."
 )
-@click.option(
+@several(
     "--outside",
-    cls=Several,
-    metavar="LINK:X,Y,Z,R...",
-    help="Keep the origin of a link outside a sphere, given by its centre and radius (m) in the "
+    "LINK:X,Y,Z,R...",
+    "Keep the origin of a link outside a sphere, given by its centre and radius (m) in the "
     "base frame.",
 )
-@click.option(
+@number(
     "--table",
-    type=float,
-    metavar="Z",
-    help="Keep all bodies above a height Z (m) in the base frame, by their collision shapes.",
+    "Z",
+    "Keep all bodies above a height Z (m) in the base frame, by their collision shapes.",
 )
 @click.option(
     "--collisions/--no-collisions",
@@ -72,29 +61,12 @@ SHOWN = 5
     show_default=True,
     help="Keep bodies from each other, by their collision shapes.",
 )
-@click.option(
-    "--srdf",
-    type=click.Path(),
-    metavar="FILE",
-    help="An SRDF as in MoveIt, whose disable_collisions are left out.",
+@path("--srdf", "FILE", "An SRDF as in MoveIt, whose disable_collisions are left out.")
+@number("--margin", "SHARE", "Fraction of every limit that is left unused.", default=0.1)
+@number(
+    "--harmonics", "N", "Number of harmonics (default: as many as fit below 0.75 Hz).", type=int
 )
-@click.option(
-    "--margin",
-    type=float,
-    default=0.1,
-    show_default=True,
-    metavar="SHARE",
-    help="Fraction of every limit that is left unused.",
-)
-@click.option(
-    "--harmonics",
-    type=int,
-    metavar="N",
-    help="Number of harmonics (default: as many as fit below 0.75 Hz).",
-)
-@click.option(
-    "--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the search."
-)
+@number("--seed", "N", "Seed of the search.", type=int, default=0)
 def command(
     file: str,
     out: str,

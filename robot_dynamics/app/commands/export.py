@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import click
 
-from ..command import Command, Result, Several
-from ..options import model
+from ..command import Command, Result
+from ..options import flag, model, number, path, several
 
 
 @click.command(
@@ -34,13 +34,12 @@ from ..options import model
     "(FMI 3.0; needs FMPy, the extra fmu).",
 )
 @click.option("--lang", type=click.Choice(["c"]), default="c", show_default=True)
-@click.option("--out", required=True, type=click.Path(), metavar="DIR", help="Output folder.")
+@path("--out", "DIR", "Output folder.", required=True)
 @click.option("--prefix", metavar="NAME", help="Prefix of all names (default: the robot's name).")
-@click.option(
+@several(
     "--functions",
-    cls=Several,
-    metavar="NAME...",
-    help="Functions in the header of an open chain: torques, mass_matrix, coriolis_matrix, gravity "
+    "NAME...",
+    "Functions in the header of an open chain: torques, mass_matrix, coriolis_matrix, gravity "
     "(the default), forward, derivatives, linearize, pose, jacobian.",
 )
 @click.option(
@@ -50,15 +49,15 @@ from ..options import model
     show_default=True,
     help="Precision of the header of an open chain.",
 )
-@click.option(
+@number(
     "--friction-smoothing",
-    type=float,
+    "RATE",
+    "Rate (rad/s or m/s) below which Coulomb friction fades, in the header of an open chain.",
     default=0.0,
-    metavar="RATE",
-    help="Rate (rad/s or m/s) below which Coulomb friction fades, in the header of an open chain.",
+    show_default=False,
 )
 @click.option("--link", help="Link whose pose and jacobian are exported (default: the last one).")
-@click.option("--force", is_flag=True, help="Overwrite existing files.")
+@flag("--force", "Overwrite existing files.")
 def command(
     file: str,
     formulation: str,

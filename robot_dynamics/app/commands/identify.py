@@ -13,8 +13,8 @@ import numpy as np
 
 from ...errors import InputError, listed, wrong
 from ...mechanism import Inertial
-from ..command import Command, Result, Several
-from ..options import recordings
+from ..command import Command, Result
+from ..options import flag, path, recordings, several
 from ..progress import Progress
 from ..tables import percent, table
 
@@ -40,26 +40,24 @@ NOT_BETTER = 3
 @click.argument("file", metavar="DESCRIPTION", type=click.Path())
 @click.argument("recording", metavar="RECORDING...", type=click.Path(), nargs=-1, required=True)
 @recordings
-@click.option("--out", required=True, type=click.Path(), metavar="DIR", help="Output folder.")
-@click.option(
+@path("--out", "DIR", "Output folder.", required=True)
+@several(
     "--validate",
-    cls=Several,
+    "RECORDING...",
+    "Recordings for validation, held out of the fit (default: the last third of each).",
     type=click.Path(),
-    metavar="RECORDING...",
-    help="Recordings for validation, held out of the fit (default: the last third of each).",
 )
 @click.option(
     "--payload",
     metavar="LINK",
     help="Identify only this link's body; the rest of the robot stays as described.",
 )
-@click.option(
+@several(
     "--drive-gains",
-    cls=Several,
-    type=click.Path(),
-    metavar="RECORDING...",
-    help="Recordings of the same robot with a known load (--load). Efforts are then taken as "
+    "RECORDING...",
+    "Recordings of the same robot with a known load (--load). Efforts are then taken as "
     "currents, and the factors that turn them into torques are found first.",
+    type=click.Path(),
 )
 @click.option(
     "--load",
@@ -67,10 +65,9 @@ NOT_BETTER = 3
     help="The known load: the link that carries it, its mass (kg) and its centre of mass in that "
     "link's frame (m); then, if known, its inertia about that centre: ,IXX,IYY,IZZ,IXY,IXZ,IYZ.",
 )
-@click.option(
+@flag(
     "--strict",
-    is_flag=True,
-    help=f"Exit with code {NOT_BETTER} if the description fits better than what was identified, so "
+    f"Exit with code {NOT_BETTER} if the description fits better than what was identified, so "
     "that its bodies are kept.",
 )
 @click.option(

@@ -13,7 +13,7 @@ import numpy as np
 from ...description.files import write_bytes
 from ...errors import InputError, listed
 from ..command import Command, Result
-from ..options import home, model, motions, one_a_joint, vector
+from ..options import home, model, motions, number, one_a_joint, path, vector
 from ..tables import table
 
 
@@ -30,26 +30,16 @@ from ..tables import table
 @one_a_joint("q", "One number per joint (rad or m); default: the description's home, or 0.")
 @one_a_joint("qd", "One number per joint (rad/s or m/s); default: 0.")
 @one_a_joint("tau", "One number per motor (N·m or N); default: the torques at which qdd = 0.")
-@click.option(
-    "--motion",
-    type=click.Path(),
-    metavar="FILE",
-    help="Linearise about every state of this motion instead.",
-)
+@path("--motion", "FILE", "Linearise about every state of this motion instead.")
 @motions
-@click.option(
+@number(
     "--friction-smoothing",
-    type=float,
+    "RATE",
+    "Rate (rad/s or m/s) below which Coulomb friction fades; 0: no smoothing.",
     default=0.0,
-    metavar="RATE",
-    help="Rate (rad/s or m/s) below which Coulomb friction fades; 0: no smoothing.",
+    show_default=False,
 )
-@click.option(
-    "--out",
-    type=click.Path(),
-    metavar="FILE.npz",
-    help="Write A, B, poles, names and units to this file.",
-)
+@path("--out", "FILE.npz", "Write A, B, poles, names and units to this file.")
 def command(
     file: str,
     formulation: str,

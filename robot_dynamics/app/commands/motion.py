@@ -11,7 +11,7 @@ import click
 
 from ...formulations.equations import TERMS
 from ..command import Command, Result
-from ..options import description, motions, rotors_option, terms_option
+from ..options import description, motions, path, rotors_option, terms_option
 from ..progress import Progress
 
 
@@ -26,12 +26,7 @@ from ..progress import Progress
 )
 @description
 @click.argument("motion", metavar="MOTION", type=click.Path())
-@click.option(
-    "--out",
-    type=click.Path(),
-    metavar="DIR",
-    help="Write a page, a CSV and pictures into this folder.",
-)
+@path("--out", "DIR", "Write a page, a CSV and pictures into this folder.")
 @motions
 @rotors_option
 @terms_option

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..command import Command, Result
-from ..options import recordings
+from ..options import path, recordings
 from ..progress import Progress
 from ..tables import percent, table
 
@@ -23,13 +23,7 @@ from ..tables import percent, table
 @click.argument("files", metavar="DESCRIPTION...", type=click.Path(), nargs=-1, required=True)
 @click.argument("recording", metavar="RECORDING", type=click.Path())
 @recordings
-@click.option(
-    "--out",
-    default=".",
-    type=click.Path(),
-    metavar="DIR",
-    help="Output folder (default: here).",
-)
+@path("--out", "DIR", "Output folder (default: here).", default=".")
 def command(
     files: Sequence[str],
     recording: str,

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from ..command import Command, Result
-from ..options import description, rotors_option
+from ..options import description, flag, path, rotors_option
 from ..progress import Progress
 
 
@@ -24,18 +24,9 @@ from ..progress import Progress
     ],
 )
 @description
-@click.option(
-    "--out",
-    type=click.Path(),
-    metavar="PAGE.html",
-    help="Write the page to this file, and open no browser.",
-)
-@click.option("--no-open", is_flag=True, help="Do not open a browser.")
-@click.option(
-    "--sensed",
-    is_flag=True,
-    help="For a robot with loops: use the readings of its sensed joints as well.",
-)
+@path("--out", "PAGE.html", "Write the page to this file, and open no browser.")
+@flag("--no-open", "Do not open a browser.")
+@flag("--sensed", "For a robot with loops: use the readings of its sensed joints as well.")
 @rotors_option
 def command(file: str, out: str | None, no_open: bool, sensed: bool, rotors: str) -> Result:
     """Write an interactive HTML page of a robot in 3-D.

@@ -10,7 +10,7 @@ import click
 
 from ...mechanism import Mechanism
 from ..command import Command, Result
-from ..options import home, model, one_a_joint, vector
+from ..options import flag, home, model, one_a_joint, vector
 from ..tables import digits
 
 
@@ -33,14 +33,8 @@ def _state(name: str, unit: str, default: str) -> Callable[..., Any]:
 @_state("q", "rad or m, or as pi/2", "the description's home, or 0")
 @_state("qd", "rad/s or m/s", "0")
 @_state("qdd", "rad/s² or m/s²", "0")
-@click.option(
-    "--motor", is_flag=True, help="Print the torques on the motor side of the gears as well."
-)
-@click.option(
-    "--sensed",
-    is_flag=True,
-    help="For a robot with loops: --q, --qd and --qdd include its sensed joints.",
-)
+@flag("--motor", "Print the torques on the motor side of the gears as well.")
+@flag("--sensed", "For a robot with loops: --q, --qd and --qdd include its sensed joints.")
 def command(
     file: str,
     formulation: str,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from ..command import Command, Result
-from ..options import description
+from ..options import description, flag, path
 
 
 @click.command(
@@ -18,10 +18,8 @@ from ..options import description
     ],
 )
 @description
-@click.option(
-    "--out", type=click.Path(), metavar="FILE", help="Output file (default: standard output)."
-)
-@click.option("--world", is_flag=True, help="Fix the base to a link `world`, as Gazebo expects.")
+@path("--out", "FILE", "Output file (default: standard output).")
+@flag("--world", "Fix the base to a link `world`, as Gazebo expects.")
 def command(file: str, out: str | None, world: bool) -> Result:
     """Write a robot as URDF with simple shapes for its links.
 
