@@ -8,6 +8,7 @@ the torques. A number that is not finite is null.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 Schema = dict[str, Any]
@@ -16,27 +17,33 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TEXT: Schema = {"type": "string"}
 COUNT: Schema = {"type": "integer", "minimum": 0}
 NUMBER: Schema = {"type": "number"}
-MAYBE: Schema = {"type": ["number", "null"]}
-SWITCH: Schema = {"type": "boolean"}
+NULLABLE: Schema = {"type": ["number", "null"]}
+BOOLEAN: Schema = {"type": "boolean"}
 
 
-def told(schema: Schema, words: str) -> Schema:
+def described(schema: Schema, words: str) -> Schema:
     """The schema with a description."""
     return schema | {"description": words}
 
 
-def several(item: Schema, words: str = "") -> Schema:
+number, nullable, count, text, flag = (
+    partial(described, each) for each in (NUMBER, NULLABLE, COUNT, TEXT, BOOLEAN)
+)
+"""The schemas of single values with a description"""
+
+
+def array_of(item: Schema, words: str = "") -> Schema:
     """The schema of a list."""
     return {"type": "array", "items": item} | ({"description": words} if words else {})
 
 
-def by_name(value: Schema, words: str = "") -> Schema:
+def object_of(value: Schema, words: str = "") -> Schema:
     """The schema of an object whose keys are names."""
     found: Schema = {"type": "object", "additionalProperties": value}
     return found | ({"description": words} if words else {})
 
 
-def thing(needed: Mapping[str, Schema], **optional: Schema) -> Schema:
+def record(needed: Mapping[str, Schema], **optional: Schema) -> Schema:
     """The schema of an object with these properties and no others.
 
     Args:
@@ -51,52 +58,52 @@ def thing(needed: Mapping[str, Schema], **optional: Schema) -> Schema:
     }
 
 
-ROBOT = {"robot": told(TEXT, "its name")}
-JOINTS = {"joints": several(TEXT, "names, in the order of q, qd and qdd")}
-ACTUATED = {"actuated": several(TEXT, "names, in the order of the torques")}
-NOTES = {"notes": several(TEXT, "what a person would want to know")}
-SIZE = thing({"compiler": TEXT, "code": told(COUNT, "bytes"), "stack": told(COUNT, "bytes")})
-FILES = by_name(TEXT, "what was written, by what it is")
-STATE = several(NUMBER, "one for each joint, SI units")
-RATIOS = by_name(NUMBER, "rotor rate / joint rate, by joint")
-TENSOR = thing({f"i{ab}": NUMBER for ab in ("xx", "yy", "zz", "xy", "xz", "yz")})
-VECTOR = several(NUMBER) | {"minItems": 3, "maxItems": 3}
-SHARES = by_name(several(MAYBE), "largest difference / largest torque, one per torque")
+ROBOT = {"robot": text("its name")}
+JOINTS = {"joints": array_of(TEXT, "names, in the order of q, qd and qdd")}
+ACTUATED = {"actuated": array_of(TEXT, "names, in the order of the torques")}
+NOTES = {"notes": array_of(TEXT, "remarks for the user")}
+SIZE = record({"compiler": TEXT, "code": count("bytes"), "stack": count("bytes")})
+FILES = object_of(TEXT, "files written, by kind")
+STATE = array_of(NUMBER, "one for each joint, SI units")
+RATIOS = object_of(NUMBER, "rotor rate / joint rate, by joint")
+TENSOR = record({f"i{ab}": NUMBER for ab in ("xx", "yy", "zz", "xy", "xz", "yz")})
+VECTOR = array_of(NUMBER) | {"minItems": 3, "maxItems": 3}
+SHARES = object_of(array_of(NULLABLE), "largest difference / largest torque, one per torque")
 
-_BODY = thing(
+_BODY = record(
     {
         "parent": TEXT,
         "joint": TEXT,
-        "mass": told(NUMBER, "kg"),
-        "center_of_mass": told(VECTOR, "m, in the link's frame"),
-        "inertia": told(TENSOR, "kg m², about the centre of mass, link axes"),
-        "principal_moments": told(VECTOR, "kg m²"),
-        "broken": several(TEXT, "conditions that no body breaks"),
+        "mass": number("kg"),
+        "center_of_mass": described(VECTOR, "m, in the link's frame"),
+        "inertia": described(TENSOR, "kg m², about the centre of mass, link axes"),
+        "principal_moments": described(VECTOR, "kg m²"),
+        "broken": array_of(TEXT, "physical conditions that it violates"),
     },
-    nearest_inertia=told(TENSOR, "of the nearest possible body"),
+    nearest_inertia=described(TENSOR, "of the nearest physically consistent body"),
 )
 
-_MOTION = thing(
+_MOTION = record(
     {
         "type": TEXT,
-        "link": told(TEXT, "what it moves"),
-        "follows": by_name(NUMBER, "master: ratio; none: it moves by itself"),
-        "lower": told(MAYBE, "rad or m"),
-        "upper": told(MAYBE, "rad or m"),
-        "velocity": told(MAYBE, "rad/s or m/s"),
-        "effort": told(MAYBE, "N·m or N"),
-        "gear_ratio": told(MAYBE, "rotor rate / joint rate"),
+        "link": text("its child link"),
+        "follows": object_of(NUMBER, "ratio by master joint; empty: it is independent"),
+        "lower": nullable("rad or m"),
+        "upper": nullable("rad or m"),
+        "velocity": nullable("rad/s or m/s"),
+        "effort": nullable("N·m or N"),
+        "gear_ratio": nullable("rotor rate / joint rate"),
     }
 )
 
-_MODES = several(
-    thing(
+_MODES = array_of(
+    record(
         {
-            "home": by_name(NUMBER, "rad or m"),
-            "distance": told(NUMBER, "from home, rad or shares of the robot's size"),
-            "condition": MAYBE,
-            "poses": by_name(
-                several(several(NUMBER)),
+            "home": object_of(NUMBER, "rad or m"),
+            "distance": number("from home, rad or fractions of the robot's size"),
+            "condition": NULLABLE,
+            "poses": object_of(
+                array_of(array_of(NUMBER)),
                 "4 × 4 in the base frame: the platform, and tip links",
             ),
         }
@@ -104,74 +111,74 @@ _MODES = several(
     "the assembly modes with the motors at home",
 )
 
-_CHECK = thing(
+_CHECK = record(
     {
         **ROBOT,
-        "sound": told(SWITCH, "nothing to warn of"),
-        "warnings": several(TEXT),
+        "sound": flag("no warnings"),
+        "warnings": array_of(TEXT),
         **NOTES,
         **JOINTS,
         **ACTUATED,
-        "passive": several(TEXT, "joints that the loops move"),
-        "sensed": several(TEXT, "passive joints with a sensor"),
+        "passive": array_of(TEXT, "joints without a motor, moved by the loops"),
+        "sensed": array_of(TEXT, "passive joints with a sensor"),
         "degrees_of_freedom": COUNT,
         "base": TEXT,
-        "tips": several(TEXT, "tip links"),
-        "mass": told(NUMBER, "kg, of what can move"),
-        "motion": by_name(_MOTION, "every moving joint"),
-        "links": by_name(_BODY),
-        "rotors": by_name(
-            thing(
+        "tips": array_of(TEXT, "tip links"),
+        "mass": number("kg, of everything that can move"),
+        "motion": object_of(_MOTION, "every moving joint"),
+        "links": object_of(_BODY),
+        "rotors": object_of(
+            record(
                 {
                     "mount": TEXT,
                     "gear_ratios": RATIOS,
-                    "mass": told(NUMBER, "kg"),
-                    "axial_inertia": told(NUMBER, "kg m²"),
-                    "friction": by_name(NUMBER, "on the motor's side"),
+                    "mass": number("kg"),
+                    "axial_inertia": number("kg m²"),
+                    "friction": object_of(NUMBER, "on the motor's side"),
                 }
             )
         ),
-        "gears": by_name(RATIOS, "transmissions of which no rotor is known"),
-        "loops": several(TEXT),
-        "disagreement": by_name(NUMBER, "formulation: of the worst joint, relative to its scale"),
-        "disagreement_by_joint": by_name(by_name(NUMBER)),
-        "backends": by_name(TEXT, "formulation: what ran"),
-        "left_out": by_name(TEXT, "formulation: why"),
+        "gears": object_of(RATIOS, "transmissions without a known rotor"),
+        "loops": array_of(TEXT),
+        "disagreement": object_of(NUMBER, "by formulation: the worst joint, relative to its scale"),
+        "disagreement_by_joint": object_of(object_of(NUMBER)),
+        "backends": object_of(TEXT, "what ran, by formulation"),
+        "left_out": object_of(TEXT, "reason, by formulation"),
     },
-    closure=by_name({}, "degrees of freedom, redundant rows, residual and condition at home"),
+    closure=object_of({}, "degrees of freedom, redundant rows, residual and condition at home"),
     assembly_modes=_MODES,
 )
 
-_SIDES = thing(
+_SIDES = record(
     {
-        "names": several(TEXT),
-        "drive": several(NUMBER, "N·m, what the motor's field gives"),
-        "gear": several(NUMBER, "N·m, what enters the gear"),
+        "names": array_of(TEXT),
+        "drive": array_of(NUMBER, "N·m, electromagnetic torque of the motor"),
+        "gear": array_of(NUMBER, "N·m, at the input of the gear"),
     }
 )
 
-_TORQUE = thing(
+_TORQUE = record(
     {
         **ROBOT,
         **JOINTS,
-        "q": told(STATE, "rad or m"),
-        "qd": told(STATE, "rad/s or m/s"),
-        "qdd": told(STATE, "rad/s² or m/s²"),
+        "q": described(STATE, "rad or m"),
+        "qd": described(STATE, "rad/s or m/s"),
+        "qdd": described(STATE, "rad/s² or m/s²"),
         **ACTUATED,
-        "torques": several(MAYBE, "N·m or N"),
-        "units": thing({"q": several(TEXT), "torques": several(TEXT)}),
+        "torques": array_of(NULLABLE, "N·m or N"),
+        "units": record({"q": array_of(TEXT), "torques": array_of(TEXT)}),
         "formulation": TEXT,
         "rotors": TEXT,
-        "terms": several(TEXT),
+        "terms": array_of(TEXT),
         **NOTES,
     },
     motors=_SIDES,
 )
 
-_ERRORS = thing(
-    {"duration": told(MAYBE, "s")}
+_ERRORS = record(
+    {"duration": nullable("s")}
     | {
-        name: several(MAYBE, "one for each joint")
+        name: array_of(NULLABLE, "one for each joint")
         for name in (
             "torque_rms",
             "identified_rms",
@@ -186,283 +193,294 @@ _ERRORS = thing(
 _FOUND = {
     **ROBOT,
     **JOINTS,
-    "errors": thing({"unseen": _ERRORS, "fitted": _ERRORS}),
-    "parameters": by_name(
-        thing({"identified": MAYBE, "described": MAYBE, "standard_deviation": MAYBE})
+    "errors": record({"unseen": _ERRORS, "fitted": _ERRORS}),
+    "parameters": object_of(
+        record({"identified": NULLABLE, "described": NULLABLE, "standard_deviation": NULLABLE})
     ),
-    "kept": told(TEXT, "of the description, where it is better: nothing, bodies, everything"),
+    "kept": text("from the description, as it predicts better: nothing, bodies, everything"),
     **NOTES,
-    "warnings": several(TEXT),
+    "warnings": array_of(TEXT),
     "files": FILES,
 }
 
-_IDENTIFY = thing(
+_IDENTIFY = record(
     {
         **_FOUND,
-        "unexplained": several(
-            MAYBE, "N·m or N, by joint: deviation of measured efforts beside that of parameters"
+        "unexplained": array_of(
+            NULLABLE,
+            "N·m or N, by joint: deviation of the efforts that the parameters do not explain",
         ),
-        "friction": by_name(by_name({})),
-        "excitation": by_name(MAYBE),
-        "doubts": several(
-            thing(
+        "friction": object_of(object_of({})),
+        "excitation": object_of(NULLABLE),
+        "doubts": array_of(
+            record(
                 {
                     "joint": TEXT,
-                    "factor": told(NUMBER, "by which its efforts become torques"),
+                    "factor": number("from its efforts to torques"),
                     "why": TEXT,
-                    "error": told(NUMBER, "of the best possible robot, over the efforts"),
+                    "error": number("of the best possible robot, relative to the efforts"),
                     "error_with_factor": NUMBER,
-                    "sure": told(SWITCH, "nothing was fitted to its efforts"),
+                    "sure": flag("nothing was fitted to its efforts"),
                 }
             )
         ),
-        "contacts": several(
-            thing(
+        "contacts": array_of(
+            record(
                 {
                     "recording": TEXT,
                     "joint": TEXT,
-                    "begin": told(NUMBER, "s since the recording's first stamp"),
+                    "begin": number("s since the recording's first stamp"),
                     "end": NUMBER,
-                    "most": told(NUMBER, "N·m or N that are missed"),
-                    "times": told(NUMBER, "of what is missed as a rule"),
+                    "most": number("N·m or N, largest unexplained torque"),
+                    "times": number("ratio of that to the usual residual"),
                 }
             )
         ),
-        "weight_of_the_description": MAYBE,
-        "cutoff": by_name(MAYBE, "Hz, by recording"),
-        "duration": told(NUMBER, "s"),
-        "locked": by_name(NUMBER, "rad or m"),
+        "weight_of_the_description": NULLABLE,
+        "cutoff": object_of(NULLABLE, "Hz, by recording"),
+        "duration": number("s"),
+        "locked": object_of(NUMBER, "rad or m"),
     },
-    drive_gains=by_name(
-        thing({"gain": told(NUMBER, "N·m or N a unit of effort"), "standard_deviation": NUMBER}),
+    drive_gains=object_of(
+        record({"gain": number("N·m or N a unit of effort"), "standard_deviation": NUMBER}),
         "by joint, with --drive-gains",
     ),
 )
 
-_SCORE = thing({"log_det": MAYBE, "condition": MAYBE, "excited": COUNT})
+_SCORE = record({"log_det": NULLABLE, "condition": NULLABLE, "excited": COUNT})
 
-_EXCITE = thing(
+_EXCITE = record(
     {
         **ROBOT,
         **JOINTS,
-        "duration": told(NUMBER, "s"),
+        "duration": number("s"),
         "harmonics": COUNT,
-        "start": by_name(NUMBER, "rad or m"),
+        "start": object_of(NUMBER, "rad or m"),
         "parameters": COUNT,
-        "before": told(_SCORE, "each joint merely swinging"),
+        "before": described(_SCORE, "of a simple swing of each joint"),
         "after": _SCORE,
-        "shares_of_limits": thing(
+        "shares_of_limits": record(
             {
-                name: by_name(MAYBE, "by joint")
+                name: object_of(NULLABLE, "by joint")
                 for name in ("position", "rate", "acceleration", "effort")
             }
         ),
-        "rooms": by_name(NUMBER, "m, to what is to be kept away from"),
+        "rooms": object_of(NUMBER, "m, clearance to obstacles"),
         **NOTES,
         "files": FILES,
     }
 )
 
-_GEARS = thing(
+_GEARS = record(
     {
-        "ratios": several(NUMBER, "|Γ| of every rotor"),
-        "rates": several(NUMBER, "rad/s, the largest of a joint, by speed of the motion"),
-        "errors": by_name(
-            several(several(NUMBER)), "rotors: by rate and ratio, the error over the largest torque"
+        "ratios": array_of(NUMBER, "|Γ| of every rotor"),
+        "rates": array_of(NUMBER, "rad/s, the largest joint rate, for each speed of the motion"),
+        "errors": object_of(
+            array_of(array_of(NUMBER)), "by rotor model: error / largest torque, by rate and ratio"
         ),
-        "worth_from": by_name(
-            several(MAYBE), "rotors: by rate, the ratio from which the full model is worth having"
+        "worth_from": object_of(
+            array_of(NULLABLE),
+            "by rotor model: ratio above which the full model is worthwhile, by rate",
         ),
     }
 )
 
-_RUN = thing(
+_RUN = record(
     {
         "label": TEXT,
         **{
-            name: several(MAYBE, "one for each joint")
+            name: array_of(NULLABLE, "one for each joint")
             for name in ("rms", "peak", "rms_ratio", "peak_ratio")
         },
-        "platform": {"anyOf": [{"type": "null"}, by_name(MAYBE)]},
+        "platform": {"anyOf": [{"type": "null"}, object_of(NULLABLE)]},
     }
 )
 
-_DEMO = thing(
+_DEMO = record(
     {
         **ROBOT,
         **JOINTS,
-        "units": several(TEXT, "of q"),
-        "update_rate": told(NUMBER, "Hz"),
-        "delay": told(COUNT, "periods"),
-        "bandwidth": told(NUMBER, "rad/s"),
+        "units": array_of(TEXT, "of q"),
+        "update_rate": number("Hz"),
+        "delay": count("periods"),
+        "bandwidth": number("rad/s"),
         **NOTES,
-        "p_gains": several(NUMBER),
-        "d_gains": several(NUMBER),
-        "runs": several(_RUN),
-        "bounds": several(thing({"case": TEXT, "age": told(NUMBER, "s"), "ratio": MAYBE})),
+        "p_gains": array_of(NUMBER),
+        "d_gains": array_of(NUMBER),
+        "runs": array_of(_RUN),
+        "bounds": array_of(record({"case": TEXT, "age": number("s"), "ratio": NULLABLE})),
         "picture": TEXT,
-        "page": told(TEXT, "on which the robot plays the last run"),
+        "page": text("that animates the last run"),
     },
     gears=_GEARS,
 )
 
-_MATRIX: Schema = {"anyOf": [{"type": "null"}, several(several(TEXT), "row by row")]}
+_MATRIX: Schema = {"anyOf": [{"type": "null"}, array_of(array_of(TEXT), "row by row")]}
 
-_DRIVE = thing(
+_DRIVE = record(
     {
-        "peak_torque": told(MAYBE, "N·m or N"),
-        "rms_torque": told(MAYBE, "N·m or N"),
-        "peak_rate": told(MAYBE, "rad/s or m/s"),
-        "peak_power": told(MAYBE, "W"),
-        "driven": told(MAYBE, "J that it gives"),
-        "braked": told(MAYBE, "J that it takes back"),
-        "torque_share": told(MAYBE, "of the limit"),
-        "rate_share": told(MAYBE, "of the limit"),
+        "peak_torque": nullable("N·m or N"),
+        "rms_torque": nullable("N·m or N"),
+        "peak_rate": nullable("rad/s or m/s"),
+        "peak_power": nullable("W"),
+        "driven": nullable("J delivered"),
+        "braked": nullable("J absorbed"),
+        "torque_share": nullable("fraction of the limit"),
+        "rate_share": nullable("fraction of the limit"),
     }
 )
-_RANGE = thing(
+_RANGE = record(
     {
-        "lower": told(NUMBER, "rad or m"),
-        "upper": told(NUMBER, "rad or m"),
-        "home": told(NUMBER, "rad or m"),
-        "ends": several(TEXT, "what bounds it at either end"),
-        "conditions": several(MAYBE, "of the passive Jacobian there"),
-        "without_torque": several(several(NUMBER), "stretches too near a singularity"),
-        "share": told(MAYBE, "of the motor's travel, in which there are torques"),
-        "places": several(NUMBER, "rad or m, from lower to upper"),
-        "passive_conditions": several(MAYBE, "condition numbers at those places"),
+        "lower": number("rad or m"),
+        "upper": number("rad or m"),
+        "home": number("rad or m"),
+        "ends": array_of(TEXT, "what limits it at each end"),
+        "conditions": array_of(NULLABLE, "of the passive Jacobian at each end"),
+        "without_torque": array_of(array_of(NUMBER), "intervals too near a singularity"),
+        "share": nullable("fraction of the motor's travel with torques"),
+        "places": array_of(NUMBER, "rad or m, from lower to upper"),
+        "passive_conditions": array_of(NULLABLE, "condition numbers at those places"),
     }
 )
 
 SCHEMAS: Mapping[str, Schema] = {
     "torque": _TORQUE,
-    "derive": thing(
+    "derive": record(
         {
             **JOINTS,
             **ACTUATED,
-            "torques": several(TEXT, "expressions in SymPy's syntax, as those that follow"),
-            "intermediates": by_name(TEXT, "symbol: expression, in an order to compute them in"),
+            "torques": array_of(TEXT, "expressions in SymPy's syntax, as those that follow"),
+            "intermediates": object_of(TEXT, "symbol: expression, in an order to compute them in"),
             "latex": TEXT,
-            "parameters": by_name(MAYBE, "symbol: the description's value"),
+            "parameters": object_of(NULLABLE, "symbol: the description's value"),
         },
         D=_MATRIX,
         C=_MATRIX,
-        g={"anyOf": [{"type": "null"}, several(TEXT)]},
+        g={"anyOf": [{"type": "null"}, array_of(TEXT)]},
         **NOTES,
     ),
     "check": _CHECK,
-    "compare": thing(
+    "compare": record(
         {
             **ROBOT,
             **JOINTS,
             **ACTUATED,
-            "share_of_motion": told(NUMBER, "of the default motion, so that loops close"),
-            "disagreement": told(SHARES, "formulations beside Newton–Euler, one per torque"),
-            "model_error": told(SHARES, "rotor models beside the full one, one per torque"),
+            "share_of_motion": number("fraction of the default motion that keeps the loops closed"),
+            "disagreement": described(
+                SHARES, "of each formulation from Newton–Euler, one per torque"
+            ),
+            "model_error": described(
+                SHARES, "of each rotor model from the full one, one per torque"
+            ),
             "gears": {"anyOf": [{"type": "null"}, _GEARS]},
             "files": FILES,
         }
     ),
     "demo": _DEMO,
-    "identify": {"anyOf": [_IDENTIFY, thing(_FOUND) | {"description": "of a robot with loops"}]},
-    "replay": thing(
+    "identify": {"anyOf": [_IDENTIFY, record(_FOUND) | {"description": "of a robot with loops"}]},
+    "replay": record(
         {
             **JOINTS,
-            "descriptions": several(TEXT),
-            "errors": several(
-                several(MAYBE), "by description, one for each joint: share of the torque"
+            "descriptions": array_of(TEXT),
+            "errors": array_of(
+                array_of(NULLABLE), "by description, one for each joint: fraction of the torque"
             ),
-            "duration": told(NUMBER, "s"),
+            "duration": number("s"),
             **NOTES,
             "files": FILES,
         }
     ),
     "excite": _EXCITE,
-    "bench": thing(
+    "bench": record(
         {
             **ROBOT,
             **JOINTS,
             "backend": TEXT,
-            "ready_s": told(NUMBER, "s"),
-            "call_us": by_name(NUMBER, "µs a call"),
+            "ready_s": number("s"),
+            "call_us": object_of(NUMBER, "µs a call"),
         },
         rows=COUNT,
-        batch_us_a_state=told(NUMBER, "µs"),
+        batch_us_a_state=number("µs"),
     ),
-    "cache": thing(
+    "cache": record(
         {"directory": TEXT},
-        entries=several(
+        entries=array_of(
             {"type": "object", "properties": {"file": TEXT, "bytes": COUNT}, "required": ["file"]}
         ),
         removed=COUNT,
     ),
-    "export": thing(
+    "export": record(
         {
             **ROBOT,
             "prefix": TEXT,
             **JOINTS,
-            "files": several(TEXT),
-            "operations": by_name(COUNT, "by function"),
+            "files": array_of(TEXT),
+            "operations": object_of(COUNT, "by function"),
             "size": {"anyOf": [SIZE, {"type": "null"}]},
         },
-        package=told(TEXT, "of a controller"),
+        package=text("name of the ROS package of a controller"),
     ),
-    "urdf": thing({**ROBOT, "urdf": told(TEXT, "the file's text")}, files=FILES),
-    "close": thing(
+    "urdf": record({**ROBOT, "urdf": text("the file's text")}, files=FILES),
+    "close": record(
         {
             **ROBOT,
-            "home": by_name(NUMBER, "rad or m, of the mode that was asked for"),
-            "moved": by_name(NUMBER, "how far from the home as given"),
+            "home": object_of(NUMBER, "rad or m, of the requested mode"),
+            "moved": object_of(NUMBER, "rad or m, from the given home"),
             "assembly_modes": _MODES,
-            "mode": told(COUNT, "which of them home is, from 1 on"),
-            "warnings": several(TEXT),
+            "mode": count("number of the one that is home, from 1"),
+            "warnings": array_of(TEXT),
         },
         files=FILES,
     ),
-    "show": thing(
-        {**ROBOT, "files": FILES, "opened": told(SWITCH, "whether a browser took it"), **NOTES},
+    "show": record(
+        {
+            **ROBOT,
+            "files": FILES,
+            "opened": flag("whether a browser opened it"),
+            **NOTES,
+        },
     ),
-    "motion": thing(
+    "motion": record(
         {
             **ROBOT,
             **JOINTS,
             **ACTUATED,
-            "duration": told(NUMBER, "s"),
+            "duration": number("s"),
             "states": COUNT,
-            "lost": told(COUNT, "states that the robot cannot reach"),
-            "energy": told(MAYBE, "J, given less taken back"),
-            "drives": thing({"joints": by_name(_DRIVE), "motors": by_name(_DRIVE)}),
-            "beyond": several(TEXT, "what is beyond its limits"),
-            "ranges": by_name(_RANGE, "range of each motor, the others at home"),
+            "lost": count("states that the robot cannot reach"),
+            "energy": nullable("J, delivered minus absorbed"),
+            "drives": record({"joints": object_of(_DRIVE), "motors": object_of(_DRIVE)}),
+            "beyond": array_of(TEXT, "limits that are exceeded"),
+            "ranges": object_of(_RANGE, "range of each motor, the others at home"),
             **NOTES,
             "files": FILES,
         }
     ),
-    "linearize": thing(
+    "linearize": record(
         {
             **ROBOT,
             **JOINTS,
             **ACTUATED,
-            "states": several(TEXT, "x: the joints, then the rate of each"),
-            "state_units": several(TEXT),
-            "inputs": several(TEXT, "u: the motors' joints"),
-            "input_units": several(TEXT),
+            "states": array_of(TEXT, "x: the joints, then the rate of each"),
+            "state_units": array_of(TEXT),
+            "inputs": array_of(TEXT, "u: the motors' joints"),
+            "input_units": array_of(TEXT),
             "files": FILES,
         },
-        A=several(several(NUMBER), "of one state; those of a motion are in the file"),
-        B=several(several(NUMBER)),
-        poles=several(several(NUMBER), "real and imaginary parts, 1/s"),
+        A=array_of(array_of(NUMBER), "of one state; those of a motion are in the file"),
+        B=array_of(array_of(NUMBER)),
+        poles=array_of(array_of(NUMBER), "real and imaginary parts, 1/s"),
         q=STATE,
         qd=STATE,
         qdd=STATE,
-        tau=several(NUMBER, "one per motor, N·m or N"),
+        tau=array_of(NUMBER, "one per motor, N·m or N"),
     ),
-    "completion": thing({"shell": TEXT, "script": TEXT}),
+    "completion": record({"shell": TEXT, "script": TEXT}),
     "schema": {"type": "object"},
 }
 """The schema of each command's result"""
 
-ERROR = thing({"error": told(TEXT, "one line")})
+ERROR = record({"error": text("one line")})
 """The output of any command with exit code 1 or 130"""
 
 

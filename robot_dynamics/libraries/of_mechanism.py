@@ -64,7 +64,7 @@ def functions(
             with loops.
         strides: with loops, the number of strides from home to q. More strides take more time, but
             reach farther and nearer to singularities: no stride may be longer than 0.1 rad (or that
-            share of the robot's size), and the longest is 2 / strides of the path.
+            fraction of the robot's size), and the longest is 2 / strides of the path.
         floating_base: the robot with a floating base, as in `FloatingBase`: q contains a quaternion
             and has one entry more than qd, qdd and tau, which begin with the base's entries. Not
             with loops.

@@ -24,7 +24,7 @@ CELLS, CELLS_OF_MANY = 32, 20
 """Number of cells of a map along each motor: for a single map, and for several maps, which take
 longer"""
 EXACT = 1e-4
-"""rad, or shares of the robot's size: the accuracy of the ends of a range"""
+"""rad, or fractions of the robot's size: the accuracy of the ends of a range"""
 
 
 @dataclass(frozen=True)

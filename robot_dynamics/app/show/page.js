@@ -89,7 +89,7 @@
       });
       const s = slider(`payload on ${DATA.load}`, "kg", [0, payloadRange()], robot.world[3], "d", [], x => { robot.world[3] = Math.max(0, x); });
       stripsLater();
-      box.append(s.row, make("p", { className: "faint", text: `a point at the origin of ${DATA.load}'s frame` }));
+      box.append(s.row, make("p", { className: "faint", text: `a point mass at the origin of ${DATA.load}'s frame` }));
       return;
     }
     own.forEach((name, k) => {
@@ -103,7 +103,7 @@
   }
   const payloadRange = () => nice(Math.max(0.5, 0.5 * scene.bodies.reduce((sum, b) => sum + b.mass, 0)));
 
-  /* A strip under each slider with the kinds of states along it, the other joints staying the same. */
+  /* A strip under each slider with the kinds of states along it, with the other joints held. */
   const BUSY = 8;   // ms per frame
   const STRIPS = { torques: ["c", "torques"], over: ["a", "a torque beyond its limit"], near: ["e", "near a singularity"], beyond: ["line", "out of reach"] };
   let strips = null, soon = 0;
@@ -179,9 +179,9 @@
       at = stateAt(ui.q, ui.qd, ui.qdd, ui.from);
       if (robot.closed) ui.from = at.configuration;
       box.replaceChildren(...(isNear(at) ? [make("span", { className: "near",
-        text: `near a singularity: condition number ${said(at.condition())}, refused beyond ${said(robot.closed.condition_limit)}` })] : []));
+        text: `near a singularity: condition number ${said(at.condition())}, limit ${said(robot.closed.condition_limit)}` })] : []));
     } catch (failure) {
-      box.replaceChildren(make("span", { className: "bad", text: failure.message }), make("span", { className: "bad", text: "what is drawn is the last state that it could have" }));
+      box.replaceChildren(make("span", { className: "bad", text: failure.message }), make("span", { className: "bad", text: "the drawing shows the last valid state" }));
     }
     ui.at = at;
     $("stage").classList.toggle("lost", !at);
@@ -236,8 +236,8 @@
     const energy = at ? [at.kinetic(), at.potential()] : [NaN, NaN], beside = Math.abs(energy[0]) + Math.abs(energy[1]);
     card("kinetic energy", said(energy[0], beside), "J", "½ q̇ᵀ D q̇");
     card("potential energy", said(energy[1], beside), "J", "0 at the base's origin");
-    card("power of the motors", said(at ? at.power() : NaN, 1e-3), "W", "τᵀ q̇");
-    card("condition number", said(at ? at.condition() : NaN), "", robot.closed ? `of the passive Jacobian; refused beyond ${said(robot.closed.condition_limit)}` : "of D(q)");
+    card("motor power", said(at ? at.power() : NaN, 1e-3), "W", "τᵀ q̇");
+    card("condition number", said(at ? at.condition() : NaN), "", robot.closed ? `of the passive Jacobian; limit ${said(robot.closed.condition_limit)}` : "of D(q)");
     if (at && scene.platform != null) {
       const P = at.poses().slice(12 * scene.platform, 12 * scene.platform + 12);
       card("platform", P.slice(9).map(x => said(+x.toFixed(6))).join("  "), "m", "roll, pitch, yaw " + angles(P).map(x => said(+x.toFixed(6))).join("  ") + " rad");
@@ -249,7 +249,7 @@
   const MOST = 12;
   function showTables(at) {
     const box = $("tables");
-    if (!at) { box.replaceChildren(make("p", { className: "faint", text: "no torques where the robot cannot be" })); return; }
+    if (!at) { box.replaceChildren(make("p", { className: "faint", text: "the robot cannot reach this state, so it has no torques" })); return; }
     const table = (caption, M, across) => {
       const most = Math.max(...M.flat().map(Math.abs), 1e-300), t = make("table", { className: "matrix" }, make("caption", { text: caption }));
       if (across) t.append(make("tr", {}, make("th"), ...across.map(x => make("th", { text: short(x), title: x }))));
@@ -282,12 +282,12 @@
       if (scene.platform != null) {
         const P = poses.slice(12 * scene.platform, 12 * scene.platform + 12);
         lines.append(make("small", { text: `platform at ${P.slice(9).map(x => said(+x.toFixed(4))).join(", ")} m` }),
-          make("small", { text: `turned by ${angles(P).map(x => said(+x.toFixed(3))).join(", ")} rad` }));
+          make("small", { text: `roll, pitch, yaw ${angles(P).map(x => said(+x.toFixed(3))).join(", ")} rad` }));
       }
       let holding = "";
       try {
         const tau = PROGRAMS.torques(mode.q_r, still, still, robot.world), most = Math.max(...tau.map(Math.abs));
-        holding = mode.condition > robot.closed.condition_limit ? "near a singularity" : "held by " + tau.slice(0, 6).map(x => said(x, most)).join(", ") + (tau.length > 6 ? " …" : "");
+        holding = mode.condition > robot.closed.condition_limit ? "near a singularity" : "torques at rest " + tau.slice(0, 6).map(x => said(x, most)).join(", ") + (tau.length > 6 ? " …" : "");
       } catch { holding = ""; }
       lines.append(make("small", { text: holding }), make("small", { text: `condition number ${said(mode.condition)}` }));
       const button = make("button", { className: "mode", onclick: () => choose(k) }, canvas, lines);
@@ -359,7 +359,7 @@
     if (!states) { $("motion").hidden = true; return; }
     motion = { ...m, states };
     familyChips();
-    $("motion-name").textContent = DATA.motion ? DATA.motion.name : "a smooth swing of every joint and back, in 4 s";
+    $("motion-name").textContent = DATA.motion ? DATA.motion.name : "every joint swings out and back smoothly in 4 s";
     drawCharts();
     // the view contains the whole motion
     const here = view.poses, all = view.points();
@@ -370,7 +370,7 @@
   }
   /* The contents of charts: [line, colour, width, dashes] by name; each gives one number per motor at a state. */
   const FAMILIES = {
-    terms: { label: "by term", dots: () => [...DATA.terms.map(t => [TERMS[t][1], TERMS[t][0], s => s.shares[t], 1.6]), ["all together", "ink", s => s.tau, 2.4]] },
+    terms: { label: "by term", dots: () => [...DATA.terms.map(t => [TERMS[t][1], TERMS[t][0], s => s.shares[t], 1.6]), ["total", "ink", s => s.tau, 2.4]] },
     rotors: { label: "by rotor model", dots: () => others("rotors_", DATA.rotors, ["a", "b"]) },
     formulations: { label: "by formulation", dots: () => others("formulation_", DATA.formulation, ["b", "a", "c"], "9 7") },
   };
@@ -437,14 +437,14 @@
         const first = curves.findIndex((_, k) => lines[k][1] === "ink");
         const off = Math.max(0, ...curves.flatMap(c => c.map((v, k) => Math.abs(v - curves[first][k]))).filter(Number.isFinite));
         const most = Math.max(...curves[first].map(Math.abs).filter(Number.isFinite), 0);
-        caption.append(make("small", { text: ui.family === "formulations" ? ` apart by ${off ? off.toExponential(0).replace("-", "−") : 0} at most`
-          : ` apart by ${said(off, 1e-3 * most)} at most${most ? `, ${said(+(100 * off / most).toPrecision(2))} % of the largest` : ""}` }));
+        caption.append(make("small", { text: ui.family === "formulations" ? ` largest difference ${off ? off.toExponential(0).replace("-", "−") : 0}`
+          : ` largest difference ${said(off, 1e-3 * most)}${most ? `, ${said(+(100 * off / most).toPrecision(2))} % of the largest torque` : ""}` }));
       }
       box.append(make("figure", {}, caption, picture));
     });
     $("curves").replaceChildren(...lines.flatMap(([label, colour], k) => drawn.has(k) ? [make("span", {}, make("i", { style: `--dot: var(--${colour})` }), label)] : []),
       ...(laden ? [make("span", { text: "formulations are compared without a payload" })] : []));
-    if (DATA.actuated_names.length > MOST) box.append(make("p", {}, make("button", { text: ui.all ? `the first ${MOST} alone` : `all ${DATA.actuated_names.length} joints`,
+    if (DATA.actuated_names.length > MOST) box.append(make("p", {}, make("button", { text: ui.all ? `only the first ${MOST} joints` : `all ${DATA.actuated_names.length} joints`,
       onclick: () => { ui.all = !ui.all; drawCharts(); } })));
   }
   function goTo(t) {
@@ -497,16 +497,16 @@
     $("actions").append(
       make("button", { text: "home", onclick: () => { stop(); const m = (DATA.facts.modes || [])[ui.mode]; ui.q = (m ? m.q_r : DATA.home).slice(0, n); ui.qd = zeros(n); ui.qdd = zeros(n); if (robot.closed) ui.from = robot.home; refresh(); update(); } }),
       make("button", { text: "at rest", onclick: () => { stop(); ui.qd = zeros(n); ui.qdd = zeros(n); refresh(); update(); } }),
-      make("button", { text: "shake", title: "a random state near by", onclick: () => {
+      make("button", { text: "shake", title: "a random state nearby", onclick: () => {
         stop(); const k = robot.closed ? 0.12 : 0.8, r = () => 2 * Math.random() - 1;
         ui.q = ui.q.map((x, i) => { const j = joints[own[i]], [a, b] = RANGE.q(j); return Math.max(a, Math.min(b, x + k * r() * (j.turns ? 1 : 0.2 * (b - a)))); });
         ui.qd = ui.qd.map(() => 2 * r()); ui.qdd = ui.qdd.map(() => 4 * r()); refresh(); update(); } }),
-      make("button", { text: "gravity as described", onclick: () => { robot.world = [...DATA.gravity, 0]; build(); update(); } }));
-    const scaled = make("button", { text: "each on its own scale", onclick: () => { ui.own_scale = !ui.own_scale; pressed(scaled, ui.own_scale); compute(); } });
+      make("button", { text: "reset gravity and payload", onclick: () => { robot.world = [...DATA.gravity, 0]; build(); update(); } }));
+    const scaled = make("button", { text: "scale each separately", onclick: () => { ui.own_scale = !ui.own_scale; pressed(scaled, ui.own_scale); compute(); } });
     pressed(scaled, false);
     $("scales").append(scaled);
     const used = DATA.terms.filter(t => PROGRAMS["of_" + t].length && !DATA.empty.includes(t));
-    $("terms").append(...used.map(t => make("span", {}, make("i", { style: `--dot: var(--${TERMS[t][0]})` }), TERMS[t][1])), make("span", {}, make("i", { style: "--dot: var(--ink); width: 4px" }), "all together"),
+    $("terms").append(...used.map(t => make("span", {}, make("i", { style: `--dot: var(--${TERMS[t][0]})` }), TERMS[t][1])), make("span", {}, make("i", { style: "--dot: var(--ink); width: 4px" }), "total"),
       ...(DATA.actuated_names.some(x => joints[x].effort != null) ? [make("span", {}, make("i", { style: "--dot: var(--bad); width: 3px" }), "limit")] : []));
     $("player").append(playButton);
     build();

@@ -2,7 +2,7 @@
 "use strict";
 /* The robot's equations, and the closing of its loops. This file does not depend on the page. */
 
-const STRIDE = 0.05;     // rad, or shares of the robot's size: the largest step in which loops are closed
+const STRIDE = 0.05;     // rad, or fractions of the robot's size: the largest step in which loops are closed
 const SHORTEST = STRIDE / 512;
 const FARTHEST = 15;     // a state that is farther away is refused before anything is computed
 

@@ -292,7 +292,7 @@ class ClosedChain:
             if off > NEAR:
                 raise self.solver.geometry.refusal(
                     "start: its loops are open, and the closed state nearest to it is "
-                    f"{off:.3g} away (rad, or shares of the robot's size)",
+                    f"{off:.3g} away (rad, or fractions of the robot's size)",
                     off,
                     f"at most {NEAR:g}",
                 )

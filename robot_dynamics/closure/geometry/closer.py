@@ -217,9 +217,9 @@ def prepared(mechanism: Mechanism) -> tuple[Mechanism, Closer]:
     off = Near(solver.geometry, solver.scale, solver.size).miss(solver.mobility.home)
     if off > ELSEWHERE:
         said.append(
-            f"{mechanism.label}: home: it is {off:.3g} (rad, or shares of the robot's size) away "
-            "from what `near` says, as if another assembly mode were meant: `robot_dynamics close "
-            "FILE` lists them"
+            f"{mechanism.label}: home: it is {off:.3g} (rad, or fractions of the robot's size) "
+            "away from what `near` says, as if another assembly mode were meant: "
+            "`robot_dynamics close FILE` lists them"
         )
     for words in said:
         warnings.warn(words, ClosureWarning, stacklevel=callers_level())
