@@ -102,12 +102,17 @@ def one_a_joint(name: str, help: str) -> Decorator:
     return click.option(f"--{name}", cls=Several, metavar="X...", help=help)
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 def model(
     default: str = "newton_euler",
     formulations: Sequence[str] = tuple(FORMULATIONS),
     help: str | None = None,
 ) -> Decorator:
-    """FILE, --formulation, --rotors and --terms, the arguments of `InverseDynamics`.
+    """FILE, and as one dictionary `model` the arguments of `InverseDynamics`: --formulation,
+    --rotors and --terms.
 
     Args:
         default: the default formulation.
@@ -116,15 +121,19 @@ def model(
     """
     return together(
         description,
-        click.option(
-            "--formulation",
-            type=click.Choice(formulations),
-            default=default,
-            show_default=True,
-            help=help,
+        gathered(
+            "model",
+            click.option(
+                "--formulation",
+                type=click.Choice(formulations),
+                default=default,
+                show_default=True,
+                help=help,
+            ),
+            rotors_option,
+            terms_option,
+            **dict.fromkeys(("formulation", "rotors", "terms"), _same),
         ),
-        rotors_option,
-        terms_option,
     )
 
 
@@ -214,10 +223,6 @@ def frequency(value: float | None) -> float | None:
     """
     if value is not None and not (math.isfinite(value) and value > 0):
         raise wrong(InputError, "--cutoff", value, "a frequency in Hz")
-    return value
-
-
-def _same(value: Any) -> Any:
     return value
 
 

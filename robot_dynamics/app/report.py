@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -152,16 +153,13 @@ def tips(mechanism: Mechanism) -> list[str]:
 
 
 def _motion(link: Link, mechanism: Mechanism) -> dict[str, Any]:
-    joint, ends = link.joint, link.joint.ends
+    joint = link.joint
     follows = joint.coupling.ratios if joint.coupling is not None else ()
     return {
         "type": joint.type,
         "link": link.name,
         "follows": {name: float(ratio) for name, ratio in follows},
-        "lower": ends.lower,
-        "upper": ends.upper,
-        "velocity": ends.velocity,
-        "effort": ends.effort,
+        **asdict(joint.ends),
         "gear_ratio": next(
             (
                 float(dict(rotor.ratios)[joint.name])

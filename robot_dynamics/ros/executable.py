@@ -14,7 +14,6 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from pkgutil import resolve_name
 from types import FrameType
 from typing import Any
 
@@ -102,7 +101,7 @@ def _note() -> None:
 
 def run(
     name: str,
-    node_class: str,
+    load: Callable[[], Callable[[], Any]],
     arguments: Sequence[str] | None,
     finish: Callable[[Any], None] = lambda _: None,
 ) -> int:
@@ -112,7 +111,7 @@ def run(
 
     Args:
         name: the executable's name, for messages.
-        node_class: the class of the node as `module:Class`, imported when signals are handled.
+        load: imports the modules and returns a function that creates the node.
         arguments: the command line's arguments; None: those of the process.
         finish: called with the node at the end, for whatever reason it ends, while it can still
             publish.
@@ -132,7 +131,7 @@ def run(
     faults: list[str] = []
     node = None
     try:
-        make = resolve_name(f"{__package__}.{node_class}")
+        make = load()
         signals.interrupt()
         # we handle the signals: the last torques are published before ROS is shut down
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -49,9 +48,7 @@ ENERGIES = "energies"
 @flag("--no-simplify", "Skip simplification: faster, with longer expressions.")
 def command(
     file: str,
-    formulation: str,
-    rotors: str,
-    terms: Sequence[str],
+    model: dict[str, Any],
     steps: bool,
     style: str,
     latex: bool,
@@ -70,7 +67,7 @@ def command(
     from ...symbolic import derive
     from ...symbolic.energies import derive_energies, from_file, is_energies
 
-    progress = Progress()
+    progress, formulation = Progress(), model["formulation"]
     if is_energies(file):
         if formulation not in (ENERGIES, "lagrange_euler"):
             raise InputError(
@@ -79,14 +76,13 @@ def command(
             )
         found: Any = from_file(file, simplify=not no_simplify)
     elif formulation == ENERGIES:
+        rotors = model["rotors"]
         found = derive_energies(load(file), parameters=parameters, rotors=rotors, progress=progress)
     else:
         found = derive(
             load(file),
-            formulation,
+            **model,
             parameters=parameters,
-            rotors=rotors,
-            terms=terms,
             simplify=not no_simplify,
             progress=progress,
         )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -60,9 +61,7 @@ from ..options import flag, model, number, path, several
 @flag("--force", "Overwrite existing files.")
 def command(
     file: str,
-    formulation: str,
-    rotors: str,
-    terms: Sequence[str],
+    model: dict[str, Any],
     kind: str,
     lang: str,
     out: str,
@@ -93,9 +92,12 @@ def command(
         what = {"controller": "the controller", "fmu": "the FMU"}.get(
             kind, "C of a robot with loops"
         )
-        if set(terms) != set(TERMS):
+        if set(model["terms"]) != set(TERMS):
             raise wrong(
-                InputError, "terms", list(terms), f"all: {what} has a parameter of this name"
+                InputError,
+                "terms",
+                list(model["terms"]),
+                f"all: {what} has a parameter of this name",
             )
         if given := [name for name, is_given in chosen.items() if is_given]:
             option = "--" + given[0].replace("_", "-")
@@ -103,13 +105,12 @@ def command(
         from ...controller import write_fmu, write_package, write_source
 
         write = {"controller": write_package, "fmu": write_fmu, "header": write_source}[kind]
-        return write(file, out, formulation=formulation, rotors=rotors, prefix=prefix, force=force)
+        del model["terms"]
+        return write(file, out, **model, prefix=prefix, force=force)
     return export(
         file,
         out,
-        formulation=formulation,
-        rotors=rotors,
-        terms=terms,
+        **model,
         prefix=prefix,
         lang=lang,
         force=force,

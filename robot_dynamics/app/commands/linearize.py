@@ -42,9 +42,7 @@ from ..tables import table
 @path("--out", "FILE.npz", "Write A, B, poles, names and units to this file.")
 def command(
     file: str,
-    formulation: str,
-    rotors: str,
-    terms: Sequence[str],
+    model: dict[str, Any],
     q: Sequence[str],
     qd: Sequence[str],
     tau: Sequence[str],
@@ -63,9 +61,7 @@ def command(
     from ..drives.states import states
 
     mechanism = load(file)
-    dynamics = InverseDynamics(
-        mechanism, formulation, rotors=rotors, terms=terms, friction_smoothing=friction_smoothing
-    )
+    dynamics = InverseDynamics(mechanism, **model, friction_smoothing=friction_smoothing)
     names, motors = dynamics.joint_names, dynamics.actuated_names
     more: dict[str, Any] = {}
     if motion is None:

@@ -37,9 +37,7 @@ def _state(name: str, unit: str, default: str) -> Callable[..., Any]:
 @flag("--sensed", "For a robot with loops: --q, --qd and --qdd include its sensed joints.")
 def command(
     file: str,
-    formulation: str,
-    rotors: str,
-    terms: Sequence[str],
+    model: dict[str, Any],
     q: Sequence[str],
     qd: Sequence[str],
     qdd: Sequence[str],
@@ -51,7 +49,7 @@ def command(
     from ...dynamics import InverseDynamics
 
     mechanism = load(file)
-    dynamics = InverseDynamics(mechanism, formulation, rotors=rotors, terms=terms, sensed=sensed)
+    dynamics = InverseDynamics(mechanism, **model, sensed=sensed)
     names, driven = dynamics.joint_names, dynamics.actuated_names
     state = (
         vector(q, "--q", names, home(mechanism, names)),
@@ -69,9 +67,7 @@ def command(
         "actuated": list(driven),
         "torques": list(tau.values()),
         "units": {"q": lengths, "torques": efforts},
-        "formulation": formulation,
-        "rotors": rotors,
-        "terms": list(terms),
+        **model,
         "notes": notes,
     }
     lines = []

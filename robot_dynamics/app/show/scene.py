@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ def _shape(shape: Shape) -> dict[str, Any]:
 
 def _joint(mechanism: Mechanism, name: str, index: Mapping[str, int]) -> dict[str, Any]:
     link = next(link for link in mechanism.links if link.joint.name == name)
-    joint, ends = link.joint, link.joint.ends
+    joint = link.joint
     motors = {x for rotor in mechanism.rotors for x, _ in rotor.ratios}
     # the axis passes through the joint's frame, which is fixed to the parent
     turned = joint.origin @ Pose(rotation_to(joint.axis))
@@ -117,10 +118,7 @@ def _joint(mechanism: Mechanism, name: str, index: Mapping[str, int]) -> dict[st
         "has_rotor": name in motors,
         "unit": joint.unit,
         "effort_unit": joint.effort_unit,
-        "lower": ends.lower,
-        "upper": ends.upper,
-        "velocity": ends.velocity,
-        "effort": ends.effort,
+        **asdict(joint.ends),
     }
 
 
