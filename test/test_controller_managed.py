@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from robots import CONFIG
 
-from robot_dynamics.app.demo.managed import NEEDED, lacking
+from robot_dynamics.app.demo.managed import NEEDED, missing_packages
 
-if not os.environ.get("AMENT_PREFIX_PATH") or lacking(NEEDED):
+if not os.environ.get("AMENT_PREFIX_PATH") or missing_packages(NEEDED):
     pytest.skip(
         "ros2_control is not sourced: nothing runs under a controller manager",
         allow_module_level=True,

@@ -23,7 +23,7 @@ import pytest
 import robot_dynamics as rd
 from robot_dynamics.app.demo import DEMOS
 from robot_dynamics.app.demo.bounds import Case, cases, track
-from robot_dynamics.app.demo.managed import NEEDED, lacking
+from robot_dynamics.app.demo.managed import NEEDED, missing_packages
 from robot_dynamics.app.demo.record import read
 from robot_dynamics.app.demo.robots import ROBOTS
 from robot_dynamics.app.demo.subject import Subject
@@ -575,7 +575,7 @@ def test_the_managers_robot_begins_where_the_loops_are_closed(name, tmp_path):
 
 
 @pytest.mark.skipif(
-    not os.environ.get("AMENT_PREFIX_PATH") or bool(lacking(NEEDED)),
+    not os.environ.get("AMENT_PREFIX_PATH") or bool(missing_packages(NEEDED)),
     reason="ros2_control is not sourced: the demo under a controller manager does not run",
 )
 @pytest.mark.timeout(1800)

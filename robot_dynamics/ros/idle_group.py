@@ -3,7 +3,8 @@
 
 For every message, rclpy's executor checks all entities of a node. It does not see the idle ones of
 this group, which the node polls at its own pace instead (`poll`). An entity that has received
-something is active, and served by the executor immediately, until nothing has come for `AWAKE`.
+something is active, and served by the executor immediately, until nothing has come for
+`ACTIVE_TIME`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
 
-AWAKE = 10.0
+ACTIVE_TIME = 10.0
 """s that an entity stays active after its last message"""
 
 
@@ -50,7 +51,7 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         super().__init__()
         self._steady = steady
         self.changes = 0
-        self._awake: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
+        self._active_since: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
 
     def can_execute(self, entity: Any) -> bool:
         """Is the entity active?
@@ -58,7 +59,7 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         Args:
             entity: a subscription or service.
         """
-        return entity in self._awake
+        return entity in self._active_since
 
     def add_entity(self, entity: Any) -> None:
         """Add a new subscription or service, as in every group."""
@@ -67,13 +68,13 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
 
     def beginning_execution(self, entity: Any) -> bool:
         """A message or request has come: the entity stays active."""
-        self._wake(entity)
+        self._mark_active(entity)
         return True
 
-    def _wake(self, entity: Any) -> None:
-        if entity not in self._awake:
+    def _mark_active(self, entity: Any) -> None:
+        if entity not in self._active_since:
             self.changes += 1
-        self._awake[entity] = self._steady()
+        self._active_since[entity] = self._steady()
 
     def ending_execution(self, _entity: Any) -> None:
         """Nothing to do: with one thread, nothing waits for the end of a callback."""
@@ -85,20 +86,20 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
             entity = reference()
             if entity is None:
                 self.entities.discard(reference)
-            elif now - self._awake.get(entity, -AWAKE) >= AWAKE:
-                if self._awake.pop(entity, None) is not None:
+            elif now - self._active_since.get(entity, -ACTIVE_TIME) >= ACTIVE_TIME:
+                if self._active_since.pop(entity, None) is not None:
                     self.changes += 1
                 self._take_pending(entity)
 
-    def answer(self, besides: Any) -> None:
+    def answer(self, except_for: Any) -> None:
         """Answer requests to all services but one, while the executor waits.
 
         Args:
-            besides: the service that is left out.
+            except_for: the service that is left out.
         """
         for reference in tuple(self.entities):
             entity = reference()
-            if hasattr(entity, "srv_type") and entity is not besides:
+            if hasattr(entity, "srv_type") and entity is not except_for:
                 self._answer(entity)
 
     def _take_pending(self, entity: Any) -> None:
@@ -112,7 +113,7 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         with service.handle:
             request, header = service.handle.service_take_request(kind.Request)
         if header is not None:
-            self._wake(service)
+            self._mark_active(service)
             response = service.callback(request, kind.Response())
             with suppress(RuntimeError):  # the client no longer exists
                 service.send_response(response, header)
@@ -121,5 +122,5 @@ class IdleGroup(CallbackGroup):  # type: ignore[misc]
         with subscription.handle:
             taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
         if taken is not None:
-            self._wake(subscription)
+            self._mark_active(subscription)
             subscription.callback(taken[0])

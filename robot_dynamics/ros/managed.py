@@ -46,7 +46,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
     def __init__(self, name: str):
         self.is_active = False
         self.idle_group = IdleGroup()
-        self._awake: dict[str, tuple[tuple[int, int], list[Any]]] = {}
+        self._active_entities: dict[str, tuple[tuple[int, int], list[Any]]] = {}
         self._shown = 0
         self._fault: Exception | None = None
         self._alone = False
@@ -62,12 +62,12 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
     @property
     def subscriptions(self) -> Iterator[Any]:
         """The subscriptions that the executor checks for every message; idle ones are hidden."""
-        return iter(self._without_sleepers("_subscriptions"))
+        return iter(self._without_idle("_subscriptions"))
 
     @property
     def services(self) -> Iterator[Any]:
         """The services that the executor checks for every message; idle ones are hidden."""
-        return iter(self._without_sleepers("_services"))
+        return iter(self._without_idle("_services"))
 
     @property
     def waitables(self) -> Iterator[Any]:
@@ -84,17 +84,17 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         # the executor reads them twice: before and after it waits
         self._shown = 2
 
-    def _without_sleepers(self, kind: str) -> list[Any]:
+    def _without_idle(self, kind: str) -> list[Any]:
         every = getattr(self, kind)
         now = len(every), self.idle_group.changes
-        known = self._awake.get(kind)
+        known = self._active_entities.get(kind)
         if known is not None and known[0] == now:
             return known[1]
-        found = [each for each in every if not self._is_asleep(each.callback_group, each)]
-        self._awake[kind] = now, found
+        found = [each for each in every if not self._is_idle(each.callback_group, each)]
+        self._active_entities[kind] = now, found
         return found
 
-    def _is_asleep(self, group: Any, entity: Any) -> bool:
+    def _is_idle(self, group: Any, entity: Any) -> bool:
         return isinstance(group, (PolledGroup, IdleGroup)) and not group.can_execute(entity)
 
     def configure(self) -> None:
@@ -223,7 +223,7 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         threading.Thread(target=run, name="configure", daemon=True).start()
         end = time.monotonic() + LONG
         while not wait([done], timeout=ANSWERED).done:
-            self.idle_group.answer(besides=self._service_change_state)
+            self.idle_group.answer(except_for=self._service_change_state)
             if time.monotonic() > end:
                 end = math.inf
                 self.get_logger().info(remark)

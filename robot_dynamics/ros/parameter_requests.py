@@ -28,7 +28,7 @@ class ParameterRequests:
     """The requests to a node's services of the types `SERVICES`.
 
     Attributes:
-        asleep: the callback group in which these services must be created.
+        polled: the callback group in which these services must be created.
     """
 
     def __init__(self) -> None:

@@ -165,7 +165,7 @@ def _run(run: Run, subject: Subject, scratch: Path, show: Progress) -> Track:
                 raise BackendError(
                     f"{run.label}: no progress for {DEADLINE:g} s at "
                     + ("the start" if seen is None else f"{seen:.2f} s of {end:.2f} s")
-                    + (f"; the node's last line: {processes.last_words('node')}" if helped else ""),
+                    + (f"; the node's last line: {processes.last_line('node')}" if helped else ""),
                     name=run.label,
                 )
             show(run.label, 0.0 if seen is None else min(1.0, seen / end))

@@ -65,7 +65,7 @@ Desired = Callable[[Floats], tuple[Floats, Floats, Floats]]
 """Times (t,) since the beginning of the motion → q, qd, qdd (t, n)"""
 
 
-def lacking(packages: Sequence[str]) -> list[str]:
+def missing_packages(packages: Sequence[str]) -> list[str]:
     """Those of the packages that no sourced setup file provides."""
     return [name for name in packages if not _found(f"share/{name}")]
 
@@ -82,7 +82,7 @@ def check_sourced() -> None:
     Raises:
         BackendError: something is missing; the error explains how to install it.
     """
-    missing = lacking(NEEDED)
+    missing = missing_packages(NEEDED)
     if not missing and find_spec("controller_manager_msgs") is None:
         missing = ["controller_manager_msgs (for this Python)"]
     if missing:
@@ -422,7 +422,7 @@ def built(robots: Sequence[ManagedRobot], say: Callable[[str], None]) -> None:
     Raises:
         BackendError: colcon is missing, or the build failed; the error has its last lines.
     """
-    if not lacking([HARDWARE, *(robot.package for robot in robots)]):
+    if not missing_packages([HARDWARE, *(robot.package for robot in robots)]):
         return
     templates = Path(write_package.__code__.co_filename).parent
     key = sha256(str(sys.prefix).encode())

@@ -91,20 +91,20 @@ class Processes:
         return self._running[name].pid
 
     def wait(
-        self, name: str, patience: float, each_second: Callable[[], None] | None = None
+        self, name: str, timeout: float, each_second: Callable[[], None] | None = None
     ) -> None:
         """Wait until a process has ended.
 
         Args:
             name: the process.
-            patience: the longest time to wait, s.
+            timeout: the longest time to wait, s.
             each_second: called every second until then.
 
         Raises:
             BackendError: it failed or took too long, or another process ended first.
         """
         last = time.monotonic()
-        deadline = last + patience
+        deadline = last + timeout
         while self._running[name].poll() is None:
             if each_second is not None and time.monotonic() > last + 1.0:
                 last = time.monotonic()
@@ -127,12 +127,12 @@ class Processes:
             if process.poll() is not None:
                 raise BackendError(
                     f"the demo's process {module} ended with exit code {process.returncode}: "
-                    + self.last_words(module),
+                    + self.last_line(module),
                     name=module,
                     value=process.returncode,
                 )
 
-    def last_words(self, module: str) -> str:
+    def last_line(self, module: str) -> str:
         """The last line that the process printed."""
         lines = self._log(module).read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it printed nothing"

@@ -89,7 +89,7 @@ class ControlLaw:
         """q, qd (k,): the desired ones, then the measured ones of joints that are not driven."""
         assert desired.q is not None
         assert desired.qd is not None
-        q, qd = self._states.besides(now, max_age)
+        q, qd = self._states.undriven(now, max_age)
         if not len(q):
             return desired.q, desired.qd
         return np.concatenate([desired.q, q]), np.concatenate([desired.qd, qd])

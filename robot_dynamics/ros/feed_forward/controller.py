@@ -198,8 +198,8 @@ class FeedForward:
         model = self._robot
         efforts.check(model)
         limits = CommandLimits.of(self.settings, model)
-        besides, _ = self.states.besides(now, self.settings.max_age)
-        return lambda message: efforts.fill(message, model, limits, now=now, besides=besides)
+        undriven, _ = self.states.undriven(now, self.settings.max_age)
+        return lambda message: efforts.fill(message, model, limits, now=now, undriven=undriven)
 
     def tick(self, now: int) -> Torques | None:
         """With feedback commanded, publish torques while no states arrive."""

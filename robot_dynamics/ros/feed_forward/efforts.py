@@ -43,7 +43,7 @@ def fill(
     limits: CommandLimits,
     *,
     now: int,
-    besides: Floats,
+    undriven: Floats,
 ) -> str:
     """Set the effort of each point of a JointTrajectory, in the order of its `joint_names`.
 
@@ -52,7 +52,7 @@ def fill(
         model: the robot's model.
         limits: the limits of rates and accelerations.
         now: the clock, ns.
-        besides: (k - n,) positions, rad or m, of the joints that are read but not driven; they
+        undriven: (k - n,) positions, rad or m, of the joints that are read but not driven; they
             stand still.
 
     Returns:
@@ -83,9 +83,9 @@ def fill(
     )
     assert isinstance(course, Course)
     q, qd, qdd = course.trajectory.at_waypoints()
-    still = np.zeros((len(q), len(besides)))
+    still = np.zeros((len(q), len(undriven)))
     try:
-        torques = model.along(np.hstack([q, still + besides]), np.hstack([qd, still]), qdd)
+        torques = model.along(np.hstack([q, still + undriven]), np.hstack([qd, still]), qdd)
     except ClosureError as error:
         raise RefusedError("closure", str(error)) from None
     except RobotDynamicsError as error:

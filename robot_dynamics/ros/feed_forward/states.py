@@ -141,7 +141,7 @@ class States:
         """The time of the newest message, ns."""
         return self._time
 
-    def besides(self, now: int, max_age: float) -> tuple[Floats, Floats]:
+    def undriven(self, now: int, max_age: float) -> tuple[Floats, Floats]:
         """q, qd (k - n,) of the joints that are read but not driven.
 
         Args:

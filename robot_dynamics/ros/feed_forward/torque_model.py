@@ -131,8 +131,8 @@ class Model:
         closed = self.dynamics.closed
         self._driving = names if closed is None else closed.driving_names
         self.joints, self.outputs, self.limits = self._fitted(settings)
-        besides = (name for name in names if name not in self.joints and name not in locked)
-        self.read = (*self.joints, *besides)
+        undriven = (name for name in names if name not in self.joints and name not in locked)
+        self.read = (*self.joints, *undriven)
         self.unlimited = np.isinf(self.limits)
         # shares must be finite and not zero: with a limit of zero, a torque of zero is allowed
         # and any other is not
