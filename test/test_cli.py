@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -411,3 +412,35 @@ def test_the_help_of_completion_has_a_line_for_each_shell(capsys):
     assert r"\b" not in said
     for shell in ("bash", "zsh", "fish"):
         assert any(line.strip().startswith(f"{shell}:") for line in said.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("command", "shown", "not_shown"),
+    [
+        ("excite", r"--seed N +Seed of the search\. +\[default: 0\]", "harmonics N.*default: None"),
+        ("excite", r"--duration S +\[default: 20\.0\]", "--duration S +The"),
+        ("linearize", r"--friction-smoothing RATE", r"\[default: 0\.0\]"),
+        ("identify", r"--validate RECORDING\.\.\.", "--strict +TEXT"),
+        ("demo", r"--output DIR", "--output PATH"),
+    ],
+)
+def test_help_tells_metavars_and_defaults(command, shown, not_shown, capsys):
+    with contextlib.suppress(SystemExit):
+        main([command, "--help"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert re.search(shown, out)
+    assert not re.search(not_shown, out)
+
+
+def test_whole_numbers_are_whole_and_several_values_are_taken(tmp_path, capsys):
+    out = str(tmp_path / "motion.yaml")
+    for option, value in (("--seed", "1.5"), ("--harmonics", "x"), ("--margin", "x")):
+        with pytest.raises(SystemExit):
+            main(["excite", POLAR, "--out", out, option, value])
+        assert f"Invalid value for '{option}'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["excite", POLAR])
+    assert "Missing option '--out'" in capsys.readouterr().err
+    # the second value is not taken for another argument
+    assert main(["excite", POLAR, "--out", out, "--above", "link2:0.1", "nobody:0.2"]) == 1
+    assert capsys.readouterr().err.startswith("robot_dynamics: d2: ")

@@ -48,10 +48,8 @@ def number(
     name: str, metavar: str, help: str | None = None, *, show_default: bool = True, **more: Any
 ) -> Decorator:
     """An option that takes a number; `more` are arguments of `click.option`."""
-    shows = show_default and "default" in more
-    return click.option(
-        name, metavar=metavar, help=help, show_default=shows, **{"type": float, **more}
-    )
+    more = {"type": float, **more}
+    return click.option(name, metavar=metavar, help=help, show_default=show_default, **more)
 
 
 def several(name: str, metavar: str, help: str, **more: Any) -> Decorator:
