@@ -304,8 +304,8 @@ def test_a_long_trajectory_of_a_closed_robot_is_filled_while_torques_go_on():
             )
             if out:
                 break
-            # a loop that is held answers once, when all is filled
-            assert len(partner.commands) >= 5, "torques went out while it was filled"
+        # a loop that is held answers once, when all is filled
+        assert len(partner.commands) >= 5, "torques went out while it was filled"
         filled = deserialize_message(out[0], JointTrajectory)
         some = slice(0, count, 500)
         q, qd, qdd = (
