@@ -16,6 +16,7 @@ from robot_dynamics.app.cli import main
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.closed import identify_closed
+from robot_dynamics.mechanism import Friction, Inertial, Pose, Rotor
 from robot_dynamics.simulation.physics import Simulation
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
@@ -23,13 +24,21 @@ pytest.importorskip("scipy", reason="SciPy filters the recordings")
 REACH = {"five_bar": 0.12, "rrr": 0.06, "gough_stewart": 0.015}
 """rad or m, of the motors' motion: far from singular places"""
 NOISE = 0.01
+BELT = Friction(2e-3, 0.01)
+"""On the motor's side of a rotor that both motors turn"""
 
 
 def robots(name: str) -> tuple[rd.Mechanism, rd.Mechanism]:
-    """(as described, as it is): other bodies, friction everywhere, rotors at the motors."""
+    """(as described, as it is): other bodies, friction everywhere, rotors at the motors. A belt
+    lets both motors of the five-bar turn one more rotor."""
     described = rd.load(f"config/{name}.yaml")
     truth = changed(described, 1, smooth=False)
     rotors = [rotor for rotor in truth.rotors if rotor.ratios[0][0] in described.actuated]
+    if name == "five_bar":
+        belt = Rotor("belt", "base", Pose(), (("qa1", 12.0), ("qa2", -20.0)), Inertial())
+        body = Inertial(0.0, np.zeros(3), np.diag([5e-6, 5e-6, 1e-5]))
+        rotors.append(replace(belt, inertial=body, friction=BELT))
+        described = replace(described, rotors=(*described.rotors, belt))
     return described, replace(truth, rotors=tuple(rotors))
 
 
@@ -77,6 +86,13 @@ def test_torques_are_told_to_their_noise_and_friction_within_its_deviations(name
     assert np.sqrt((misses**2).mean()) < 1.7
     told = [key for key in rubs if key.endswith("coulomb") and deviations[key] < 0.1 * values[key]]
     assert len(told) == len(passive)
+    if name == "five_bar":
+        for term in ("viscous", "coulomb"):
+            key = f"belt.rotor_{term}"
+            assert abs(found.parameters[key] - values[key]) < 4 * deviations[key]
+        assert deviations[key] < 0.3 * values[key]
+        rotor = next(rotor for rotor in found.mechanism.rotors if rotor.name == "belt")
+        assert rotor.friction.coulomb == found.parameters["belt.rotor_coulomb"]
     # another robot than it was told is what computes now
     again = rd.InverseDynamics(found.mechanism)
     _, q, qd, qdd = moves(truth, true.joint_names, REACH[name], 4)

@@ -9,14 +9,13 @@ with the described frame.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from lxml import etree
 
 from ..errors import DescriptionError, listed, wrong
 from ..mechanism import Friction, Inertial, Limits, Link, Mechanism, Pose, Rotor
-from ..mechanism.transform import with_rotor_model
+from ..mechanism.transform import friction_at_joints, with_rotor_model
 from ..scalar import Floats, is_zero, roll_pitch_yaw
 from .fields import tolerate
 from .shapes import Shape, Shapes
@@ -54,7 +53,7 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
     """
     for complaint in _left_out(mechanism):
         tolerate(complaint, strict=False)
-    robot = with_rotor_model(_rubbing_at_joints(mechanism), "reflected")
+    robot = with_rotor_model(friction_at_joints(mechanism), "reflected")
     names = _Names(robot)
     root = etree.Element("robot")
     _set(root, "name", robot.name)
@@ -142,26 +141,6 @@ def _is_rich(law: Friction) -> bool:
 def _joint_of(rotor: Rotor) -> str:
     """The only joint that turns the rotor; '' if there is no such joint."""
     return rotor.ratios[0][0] if len(rotor.ratios) == 1 else ""
-
-
-def _rubbing_at_joints(mechanism: Mechanism) -> Mechanism:
-    """The mechanism with the viscous and mean Coulomb friction of rotors that turn with one joint
-    added to that of the joint."""
-    added: dict[str, list[Friction]] = {}
-    for rotor in mechanism.rotors:
-        if rotor.friction and _joint_of(rotor):
-            law = rotor.friction.at_joint(float(rotor.ratios[0][1]))
-            added.setdefault(_joint_of(rotor), []).append(law)
-
-    def plain(link: Link) -> Link:
-        laws = [link.joint.friction, *added.get(link.joint.name, [])]
-        if len(laws) == 1:
-            return link
-        dry = sum((law.coulomb + law.coulomb_backwards) / 2 for law in laws)
-        friction = Friction(sum(law.viscous for law in laws), dry)
-        return replace(link, joint=replace(link.joint, friction=friction))
-
-    return replace(mechanism, links=tuple(map(plain, mechanism.links)))
 
 
 class _Names:

@@ -22,7 +22,12 @@ from ..description import load
 from ..dynamics import InverseDynamics
 from ..errors import InputError, RecordingError, listed
 from ..mechanism import Friction, Mechanism
-from ..mechanism.dynamic_parameters import standard_parameters, with_parameters
+from ..mechanism.dynamic_parameters import (
+    frictions,
+    standard_parameters,
+    with_parameters,
+)
+from ..mechanism.transform import friction_at_joints
 from .bodies import NAMES, reference
 from .errors import Errors
 from .fit import RIDGE, WEIGHTS
@@ -234,15 +239,22 @@ def _judged(
 
 
 def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:
-    """The mechanism with all friction and rotors that are identified, so that each has a column."""
+    """The mechanism with all friction and rotors that are identified, so that each has a column.
+    The friction of a rotor that turns with one joint is the joint's."""
     links = []
+    mechanism = friction_at_joints(mechanism)
     for link in mechanism.links:
         joint = link.joint
         if joint.moves and joint.coupling is None:
             offset = 1.0 if joint.name in motors else 0.0
             joint = replace(joint, friction=Friction(1.0, 1.0, offset))
         links.append(replace(link, joint=joint))
-    whole = with_rotors(replace(mechanism, links=tuple(links)))
+    # of a motor that turns with several joints, friction has its own columns
+    rubbing = tuple(
+        replace(rotor, friction=Friction(1.0, 1.0)) if len(rotor.ratios) > 1 else rotor
+        for rotor in mechanism.rotors
+    )
+    whole = with_rotors(replace(mechanism, links=tuple(links), rotors=rubbing))
     known = {rotor.name for rotor in mechanism.rotors}
     rotors = [
         rotor
@@ -263,16 +275,12 @@ class _Problem:
         self.bodies = tuple(link.name for link in whole.moving if f"{link.name}.mass" in place)
         names = [f"{body}.{each}" for body in self.bodies for each in NAMES]
         values = standard_parameters(whole, "full", True)
-        self.joints = [link.joint.name for link in whole.moving]
-        frictions = [
-            name
-            for joint in self.joints
-            for name in (f"{joint}.viscous", f"{joint}.coulomb", f"{joint}.offset")
-            if name in place
-        ]
-        taken = {*names, *frictions}
+        terms = ("viscous", "coulomb", "offset")
+        owned = [owner + term for owner in frictions(whole) for term in terms]
+        rubbing = [name for name in owned if name in place]
+        taken = {*names, *rubbing}
         rotors = [name for name in columns if name.endswith(".inertia") and name not in taken]
-        self.scalars = [*frictions, *rotors]
+        self.scalars = [*rubbing, *rotors]
         self.names = [*names, *self.scalars]
         self._columns = [place[name] for name in self.names]
         self._rest = np.setdiff1d(np.arange(len(columns)), self._columns)

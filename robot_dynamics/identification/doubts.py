@@ -31,7 +31,7 @@ import numpy as np
 from .friction_laws import PLAIN, law
 from .normal_equations import NormalEquations
 from .recording import Floats
-from .selection import Drive, embedding
+from .selection import WITHOUT_OFFSET, Drive, embedding
 from .solve import Prior, minimise, solved
 from .unknowns import Unknowns
 
@@ -173,7 +173,7 @@ class _Trial:
 
     def __init__(self, unknowns: Unknowns, normal: NormalEquations):
         self.unknowns, self.joints = unknowns, unknowns.joints
-        drives = {joint: _plain(unknowns, joint) for joint in self.joints}
+        drives = {owner: _plain(unknowns, owner) for owner in unknowns.owners}
         E = embedding(unknowns, drives)
         self._bodies = 10 * len(unknowns.bodies)
         parts, n, p = len(normal.square), len(self.joints), E.shape[1]
@@ -188,7 +188,7 @@ class _Trial:
         self.gram, self.moment = self._grams.sum(axis=0), self._moments.sum(axis=0)
         self.square = self._squares.sum(axis=0)
         self.used = [j for j in range(len(self.joints)) if normal.count[j] > 0]
-        self._limits = np.array([r for joint in self.joints for r in drives[joint].limits])
+        self._limits = np.array([r for owner in unknowns.owners for r in drives[owner].limits])
         edges = np.cumsum([self._bodies, *(drives[joint].size for joint in self.joints)])
         self.own = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
 
@@ -360,6 +360,7 @@ class _Left:
         return np.sqrt(np.where(missed < -ROUNDING, np.inf, np.maximum(missed, 0.0)))
 
 
-def _plain(unknowns: Unknowns, joint: str) -> Drive:
-    rotor = joint in unknowns.rotors
-    return Drive(law(PLAIN), rotor, unknowns.rotor_inertia(joint) if rotor else 0.0)
+def _plain(unknowns: Unknowns, owner: str) -> Drive:
+    rotor = owner in unknowns.rotors
+    names = WITHOUT_OFFSET if owner in unknowns.shafts else PLAIN
+    return Drive(law(names), rotor, unknowns.rotor_inertia(owner) if rotor else 0.0)

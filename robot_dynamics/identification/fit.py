@@ -32,7 +32,7 @@ class Fit:
     unknowns: Unknowns
     drives: dict[str, Drive]
     x: Floats
-    """(p,): ten parameters per body, then each joint's own, in the order of `names`"""
+    """(p,): ten parameters per body, then each joint's and shaft's own, in the order of `names`"""
     names: tuple[str, ...]
     curvature: Floats
     """(p, p): Hessian of half the squared error in standard deviations, including the prior's"""
@@ -60,15 +60,15 @@ class Fit:
         k = 10 * self.unknowns.bodies.index(name)
         return self.x[k : k + 10]
 
-    def drive(self, joint: str) -> Floats:
-        """The parameters of a joint's friction law, then its rotor's inertia if it was
+    def drive(self, owner: str) -> Floats:
+        """The parameters of a joint's or shaft's friction law, then its rotor's inertia if it was
         identified."""
         at = 10 * len(self.unknowns.bodies)
-        for name in self.unknowns.joints:
-            if name == joint:
+        for name in self.unknowns.owners:
+            if name == owner:
                 return self.x[at : at + self.drives[name].size]
             at += self.drives[name].size
-        raise KeyError(joint)
+        raise KeyError(owner)
 
 
 def fit(unknowns: Unknowns, normal: NormalEquations) -> Fit:
@@ -160,7 +160,7 @@ def _with_scalars(
 ) -> Prior:
     """The prior with the drives' parameters added: rotors as described, friction 0."""
     information = np.diag(gram)[10 * len(prior.bodies) :]
-    rotors = [number for joint in unknowns.joints for number in drives[joint].limits]
+    rotors = [number for owner in unknowns.owners for number in drives[owner].limits]
     return Prior(
         prior.bodies, np.zeros(len(information)), RIDGE * information, np.array(rotors, dtype=float)
     )
@@ -184,9 +184,9 @@ def _chosen_weight(gram: Floats, moment: Floats, square: Floats, prior: Prior) -
 def _sound(unknowns: Unknowns, drives: dict[str, Drive], x: Floats) -> dict[str, Drive]:
     """The drives, or simpler ones where the fitted values are not physical."""
     at, found = 10 * len(unknowns.bodies), {}
-    for joint in unknowns.joints:
-        drive = drives[joint]
-        found[joint] = drive.sound(x[at : at + drive.size])
+    for owner in unknowns.owners:
+        drive = drives[owner]
+        found[owner] = drive.sound(x[at : at + drive.size])
         at += drive.size
     return found
 
@@ -195,7 +195,8 @@ def _names(unknowns: Unknowns, drives: dict[str, Drive]) -> tuple[str, ...]:
     from .bodies import NAMES
 
     names = [f"{body}.{name}" for body in unknowns.bodies for name in NAMES]
-    for joint in unknowns.joints:
-        names += [f"{joint}.{name}" for name in drives[joint].law.names]
-        names += [f"{unknowns.rotors[joint]}.inertia"] if drives[joint].rotor else []
+    for owner in unknowns.owners:
+        prefix = f"{unknowns.shafts[owner][0]}.rotor_" if owner in unknowns.shafts else f"{owner}."
+        names += [prefix + name for name in drives[owner].law.names]
+        names += [f"{unknowns.rotors[owner]}.inertia"] if drives[owner].rotor else []
     return tuple(names)

@@ -63,16 +63,17 @@ class FrictionLaw:
     """Whether the Stribeck torque cancels Coulomb friction at rest, so that the law has no step
     there"""
 
-    def friction(self, values: Floats, turns: bool) -> Friction:
+    def friction(self, values: Floats, turns: bool, size: float = 1.0) -> Friction:
         """The friction with these parameters.
 
         Args:
             values: the parameters, in the order of `names`.
             turns: whether the joint turns; otherwise it slides.
+            size: by which factor Stribeck rates are those of a shaft.
         """
         fields = dict(zip(self.names, map(float, values), strict=True))
         if self.rate is not None:
-            fields["stribeck_rate"] = rates(turns)[self.rate]
+            fields["stribeck_rate"] = size * rates(turns)[self.rate]
             if self.tied:
                 fields["stribeck_torque"] = -fields["coulomb"]
         return Friction(**fields)
@@ -108,6 +109,13 @@ class FrictionLaw:
                 return law((*wet, *bias))
             case _:  # the Stribeck torque cancels all Coulomb friction, but no more
                 return law((*wet, "coulomb", *bias), self.rate, tied=True)
+
+
+@cache
+def shaft_laws() -> tuple[FrictionLaw, ...]:
+    """The candidates for a motor that turns with several joints: those without an offset, which
+    that of the joints always expresses."""
+    return tuple(law for law in laws() if "offset" not in law.names)
 
 
 @cache

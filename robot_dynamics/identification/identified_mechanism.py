@@ -12,6 +12,7 @@ from ..mechanism.dynamic_parameters import rotor_names
 from ..scalar import Array
 from .bodies import ENTRIES, body_of, is_possible, numbers_of
 from .fit import Fit
+from .unknowns import shaft_scale
 
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.01, 1e-3)
 """Shares of the bodies fixed to a link that remain in place: the largest is used that leaves the
@@ -44,14 +45,16 @@ def mechanism_of(fit: Fit) -> Mechanism:
 
 
 def friction_of(fit: Fit, joint: str) -> Friction:
-    """The identified friction of a joint, or the described one if none of its efforts were
-    measured."""
+    """The identified friction of a joint or shaft, or the described one if no efforts of the joints
+    that turn it were measured."""
     unknowns = fit.unknowns
-    link = unknowns.mechanism.joint(joint)
-    if not np.isfinite(fit.sigma[unknowns.joints.index(joint)]):
-        return link.friction
-    law = fit.drives[joint].law
-    return law.friction(fit.drive(joint)[: len(law.names)], link.turns)
+    row = unknowns.turning(joint)
+    if not np.isfinite(fit.sigma[row != 0]).any():
+        return unknowns.described_friction(joint)
+    law, values = fit.drives[joint].law, fit.drive(joint)
+    if joint in unknowns.shafts:
+        return law.friction(values[: len(law.names)], True, shaft_scale(row))
+    return law.friction(values[: len(law.names)], unknowns.mechanism.joint(joint).turns)
 
 
 def _rotors(fit: Fit) -> tuple[Rotor, ...]:
@@ -68,6 +71,9 @@ def _rotors(fit: Fit) -> tuple[Rotor, ...]:
             rotor = replace(rotor, inertial=replace(rotor.inertial, inertia=tensor))
         else:
             rotor = unknowns.doubted.get(rotor.name, rotor)
+        if joint in unknowns.shafts:
+            friction = friction_of(fit, str(joint))
+            rotor = replace(rotor, friction=None if friction == Friction() else friction)
         if not (rotor.inertial.is_nothing and name in unknowns.added):
             found.append(rotor)
     return tuple(found)

@@ -131,9 +131,9 @@ class Identification:
         values = np.zeros(len(self.fit.x))
         values[: 10 * len(unknowns.bodies)] = unknowns.described
         at = 10 * len(unknowns.bodies)
-        for joint in unknowns.joints:
-            law = self.described.joint(joint).friction.numbers
-            drive = self.fit.drives[joint]
+        for owner in unknowns.owners:
+            law = unknowns.described_friction(owner).numbers
+            drive = self.fit.drives[owner]
             for k, name in enumerate(drive.law.names):
                 values[at + k] = float(law.get(name, 0.0))
             at += drive.size

@@ -206,7 +206,8 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
 
 
 class Rows:
-    """The equations of some samples. A joint's friction appears only in that joint's rows."""
+    """The equations of some samples. A joint's friction appears in that joint's rows only, a
+    shaft's in those of all joints that turn it."""
 
     def __init__(self, unknowns: Unknowns, samples: Samples):
         self.unknowns = unknowns
@@ -219,7 +220,7 @@ class Rows:
         # [Y_j own τ], with the independent columns Y_j; all columns that affect joint j are Y_j T_j
         self._spread = [T for _, T in unknowns.independent]
         self._equations = [
-            np.empty((len(samples), len(T) + unknowns.raw + 1)) for T in self._spread
+            np.empty((len(samples), len(T) + unknowns.rubbing + 1)) for T in self._spread
         ]
         for k in range(0, len(samples), BLOCK):
             block = slice(k, k + BLOCK)
@@ -228,8 +229,9 @@ class Rows:
             for j, (bodies, _) in enumerate(unknowns.independent):
                 self._equations[j][block, : len(bodies)] = Y[:, j, bodies]
         np.nan_to_num(self.tau, copy=False)
+        friction = unknowns.friction(samples)
         for j, rows in enumerate(self._equations):
-            rows[:, len(self._spread[j]) : -1] = unknowns.own(samples, j)
+            rows[:, len(self._spread[j]) : -1] = friction[j]
             rows[:, -1] = self.tau[:, j]
 
     @property

@@ -60,6 +60,18 @@ class Smoothing:
 
 
 @dataclass(frozen=True, eq=False)
+class _Smoothings(Smoothing):
+    """The filters of several stretches, one after the other in the rows of `qd`."""
+
+    parts: tuple[Smoothing, ...] = ()
+
+    def __call__(self, values: Floats) -> Floats:
+        edges = np.cumsum([len(part.qd) for part in self.parts])[:-1]
+        split = np.split(values, edges)
+        return np.concatenate([part(each) for part, each in zip(self.parts, split, strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
 class Samples:
     """A stretch of evenly sampled motion; rows are samples, columns are joints."""
 
@@ -133,9 +145,18 @@ def joined(parts: Sequence[Samples]) -> Samples:
         return np.concatenate([getattr(each, name) for each in parts])
 
     rubbing = None if parts[0].rubbing is None else whole("rubbing")
+    smoothing, place = None, None
+    filters = [part.smoothing for part in parts if part.smoothing is not None]
+    if len(filters) == len(parts):
+        first, rates = filters[0], [each.qd for each in filters]
+        smoothing = _Smoothings(first.sections, first.pad, np.concatenate(rates), tuple(filters))
+        before = np.cumsum([0, *map(len, rates)])
+        place = np.concatenate(
+            [k + np.asarray(part.place) for k, part in zip(before, parts, strict=False)]
+        )
     return Samples(
         whole("time"), whole("q"), whole("qd"), whole("qdd"), whole("tau"), whole("unfiltered"),
-        whole("usable"), rubbing,
+        whole("usable"), rubbing, smoothing, place,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .friction_laws import PLAIN, FrictionLaw, law, laws
+from .friction_laws import PLAIN, FrictionLaw, law, laws, shaft_laws
 from .normal_equations import Equations
 from .recording import Floats
 from .solve import Prior, solved
@@ -27,13 +27,14 @@ changes sign, some Stribeck rate always explains a little"""
 DRIVES = 3.0
 """Decrease of the squared held-out error, per sample and in noise variances, that justifies
 friction that drives (half the RMS error); the error must also decrease on every held-out part"""
+WITHOUT_OFFSET = ("viscous", "coulomb")
 SWEEPS = 3
 """Sweeps over the joints, since the choice at one affects the others"""
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """The friction law and the rotor of a joint."""
+    """The friction law and the rotor of a joint or shaft."""
 
     law: FrictionLaw
     rotor: bool
@@ -88,35 +89,43 @@ def embedding(unknowns: Unknowns, drives: dict[str, Drive]) -> Floats:
     out = np.zeros((unknowns.size, width))
     out[:block, :block] = np.eye(block)
     at = block
-    for joint in unknowns.joints:
-        group, drive = unknowns.group(joint), drives[joint]
+    for owner in unknowns.owners:
+        group, drive = unknowns.group(owner), drives[owner]
         out[group, at : at + drive.size] = drive.columns(group.stop - group.start)
         at += drive.size
     return out
 
 
 def choose(unknowns: Unknowns, prior: Prior, normal: Equations) -> dict[str, Drive]:
-    """Select the drive of each joint.
+    """Select the drive of each joint and shaft.
 
     Args:
         unknowns: the parameters' columns.
         prior: the described bodies.
         normal: the normal equations.
     """
-    drives = {joint: nothing() for joint in unknowns.joints}
+    drives = {owner: nothing() for owner in unknowns.owners}
     if unknowns.payload is not None:
         return drives
     for joint in unknowns.joints:  # initial guess
         drives[joint] = Drive(law(PLAIN), False)
+    for shaft in unknowns.shafts:
+        drives[shaft] = Drive(law(WITHOUT_OFFSET), True, unknowns.rotor_inertia(shaft))
     for _ in range(SWEEPS):
         before = dict(drives)
-        for joint, counted in zip(unknowns.joints, normal.count, strict=True):
-            drives[joint] = (
-                _best(unknowns, prior, normal, drives, joint) if counted > 0 else nothing()
+        for owner in unknowns.owners:
+            counted = _counted(unknowns, normal, owner)
+            drives[owner] = (
+                _best(unknowns, prior, normal, drives, owner) if counted > 0 else nothing()
             )
         if before == drives:
             break
     return drives
+
+
+def _counted(unknowns: Unknowns, normal: Equations, owner: str) -> float:
+    """The effective number of samples in which the joint's or shaft's friction acts."""
+    return float(normal.count[unknowns.turning(owner) != 0].sum())
 
 
 def _best(
@@ -161,11 +170,12 @@ def _best(
     rotors = (False, True) if joint in unknowns.rotors else (False,)
     width, whole = group.stop - group.start, dd.sum(axis=0)
     drives_of: dict[int, list[tuple[Drive, Floats]]] = {}
-    for drive in (Drive(each, rotor, described) for each in laws() for rotor in rotors):
+    candidates = shaft_laws() if joint in unknowns.shafts else laws()
+    for drive in (Drive(each, rotor, described) for each in candidates for rotor in rotors):
         C = drive.columns(width)
         if (np.diag(C.T @ whole @ C) > 0).all():  # every column is excited
             drives_of.setdefault(drive.size, []).append((drive, C))
-    count = float(normal.count[unknowns.joints.index(joint)])
+    count = _counted(unknowns, normal, joint)
     nobody = _Scored(nothing(), np.full(len(errors), np.inf), np.inf)
     best, driving = nobody, nobody
     for size, some in sorted(drives_of.items()):

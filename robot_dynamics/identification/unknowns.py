@@ -15,7 +15,7 @@ from ..errors import InputError, choices, listed, wrong
 from ..formulations.terms import RIGID
 from ..mechanism import Friction, Inertial, Mechanism, Pose, Rotor
 from ..mechanism.dynamic_parameters import rotor_names
-from ..mechanism.transform import lumped, with_locked_joints
+from ..mechanism.transform import friction_at_joints, lumped, with_locked_joints
 from ..scalar import rotation_to
 from . import friction_laws as laws
 from .bodies import BASIS, NAMES, numbers, numbers_of, reference
@@ -36,7 +36,7 @@ LOAD = 0.1
 @dataclass(frozen=True, eq=False)
 class Unknowns:
     """Ten parameters per body, then for each joint its raw friction columns and its rotor's
-    inertia.
+    inertia, and the same for each rotor that turns with several joints (a shaft).
 
     With a payload: the ten parameters of one link alone.
     """
@@ -73,7 +73,8 @@ class Unknowns:
             if payload not in names:
                 raise wrong(InputError, "payload: link", payload, choices(names))
             return cls(mechanism, payload)
-        complete = with_rotors(mechanism)
+        # friction cannot tell on which side of the gear of one joint it is
+        complete = with_rotors(friction_at_joints(mechanism))
         described = {rotor.name for rotor in mechanism.rotors}
         added = tuple(name for name in rotor_names(complete) if name not in described)
         known = {rotor.name: rotor for rotor in mechanism.rotors}
@@ -87,6 +88,33 @@ class Unknowns:
         """The joints' names, in the mechanism's order."""
         return self.mechanism.joint_names
 
+    @cached_property
+    def shafts(self) -> dict[str, tuple[str, Floats]]:
+        """The rotors that turn with several joints: by owner (see `owners`), (the rotor's name
+        among the parameters, its row n (n,): its rate is n·q̇)."""
+        if self.payload is not None:
+            return {}
+        found: dict[str, tuple[str, Floats]] = {}
+        for name, rotor in rotor_names(self.mechanism).items():
+            if len(rotor.ratios) > 1:
+                owner = f"{name}.rotor"
+                while owner in self.joints:
+                    owner += "'"
+                found[owner] = (name, self.mechanism.row(rotor.ratios).astype(float))
+        return found
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """What has friction to identify: the joints, then the shafts."""
+        return (*self.joints, *self.shafts)
+
+    def turning(self, owner: str) -> Floats:
+        """(n,) the row of a joint or shaft: its rate is this row times q̇."""
+        if owner in self.shafts:
+            return self.shafts[owner][1]
+        unit: Floats = np.eye(len(self.joints))[self.joints.index(owner)]
+        return unit
+
     @property
     def bodies(self) -> tuple[str, ...]:
         """The links whose bodies are identified, each together with everything fixed to it."""
@@ -96,49 +124,62 @@ class Unknowns:
 
     @property
     def rotors(self) -> dict[str, str]:
-        """By joint, the rotor that drives it alone, by its name among the parameters."""
+        """By joint, the rotor that drives it alone, by its name among the parameters; then by shaft
+        the rotor itself."""
         if self.payload is not None:
             return {}
         found: dict[str, str] = {}
         for name, rotor in rotor_names(self.mechanism).items():
             if len(rotor.ratios) == 1:
                 found.setdefault(rotor.ratios[0][0], name)
-        return {joint: found[joint] for joint in self.joints if joint in found}
+        alone = {joint: found[joint] for joint in self.joints if joint in found}
+        return alone | {owner: name for owner, (name, _) in self.shafts.items()}
 
     @property
     def raw(self) -> int:
-        """Number of friction columns per joint."""
+        """Number of friction columns per joint or shaft."""
         return 0 if self.payload is not None else laws.RAW
 
-    def group(self, joint: str) -> slice:
-        """The columns of a joint: friction, then its rotor."""
+    @property
+    def rubbing(self) -> int:
+        """Number of friction columns in each joint's rows: its own, then those of the shafts."""
+        return self.raw * (1 + len(self.shafts))
+
+    def group(self, owner: str) -> slice:
+        """The columns of a joint or shaft: friction, then its rotor."""
         start = 10 * len(self.bodies)
-        for name in self.joints:
+        for name in self.owners:
             size = self.raw + (name in self.rotors)
-            if name == joint:
+            if name == owner:
                 return slice(start, start + size)
             start += size
-        raise KeyError(joint)
+        raise KeyError(owner)
 
     @cached_property
     def size(self) -> int:
         """The number of unknowns."""
-        size: int = self.group(self.joints[-1]).stop
+        size: int = self.group(self.owners[-1]).stop
         return size
 
     @cached_property
     def places(self) -> NDArray[np.intp]:
-        """(n, k): the columns of each joint's rows: bodies, rotors, its own friction."""
-        groups = [self.group(joint) for joint in self.joints]
-        rotors = [self.group(joint).stop - 1 for joint in self.rotors]
+        """(n, k): the columns of each joint's rows: bodies, rotors, its own friction, that of the
+        shafts."""
+
+        def friction(owner: str) -> list[int]:
+            start = self.group(owner).start
+            return [*range(start, start + self.raw)]
+
+        rotors = [self.group(owner).stop - 1 for owner in self.rotors]
         common = [*range(10 * len(self.bodies)), *rotors]
-        return np.array([[*common, *range(g.start, g.start + self.raw)] for g in groups])
+        shafts = [k for owner in self.shafts for k in friction(owner)]
+        return np.array([[*common, *friction(joint), *shafts] for joint in self.joints])
 
     @cached_property
     def felt(self) -> list[NDArray[np.intp]]:
         """By joint, which of its `places` can be nonzero in its rows: a joint's torque does not
         depend on the bodies before it."""
-        own = np.ones(self.raw, dtype=bool)
+        own = np.ones(self.rubbing, dtype=bool)
         return [np.flatnonzero(np.r_[rows.any(axis=0), own]) for rows in self._random_rows]
 
     @cached_property
@@ -195,10 +236,16 @@ class Unknowns:
             described = np.zeros_like(described)
         return tuple(reference(phi, mass, size) for phi in described)
 
-    def rotor_inertia(self, joint: str) -> float:
-        """The rotor's described inertia about its own axis, kg m²."""
-        rotor = rotor_names(self.mechanism)[self.rotors[joint]]
+    def rotor_inertia(self, owner: str) -> float:
+        """The described inertia of a joint's rotor or of a shaft about its own axis, kg m²."""
+        rotor = rotor_names(self.mechanism)[self.rotors[owner]]
         return float(rotor.inertial.inertia[2, 2])
+
+    def described_friction(self, owner: str) -> Friction:
+        """The described friction of a joint, with that of its rotor, or of a shaft."""
+        if owner not in self.shafts:
+            return self.mechanism.joint(owner).friction
+        return rotor_names(self.mechanism)[self.rotors[owner]].friction or Friction()
 
     def gear_ratio(self, joint: str) -> float:
         """The gear ratio of the joint's rotor: rotor rate / joint rate."""
@@ -213,7 +260,7 @@ class Unknowns:
         """(Y (k, n, 10 b + r), known (k, n)): the columns of bodies and rotors, and the known
         torques.
 
-        The rotors are in the order of the joints; their columns are those of the difference between
+        The rotors are in the order of `rotors`; their columns are those of the difference between
         their inertia and the described one.
         """
         columns, rest, values = self._columns
@@ -253,6 +300,27 @@ class Unknowns:
         turns = self.mechanism.joint(self.joints[j]).turns
         return laws.raw_columns(samples.qd[:, j], turns)[:, : self.raw]
 
+    def friction(self, samples: Samples) -> list[Floats]:
+        """(k, `rubbing`) each: the friction columns in the rows of each joint."""
+        on_shafts = []
+        for _, row in self.shafts.values():
+            size = shaft_scale(row)
+
+            def columns(qd: Floats, row: Floats = row, size: float = size) -> Floats:
+                raw = laws.raw_columns(qd @ row / size, True)
+                raw[:, laws.VISCOUS] *= size
+                return raw
+
+            if samples.smoothing is None:
+                on_shafts.append(columns(samples.qd))
+            else:
+                on_shafts.append(samples.smoothing(columns(samples.smoothing.qd))[samples.place])
+        rows = [row for _, row in self.shafts.values()]
+        return [
+            np.hstack([self.own(samples, j), *(n[j] * each for n, each in zip(rows, on_shafts))])  # noqa: B905
+            for j in range(len(self.joints))
+        ]
+
     def _friction(self, samples: Samples) -> Floats:
         if self._followers is None:
             return np.zeros_like(samples.q)
@@ -273,7 +341,7 @@ class Unknowns:
 
 
 def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
-    """The friction that is not identified: of followers, or with a payload of every joint."""
+    """The friction that is not identified: of followers, or with a payload all."""
     mechanism = unknowns.mechanism
     if unknowns.payload is None:
         links = tuple(
@@ -282,10 +350,16 @@ def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
             else replace(link, joint=replace(link.joint, friction=Friction()))
             for link in mechanism.links
         )
-        mechanism = replace(mechanism, links=links)
-    if all(link.joint.friction == Friction() for link in mechanism.moving):
+        rotors = tuple(replace(rotor, friction=None) for rotor in mechanism.rotors)
+        mechanism = replace(mechanism, links=links, rotors=rotors)
+    if all(law == Friction() for _, law in mechanism.rubbing()):
         return None
     return InverseDynamics(mechanism, terms={"friction"})
+
+
+def shaft_scale(row: Floats) -> float:
+    """The largest gear ratio in a shaft's row (n,); its rate over it is like a joint's."""
+    return float(np.abs(row).max())
 
 
 def _doubted(known: Mapping[str, Rotor], rotor: Rotor) -> bool:

@@ -221,6 +221,20 @@ class Friction:
                 f"at least {0.0 - least:g}, so that no friction drives the joint",
             )
 
+    def __add__(self, other: Friction) -> Friction:
+        """Both laws of one rate; of two Stribeck rates that of the larger torque is kept."""
+        negative = self.coulomb_negative, other.coulomb_negative
+        both = self.coulomb_backwards + other.coulomb_backwards
+        steeper = max(self, other, key=lambda law: abs(float(law.stribeck_torque)))
+        return Friction(
+            self.viscous + other.viscous,
+            self.coulomb + other.coulomb,
+            self.offset + other.offset,
+            None if negative == (None, None) else both,
+            self.stribeck_torque + other.stribeck_torque,
+            steeper.stribeck_rate,
+        )
+
     def at_joint(self, ratio: float) -> Friction:
         """The same friction of a rotor, as friction at the joint: ratio·law(ratio·qd).
 

@@ -11,6 +11,7 @@ from .mechanism import (
     Armature,
     Attachment,
     Coupling,
+    Friction,
     Inertial,
     Joint,
     Link,
@@ -229,6 +230,30 @@ def with_rotor_model(mechanism: Mechanism, model: str) -> Mechanism:
         if rotor.ratios and (model == "reflected" or rotor.friction is not None):
             armatures.append(Armature(rotor.ratios, inertia, rotor.friction))
     return replace(tree, rotors=tuple(rotors), armatures=mechanism.armatures + tuple(armatures))
+
+
+def friction_at_joints(mechanism: Mechanism) -> Mechanism:
+    """The same robot with the friction of each rotor that turns with one joint moved to the joint.
+
+    This is exact, but for a joint with several Stribeck terms, whose rates become one.
+    """
+    added: dict[str, list[Friction]] = {}
+    rotors = []
+    for rotor in mechanism.rotors:
+        if rotor.friction is not None and len(rotor.ratios) == 1:
+            ((joint, ratio),) = rotor.ratios
+            added.setdefault(joint, []).append(rotor.friction.at_joint(float(ratio)))
+            rotor = replace(rotor, friction=None)
+        rotors.append(rotor)
+
+    def rubbing(link: Link) -> Link:
+        law = link.joint.friction
+        for more in added.get(link.joint.name, ()):
+            law = law + more
+        return replace(link, joint=replace(link.joint, friction=law)) if added else link
+
+    links = tuple(map(rubbing, mechanism.links))
+    return replace(mechanism, links=links, rotors=tuple(rotors))
 
 
 def rotors_as_links(mechanism: Mechanism) -> Mechanism:
