@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import yaml
 
 import robot_dynamics as rd
 from robot_dynamics.identification import Recording, Stream
-from robot_dynamics.identification.files import save
+from robot_dynamics.identification.files import _changed_rotors, save
 from robot_dynamics.mechanism import Friction, Inertial
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
@@ -270,3 +271,12 @@ def test_a_motors_stribeck_rate_is_its_own(tmp_path):
     for name, true in (("rotor_coulomb", COULOMB[5]), ("rotor_stribeck_torque", 0.08)):
         value, deviation = numbers[f"motor6.{name}"]
         assert abs(value - true) < 3 * deviation
+
+
+def test_a_rotor_whose_friction_alone_changed_is_written(arm):
+    truth, _ = arm
+    rotors = tuple(replace(rotor, friction=None) for rotor in truth.rotors)
+    result = SimpleNamespace(described=truth, mechanism=replace(truth, rotors=rotors))
+    assert [rotor.name for rotor in _changed_rotors(result)] == [each.name for each in rotors]
+    result = SimpleNamespace(described=truth, mechanism=truth)
+    assert _changed_rotors(result) == []

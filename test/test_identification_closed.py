@@ -28,17 +28,17 @@ BELT = Friction(2e-3, 0.01)
 """On the motor's side of a rotor that both motors turn"""
 
 
-def robots(name: str) -> tuple[rd.Mechanism, rd.Mechanism]:
-    """(as described, as it is): other bodies, friction everywhere, rotors at the motors. A belt
-    lets both motors of the five-bar turn one more rotor."""
+def robots(name: str, belt: bool = False) -> tuple[rd.Mechanism, rd.Mechanism]:
+    """(as described, as it is): other bodies, friction everywhere, rotors at the motors. With a
+    belt, both motors of the five-bar turn one more rotor."""
     described = rd.load(f"config/{name}.yaml")
     truth = changed(described, 1, smooth=False)
     rotors = [rotor for rotor in truth.rotors if rotor.ratios[0][0] in described.actuated]
-    if name == "five_bar":
-        belt = Rotor("belt", "base", Pose(), (("qa1", 12.0), ("qa2", -20.0)), Inertial())
+    if belt:
+        known = Rotor("belt", "base", Pose(), (("qa1", 12.0), ("qa2", -20.0)), Inertial())
         body = Inertial(0.0, np.zeros(3), np.diag([5e-6, 5e-6, 1e-5]))
-        rotors.append(replace(belt, inertial=body, friction=BELT))
-        described = replace(described, rotors=(*described.rotors, belt))
+        rotors.append(replace(known, inertial=body, friction=BELT))
+        described = replace(described, rotors=(*described.rotors, known))
     return described, replace(truth, rotors=tuple(rotors))
 
 
@@ -69,7 +69,7 @@ def log(truth, reach, seed):
 @pytest.mark.parametrize("name", REACH)
 @pytest.mark.filterwarnings("ignore")
 def test_torques_are_told_to_their_noise_and_friction_within_its_deviations(name):
-    described, truth = robots(name)
+    described, truth = robots(name, belt=name == "five_bar")
     logs = [log(truth, REACH[name], seed) for seed in (1, 2, 3)]
     found = identify_closed(described, logs[:2], validate=logs[2])
     assert max(found.errors.values()) < 1.2 * NOISE  # of which NOISE is the noise itself

@@ -21,6 +21,7 @@ from robot_dynamics.codegen.recorder import record
 from robot_dynamics.controller.programs import Request, programs
 from robot_dynamics.description.urdf_writer import urdf
 from robot_dynamics.dynamics.base_motion import BaseMotion
+from robot_dynamics.dynamics.open_chain import OpenChain
 from robot_dynamics.formulations import FORMULATIONS
 from robot_dynamics.formulations.equations import TERMS, Equations
 from robot_dynamics.identification.files import _rotor
@@ -39,7 +40,10 @@ LAW = Friction(2e-3, 0.03)
 def arm(tmp_path, law=LAW, seed=0):
     """Five joints with friction and rotors, of which the last turns joints 3 and 4."""
     path = tmp_path / "robot.yaml"
-    path.write_text(yaml.safe_dump(random_dh(seed, joints=6, rotors=True)))
+    robot = random_dh(seed, joints=6, rotors=True)
+    for k, link in enumerate(robot["links"]):
+        link["friction"] = {"viscous": 0.1 * k, "coulomb": 0.3}
+    path.write_text(yaml.safe_dump(robot))
     mechanism = rd.load(path)
     names = mechanism.joint_names
     ratios = tuple((names[j], float(ROW[j])) for j in np.flatnonzero(ROW))
@@ -248,6 +252,10 @@ def test_of_a_closed_chain_it_is_that_of_the_joints_behind_the_gears(ratio, sens
     if not sensed:
         Y = on_motors.regressor(home, qd, qdd)
         assert relative(Y @ on_motors.parameters, tau) < 1e-10
+        # those of the rotors move by other accelerations than the links'
+        some = rd.InverseDynamics(on_motors.mechanism, terms=("rotors", "friction"))
+        Y = some.regressor(home, qd, qdd)
+        assert relative(Y @ some.parameters, some(home, qd, qdd)) < 1e-10
         for name in (rotor.name for rotor in described.rotors):
             assert f"{name}.rotor_viscous" in on_motors.parameter_names
 
@@ -481,3 +489,13 @@ def test_a_robot_without_it_computes_the_same_as_before(tmp_path):
             equations = Equations.of(each, name)
             counts.append(record(lambda *x, e=equations: e.torques(*x), (5, 5, 5)).operations)
         assert counts[0] == counts[1]
+
+
+def test_a_chain_serves_the_same_robot_without_it(tmp_path):
+    mechanism = arm(tmp_path, HOOK)
+    chain = OpenChain(mechanism, "newton_euler", "reflected", TERMS, backend="python")
+    q, qd, qdd = state(14, 5)
+    rest = Equations.of(without(mechanism), rotors="reflected").torques(q, qd, qdd)
+    other = chain.over(without(mechanism))
+    assert relative(other.torques(q, qd, qdd), rest) < RELATIVE_TO_SISTERS
+    assert relative(chain.torques(q, qd, qdd), rest + expected(HOOK, qd)) < RELATIVE_TO_SISTERS
