@@ -13,6 +13,7 @@ import yaml
 import robot_dynamics as rd
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.files import _changed_rotors, save
+from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
@@ -280,3 +281,36 @@ def test_a_rotor_whose_friction_alone_changed_is_written(arm):
     assert [rotor.name for rotor in _changed_rotors(result)] == [each.name for each in rotors]
     result = SimpleNamespace(described=truth, mechanism=truth)
     assert _changed_rotors(result) == []
+
+
+def test_a_constant_torque_of_the_motor_is_that_of_its_joints(tmp_path):
+    truth, described = wrist(tmp_path)
+    law = Friction(VISCOUS[5], COULOMB[5], offset=0.02)
+    rotors = tuple(
+        replace(rotor, friction=law) if rotor.name == "motor6" else rotor for rotor in truth.rotors
+    )
+    found = rd.identify(described, recorded(replace(truth, rotors=rotors)), cutoff=RATE)
+    numbers = told(found)
+    assert "motor6.rotor_offset" not in numbers
+    for joint in ("j5", "j6"):
+        value, deviation = numbers[f"{joint}.offset"]
+        assert abs(value - 32.0 * 0.02) < 3 * deviation
+
+
+def test_a_joint_called_like_the_motors_own_key_is_another(tmp_path):
+    _, described = wrist(tmp_path)
+    names = {"j5": "motor6.rotor", "j6": "j6"}
+    links = tuple(
+        replace(link, joint=replace(link.joint, name=names.get(link.joint.name, link.joint.name)))
+        for link in described.links
+    )
+    rotors = tuple(
+        replace(
+            rotor, ratios=tuple((names.get(joint, joint), ratio) for joint, ratio in rotor.ratios)
+        )
+        for rotor in described.rotors
+    )
+    unknowns = Unknowns.of(replace(described, links=links, rotors=rotors))
+    assert unknowns.joints == ("motor6.rotor", "j6")
+    assert len(set(unknowns.owners)) == 3
+    assert len({unknowns.group(owner).start for owner in unknowns.owners}) == 3
