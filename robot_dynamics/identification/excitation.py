@@ -41,7 +41,7 @@ STATES = 160
 STARTS = 24
 TRIES = 20
 """Random postures for the middle of a start, of which the first without a collision is taken"""
-STAGES = ((3.0, 80), (100.0, 40), (1000.0, 40))
+STAGES = ((3.0, 120), (100.0, 60), (1000.0, 60))
 """Weights of the penalty, and the number of iterations with each"""
 RIDGE = 1e-12
 """Keeps the logarithm finite where a start does not excite every parameter"""
@@ -403,6 +403,17 @@ class _Design:
             more * np.abs(qdd @ self.S.T).max(axis=0) / limits.acceleration,
         )
 
+    def units(self, basis: Sequence[Floats]) -> Floats:
+        """(n, size): the coefficient of each function of the basis (values, rates, accelerations)
+        at which it takes a joint to about its limits."""
+        own = [self.kept.joints.index(name) for name in self.own]
+        limits = (self.reach, self.kept.rate[own], self.kept.acceleration[own])
+        shares = [
+            np.sqrt(np.mean(each**2, axis=0)) / limit[:, None]
+            for each, limit in zip(basis, limits, strict=True)
+        ]
+        return np.asarray(1.0 / np.sqrt(np.sum(np.square(shares), axis=0)))
+
     def margins(self, motion: Any, limits: MotionLimits) -> Margins:
         """The margins with respect to these limits, on a fine grid."""
         time, _ = _grid(motion)
@@ -458,20 +469,21 @@ def _search(
     count = max(STATES, 8 * series.harmonics)
     # not at the ends, where all joints are at rest
     basis = series.basis((np.arange(count) + 0.5) / count * series.duration)
+    units = np.column_stack([design.reach, design.units(basis)])
 
     def motion(x: Floats) -> FourierMotion:
-        rows = x.reshape(n, -1) * design.reach[:, None]
+        rows = x.reshape(n, -1) * units
         return FourierMotion(series, rows[:, 0], rows[:, 1:])
 
     def cost(x: Floats, weight: float, sloped: bool = True) -> tuple[float, Floats]:
-        rows = x.reshape(n, -1) * design.reach[:, None]
+        rows = x.reshape(n, -1) * units
         q, qd, qdd = (each @ rows[:, 1:].T for each in basis)
         value, slopes = design.cost(q + rows[:, 0], qd, qdd, weight, sloped)
         # chain rule: q = offset + Φ c
         by_offset = slopes[0].sum(axis=0)[:, None]
         by_rows = sum(slope.T @ each for slope, each in zip(slopes, basis, strict=True))
         slope = np.concatenate([by_offset, by_rows], axis=1)
-        return value, (slope * design.reach[:, None]).ravel()
+        return value, (slope * units).ravel()
 
     rng = np.random.default_rng(seed)
     best, lowest = None, np.inf
@@ -484,7 +496,7 @@ def _search(
         rows = rng.normal(size=(n, series.size)) * design.reach[:, None]
         shares = design.kinematic(FourierMotion(series, center, rows), design.kept)
         rows *= (room / _largest(design, np.max(shares, axis=0)))[:, None]
-        x = np.column_stack([middle, rows]) / design.reach[:, None]
+        x = np.column_stack([middle, rows]) / units
         value = cost(x.ravel(), STAGES[-1][0], sloped=False)[0]
         if best is None or value < lowest:
             best, lowest = x.ravel(), value
