@@ -81,6 +81,8 @@ def test_the_platform_moves_as_its_jacobians_say(case):
         pytest.skip("this one has no platform")
     place, J_C, bias = oracle.platform(state.q_r, state.qd_r)
     assert relative(state.platform_pose, place.homogeneous) < EXACT
+    found = chain.solver.geometry.poses(state.q_r)[chain.mechanism.platform]
+    assert relative(found.homogeneous(), place.homogeneous) < EXACT
     assert relative(state.J_C, J_C) < EXACT
     assert relative(state.J_R, J_C @ oracle.T(state.q_r)) < EXACT
     # a = J_C q̈_r + J̇_C q̇_r = J_R q̈_a + J̇_R q̇_a

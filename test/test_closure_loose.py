@@ -16,6 +16,8 @@ import robot_dynamics as rd
 from robot_dynamics.closure import assembly_modes, prepared
 from robot_dynamics.closure.geometry.home_search import HomeSearch
 from robot_dynamics.errors import ClosureWarning, DescriptionError, InputError
+from robot_dynamics.mechanism import Pose
+from robot_dynamics.scalar import rotation_rpy
 
 QUARTER = np.pi / 2
 
@@ -143,6 +145,21 @@ def test_a_rod_that_is_not_round_says_by_how_much(tmp_path):
     robot["links"][3]["inertia"] = {"ixx": 0.02, "iyy": 0.016, "izz": 0.0}
     with pytest.warns(ClosureWarning, match=r"its inertia is 10 % off a body of revolution's"):
         rd.InverseDynamics(load(robot, tmp_path), backend="python")
+
+
+def test_the_axis_of_a_spin_is_told_in_each_links_own_frame(tmp_path):
+    """The rod's own axis is z; that of what is welded to it is wherever z is from there."""
+    robot = spatial_four_bar()
+    R = Pose(rotation_rpy(0.4, -0.7, 1.1), np.array([0.03, 0.02, 0.1]))
+    weld = {"xyz": R.translation.tolist(), "rpy": [0.4, -0.7, 1.1]}
+    clamp = {"name": "clamp", "parent": "rod", "origin": weld, "joint": {"type": "fixed"}}
+    robot["links"].insert(4, clamp)
+    spins = built(robot, tmp_path).mechanism.spins
+    assert set(spins) == {"rod", "clamp"}
+    for link, frame in (("rod", Pose()), ("clamp", R)):
+        point, direction = spins[link]
+        assert abs(frame.rotation @ direction) == pytest.approx([0, 0, 1], abs=1e-9)
+        assert (frame.rotation @ point + frame.translation)[:2] == pytest.approx([0, 0], abs=1e-9)
 
 
 def test_a_motion_that_takes_the_platform_along_is_no_spin(tmp_path):

@@ -429,6 +429,13 @@ def test_a_body_without_a_finite_mass_is_refused_by_its_link(mass):
         rd.InverseDynamics(changed_last_link(inertial=body))
 
 
+def test_a_home_that_is_not_finite_is_refused_by_its_joint():
+    mechanism = robot("polar.yaml")
+    name = mechanism.joint_names[0]
+    with pytest.raises(rd.InputError, match=rf"^home: {name}: found nan, expected finite"):
+        rd.InverseDynamics(replace(mechanism, home={name: np.nan}))
+
+
 def test_limits_alone_may_be_infinite():
     joint = robot("polar.yaml").links[-1].joint
     free = replace(joint, limits=Limits(lower=-np.inf, upper=np.inf))
