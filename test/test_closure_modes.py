@@ -158,10 +158,14 @@ def test_the_bounds_of_the_curvature_hold(robot):
     S = np.asarray(closure.coordinates[0], dtype=float)
     rng = np.random.default_rng(0)
     n, near = len(geometry.names), 0.0
-    for _ in range(10):
+    slides = [not geometry.mechanism.joint(name).turns for name in geometry.names]
+    for sample in range(10):
         center = chain.home.q_r + 0.1 * chain.solver.scale * rng.uniform(-1, 1, n)
         half = 0.1 * chain.solver.scale * rng.uniform(0, 1, n)
         q, w = center + half * rng.uniform(-1, 1, n), rng.uniform(-1, 1, n)
+        if sample >= 5:
+            # hardly any turning: what slides on an arm that turns counts twice
+            w = np.where(slides, 1.0, 0.01) * np.sign(w)
         box, d = abs(S) @ half, abs(S @ w)
         levers = bounds.longest(bounds.levers(center), box)
         bending, bound = abs(closure.jacobian_rate(q, w)), bounds.bound(levers, d, 1) @ abs(S)
