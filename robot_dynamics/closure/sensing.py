@@ -200,6 +200,8 @@ class SensorMonitor:
         self.model = model
         """The sensed model; may be replaced by another one of the same mechanism"""
         self._a, self._k = model.solver.geometry.actuated, model.solver.geometry.known
+        self._described = model.described_solver
+        self._n = len(self._described.scale)
         self.threshold, self.patience = float(threshold), int(patience)
         self.joint_names: tuple[str, ...] = model.joint_names
         """The order of the readings: actuated, then sensed"""
@@ -278,7 +280,8 @@ class SensorMonitor:
             best.residual,
             consistent,
             np.array(readings),
-            *self._place,
+            self._described,
+            self._here[: self._n],
         )
 
     def _sound(self, there: Mask) -> Mask:
@@ -286,12 +289,6 @@ class SensorMonitor:
         sound: Mask = there.copy()
         sound[list(self._distrusted)] = False
         return sound
-
-    @property
-    def _place(self) -> tuple[Closer, Floats]:
-        """The solver of the robot as described, and where it is in its coordinates."""
-        solver = self.model.described_solver
-        return solver, self._here[: len(solver.scale)]
 
     def _vector(self, name: str, values: ArrayLike) -> Floats:
         if type(values) is np.ndarray and values.dtype is _FLOAT and values.shape == (self._k,):
@@ -309,7 +306,17 @@ class SensorMonitor:
             return None
         self._here, left = found
         readings = np.array(readings)
-        return Verdict(readings, rates, self._sensed, None, left, True, readings, *self._place)
+        return Verdict(
+            readings,
+            rates,
+            self._sensed,
+            None,
+            left,
+            True,
+            readings,
+            self._described,
+            self._here[: self._n],
+        )
 
     def _fitted(self, readings: Floats, used: Mask) -> Fit | None:
         """The fit, only to first order if that suffices; None if there is none nearby."""
