@@ -102,7 +102,7 @@ def test_efforts_that_are_all_wrong_are_refused_with_the_factors(described, log)
 
 @pytest.fixture(scope="module")
 def driven(described, truth):
-    """Of a robot whose efforts have the other sign as far as rubbing goes, at two joints."""
+    """Of a robot whose efforts have the other sign as far as friction goes, at two joints."""
     names = described.joint_names[4:6]
     laws = {name: Friction(-3.0, -2.0) for name in names}
     links = tuple(

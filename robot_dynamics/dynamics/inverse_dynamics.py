@@ -630,14 +630,14 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         for _, what, value, expected in law.faults():
             raise wrong(InputError, f"{what} of {joint}", value, expected)
 
-        def rubbing(link: Link) -> Link:
+        def with_friction(link: Link) -> Link:
             if link.joint.name != joint:
                 return link
             return replace(link, joint=replace(link.joint, friction=law))
 
         with self._changing:
             bare = self._robot.bare
-            links = tuple(rubbing(link) for link in bare.links)
+            links = tuple(with_friction(link) for link in bare.links)
             rotors = tuple(
                 replace(rotor, friction=law) if rotor.name == joint and joint in shafts else rotor
                 for rotor in bare.rotors

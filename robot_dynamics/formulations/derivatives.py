@@ -73,11 +73,11 @@ def derivatives(
         if accelerates.all():
             total[2] = total[2] + found[2]
     if "friction" in terms:
-        rubbing = tree.rubbing()
-        N = array([row for row, _ in rubbing]).reshape(len(rubbing), n)
+        elements = tree.friction_rows()
+        N = array([row for row, _ in elements]).reshape(len(elements), n)
         slopes = [
             _slope(law, rate, equations.friction_smoothing)
-            for (_, law), rate in zip(rubbing, N @ qd, strict=True)
+            for (_, law), rate in zip(elements, N @ qd, strict=True)
         ]
         # ∂(Nᵀ f(N q̇))/∂q̇ = Nᵀ f'(N q̇) N
         total[1] = total[1] + N.T @ (array(slopes)[:, None] * N)

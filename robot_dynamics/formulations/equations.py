@@ -142,12 +142,12 @@ class Equations:
     def friction(self, qd: Array) -> Array:
         """The friction torques (n,) at rates qd (n,): a follower's act on its master, a rotor's on
         all joints that turn it."""
-        rubbing = self.mechanism.rubbing()
+        elements = self.mechanism.friction_rows()
         # tau = Nᵀ f(N qd), with a row of N for each joint and each rotor that has friction
-        N = array([row for row, _ in rubbing]).reshape(len(rubbing), len(qd))
+        N = array([row for row, _ in elements]).reshape(len(elements), len(qd))
         forces = [
             law.torque(rate, direction(rate, self.friction_smoothing))
-            for (_, law), rate in zip(rubbing, N @ array(qd), strict=True)
+            for (_, law), rate in zip(elements, N @ array(qd), strict=True)
         ]
         tau: Array = N.T @ array(forces)
         return tau

@@ -37,7 +37,9 @@ class Layout:
     def __init__(self, mechanism: Mechanism, links: set[str]):
         self._mechanism = mechanism
         self._links = [link for link in mechanism.links if link.name in links]
-        self.size = 3 + sum(len(rubbing(link)) + len(_entries(link)) for link in self._links)
+        self.size = 3 + sum(
+            len(friction_fields(link)) + len(_entries(link)) for link in self._links
+        )
         self.size += sum(map(len, self._shafts))
 
     @cached_property
@@ -51,7 +53,7 @@ class Layout:
         """What is compiled in: the mechanism without the values of its parameters."""
         variable = {link.name for link in self._links}
         links = [
-            (link.name, link.parent, link.joint.coupling, rubbing(link), _entries(link))
+            (link.name, link.parent, link.joint.coupling, friction_fields(link), _entries(link))
             if link.name in variable
             else link
             for link in self._mechanism.links
@@ -66,7 +68,7 @@ class Layout:
         values = [*mechanism.gravity]
         for link in self._links:
             same = mechanism.link(link.name)
-            values += law_values(same.joint.friction, rubbing(link))
+            values += law_values(same.joint.friction, friction_fields(link))
             values += [_numbers(same.inertial)[k] for k in _entries(link)]
         shafts = [armature.friction for armature in mechanism.armatures]
         if len(shafts) != len(self._shafts):
@@ -82,7 +84,7 @@ class Layout:
         gravity = array([next(rest) for _ in range(3)])
         new: dict[str, Link] = {}
         for link in self._links:
-            friction = Friction(**{name: next(rest) for name in rubbing(link)})
+            friction = Friction(**{name: next(rest) for name in friction_fields(link)})
             numbers: list[Any] = [0.0] * 10
             for k in _entries(link):
                 numbers[k] = next(rest)
@@ -101,7 +103,7 @@ class Layout:
         return replace(self._mechanism, links=links, armatures=armatures, gravity=gravity)
 
 
-def rubbing(link: Link) -> tuple[str, ...]:
+def friction_fields(link: Link) -> tuple[str, ...]:
     """The fields of the joint's friction that are not compiled in as zero."""
     return tuple(link.joint.friction.numbers)
 

@@ -48,7 +48,7 @@ class Regressor:
     moving: int
     """The number of joints before the rotors'"""
     rows: Array
-    """(m, n): the row of each thing that has friction; see `Mechanism.rubbing`"""
+    """(m, n): the row of each thing that has friction; see `Mechanism.friction_rows`"""
     laws: tuple[tuple[str, ...], ...]
     """(m,): the terms of its friction"""
     terms: frozenset[str]
@@ -80,7 +80,7 @@ class Regressor:
             Pose(rotation_to(link.joint.axis)).inverse() @ link.joint.tail
             for link in lumped(bare).links
         )
-        moving, rubbing = len(mechanism.moving), mechanism.rubbing()
+        moving, elements = len(mechanism.moving), mechanism.friction_rows()
         columns = [tuple(range(10))] * moving
         columns += [tuple(range(10)) if every else (9,) for every in whole]
         shafts += [
@@ -93,8 +93,8 @@ class Regressor:
             tuple(shafts),
             len(mechanism.armatures),
             moving,
-            array([row for row, _ in rubbing]).reshape(len(rubbing), len(mechanism.joint_names)),
-            tuple(friction_terms(law) for _, law in rubbing),
+            array([row for row, _ in elements]).reshape(len(elements), len(mechanism.joint_names)),
+            tuple(friction_terms(law) for _, law in elements),
             terms,
             friction_smoothing,
         )

@@ -250,11 +250,11 @@ def _whole(mechanism: Mechanism, motors: Sequence[str]) -> Mechanism:
             joint = replace(joint, friction=Friction(1.0, 1.0, offset))
         links.append(replace(link, joint=joint))
     # of a motor that turns with several joints, friction has its own columns
-    rubbing = tuple(
+    with_friction = tuple(
         replace(rotor, friction=Friction(1.0, 1.0)) if len(rotor.ratios) > 1 else rotor
         for rotor in mechanism.rotors
     )
-    whole = with_rotors(replace(mechanism, links=tuple(links), rotors=rubbing))
+    whole = with_rotors(replace(mechanism, links=tuple(links), rotors=with_friction))
     known = {rotor.name for rotor in mechanism.rotors}
     rotors = [
         rotor
@@ -277,10 +277,10 @@ class _Problem:
         values = standard_parameters(whole, "full", True)
         terms = ("viscous", "coulomb", "offset")
         owned = [owner + term for owner in frictions(whole) for term in terms]
-        rubbing = [name for name in owned if name in place]
-        taken = {*names, *rubbing}
+        friction = [name for name in owned if name in place]
+        taken = {*names, *friction}
         rotors = [name for name in columns if name.endswith(".inertia") and name not in taken]
-        self.scalars = [*rubbing, *rotors]
+        self.scalars = [*friction, *rotors]
         self.names = [*names, *self.scalars]
         self._columns = [place[name] for name in self.names]
         self._rest = np.setdiff1d(np.arange(len(columns)), self._columns)

@@ -220,7 +220,7 @@ class Rows:
         # [Y_j own τ], with the independent columns Y_j; all columns that affect joint j are Y_j T_j
         self._spread = [T for _, T in unknowns.independent]
         self._equations = [
-            np.empty((len(samples), len(T) + unknowns.rubbing + 1)) for T in self._spread
+            np.empty((len(samples), len(T) + unknowns.width + 1)) for T in self._spread
         ]
         for k in range(0, len(samples), BLOCK):
             block = slice(k, k + BLOCK)

@@ -86,7 +86,7 @@ class Samples:
     """The effort as measured, unfiltered"""
     usable: NDArray[np.bool_]
     """(k, n): whether the effort may be used"""
-    rubbing: Floats | None = None
+    friction: Floats | None = None
     """(k, n, RAW): the friction columns, filtered like the effort: the smoothed step where a joint
     changes direction must not be mistaken for friction. None: not filtered"""
     smoothing: Smoothing | None = None
@@ -101,7 +101,7 @@ class Samples:
         return Samples(
             self.time[chosen], self.q[chosen], self.qd[chosen], self.qdd[chosen],
             self.tau[chosen], self.unfiltered[chosen], self.usable[chosen],
-            None if self.rubbing is None else self.rubbing[chosen],
+            None if self.friction is None else self.friction[chosen],
             self.smoothing, None if self.place is None else self.place[chosen],
         )  # fmt: skip
 
@@ -110,7 +110,7 @@ class Samples:
         return Samples(
             self.time, self.q[:, chosen], self.qd[:, chosen], self.qdd[:, chosen],
             self.tau[:, chosen], self.unfiltered[:, chosen], self.usable[:, chosen],
-            None if self.rubbing is None else self.rubbing[:, chosen],
+            None if self.friction is None else self.friction[:, chosen],
             None if self.smoothing is None
             else replace(self.smoothing, qd=self.smoothing.qd[:, chosen]),
             self.place,
@@ -119,7 +119,7 @@ class Samples:
     @property
     def sharp(self) -> Samples:
         """The samples as if they had not been filtered: friction has steps."""
-        return replace(self, rubbing=None, smoothing=None, place=None)
+        return replace(self, friction=None, smoothing=None, place=None)
 
     def blurred(self, friction: Callable[[Floats], Floats]) -> Floats:
         """(k, n): filtered friction minus friction(qd).
@@ -144,7 +144,7 @@ def joined(parts: Sequence[Samples]) -> Samples:
     def whole(name: str) -> Floats:
         return np.concatenate([getattr(each, name) for each in parts])
 
-    rubbing = None if parts[0].rubbing is None else whole("rubbing")
+    friction = None if parts[0].friction is None else whole("friction")
     smoothing, place = None, None
     filters = [part.smoothing for part in parts if part.smoothing is not None]
     if len(filters) == len(parts):
@@ -156,7 +156,7 @@ def joined(parts: Sequence[Samples]) -> Samples:
         )
     return Samples(
         whole("time"), whole("q"), whole("qd"), whole("qdd"), whole("tau"), whole("unfiltered"),
-        whole("usable"), rubbing, smoothing, place,
+        whole("usable"), friction, smoothing, place,
     )  # fmt: skip
 
 
@@ -536,7 +536,7 @@ def filtered(
     q, qd, tau = stream.position, stream.velocity, stream.effort
     unfiltered = tau
     usable = _unsaturated(tau) & np.isfinite(tau)
-    spoiled, step, rubbing, smoothing = 3, 1, None, None
+    spoiled, step, friction, smoothing = 3, 1, None, None
     if cutoff is not None:
         sections = butter(ORDER, cutoff, fs=1.0 / period, output="sos")
         # the filter's transients on either side
@@ -552,16 +552,16 @@ def filtered(
             columns = [
                 raw_columns(each, turning) for each, turning in zip(qd.T, turns, strict=True)
             ]
-            rubbing = np.stack([smooth(each) for each in columns], axis=1)
+            friction = np.stack([smooth(each) for each in columns], axis=1)
         else:
-            rubbing = _few_columns(qd, smooth, turns)
+            friction = _few_columns(qd, smooth, turns)
         tau = np.where(np.isfinite(tau), smooth(np.nan_to_num(tau)), np.nan)
         usable = _eroded(usable, spoiled)
         step = max(1, int(1.0 / (THINNING * cutoff * period)))
     qdd = differences(qd, period)
     chosen = slice(spoiled, len(time) - spoiled, step) if kept is None else kept
     samples = Samples(
-        time, q, qd, qdd, tau, unfiltered, usable, rubbing, smoothing, np.arange(len(time))
+        time, q, qd, qdd, tau, unfiltered, usable, friction, smoothing, np.arange(len(time))
     )
     return samples.rows(chosen)
 

@@ -101,10 +101,10 @@ def driving(fit: Fit) -> Iterator[str]:
                 f"{name} {value:.3g}" for name, value in zip(law.names, values, strict=False)
             )
             yield (
-                f"{joint}: its friction drives it ({numbers}): as far as rubbing goes, its efforts "
-                "have the opposite sign of its motion; no other friction explains them half as "
-                "well. Check the signs of its efforts (--effort-scale) and positions; a file with "
-                "such friction describes the recording and is refused when it is loaded"
+                f"{joint}: its friction drives it ({numbers}): as far as friction goes, its "
+                "efforts have the opposite sign of its motion; no other friction explains them "
+                "half as well. Check the signs of its efforts (--effort-scale) and positions; a "
+                "file with such friction describes the recording and is refused when it is loaded"
             )
 
 

@@ -141,7 +141,7 @@ class Unknowns:
         return 0 if self.payload is not None else laws.RAW
 
     @property
-    def rubbing(self) -> int:
+    def width(self) -> int:
         """Number of friction columns in each joint's rows: its own, then those of the shafts."""
         return self.raw * (1 + len(self.shafts))
 
@@ -179,7 +179,7 @@ class Unknowns:
     def felt(self) -> list[NDArray[np.intp]]:
         """By joint, which of its `places` can be nonzero in its rows: a joint's torque does not
         depend on the bodies before it."""
-        own = np.ones(self.rubbing, dtype=bool)
+        own = np.ones(self.width, dtype=bool)
         return [np.flatnonzero(np.r_[rows.any(axis=0), own]) for rows in self._random_rows]
 
     @cached_property
@@ -295,13 +295,13 @@ class Unknowns:
 
     def own(self, samples: Samples, j: int) -> Floats:
         """(k, RAW): the raw friction columns of joint j."""
-        if samples.rubbing is not None:
-            return samples.rubbing[:, j, : self.raw]
+        if samples.friction is not None:
+            return samples.friction[:, j, : self.raw]
         turns = self.mechanism.joint(self.joints[j]).turns
         return laws.raw_columns(samples.qd[:, j], turns)[:, : self.raw]
 
     def friction(self, samples: Samples) -> list[Floats]:
-        """(k, `rubbing`) each: the friction columns in the rows of each joint."""
+        """(k, `width`) each: the friction columns in the rows of each joint."""
         on_shafts = []
         for _, row in self.shafts.values():
             size = shaft_scale(row)
@@ -352,7 +352,7 @@ def _known_friction(unknowns: Unknowns) -> InverseDynamics | None:
         )
         rotors = tuple(replace(rotor, friction=None) for rotor in mechanism.rotors)
         mechanism = replace(mechanism, links=links, rotors=rotors)
-    if all(law == Friction() for _, law in mechanism.rubbing()):
+    if all(law == Friction() for _, law in mechanism.friction_rows()):
         return None
     return InverseDynamics(mechanism, terms={"friction"})
 

@@ -147,8 +147,8 @@ def with_parameters(
 
 
 def frictions(mechanism: Mechanism) -> dict[str, Friction]:
-    """The friction laws in the order of `Mechanism.rubbing`, by what precedes the names of their
-    parameters: `<joint>.`, `<rotor>.rotor_` or `<joint>.armature_`."""
+    """The friction laws in the order of `Mechanism.friction_rows`, by what precedes the names of
+    their parameters: `<joint>.`, `<rotor>.rotor_` or `<joint>.armature_`."""
     found = {f"{link.joint.name}.": link.joint.friction for link in mechanism.moving}
     shafts: dict[str, Friction | None] = {
         f"{name}.rotor_": rotor.friction for name, rotor in rotor_names(mechanism).items()

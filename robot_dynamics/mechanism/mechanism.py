@@ -592,7 +592,7 @@ class Mechanism(_Kept):
             row[j] = row[j] + ratio
         return array(row)
 
-    def rubbing(self) -> tuple[tuple[Array, Friction], ...]:
+    def friction_rows(self) -> tuple[tuple[Array, Friction], ...]:
         """(n, law) of everything that has friction: its rate is n·qd, and tau += n·law(n·qd).
 
         First come the moving joints, whose rows n (n,) are those of S in `coordinates`, then rotors
@@ -602,10 +602,10 @@ class Mechanism(_Kept):
             (row, link.joint.friction)
             for row, link in zip(self.coordinates()[0], self.moving, strict=True)
         ]
-        shafts = [(self.row(ratios), law) for ratios, law in self.rubbing_shafts()]
+        shafts = [(self.row(ratios), law) for ratios, law in self.shafts_with_friction()]
         return (*joints, *shafts)
 
-    def rubbing_shafts(self) -> tuple[tuple[tuple[tuple[str, Scalar], ...], Friction], ...]:
+    def shafts_with_friction(self) -> tuple[tuple[tuple[tuple[str, Scalar], ...], Friction], ...]:
         """(ratios, law) of the rotors and then the armatures that have friction."""
         shafts: tuple[Rotor | Armature, ...] = (*self.rotors, *self.armatures)
         laws = ((shaft.ratios, shaft.friction) for shaft in shafts)

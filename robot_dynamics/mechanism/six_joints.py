@@ -82,10 +82,10 @@ def floating(mechanism: Mechanism, order: Sequence[str] | None = None) -> Mechan
         mechanism = replace(mechanism, links=links)
     carrier = mechanism.moving[BASE - 1].name
     for link in mechanism.moving[:BASE]:
-        rubbing = [name for name, x in link.joint.friction.numbers.items() if not is_zero(x)]
-        if rubbing:
+        acting = [name for name, x in link.joint.friction.numbers.items() if not is_zero(x)]
+        if acting:
             at = f"floating base: friction of {link.joint.name}"
-            raise wrong(InputError, at, rubbing[0], "none: a floating base has no friction")
+            raise wrong(InputError, at, acting[0], "none: a floating base has no friction")
     for link in mechanism.moving[BASE:]:
         if carrier not in mechanism.path(link.name):
             expected = f"every joint on {carrier!r}"

@@ -246,13 +246,13 @@ def friction_at_joints(mechanism: Mechanism) -> Mechanism:
             rotor = replace(rotor, friction=None)
         rotors.append(rotor)
 
-    def rubbing(link: Link) -> Link:
+    def with_friction(link: Link) -> Link:
         law = link.joint.friction
         for more in added.get(link.joint.name, ()):
             law = law + more
         return replace(link, joint=replace(link.joint, friction=law)) if added else link
 
-    links = tuple(map(rubbing, mechanism.links))
+    links = tuple(map(with_friction, mechanism.links))
     return replace(mechanism, links=links, rotors=tuple(rotors))
 
 

@@ -328,8 +328,8 @@ def _dry(law: Friction, rate: float) -> float:
 def _shafts(mechanism: Mechanism) -> list[tuple[str, Ratios, Friction]]:
     """(name, ratios, friction) of the rotors that turn and the armatures that have friction."""
     return [
-        (f"rubbing {k}", ratios, law)
-        for k, (ratios, law) in enumerate(mechanism.rubbing_shafts())
+        (f"friction {k}", ratios, law)
+        for k, (ratios, law) in enumerate(mechanism.shafts_with_friction())
         if ratios
     ]
 

@@ -111,7 +111,7 @@ def _load(mechanism: Mechanism) -> str:
 
 def _empty(mechanism: Mechanism) -> list[str]:
     """The terms that are zero for this robot."""
-    rubs = any(not is_zero(x) for _, law in mechanism.rubbing() for x in law.numbers.values())
+    rubs = any(not is_zero(x) for _, law in mechanism.friction_rows() for x in law.numbers.values())
     spins = any(not rotor.inertial.is_nothing for rotor in mechanism.rotors)
     return [*(["friction"] if not rubs else []), *(["rotors"] if not spins else [])]
 

@@ -16,7 +16,7 @@ from ...codegen.differentiate import pushforward
 from ...codegen.kernel import as_floats
 from ...codegen.recorder import record
 from ...errors import InputError
-from ...formulations.layout import Layout, Recompile, law_values, rubbing
+from ...formulations.layout import Layout, Recompile, friction_fields, law_values
 from ...mechanism import Friction
 from ...mechanism.base_parameters import Moments
 from ...scalar import Array, Floats, array, zeros
@@ -43,7 +43,7 @@ class ParameterVector:
             each for link in tree.links if link.name not in bare for each in tree.path(link.name)
         }
         ends = [link for link in tree.links if link.name in bare - carrying]
-        self._ends = {link.name: rubbing(link) for link in ends}
+        self._ends = {link.name: friction_fields(link) for link in ends}
         self._legs = Layout(tree, {link.name for link in mechanism.links} - set(self._ends))
         self._before = 13 + sum(map(len, self._ends.values()))
         self.size = self._before + self._legs.size
