@@ -336,10 +336,10 @@ def gears(path: Path, title: str, found: GearErrors) -> Path:
 
 @style()
 def excitation(path: Path, found: Excitement) -> Path:
-    """Draw position, rate, acceleration and effort of every joint as shares of their limits.
+    """Draw position, rate, acceleration and effort of every joint as fractions of their limits.
 
     Positions are measured from the middle of the range, which makes ±1 the limit everywhere;
-    efforts without a known limit are shown as shares of their largest value.
+    efforts without a known limit are shown as fractions of their largest value.
 
     Args:
         path: the file to write.
@@ -371,12 +371,12 @@ def excitation(path: Path, found: Excitement) -> Path:
             panel.axhspan(-1.0, 1.0, color="#f1f1f1", lw=0, zorder=0)
             panel.plot(time, values[:, j], color=COLOURS[column], lw=1.1)
             if column == 0:
-                panel.set_ylabel(joint, fontweight="bold")
+                panel.set_ylabel(joint, fontweight="bold", rotation=0, ha="right", va="center")
     axes[0, 0].set_ylim(-1.15, 1.15)
     axes[0, 0].set_xlim(0.0, motion.duration)
     before, after = found.before, found.after
     drawing.suptitle(
-        f"{found.mechanism.name}: exciting motion, as shares of the limits (grey)\n",
+        f"{found.mechanism.name}: exciting motion, as fractions of the limits (grey)\n",
         x=0.01, ha="left", fontsize=13.0, fontweight="bold",
     )  # fmt: skip
     words = (

@@ -165,7 +165,7 @@ def _text(found: Excitement, files: dict[str, Path]) -> str:
     lines = [
         f"{found.mechanism.name}: {motion.duration:g} s from rest to rest, "
         f"{motion.series.harmonics} harmonics",
-        "share of each limit that is used, checked between the waypoints as well:",
+        "fraction of each limit that is used, checked between the waypoints as well:",
         *aligned(rows),
         *_rooms(margins.rooms),
         "",
