@@ -73,7 +73,10 @@ def parameters_on_command_line(parameters: dict[str, Any]) -> list[str]:
 
 
 def refusal(parameters: Mapping[str, Any], program: Sequence[str] = ()) -> str:
-    """The one line with which the node, or another program, refuses to start so."""
+    """The one line with which the node, or another program, refuses to start so.
+
+    On a busy machine, the node first says that it is compiling.
+    """
     done = subprocess.run(
         [*(program or command_line()), *parameters_on_command_line(dict(parameters))],
         cwd=ROOT,
@@ -82,7 +85,8 @@ def refusal(parameters: Mapping[str, Any], program: Sequence[str] = ()) -> str:
         text=True,
         timeout=PATIENCE,
     )
-    lines = done.stderr.strip().splitlines()
+    said = done.stderr.strip().splitlines()
+    lines = [line for line in said if "compiling the robot's equations" not in line]
     assert (done.returncode, len(lines)) == (1, 1), done.stderr
     return lines[0]
 
