@@ -7,7 +7,6 @@ import copy
 import warnings
 from dataclasses import replace
 
-import mujoco
 import numpy as np
 import pytest
 import yaml
@@ -29,6 +28,8 @@ from robot_dynamics.mechanism import Armature, Friction, Inertial, Pose, Rotor
 from robot_dynamics.mechanism.dynamic_parameters import standard_parameters, with_parameters
 from robot_dynamics.mechanism.transform import ROTOR_MODELS, with_locked_joints
 from robot_dynamics.simulation.physics import Simulation
+
+mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed: extra `sim`")
 
 ROW = np.array([0.0, 0.0, -40.0, 55.0, 0.0])
 """Rotor rate / joint rate of the motor in question, at the joints of `arm`"""
@@ -367,6 +368,7 @@ def test_a_locked_joint_turns_the_rotor_no_more(tmp_path):
 
 
 def test_other_libraries_and_generated_code_have_it(tmp_path):
+    pytest.importorskip("casadi", reason="casadi is not installed")
     mechanism = arm(tmp_path, HOOK)
     q, qd, qdd = state(13, 5)
     tau = rd.InverseDynamics(mechanism)(q, qd, qdd)
