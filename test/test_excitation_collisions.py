@@ -155,7 +155,7 @@ def design_of(file, **options):
 
 
 def test_distances_are_pinocchios_and_their_slopes_are_theirs(arm):
-    design, _ = design_of(arm, table=0.1)
+    design, _ = design_of(arm, table=0.01)
     rng = np.random.default_rng(3)
     q = rng.uniform(-2.9, 2.9, (150, 3))
     room = dict(zip(map(str, design.regions), design.room(q), strict=True))
@@ -247,12 +247,30 @@ def test_a_mesh_counts_as_its_hull_even_a_flat_one(arm, tmp_path):
         assert word in note
 
 
+def test_the_shapes_of_a_xacro_are_those_of_its_urdf(arm):
+    q = np.random.default_rng(0).uniform(-2.5, 2.5, (40, 3))
+    made = arm.with_name("arm.urdf.xacro")
+    made.write_text(
+        ARM.replace(
+            '<robot name="arm">',
+            '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+            '<xacro:property name="r" value="0.06"/>',
+        ).replace('<sphere radius="0.06"/>', '<sphere radius="${r}"/>')
+    )
+    design, notes = design_of(made, table=-0.1)
+    assert notes == ()
+    assert np.array_equal(design.room(q), design_of(arm, table=-0.1)[0].room(q))
+
+
 def test_what_is_missing_is_said(arm, tmp_path, monkeypatch):
     bare = tmp_path / "bare.urdf"
     bare.write_text(ARM.replace("collision>", "visual>"))
     design, notes = design_of(bare)
     assert design.regions == ()
-    assert notes == ("the description has no collision shapes: collisions are not checked",)
+    assert notes == ("no collision shapes of a URDF: collisions are not checked",)
+    # what a table cannot be kept from is refused, never left out
+    with pytest.raises(InputError, match=r"--table: found 2\.0, expected a height that"):
+        design_of(arm, table=2.0)
     with pytest.raises(InputError, match="--table: arm has no collision shapes; set --above LINK"):
         design_of(bare, table=0.0)
     with pytest.raises(InputError, match="table"):

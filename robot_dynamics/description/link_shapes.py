@@ -18,6 +18,7 @@ from ..errors import DescriptionError, RobotDynamicsError
 from ..mechanism import Pose
 from ..scalar import Floats
 from .files import find, read_text
+from .xacro_process import expanded
 from .xml_text import parsed
 from .yaml_text import plain
 
@@ -82,13 +83,14 @@ def _urdf_of(source: str) -> Path | None:
             if not isinstance(inner, str):
                 return None
             file = find(inner, beside=file.parent)
-        return file if file.suffix.lower() == ".urdf" else None
+        return file if file.suffix.lower() in (".urdf", ".xacro") else None
     except RobotDynamicsError:
         return None
 
 
 def _elements(file: Path, element: str) -> Iterator[tuple[str, etree._Element]]:
-    root = parsed(read_text(file), file.name)
+    text = expanded(file) if file.suffix.lower() == ".xacro" else read_text(file)
+    root = parsed(text, file.name)
     for link in root.iterfind("link"):
         for each in link.iterfind(element):
             yield str(link.get("name")), each

@@ -29,6 +29,7 @@ NEAR = 0.12
 ALWAYS = 0.95
 """Share of the postures; a pair that touches in more of them touches by design"""
 
+TABLE = "the table"
 THIN = 1e-4
 """m: half the thickness that a flat mesh is given"""
 
@@ -247,13 +248,17 @@ def bodies_apart(
         (the pairs, notes on what is not checked).
 
     Raises:
-        InputError: the SRDF is broken, or there is a table but no shape.
+        InputError: the SRDF is broken, or there is a table but no shape, or a body that touches
+            it in nearly all postures.
         BackendError: there is a table or an SRDF, but Coal is not installed.
     """
     shapes, missing = link_shapes(source, "collision")
     carrier = _carriers(mechanism)
-    shapes = [each for each in shapes if each.link in carrier]
     notes = [f"no collisions of {words}" for words in missing]
+    notes += [
+        f"no collisions of {x.link}: no link of the robot" for x in shapes if x.link not in carrier
+    ]
+    shapes = [each for each in shapes if each.link in carrier]
     if not shapes:
         if table is not None:
             raise InputError(
@@ -261,7 +266,7 @@ def bodies_apart(
                 name="table",
                 expected="a URDF with <collision> elements that are found",
             )
-        return (), (*notes, "the description has no collision shapes: collisions are not checked")
+        return (), (*notes, "no collision shapes of a URDF: collisions are not checked")
     if find_spec("coal") is None:
         words = "Coal is missing, which finds collisions: pip install 'robot_dynamics[collisions]'"
         if table is not None or srdf is not None:
@@ -282,13 +287,17 @@ def bodies_apart(
     if table is not None:
         ground = _ground(mechanism.base, table)
         apart += [
-            Apart((name, "the table"), tuple((solid, ground) for solid in each))
+            Apart((name, TABLE), tuple((solid, ground) for solid in each))
             for name, each in solids.items()
             if name != mechanism.base
         ]
     kept = []
     for pair in apart:
         touching = pair.nearest(lambda link: poses(postures, link)).room < 0
+        if touching.mean() > ALWAYS and pair.names[1] == TABLE:
+            raise wrong(
+                InputError, "--table", table, f"a height that {pair.names[0]} can stay above"
+            )
         if touching.mean() > ALWAYS:
             notes.append(f"{pair} is not checked: in nearly all postures they touch")
         else:

@@ -100,7 +100,7 @@ class Margins:
     """m, by region: the smallest distance to its boundary, less the clearance; negative if
     violated"""
     close: Floats
-    """s: the instants at which a region is violated"""
+    """s: for each region that is violated, the instant at which it is most"""
 
     def faults(self) -> list[str]:
         """The names of the limits that are violated."""
@@ -422,7 +422,7 @@ class _Design:
         room = self.room(q) - CLEARANCE
         smallest = room.min(axis=1).tolist()
         rooms = {str(region): x for region, x in zip(self.regions, smallest, strict=True)}
-        close = time[(room < 0.0).any(axis=0)]
+        close = time[room.argmin(axis=1)[room.min(axis=1) < 0.0]]
         return Margins(
             limits.joints, self.own, *self.kinematic(motion, limits), effort, rooms, close
         )
@@ -556,7 +556,7 @@ def _largest_inside(design: _Design, shrunk: Callable[[float], M]) -> tuple[M | 
         # before all of the motion is looked at, the instants at which it was too close before
         if not close.size or (design.room(motion(close)[0]) >= CLEARANCE).all():
             margins = design.margins(motion, design.kept)
-            faults, close = margins.faults(), margins.close
+            faults, close = margins.faults(), np.union1d(close, margins.close)
             if not faults:
                 return motion, []
         share *= SHRINK if share > 0.9 else 0.95
