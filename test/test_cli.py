@@ -432,6 +432,29 @@ def test_help_tells_metavars_and_defaults(command, shown, not_shown, capsys):
     assert not re.search(not_shown, out)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["demo", "nobody"],
+            r"robot_dynamics: Invalid value for ROBOT: 'nobody' is not one of 'pol.*",
+        ),
+        (["bench", POLAR, "--rotors"], None),
+        (
+            ["torque", POLAR, "--rotors", "no"],
+            r"robot_dynamics: Invalid value for '--rotors': 'no' .*",
+        ),
+    ],
+)
+def test_a_value_that_is_none_of_the_choices_is_one_line(arguments, words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(words, "".join(lines)) if words else len(lines) > 1
+    assert words is None or len(lines) == 1
+
+
 def test_whole_numbers_are_whole_and_several_values_are_taken(tmp_path, capsys):
     out = str(tmp_path / "motion.yaml")
     for option, value in (("--seed", "1.5"), ("--harmonics", "x"), ("--margin", "x")):

@@ -16,17 +16,21 @@ from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import robot_dynamics as rd
+from robot_dynamics.app.command import finite
 from robot_dynamics.app.demo import DEMOS
 from robot_dynamics.app.demo.bounds import Case, cases, track
 from robot_dynamics.app.demo.managed import NEEDED, missing_packages
 from robot_dynamics.app.demo.record import read
+from robot_dynamics.app.demo.report import numbers
 from robot_dynamics.app.demo.robots import ROBOTS
 from robot_dynamics.app.demo.subject import Subject
+from robot_dynamics.app.schemas import output
 from robot_dynamics.errors import BackendError, InputError
 from robot_dynamics.motion.swing import Motion
 
@@ -214,6 +218,28 @@ def disturbed(process: subprocess.Popen, until: float) -> None:
                 continue
 
 
+def is_documented(result: dict[str, Any]) -> bool:
+    """Whether `robot_dynamics schema demo` describes this output."""
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed here")
+    return bool(jsonschema.Draft202012Validator(output("demo")).is_valid(result))
+
+
+def test_runs_with_and_without_sensors_are_compared_as_documented():
+    subject = Subject.of(replace(ROBOTS["polar"], against=("alone", "with sensors")))
+    run = track(subject, cases(subject.demo)[0], subject.dynamics)
+    tracks = [
+        replace(run, label="PD alone"),
+        replace(run, label="1 alone"),
+        replace(run, label="1 with sensors", error=run.error / 2),
+    ]
+    found = numbers(subject, tracks)
+    assert found["against"]["joints"] == pytest.approx([0.5])
+    assert found["against"]["platform"] == []
+    result = {**found, "robot": "polar", "bounds": [], "picture": "a.png", "page": "a.html"}
+    assert is_documented(finite(result))
+    assert not is_documented(finite(result | {"against": {"first": "alone"}}))
+
+
 @pytest.mark.usefixtures("ros")
 def test_on_a_disturbed_machine_the_demo_finds_what_one_process_finds(tmp_path):
     with subprocess.Popen(
@@ -227,6 +253,7 @@ def test_on_a_disturbed_machine_the_demo_finds_what_one_process_finds(tmp_path):
         out, words = demo.communicate(timeout=PATIENCE)
     assert demo.returncode == 0, out + words
     found = json.loads(out)
+    assert is_documented(found)
     assert found["joints"] == ["theta1", "d2"]
     assert found["units"] == ["rad", "m"]
     alone, *helped = found["runs"]
@@ -585,6 +612,7 @@ def test_under_a_controller_manager_the_generated_controller_tracks(tmp_path):
         [*command, "--output", str(tmp_path)], capture_output=True, text=True, check=True
     )
     result = json.loads(run.stdout)
+    assert is_documented(result)
     alone, node, feed_forward, computed = result["runs"]
     assert node["age"][0] > 0.0
     for each in (feed_forward, computed):

@@ -14,6 +14,7 @@ from importlib import import_module
 
 import click
 
+from ..errors import one_line
 from ..version import version
 from .command import STOPPED
 from .commands import COMMANDS
@@ -74,6 +75,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             prog_name="robot_dynamics",
             standalone_mode=False,
         )
+    except click.BadParameter as error:
+        if isinstance(error, click.MissingParameter):
+            error.show()
+        else:
+            if isinstance(error.param, click.Argument):  # its name, not all its choices
+                error.param_hint = error.param.human_readable_name
+            print(f"robot_dynamics: {one_line(error.format_message())}", file=sys.stderr)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
