@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 
@@ -233,6 +234,54 @@ def test_xacro_is_expanded(tmp_path):
     assert rd.load(tmp_path / "robot.urdf.xacro").links[0].inertial.mass == 6.0
     (tmp_path / "broken.xacro").write_text(macro.replace("${heavy}", "${hevy}"))
     refused(tmp_path / "broken.xacro", "xacro", "hevy")
+
+
+@pytest.fixture
+def arguments(tmp_path):
+    """A .xacro file with two arguments: a mass, and a joint's name."""
+    folder = tmp_path / "with blanks"
+    folder.mkdir()
+    file = folder / "robot.urdf.xacro"
+    file.write_text(
+        URDF.replace(
+            '<robot name="r">',
+            '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+            '<xacro:arg name="name" default="j"/><xacro:arg name="heavy" default="1"/>',
+        )
+        .replace('mass value="1"', 'mass value="$(arg heavy)"')
+        .replace('joint name="j"', 'joint name="$(arg name)"')
+    )
+    return file
+
+
+def test_the_arguments_of_a_xacro_follow_its_path(arguments):
+    mechanism = rd.load(f"{arguments} heavy:=2.5 name:='left arm:=1'")
+    assert mechanism.links[0].inertial.mass == 2.5
+    assert mechanism.joint_names[0] == "left arm:=1"
+    assert rd.load(f"file://{arguments}\n  heavy:=3 ").links[0].inertial.mass == 3
+    assert rd.load(arguments).links[0].inertial.mass == 1
+
+
+def test_a_yaml_gives_the_arguments_of_the_xacro_beside_it(arguments):
+    file = arguments.with_name("robot.yaml")
+    file.write_text("urdf: robot.urdf.xacro heavy:=2.5\nfriction: {j: {viscous: 2}}\n")
+    mechanism = rd.load(file)
+    assert mechanism.links[0].inertial.mass == 2.5
+    assert mechanism.links[0].joint.friction.viscous == 2
+
+
+def test_a_wrong_argument_of_a_xacro_is_named(arguments):
+    refused(f"{arguments} heavy:=2 neme:=left", "no argument is called 'neme'", "heavy, name")
+    refused(f"{arguments} heavy:=2 left", "argument: found 'left', expected NAME:=VALUE")
+    refused(f"{arguments} heavy:=2 :=left", "argument: found ':=left', expected NAME:=VALUE")
+    refused(f"{arguments} heavy:='2", "arguments: No closing quotation")
+    refused(f"{arguments} heavy:=", "not a valid URDF")
+    refused(f"{arguments}.xacro heavy:=2", "no such file")
+    refused(f"{arguments.with_suffix('.urdf')} heavy:=2", "no such file")
+    # undeclared, without a default, an argument must be given
+    arguments.write_text(re.sub('<xacro:arg name="heavy"[^>]*>', "", arguments.read_text()))
+    refused(arguments, "argument heavy", "follow the path: 'robot.urdf.xacro NAME:=VALUE …'")
+    assert rd.load(f"{arguments} heavy:=2").links[0].inertial.mass == 2
 
 
 def test_extras_beside_a_urdf(tmp_path):

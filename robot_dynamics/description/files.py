@@ -8,10 +8,12 @@ import csv
 import io
 import math
 import os
+import re
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PosixPath
 
 from ..errors import DescriptionError, InputError, wrong
 from ..scalar import Floats
@@ -26,18 +28,32 @@ LONGEST_PATH = 4096
 LONGEST = 120
 """Largest number of characters of a reference that a message repeats"""
 
+_WITH_ARGUMENTS = re.compile(r"(?P<file>.*?\.xacro)\s+(?P<arguments>.*:=.*)", re.DOTALL | re.I)
+
+
+class XacroFile(PosixPath):
+    """The path of a xacro file, with the arguments for its expansion."""
+
+    arguments: tuple[str, ...] = ()
+    """NAME:=VALUE of each"""
+
 
 def find(reference: str, beside: Path | None = None) -> Path:
     """The existing file that a path or a package:// URL refers to.
 
     Args:
-        reference: a path, `package://name/path/in/share` or `file://path`; without `beside`, also
-            the name of a known robot if there is no file of that name.
+        reference: a path, `package://name/path/in/share` or `file://path`, of a .xacro file also
+            followed by its arguments, as in `ur.urdf.xacro name:=left ur_type:=ur5e`; without
+            `beside`, also the name of a known robot if there is no file of that name.
         beside: the folder to which a path is relative; None: the working directory.
 
     Raises:
-        DescriptionError: there is no such package or file.
+        DescriptionError: there is no such package or file, or an argument is not NAME:=VALUE.
     """
+    if given := _WITH_ARGUMENTS.fullmatch(reference):
+        file = XacroFile(find(given["file"], beside))
+        file.arguments = _arguments(given["arguments"], file.name)
+        return file
     if reference.startswith("package://"):
         package, _, inner = reference.removeprefix("package://").partition("/")
         path = _share(package, reference) / inner
@@ -66,6 +82,18 @@ def find(reference: str, beside: Path | None = None) -> Path:
         value=str(path),
         expected="an existing file",
     )
+
+
+def _arguments(text: str, where: str) -> tuple[str, ...]:
+    """NAME:=VALUE of each argument; quotes may enclose a value with blanks, as in a shell."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:  # a quotation that does not end
+        raise DescriptionError(f"{where}: arguments: {error}", name=where) from None
+    for word in words:
+        if not re.match(r"[^\W\d]\w*:=", word):
+            raise wrong(DescriptionError, f"{where}: argument", shortened(word), "NAME:=VALUE")
+    return tuple(words)
 
 
 def _shipped(name: str) -> Path | None:

@@ -18,7 +18,7 @@ from ..errors import DescriptionError, RobotDynamicsError
 from ..mechanism import Pose
 from ..scalar import Floats
 from .files import find, read_text
-from .xacro_process import expanded
+from .xacro_process import read_urdf
 from .xml_text import parsed
 from .yaml_text import plain
 
@@ -89,8 +89,7 @@ def _urdf_of(source: str) -> Path | None:
 
 
 def _elements(file: Path, element: str) -> Iterator[tuple[str, etree._Element]]:
-    text = expanded(file) if file.suffix.lower() == ".xacro" else read_text(file)
-    root = parsed(text, file.name)
+    root = parsed(read_urdf(file), file.name)
     for link in root.iterfind("link"):
         for each in link.iterfind(element):
             yield str(link.get("name")), each

@@ -31,11 +31,10 @@ from ..scalar import array, rotation_to
 from .compound import PARTS, left_out, split
 from .fields import inertia_matrix, number, numbers, tolerate
 from .fields import text as text_of
-from .files import read_text
 from .order import no_name_twice, parents_first
 from .records import LIMITS, limits
 from .transmissions import gear_ratios
-from .xacro_process import expanded
+from .xacro_process import read_urdf
 from .xml_text import parsed
 
 # limits are read separately, as they are often incomplete, which the parser refuses
@@ -59,9 +58,7 @@ def read(path: Path, *, strict: bool = False) -> Mechanism:
     Raises:
         DescriptionError: see `parse`.
     """
-    if path.suffix.lower() == ".xacro":
-        return parse(expanded(path), path.name, strict=strict)
-    return parse(read_text(path), path.name, strict=strict)
+    return parse(read_urdf(path), path.name, strict=strict)
 
 
 def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:

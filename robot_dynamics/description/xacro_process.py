@@ -16,29 +16,57 @@ import tempfile
 from pathlib import Path
 
 from ..errors import DescriptionError, one_line, wrong
-from .files import MOST_BYTES
+from .files import MOST_BYTES, XacroFile, read_text
 
 LONGEST = 20.0
 """s: time limit for a file"""
 
 _CHILD = """
 import sys, xacro
+
+class Arguments(dict):
+    unused = set()
+
+    def __contains__(self, name):
+        self.unused.discard(name)
+        return super().__contains__(name)
+
+    def __getitem__(self, name):
+        self.unused.discard(name)
+        return super().__getitem__(name)
+
+arguments = Arguments(each.split(":=", 1) for each in sys.argv[2:])
+Arguments.unused = set(arguments)
 try:
-    text = xacro.process_file(sys.argv[1]).toxml()
+    text = xacro.process_file(sys.argv[1], mappings=arguments).toxml()
 except BaseException as error:
     sys.exit(" ".join((str(error) or type(error).__name__).split()))
+if Arguments.unused:
+    known = ", ".join(sorted(set(arguments) - Arguments.unused)) or "none"
+    sys.exit(f"no argument is called {min(Arguments.unused)!r} (known: {known})")
 sys.stdout.buffer.write(text.encode())
 """
 
 
+def read_urdf(path: Path) -> str:
+    """The URDF text of a file, of a .xacro file after its expansion.
+
+    Raises:
+        DescriptionError: see `read_text` and `expanded`.
+    """
+    return expanded(path) if path.suffix.lower() == ".xacro" else read_text(path)
+
+
 def expanded(path: Path) -> str:
-    """The URDF text that ROS's xacro makes of a file.
+    """The URDF text that ROS's xacro makes of a file, with the arguments of a `XacroFile`.
 
     Raises:
         DescriptionError: xacro is not installed, refuses the file (the message includes xacro's),
-            takes longer than `LONGEST`, or produces too large a text.
+            takes longer than `LONGEST`, or produces too large a text; an argument is missing, or
+            the file has none of that name.
     """
     where = path.name
+    arguments = path.arguments if isinstance(path, XacroFile) else ()
     if importlib.util.find_spec("xacro") is None:
         raise DescriptionError(
             f"{where}: xacro is not installed; `pip install xacro`, or give the URDF that "
@@ -47,7 +75,7 @@ def expanded(path: Path) -> str:
         )
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as words:
         process = subprocess.Popen(  # noqa: S603  the path is an argument, never a command
-            [sys.executable, "-c", _CHILD, str(path.absolute())],
+            [sys.executable, "-c", _CHILD, str(path.absolute()), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=words,
@@ -66,8 +94,10 @@ def expanded(path: Path) -> str:
         words.seek(0)
         if code != 0:
             told = words.read(MOST_BYTES).decode(errors="replace").strip().splitlines()
-            last = told[-1] if told else f"it ended with {code}"
-            raise DescriptionError(f"{where}: xacro: {one_line(last, 300)}", name=where)
+            last = one_line(told[-1] if told else f"it ended with {code}", 300)
+            if "Undefined substitution argument" in last:
+                last += f"; arguments follow the path: '{where} NAME:=VALUE …'"
+            raise DescriptionError(f"{where}: xacro: {last}", name=where)
         text = out.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
         raise wrong(DescriptionError, f"{where}: bytes", len(text), f"at most {MOST_BYTES}")
