@@ -191,6 +191,44 @@ def test_a_connect_closes_a_loop(closure):
     assert dynamics(q, qd, qdd) @ qd == pytest.approx(tau @ qd_r, rel=1e-5)
 
 
+@pytest.mark.parametrize(
+    "equality",
+    [
+        '<weld body1="rocker" body2="pin"/>',
+        '<connect body1="hand" body2="rod" anchor="0 0 0"/>',
+        '<weld site1="grip" site2="rocker_end"/>',
+    ],
+)
+def test_what_is_moved_from_outside_closes_no_loop(equality):
+    """A mocap body, here with another fixed to it."""
+    hand = """<worldbody><body name="hand" mocap="true">
+      <body name="pin" pos="0.1 0 0"><site name="grip"/></body></body>"""
+    text = FOUR_BAR.format(closure=equality).replace("<worldbody>", hand)
+    with pytest.warns(DescriptionWarning, match="a mocap body: found '(hand|pin)'"):
+        mechanism = rd.load(text)
+    assert not mechanism.loops
+    state = np.array([[0.2, 0.4, -0.3], [1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
+    free = rd.InverseDynamics(rd.load(FOUR_BAR.format(closure="")))
+    np.testing.assert_array_equal(rd.InverseDynamics(mechanism)(*state), free(*state))
+
+
+def test_home_has_the_pose_of_what_flies_and_of_ball_joints():
+    """Of a robot with a loop; the angles' rotation is compared with MuJoCo's."""
+    more = """
+    <body name="ball" pos="0 1 0"><freejoint name="fly"/><geom size="0.1" mass="1"/></body>
+    <body name="arm"><joint name="shoulder" type="ball"/><geom size="0.1" pos="0 0.1 0"/></body>
+    </worldbody><keyframe><key name="home"
+      qpos="0 0 0  0.1 0.2 0.3 0.5 -0.5 0.1 0.7  0.9 0.1 -0.2 0.3"/></keyframe>"""
+    text = FOUR_BAR.format(closure=CONNECT).replace("</worldbody>", more)
+    home = rd.load(text).home
+    assert [home[f"fly_{axis}"] for axis in "xyz"] == [0.1, 0.2, 0.3]
+    for joint, quaternion in (("fly", [0.5, -0.5, 0.1, 0.7]), ("shoulder", [0.9, 0.1, -0.2, 0.3])):
+        expected = np.zeros(9)
+        mujoco.mju_quat2Mat(expected, np.array(quaternion) / np.linalg.norm(quaternion))
+        turned = rotation_rpy(*(home[f"{joint}_r{axis}"] for axis in "xyz"))
+        np.testing.assert_allclose(turned.ravel(), expected, rtol=0, atol=1e-15)
+
+
 def test_a_weld_and_a_following_joint_are_kept():
     closure = '<weld body1="rod" body2="rocker"/>'
     closure += '<joint joint1="elbow" joint2="motor" polycoef="0.1 -2 0 0 0"/>'

@@ -41,7 +41,7 @@ from ..mechanism import (
     Pose,
     Rotor,
 )
-from ..scalar import array, exact, rotation_about, rotation_quaternion
+from ..scalar import array, exact, roll_pitch_yaw, rotation_about, rotation_quaternion
 from .compound import PARTS, split
 from .fields import tolerate
 
@@ -287,7 +287,16 @@ class _Reader:
                     pose = Pose(rotation_quaternion(*data[6:10]), array(data[3:6].tolist()))
                     sides = [Attachment(self.bodies[one], pose), Attachment(self.bodies[two])]
                 name = self._name("EQUALITY", k) or f"loop{k}"
+                if moved := [side.link for side in sides if side.link in self._mocap()]:
+                    self._leave_out(f"equality {name!r}: a mocap body", moved[0])
+                    continue
                 yield Loop(name, joint, *sides)
+
+    def _mocap(self) -> set[str]:
+        """The bodies that are moved from outside, and those fixed to them."""
+        model = self.model
+        roots = model.body_mocapid[model.body_weldid] >= 0
+        return {name for name, moved in zip(self.bodies, roots, strict=True) if moved}
 
     def _site(self, site: int) -> Attachment:
         model = self.model
@@ -303,13 +312,22 @@ class _Reader:
 
     def _home(self, joints: list[str]) -> dict[str, float]:
         """The qpos of the keyframe `home`, else of the first keyframe, else the initial qpos0."""
-        model = self.model
+        model, kinds = self.model, self.mujoco.mjtJoint
         qpos = model.qpos0
         if model.nkey:
             names = [self._name("KEY", k) for k in range(model.nkey)]
             qpos = model.key_qpos[names.index("home") if "home" in names else 0]
-        place = dict(zip(self.joints, model.jnt_qposadr, strict=True))
-        return {name: float(qpos[place[name]]) for name in joints if name in place}
+        home: dict[str, float] = {}
+        for name, kind, at in zip(self.joints, model.jnt_type, model.jnt_qposadr, strict=True):
+            if kind == kinds.mjJNT_FREE:
+                home |= zip((f"{name}_{axis}" for axis in "xyz"), qpos[at : at + 3], strict=True)
+                at += 3
+            if kind == kinds.mjJNT_FREE or kind == kinds.mjJNT_BALL:
+                turned = roll_pitch_yaw(rotation_quaternion(*qpos[at : at + 4]))
+                home |= zip((f"{name}_r{axis}" for axis in "xyz"), turned, strict=True)
+            else:
+                home[name] = qpos[at]
+        return {name: float(home[name]) for name in joints}
 
     # Motors
 
