@@ -331,6 +331,7 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
         "<ul>",
         *(f"<li>{escape(note)}</li>" for note in _recordings(result)),
         "</ul>",
+        *_zeros(result),
         *_filters(result),
     ]
     return page(f"{result.mechanism.name}, identified", body)
@@ -348,6 +349,27 @@ def _words(result: Identification) -> str:
         "near the description's; their sums with others are right. A more exciting motion "
         "determines them one by one.</p>"
     )
+
+
+def _zeros(result: Identification) -> list[str]:
+    """The section on the joints' encoders."""
+    if not result.zeros:
+        return []
+    rows = [["joint", "added to its positions", "standard deviation", ""]]
+    for each in result.zeros:
+        unit, scale = ("°", 180 / np.pi) if each.turns else (" mm", 1e3)
+        if not each.told:
+            rows.append([each.joint, "cannot be told", "", ""])
+            continue
+        doubt = "in doubt" if each.doubtful else ""
+        numbers = (f"{scale * x:.2f}{unit}" for x in (each.offset, each.deviation))
+        rows.append([each.joint, *numbers, doubt])
+    return [
+        "<h2>Encoder zeros</h2>",
+        "<p>The offsets with which the recordings are explained best, fitted together with the "
+        "bodies, friction and drive gains. They were not applied.</p>",
+        page_table(rows),
+    ]
 
 
 def _filters(result: Identification) -> list[str]:

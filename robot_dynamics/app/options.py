@@ -198,19 +198,29 @@ def pairs(entries: Sequence[str], option: str = "--rename") -> dict[str, str]:
     return found
 
 
-def factors(entries: Sequence[str]) -> dict[str, float]:
-    """Factors by joint, from entries of the form JOINT:FACTOR.
+def numbers_by_joint(option: str) -> Callable[[Sequence[str]], dict[str, float]]:
+    """A parser of entries of the form JOINT:NUMBER.
 
-    Raises:
-        InputError: an entry has another form, or a joint appears twice.
+    It raises InputError if an entry has another form, or a joint appears twice.
+
+    Args:
+        option: its name, for errors.
     """
-    found = {}
-    for joint, text in pairs(entries, "--effort-scale").items():
-        try:
-            found[joint] = float(text)
-        except ValueError:
-            raise wrong(InputError, f"--effort-scale {joint}", text, "a number") from None
-    return found
+
+    def numbers(entries: Sequence[str]) -> dict[str, float]:
+        found = {}
+        for joint, text in pairs(entries, option).items():
+            try:
+                found[joint] = float(text)
+            except ValueError:
+                raise wrong(InputError, f"{option} {joint}", text, "a number") from None
+        return found
+
+    return numbers
+
+
+factors = numbers_by_joint("--effort-scale")
+offsets = numbers_by_joint("--position-offset")
 
 
 def frequency(value: float | None) -> float | None:
@@ -224,17 +234,17 @@ def frequency(value: float | None) -> float | None:
     return value
 
 
-def _reading(cutoff: str, own: Decorator, **parsers: Callable[[Any], Any]) -> Decorator:
-    """The argument `reading`: options for reading any recording, and one additional option.
+def _reading(cutoff: str, *own: Decorator, **parsers: Callable[[Any], Any]) -> Decorator:
+    """The argument `reading`: options for reading any recording, and additional ones.
 
     Args:
         cutoff: the end of the help text of --cutoff.
-        own: the additional option.
-        parsers: converts its value.
+        own: the additional options.
+        parsers: by option, converts its value.
     """
     return gathered(
         "reading",
-        own,
+        *own,
         click.option(
             "--topic",
             help="Topic of a bag, of type sensor_msgs/JointState (default: /joint_states).",
@@ -264,7 +274,14 @@ recordings = _reading(
         metavar="JOINT:FACTOR...",
         help="Factor that turns the efforts of a joint into N·m or N: a sign, a torque constant.",
     ),
+    click.option(
+        "--position-offset",
+        cls=Several,
+        metavar="JOINT:OFFSET...",
+        help="What is added to the positions of a joint, rad or m: the zero of its encoder.",
+    ),
     effort_scale=factors,
+    position_offset=offsets,
 )
 """The argument `reading` of `identify` and `replay`: how recordings are read"""
 

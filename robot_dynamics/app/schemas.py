@@ -212,6 +212,15 @@ _IDENTIFY = record(
             sure=flag("nothing was fitted to its efforts"),
         )
     ),
+    zeros=array_of(
+        record(
+            joint=TEXT,
+            offset=nullable("rad or m, to be added to its positions; null: cannot be told"),
+            deviation=NULLABLE,
+            misses_less=number("share by which it makes held-out errors smaller"),
+            doubtful=flag("its encoder's zero may be off"),
+        )
+    ),
     contacts=array_of(
         record(
             recording=TEXT,

@@ -130,6 +130,7 @@ def identify_closed(
     topic: str | None = None,
     rename: Mapping[str, str] | None = None,
     effort_scale: Mapping[str, float] | None = None,
+    position_offset: Mapping[str, float] | None = None,
     cutoff: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> ClosedIdentification:
@@ -146,6 +147,7 @@ def identify_closed(
             topic.
         rename: from joint names in the recordings to those in the description.
         effort_scale: by motor, the factor that converts its efforts to N·m or N.
+        position_offset: by motor, what is added to its recorded positions, rad or m.
         cutoff: Hz, the low-pass filter's cut-off; None: no filter.
         progress: called with a short message at each step.
 
@@ -177,6 +179,7 @@ def identify_closed(
         for source in [sources] if isinstance(sources, (str, os.PathLike, Recording)) else sources:
             recording = source if isinstance(source, Recording) else read(source, topic)
             recording = recording.renamed(rename or {}).scaled(effort_scale or {})
+            recording = recording.shifted(position_offset or {})
             say(f"preparing {recording.source}")
             lacking = [name for name in before.joint_names if name not in recording.names]
             if lacking:

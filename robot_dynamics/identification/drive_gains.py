@@ -72,6 +72,7 @@ def drive_gains(
     *,
     topic: str | None = None,
     rename: Mapping[str, str] | None = None,
+    position_offset: Mapping[str, float] | None = None,
     cutoff: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> DriveGains:
@@ -87,6 +88,7 @@ def drive_gains(
         topic: a topic of type sensor_msgs/JointState; None: `/joint_states`, or the only such
             topic.
         rename: from joint names in the recordings to those in the description.
+        position_offset: by joint, what is added to its recorded positions, rad or m.
         cutoff: Hz, the low-pass filter's cut-off; None: no filter.
         progress: called with a short message at each step.
 
@@ -106,7 +108,8 @@ def drive_gains(
     for sources, carried in ((unloaded, False), (loaded, True)):
         for source in [sources] if isinstance(sources, (str, os.PathLike, Recording)) else sources:
             recording = source if isinstance(source, Recording) else read(source, topic)
-            taken.append((recording.renamed(rename or {}), carried))
+            recording = recording.renamed(rename or {}).shifted(position_offset or {})
+            taken.append((recording, carried))
     if {carried for _, carried in taken} != {False, True}:
         raise InputError(
             "drive gains: expected at least one recording without and one with the load",

@@ -236,6 +236,16 @@ def summary(result: Result) -> dict[str, Any]:
             }
             for each in result.doubts
         ],
+        "zeros": [
+            {
+                "joint": each.joint,
+                "offset": each.offset if each.told else None,
+                "deviation": each.deviation if each.told else None,
+                "misses_less": each.less,
+                "doubtful": each.doubtful,
+            }
+            for each in result.zeros
+        ],
         "contacts": [
             {
                 "recording": each.source,

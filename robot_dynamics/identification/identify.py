@@ -38,6 +38,7 @@ from .per_recording import (
     Sway,
     Trace,
     Work,
+    ZeroTest,
     one_blas_thread,
 )
 from .preparation import Choice
@@ -45,6 +46,7 @@ from .prepared_cache import PreparedCache
 from .quality import LITTLE, Excitation, driving, excitation, warnings
 from .recording import Floats, Recording
 from .unknowns import match
+from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
 
 NONSENSE = 0.99
 """Share of every joint's torque; a model with larger errors is useless"""
@@ -101,6 +103,9 @@ class Identification:
     doubts: tuple[Doubt, ...] = ()
     """Joints whose efforts look like torques times a factor. Efforts in certain doubt are not
     fitted, and all errors of such a joint are computed with the factor applied"""
+    zeros: tuple[Zero, ...] = ()
+    """By joint, what the recordings say about its encoder's zero; empty where no model explains
+    them well enough to say it"""
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -189,6 +194,7 @@ def identify(
     topic: str | None = None,
     rename: Mapping[str, str] | None = None,
     effort_scale: Mapping[str, float] | None = None,
+    position_offset: Mapping[str, float] | None = None,
     payload: str | None = None,
     cutoff: float | None = None,
     scheduler: str | None = None,
@@ -210,6 +216,8 @@ def identify(
             description.
         effort_scale: by joint (as named in the description), the factor that converts its efforts
             to N·m or N.
+        position_offset: by joint (as named in the description), what is added to its recorded
+            positions, rad or m: the zero of its encoder.
         payload: a link whose ten inertial parameters are the only ones to identify; the rest of the
             robot stays as described.
         cutoff: Hz, the low-pass filter's cut-off; None: for each recording, the one whose fit
@@ -240,7 +248,7 @@ def identify(
     with fleet_at(scheduler) as fleet, PreparedCache() as cache:
         work = Work(
             mechanism, topic, rename or {}, effort_scale or {}, payload, cutoff,
-            0.0 if judges else HELD_OUT, cache,
+            0.0 if judges else HELD_OUT, cache, position_offset or {},
         )  # fmt: skip
         passes = _Passes(fleet, progress)
         normal, kept = _reduced(passes, work, dict(enumerate(sources)))
@@ -285,6 +293,9 @@ def identify(
             else:
                 found = about
         errors, fitted, traces, others, touched, lacking = judged
+        turned: tuple[Zero, ...] = ()
+        if keeps == _KEPT[0] and all(each.sure for each in doubtful):
+            turned = _zeros(passes, work, found, {k: kept[k].source for k in kept}, fitting)
         taken: list[Reduced | Judged] = [*used, *others]
         told = excitation(found)
         highest = np.max([each.highest for each in used], axis=0)
@@ -302,6 +313,7 @@ def identify(
                 dict.fromkeys(
                     [
                         *warned,
+                        *zero_words(turned, work.position_offset),
                         *(driving(found) if keeps != _KEPT[2] else ()),
                         *stays(keeps, first),
                         *contacts.words(touched),
@@ -321,6 +333,7 @@ def identify(
             kept=keeps,
             contacts=touched,
             doubts=doubtful,
+            zeros=turned,
         )
 
 
@@ -382,6 +395,29 @@ def _swayed(
     sway = Sway(work, errors.joints, used[0].cutoff)
     found = passes.over("trying filters on", sway, {first: recordings[first]}, needed=False)
     return tuple(each for _, some in found for each in some if each.joint in much)
+
+
+def _zeros(
+    passes: _Passes,
+    work: Work,
+    found: Fit,
+    names: Mapping[int, str],
+    recordings: Mapping[int, Source],
+) -> tuple[Zero, ...]:
+    """What some of the recordings say about the joints' zeros, the same ones in any order."""
+    order = sorted(names, key=lambda k: names[k])
+    few = {k: recordings[k] for k in order[:: -(-len(order) // RECORDINGS)]}
+
+    def sums(at: Linearised) -> ZeroEquations | None:
+        total: Sum[ZeroEquations] = Sum()
+        some = False
+        for _, each in passes.over("testing zeros in", ZeroTest(work, at), few, needed=False):
+            total.add(each)
+            some = True
+        return total.value() if some else None
+
+    with one_blas_thread():
+        return zeros(found, sums)
 
 
 def refuse_nonsense(errors: Errors, filters: Sequence[str] = ()) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from .read import read
 from .recording import Floats, Recording
 from .solve import Prior
 from .unknowns import Unknowns, match
+from .zeros import Linearised, ZeroEquations, equations
 
 HELD_OUT = 1 / 3
 """Share of each recording, at its end, that is held out if no validation recordings are given"""
@@ -73,6 +74,7 @@ class Work:
     """Share of each recording, at its end, that is held out"""
     cache: PreparedCache | None
     """Not pickled: another process prepares the recordings again"""
+    position_offset: Mapping[str, float] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "cache": None, "_unknowns": {}}
@@ -120,6 +122,7 @@ class Work:
         """
         recording = source if isinstance(source, Recording) else read(source, self.topic)
         recording = recording.renamed(self.rename).scaled(self.effort_scale)
+        recording = recording.shifted(self.position_offset)
         if joints is None:
             joints = match(self.mechanism, recording.names)[0].joint_names
         lacking = [name for name in joints if name not in recording.names]
@@ -218,6 +221,19 @@ class Sway:
         raw, unknowns = self.work.raw(source, self.joints), self.work.unknowns(self.joints)
         with one_blas_thread():
             return tuple(swayed(unknowns, raw, self.cutoff, 1 - self.work.held_out))
+
+
+@dataclass(frozen=True, eq=False)
+class ZeroTest:
+    """Computes a recording's equations with an offset at every joint's zero."""
+
+    work: Work
+    at: Linearised
+
+    def __call__(self, source: Source) -> ZeroEquations:
+        prepared = self.work.prepared(source, self.at.unknowns.joints)
+        with one_blas_thread():
+            return equations(self.at, self.work.parts(prepared)[0])
 
 
 @dataclass(frozen=True, eq=False)

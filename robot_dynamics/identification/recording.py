@@ -123,3 +123,28 @@ class Recording:
             for stream in self.streams
         )
         return replace(self, streams=streams)
+
+    def shifted(self, offsets: Mapping[str, float]) -> Recording:
+        """The recording with each joint's offset added to its positions.
+
+        Args:
+            offsets: by joint, rad or m; 0 for joints that are missing.
+
+        Raises:
+            InputError: there is no such joint, or an offset is not finite.
+        """
+        for name, offset in offsets.items():
+            if name not in self.names:
+                raise wrong(
+                    InputError, f"{self.source}: position offset of joint", name,
+                    choices(self.names),
+                )  # fmt: skip
+            if not np.isfinite(offset):
+                raise wrong(InputError, f"position offset of {name}", offset, "a number")
+        streams = tuple(
+            replace(
+                stream, position=stream.position + [offsets.get(name, 0.0) for name in stream.names]
+            )
+            for stream in self.streams
+        )
+        return replace(self, streams=streams)

@@ -78,6 +78,7 @@ def replay(
     topic: str | None = None,
     rename: Mapping[str, str] | None = None,
     effort_scale: Mapping[str, float] | None = None,
+    position_offset: Mapping[str, float] | None = None,
     cutoff: float | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Replay:
@@ -89,6 +90,7 @@ def replay(
         topic: as for `identify`.
         rename: as for `identify`.
         effort_scale: as for `identify`.
+        position_offset: as for `identify`.
         cutoff: Hz, the low-pass filter's cut-off; None: the one whose fit predicts torque best.
         progress: called with a short message at each step.
 
@@ -99,6 +101,7 @@ def replay(
     say("reading")
     recording = source if isinstance(source, Recording) else read(source, topic)
     recording = recording.renamed(rename or {}).scaled(effort_scale or {})
+    recording = recording.shifted(position_offset or {})
     notes: list[str] = []
     mechanisms: list[Mechanism] = []
     labels: list[str] = []

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Detects joints whose recorded positions are off by a constant: the zeros of their encoders.
+
+With recorded positions q and true ones q + δ, to first order about the fit x and offsets δ₀,
+
+    tau_i = A_i(q + δ₀) x + k_i A_i x₀ + Σ_j ∂tau_i/∂q_j (δ - δ₀)_j
+
+All δ are fitted together with the parameters, so that nothing is attributed to a zero that bodies
+or friction explain as well: the last joint's zero turns its body, and that of a vertical first axis
+does nothing. The description has little weight for the same reason. The gains k_i of the drives are
+free because their errors of some percent, which are common, bend the model as a zero does. The
+equations are linearised again about the result until it no longer changes.
+
+Real robots have other faults, which some offset always explains a little. A zero is therefore in
+doubt only if its offset is significant, large enough to matter, and improves the prediction of
+parts of the time to which it was not fitted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .fit import Fit
+from .friction_laws import PLAIN, law
+from .normal_equations import BIWEIGHT, FLOOR, FOLDS, RIDGE, Rows, _correlation
+from .preparation import Prepared, Samples, joined
+from .recording import Floats
+from .solve import Prior, inverted, solved
+from .unknowns import Unknowns
+
+SAMPLES = 2400
+"""Samples of a recording that are used"""
+RECORDINGS = 8
+"""Recordings that are used; a zero is the same in all of them"""
+STEP = 1e-4
+"""rad or m: of central differences, with a relative error of 1e-9"""
+WEIGHT = 0.01
+"""The weight γ of the description"""
+GAIN = 0.3
+"""Standard deviation of a drive's gain"""
+MEAN = 1e-3
+"""Standard deviation of the root of the number of drives times their mean gain"""
+WIDEST = 0.5
+"""rad or m: standard deviation of a zero before anything is known"""
+TOLD = math.radians(5.0)
+"""rad or m: an offset with a larger deviation is not determined by the recordings"""
+SIGNIFICANT = 5.0
+"""Offset over its deviation, beyond which a zero may be in doubt"""
+LEAST = 0.01
+"""rad or m: smaller offsets do not matter"""
+AGAIN = 3.0
+"""Offset over its deviation, beyond which the equations are linearised again"""
+SAME = 0.2
+"""Change of an offset over its deviation below which the iteration has converged"""
+PASSES = 6
+"""Linearisations at most"""
+BETTER = 2.0
+"""Mean decrease of the squared error on held-out parts, in standard deviations of the mean, beyond
+which the offset improves the prediction"""
+
+
+@dataclass(frozen=True)
+class Zero:
+    """What the recordings say about the zero of a joint's encoder."""
+
+    joint: str
+    turns: bool
+    """Whether the joint turns; otherwise it slides"""
+    at_base: bool
+    """Whether it is the first joint, where an offset is the same as a base that is turned about the
+    joint's axis"""
+    offset: float
+    """rad or m: what must be added to the recorded positions"""
+    deviation: float
+    """Its standard deviation"""
+    less: float = 0.0
+    """Share by which the offset reduces the RMS torque error of all joints on held-out parts"""
+    doubtful: bool = False
+    """Whether the zero is in doubt"""
+
+    @property
+    def told(self) -> bool:
+        """Whether the recordings determine the offset; others are mostly a guess."""
+        return self.deviation < TOLD
+
+    def words(self, given: float = 0.0) -> str:
+        """One line for the user.
+
+        Args:
+            given: rad or m, what was already added to the positions.
+        """
+        unit, scale = ("°", 180 / math.pi) if self.turns else (" mm", 1e3)
+        return (
+            f"{self.joint}: its encoder's zero may be off: with {scale * self.offset:+.2f}{unit} "
+            f"(± {scale * self.deviation:.2f}{unit}) added to its positions, a model misses "
+            f"{100 * self.less:.2g} % less of the motion kept from the fit; the positions were "
+            f"used as they are (--position-offset {self.joint}:{self.offset + given:.4g} takes "
+            f"them so); check the zero{', and how the base is mounted' if self.at_base else ''}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """The point about which the equations are linear."""
+
+    unknowns: Unknowns
+    basis: Floats
+    """(all columns, p): the parameters that are fitted together with the offsets"""
+    x: Floats
+    """(all columns,)"""
+    gains: Floats
+    """(n,): k, of the drives"""
+    offsets: Floats
+    """(n,), rad or m"""
+    fitted: Floats
+    """(n,): 1 for joints whose efforts were fitted, else 0"""
+
+    @classmethod
+    def about(cls, found: Fit) -> Linearised:
+        """The fit's model and recorded positions, with friction no poorer than the plain law."""
+        unknowns, E = found.unknowns, found.columns
+        block = 10 * len(unknowns.bodies)
+        plain = []
+        for owner in unknowns.owners:
+            columns = np.zeros((unknowns.size, len(PLAIN)))
+            start = unknowns.group(owner).start
+            columns[start : start + unknowns.raw] = law(PLAIN).matrix
+            plain.append(columns)
+        U, s, _ = np.linalg.svd(np.hstack([E[:, block:], *plain]), full_matrices=False)
+        basis = np.hstack([E[:, :block], U[:, s > 1e-9 * s[0]]])
+        fitted = np.isfinite(found.sigma).astype(float)
+        nothing = np.zeros(len(unknowns.joints))
+        return cls(unknowns, basis, E @ found.x, nothing, nothing, fitted)
+
+
+@dataclass(frozen=True, eq=False)
+class ZeroEquations:
+    """Normal equations [A, gains, offsets, tau]ᵀ W [A, gains, offsets, tau] of some recordings."""
+
+    square: Floats
+    """(FOLDS, n, m, m), by joint's rows"""
+    count: Floats
+    """(n,): effective number of independent samples by joint"""
+
+
+def equations(at: Linearised, prepared: Prepared) -> ZeroEquations:
+    """The equations of one recording.
+
+    Args:
+        at: the point of linearisation.
+        prepared: the recording.
+    """
+    whole = joined(prepared.stretches)
+    samples = whole.rows(slice(None, None, max(1, -(-len(whole) // SAMPLES))))
+    samples = replace(samples, q=samples.q + at.offsets)
+    rows = Rows(at.unknowns, samples)
+    model = rows.tau - rows.residual(at.x)
+    residual = rows.tau - (1.0 + at.gains) * model
+    weights, sigma = _weights(residual, samples, at.fitted)
+    D = (1.0 + at.gains[:, None]) * _slopes(at, samples)
+    n, p = len(at.unknowns.joints), at.basis.shape[1]
+    m = p + 2 * n + 1
+    square, count = np.zeros((FOLDS, n, m, m)), np.zeros(n)
+    edges = np.linspace(0, len(samples), FOLDS + 1).round().astype(int)
+    for j, A in enumerate(rows.matrices):
+        if not weights[:, j].any():
+            continue
+        table = np.zeros((len(samples), m))
+        table[:, :p] = A @ at.basis[rows.places[j]]
+        table[:, p + j] = model[:, j]
+        table[:, p + n : -1] = D[:, j]
+        # tau = A x + k (A x₀) + D (δ - δ₀)
+        table[:, -1] = rows.tau[:, j] + D[:, j] @ at.offsets
+        share = 1.0 / max(1.0, _correlation(np.where(weights[:, j] > 0, residual[:, j], 0.0)))
+        table *= np.sqrt(share * weights[:, j])[:, None]
+        for fold in range(FOLDS):
+            part = table[edges[fold] : edges[fold + 1]]
+            square[fold, j] = part.T @ part
+        count[j] = share * weights[:, j].sum() * sigma[j] ** 2
+    return ZeroEquations(square, count)
+
+
+def _weights(residual: Floats, samples: Samples, fitted: Floats) -> tuple[Floats, Floats]:
+    """(weights (k, n) in units of 1/sigma², sigma (n,)) that do without outliers."""
+    n = residual.shape[1]
+    weights, sigma = np.zeros_like(residual), np.ones(n)
+    for j in np.flatnonzero(fitted):
+        usable = samples.usable[:, j]
+        level = float(np.sqrt(np.mean(samples.tau[usable, j] ** 2))) if usable.any() else 0.0
+        if level == 0.0:
+            continue
+        sigma[j] = 1.4826 * float(np.median(np.abs(residual[usable, j])))
+        sigma[j] = max(sigma[j], FLOOR * level)
+        u = residual[:, j] / (BIWEIGHT * sigma[j])
+        weights[:, j] = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / sigma[j] ** 2
+    return weights, sigma
+
+
+def _slopes(at: Linearised, samples: Samples) -> Floats:
+    """∂tau_i/∂q_j (k, n, n), N·m/rad or the like, of the model at x."""
+    unknowns, n = at.unknowns, len(at.unknowns.joints)
+    own = at.x[unknowns.places[0][: 10 * len(unknowns.bodies) + len(unknowns.rotors)]]
+
+    def torque(step: Floats) -> Floats:
+        Y, known = unknowns.rigid(replace(samples, q=samples.q + step))
+        return np.asarray(Y @ own + known)
+
+    steps = STEP * np.eye(n)
+    return np.stack([(torque(step) - torque(-step)) / (2 * STEP) for step in steps], axis=2)
+
+
+def zeros(found: Fit, sums: Callable[[Linearised], ZeroEquations | None]) -> tuple[Zero, ...]:
+    """What the recordings say about each joint's zero.
+
+    Args:
+        found: the fit.
+        sums: the equations of all recordings, linearised about a point; None: there are none.
+    """
+    unknowns = found.unknowns
+    if unknowns.payload is not None:
+        return ()
+    at = Linearised.about(found)
+    prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+    before = np.zeros(len(unknowns.joints))
+    for k in range(PASSES):
+        total = sums(at)
+        if total is None:
+            return ()
+        system = _System(at, prior, total)
+        offset, deviation = system.offset, system.deviation
+        told = deviation < TOLD
+        done = np.abs(offset - before) <= SAME * deviation
+        if (done | ~told).all() or (k == 0 and not (told & (system.times > AGAIN)).any()):
+            break
+        before, at = offset, system.linearised(at, told)
+    return tuple(_judged(system, unknowns))
+
+
+def _judged(system: _System, unknowns: Unknowns) -> Iterator[Zero]:
+    for j, joint in enumerate(unknowns.joints):
+        offset, deviation = float(system.offset[j]), float(system.deviation[j])
+        turns = unknowns.mechanism.joint(joint).turns
+        zero = Zero(joint, turns, joint == unknowns.joints[0], offset, deviation)
+        if zero.told and abs(offset) > max(LEAST, SIGNIFICANT * deviation):
+            with_it, without = system.held_out(None), system.held_out(j)
+            less = 1.0 - math.sqrt(with_it.sum() / without.sum())
+            zero = replace(zero, less=less, doubtful=better(without - with_it))
+        yield zero
+
+
+def zero_words(found: Sequence[Zero], given: Mapping[str, float]) -> Iterator[str]:
+    """One line for each zero in doubt.
+
+    Args:
+        found: the zeros.
+        given: by joint, rad or m: what was already added to its positions.
+    """
+    for each in found:
+        if each.doubtful:
+            yield each.words(given.get(each.joint, 0.0))
+
+
+def better(gains: Floats) -> bool:
+    """Whether the gains (parts,) on held-out parts are larger than their scatter.
+
+    Args:
+        gains: decrease of the squared error on each part.
+    """
+    if len(gains) < 2:
+        return False
+    return bool(gains.mean() > BETTER * gains.std(ddof=1) / math.sqrt(len(gains)))
+
+
+class _System:
+    """Parameters, gains and offsets, solved together."""
+
+    def __init__(self, at: Linearised, prior: Prior, total: ZeroEquations):
+        n, p = len(at.offsets), at.basis.shape[1]
+        block = 10 * len(prior.bodies)
+        self._H, self._right = np.zeros((p + 2 * n,) * 2), np.zeros(p + 2 * n)
+        self._H[:block, :block] = prior.curvature(WEIGHT)
+        self._right[:block] = self._H[:block, :block] @ prior.mean
+        gains, self._offsets = np.arange(p, p + n), np.arange(p + n, p + 2 * n)
+        self._H[self._offsets, self._offsets] = WIDEST**-2
+        # the mean gain is the scale of all bodies
+        self._H[p : p + n, p : p + n] = MEAN**-2 / n
+        self._H[gains, gains] += GAIN**-2
+        self._all = np.arange(p + 2 * n)
+        self._parts = total.square.sum(axis=1)
+        # residuals that are larger than the noise estimate are noise, too
+        y = np.r_[self._solved(self._parts.sum(axis=0), self._all), -1.0]
+        missed = np.einsum("a,jab,b->j", y, total.square.sum(axis=0), y)
+        wider = np.maximum(1.0, missed / np.maximum(total.count, 1.0))
+        self._parts = (total.square / wider[:, None, None]).sum(axis=1)
+        whole = self._parts.sum(axis=0)
+        self.x = self._solved(whole, self._all)
+        """(p + 2 n,)"""
+        self.offset = self.x[self._offsets]
+        """(n,), rad or m"""
+        variance = np.diag(inverted(self._normal(whole)))[self._offsets]
+        self.deviation = np.sqrt(np.maximum(variance, 0.0))
+
+    def linearised(self, at: Linearised, told: NDArray[np.bool_]) -> Linearised:
+        """The solution without the offsets that are not told (n,), as the point of
+        linearisation."""
+        n = len(told)
+        x = self._solved(self._parts.sum(axis=0), np.delete(self._all, self._offsets[~told]))
+        return replace(at, x=at.basis @ x[: -2 * n], gains=x[-2 * n : -n], offsets=x[-n:])
+
+    @property
+    def times(self) -> Floats:
+        """(n,): offsets over their deviations"""
+        return np.asarray(np.abs(self.offset) / np.maximum(self.deviation, 1e-300))
+
+    def held_out(self, j: int | None) -> Floats:
+        """(parts,): squared errors on held-out parts, without an offset at joint j."""
+        kept = self._all if j is None else np.delete(self._all, self._offsets[j])
+        whole, out = self._parts.sum(axis=0), []
+        for part in self._parts:
+            if part[-1, -1] > 0:
+                y = np.r_[self._solved(whole - part, kept), -1.0]
+                out.append(float(y @ part @ y))
+        return np.array(out)
+
+    def _normal(self, whole: Floats) -> Floats:
+        H = whole[:-1, :-1] + self._H
+        # friction that nothing excites
+        diagonal = np.diag(H)
+        return np.asarray(H + np.diag(np.where(diagonal > 0, RIDGE * diagonal, 1.0)))
+
+    def _solved(self, whole: Floats, kept: Floats) -> Floats:
+        x = np.zeros(len(self._all))
+        right = whole[:-1, -1] + self._right
+        x[kept] = solved(self._normal(whole)[np.ix_(kept, kept)], right[kept])
+        return x
