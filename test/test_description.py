@@ -270,6 +270,13 @@ def test_a_yaml_gives_the_arguments_of_the_xacro_beside_it(arguments):
     assert mechanism.links[0].joint.friction.viscous == 2
 
 
+def test_a_file_of_macros_alone_is_named(tmp_path):
+    file = tmp_path / "macros.xacro"
+    namespace = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    file.write_text(f'<robot name="r" {namespace}><xacro:macro name="arm" params=""/></robot>')
+    refused(file, "links: found 'none'", "xacro macros")
+
+
 def test_a_wrong_argument_of_a_xacro_is_named(arguments):
     refused(f"{arguments} heavy:=2 neme:=left", "no argument is called 'neme'", "heavy, name")
     refused(f"{arguments} heavy:=2 left", "argument: found 'left', expected NAME:=VALUE")

@@ -147,6 +147,9 @@ def _links(
 
 def _base(inertials: Mapping[str, Inertial], joints: list[Any], where: Place) -> str:
     """The link that no joint carries. It is the mechanism's base, not one of its `links`."""
+    if not inertials:
+        expected = "some (a file of xacro macros has none: give the one that calls them)"
+        raise wrong(DescriptionError, where + ": links", "none", expected)
     roots = set(inertials) - {joint.child for joint in joints}
     if len(roots) != 1:
         found = ", ".join(repr(name) for name in sorted(roots)) or "none"
