@@ -14,7 +14,7 @@ import yaml
 from robots import CONFIG, random_dh, random_urdf, relative, state, unmeasured
 
 import robot_dynamics as rd
-from robot_dynamics.dynamics.export import export, identifiers
+from robot_dynamics.dynamics.export import comment, export, identifiers, origin
 
 STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O1", "-shared", "-fPIC"]
 ROUNDING = 1e-12
@@ -212,6 +212,14 @@ def test_the_files_say_what_they_were_made_of(tmp_path):
         ):
             assert words in head
         assert (tmp_path / "b" / name).read_text() == text
+
+
+def test_a_xacros_arguments_are_in_the_comment_and_cannot_end_it(tmp_path):
+    file = CONFIG.parent / "urdf" / "six_axis.urdf.xacro"
+    made = origin(f"{file} hardware:=mine controllers:='/* */ x'")
+    assert made[1] == "source: six_axis.urdf.xacro hardware:=mine controllers:=/* */ x"
+    assert comment(made).count("*/") == 1
+    assert "hardware:=mine controllers:=__ __ x" in comment(made)
 
 
 # --- more than torques --------------------------------------------------------------------------

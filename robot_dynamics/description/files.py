@@ -38,6 +38,11 @@ class XacroFile(PosixPath):
     """NAME:=VALUE of each"""
 
 
+def arguments_of(file: Path) -> tuple[str, ...]:
+    """NAME:=VALUE of each argument for the expansion of a file; only xacro files have some."""
+    return file.arguments if isinstance(file, XacroFile) else ()
+
+
 def find(reference: str, beside: Path | None = None) -> Path:
     """The existing file that a path or a package:// URL refers to.
 

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from ..errors import DescriptionError, one_line, wrong
-from .files import MOST_BYTES, XacroFile, read_text
+from .files import MOST_BYTES, arguments_of, read_text
 
 LONGEST = 20.0
 """s: time limit for a file"""
@@ -66,7 +66,6 @@ def expanded(path: Path) -> str:
             the file has none of that name.
     """
     where = path.name
-    arguments = path.arguments if isinstance(path, XacroFile) else ()
     if importlib.util.find_spec("xacro") is None:
         raise DescriptionError(
             f"{where}: xacro is not installed; `pip install xacro`, or give the URDF that "
@@ -75,7 +74,7 @@ def expanded(path: Path) -> str:
         )
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as words:
         process = subprocess.Popen(  # noqa: S603  the path is an argument, never a command
-            [sys.executable, "-c", _CHILD, str(path.absolute()), *arguments],
+            [sys.executable, "-c", _CHILD, str(path.absolute()), *arguments_of(path)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=words,

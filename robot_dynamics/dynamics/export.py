@@ -24,7 +24,7 @@ from ..codegen.c_code import C99, C99_SINGLE, CCode, Dialect
 from ..codegen.guard import guarded
 from ..codegen.recorder import Program, record
 from ..description import load
-from ..description.files import find, writable, write_bytes
+from ..description.files import arguments_of, find, writable, write_bytes
 from ..errors import InputError, choices, listed, wrong
 from ..formulations.equations import TERMS
 from ..formulations.forward import solved
@@ -243,8 +243,11 @@ def origin(file: str) -> list[str]:
     """The generator, the description's name and the hash of its bytes or text, as lines."""
     text = os.fspath(file)
     is_text = text.lstrip("\ufeff \t\r\n").startswith("<")
-    content = text.encode() if is_text else find(text).read_bytes()
-    name = "a URDF text" if is_text else find(text).name
+    if is_text:
+        content, name = text.encode(), "a URDF text"
+    else:
+        source = find(text)
+        content, name = source.read_bytes(), " ".join((source.name, *arguments_of(source)))
     made = f"made by: robot_dynamics {version()}"
     return [made, f"source: {name}", f"SHA-256 {sha256(content).hexdigest()}"]
 
@@ -252,7 +255,7 @@ def origin(file: str) -> list[str]:
 def comment(lines: Iterable[str]) -> str:
     """A C comment. Sequences in external text that could end the comment are removed."""
     plain = [
-        re.sub(r"[^A-Za-z0-9 _.,:()+-]", "_", line.encode("ascii", "replace").decode())
+        re.sub(r"[^A-Za-z0-9 _.,:=()+-]", "_", line.encode("ascii", "replace").decode())
         for line in lines
     ]
     return "/* " + "\n * ".join(plain) + " */\n"
