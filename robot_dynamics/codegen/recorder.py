@@ -65,7 +65,8 @@ class Recorder:
         self._sizes.append(count)
         scalars = np.empty(count, dtype=object)
         for i in range(count):
-            scalars[i] = Recorded(self, self._place(("input", before + i)))
+            instruction = "input", before + i
+            scalars[i] = Recorded(self, self._place(instruction, instruction))
         return scalars
 
     def program(self, outputs: Iterable[Any]) -> Program:
@@ -104,17 +105,24 @@ class Recorder:
 
     def unary(self, operation: str, a: Recorded) -> Recorded:
         """The value operation(a); an equal value that was recorded before is used again."""
-        return Recorded(self, self._place((operation, a.place)))
+        instruction = operation, a.place
+        return Recorded(self, self._place(instruction, instruction), operation == "neg")
 
     def binary(self, operation: str, a: Any, b: Any) -> Recorded:
         """The value operation(a, b); an equal value that was recorded before is used again."""
+        # a·b and b·a become the same instruction: constants first, then by place
+        commutes = operation in COMMUTATIVE
+        if type(a) is Recorded and type(b) is Recorded:
+            if commutes and b.place < a.place:
+                a, b = b, a
+            instruction = operation, a.place, b.place
+            return Recorded(self, self._place(instruction, instruction))
+        if commutes and type(a) is Recorded:
+            a, b = b, a
         first, second = _operand(a), _operand(b)
-        if operation in COMMUTATIVE:
-            # constants first, then by place: a·b and b·a become the same instruction
-            kinds = type(first) is int, type(second) is int
-            if kinds == (True, False) or (kinds[0] == kinds[1] and second < first):
-                first, second = second, first
-        return Recorded(self, self._place((operation, first, second)))
+        # the constant 2.0 and the place 2 are equal as numbers and differ only by type
+        key = operation, type(first), first, second
+        return Recorded(self, self._place((operation, first, second), key))
 
     def operation(self, value: Recorded) -> tuple[Any, ...]:
         """The instruction (operation, operand, …) that computes a value."""
@@ -124,9 +132,7 @@ class Recorder:
         instruction = self._instructions[place]
         return () if instruction[0] == "input" else instruction[1:]
 
-    def _place(self, instruction: tuple[Any, ...]) -> int:
-        # the constant 2.0 and the place 2 are equal as numbers and differ only by type
-        key = instruction, tuple(map(type, instruction))
+    def _place(self, instruction: tuple[Any, ...], key: tuple[Any, ...]) -> int:
         place = self._known.get(key)
         if place is None:
             place = self._known[key] = len(self._instructions)
@@ -139,17 +145,18 @@ class Recorder:
 class Recorded:
     """One value of a program that is being recorded; it behaves like a number in arithmetic."""
 
-    __slots__ = ("place", "recorder")
+    __slots__ = ("is_negative", "place", "recorder")
 
-    def __init__(self, recorder: Recorder, place: int):
+    def __init__(self, recorder: Recorder, place: int, is_negative: bool = False):
         self.recorder = recorder
         self.place = place
+        self.is_negative = is_negative
 
     def __neg__(self) -> Any:
         # signs are moved outwards until a sum or a difference absorbs them
         operation, *arguments = self.recorder.operation(self)
         if operation == "neg":
-            return Recorded(self.recorder, arguments[0])
+            return self._back(arguments[0])
         if operation == "sub":
             return self.recorder.binary("sub", *(self._back(x) for x in reversed(arguments)))
         return self.recorder.unary("neg", self)
@@ -159,9 +166,9 @@ class Recorded:
             return NotImplemented
         if _constant(other) and other == 0:
             return self
-        if isinstance(other, Recorded) and other._is_negative:
+        if isinstance(other, Recorded) and other.is_negative:
             return self - (-other)
-        if self._is_negative:
+        if self.is_negative:
             return other - (-self)
         return self.recorder.binary("add", self, other)
 
@@ -173,9 +180,9 @@ class Recorded:
         if isinstance(other, Recorded):
             if other.place == self.place:
                 return 0.0
-            if other._is_negative:
+            if other.is_negative:
                 return self + (-other)
-        if self._is_negative:
+        if self.is_negative:
             return -((-self) + other)
         return self.recorder.binary("sub", self, other)
 
@@ -184,15 +191,15 @@ class Recorded:
             return NotImplemented
         if other == 0:
             return -self
-        if self._is_negative:
+        if self.is_negative:
             return -self + other
         return self.recorder.binary("sub", other, self)
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, Recorded):
-            if self._is_negative:
+            if self.is_negative:
                 return -((-self) * other)
-            if other._is_negative:
+            if other.is_negative:
                 return -(self * (-other))
             return self.recorder.binary("mul", self, other)
         if isinstance(other, np.ndarray):
@@ -206,7 +213,7 @@ class Recorded:
                 return -self
             if other < 0:
                 return -(self * -other)
-        if self._is_negative:
+        if self.is_negative:
             return -((-self) * other)
         return self.recorder.binary("mul", self, other)
 
@@ -253,13 +260,11 @@ class Recorded:
         """sign (-1, 0 or 1), recorded."""
         return self.recorder.unary("sign", self)
 
-    @property
-    def _is_negative(self) -> bool:
-        negated: bool = self.recorder._instructions[self.place][0] == "neg"
-        return negated
-
     def _back(self, operand: Operand) -> Any:
-        return Recorded(self.recorder, operand) if isinstance(operand, int) else operand
+        if not isinstance(operand, int):
+            return operand
+        is_negative = self.recorder._instructions[operand][0] == "neg"
+        return Recorded(self.recorder, operand, is_negative)
 
     def __bool__(self) -> bool:
         raise TypeError("a recorded value is not known yet: it cannot decide a branch")
