@@ -32,7 +32,7 @@ import numpy as np
 from timing import keep, parser
 
 import robot_dynamics as rd
-from robot_dynamics.app.progress import Progress
+from robot_dynamics.app.command import Progress
 from robot_dynamics.closure import ClosedChain, fit
 
 CONFIG = Path(__file__).resolve().parents[1] / "config" / "rrr.yaml"

@@ -12,7 +12,6 @@ from robots import CONFIG, example_robots, random_dh, random_urdf, relative, sta
 
 import robot_dynamics as rd
 from robot_dynamics.codegen import python_code
-from robot_dynamics.codegen.differentiate import pullback
 from robot_dynamics.codegen.recorder import record
 from robot_dynamics.dynamics.open_chain import OpenChain
 
@@ -42,18 +41,19 @@ def structural_rank(mechanism):
     """Of the torques' derivatives by the numbers that regrouping leaves."""
     chain = OpenChain(mechanism, "newton_euler", "none", RIGID, backend="python")
     function = chain.function("torques")
-    program = record(function.equations, (*function.sizes, function.parameters))
     n = len(chain.joint_names)
-
-    def rows(*vectors):
-        return [x for unit in np.eye(n) for x in pullback(program, vectors, unit)[-1][3:]]
-
-    run = python_code.compile_program(record(rows, program.sizes))[1]
+    program = record(function.equations, (*function.sizes, function.parameters))
+    run = python_code.compile_program(program)[1]
     rng = np.random.default_rng(1)
     count = 400
-    vectors = [*rng.uniform(-3, 3, (3 * n, count)), *chain.parameters]
-    out = [np.broadcast_to(x, count) for x in run(*vectors)]
-    W = np.array(out).reshape(n, -1, count).transpose(0, 2, 1).reshape(n * count, -1)
+    states = rng.uniform(-3, 3, (3 * n, count))
+    gravity, numbers = chain.parameters[:3], len(chain.parameters) - 3
+    # the torques are linear in the numbers that are left
+    columns = [
+        [np.broadcast_to(x, count) for x in run(*states, *gravity, *unit)]
+        for unit in np.eye(numbers)
+    ]
+    W = np.array(columns).reshape(numbers, n * count).T
     length = np.linalg.norm(W, axis=0)
     seen = length > 1e-12 * length.max()
     return np.linalg.matrix_rank(W[:, seen] / length[seen], tol=1e-9)

@@ -262,6 +262,24 @@ def test_wrong_shapes_are_named(robot, tmp_path):
         chain("here", np.zeros(3), np.zeros(3))
 
 
+def test_a_mechanism_made_in_code_has_finite_numbers(robot, tmp_path):
+    mechanism = closed_robots.load(robot, tmp_path)
+    for gravity, words in (
+        ([0.0, 0.0, np.nan], r"gravity: found \[0.0, 0.0, nan\], expected finite numbers"),
+        ([0.0, 0.0, None], r"gravity: found \[0.0, 0.0, None\], expected real numbers"),
+        ([0.0, 0.0], r"gravity: found \(2,\), expected shape \(3,\)"),
+    ):
+        with pytest.raises(InputError, match=words):
+            ClosedChain(replace(mechanism, gravity=np.array(gravity)))
+    body = replace(mechanism.links[1].inertial, mass=np.inf)
+    links = (mechanism.links[0], replace(mechanism.links[1], inertial=body), *mechanism.links[2:])
+    with pytest.raises(InputError, match=f"links: {links[1].name}: inertial: mass: found inf"):
+        ClosedChain(replace(mechanism, links=links))
+    for option, value in {"condition_limit": np.inf, "friction_smoothing": -1.0}.items():
+        with pytest.raises(InputError, match=f"{option}: found .*, expected a finite number"):
+            ClosedChain(mechanism, **{option: value})
+
+
 def test_an_infinite_angle_neither_hangs_nor_crashes(robot, tmp_path):
     chain = ClosedChain(closed_robots.load(robot, tmp_path))
     for bad in (np.nan, np.inf, -np.inf):

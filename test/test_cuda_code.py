@@ -119,8 +119,8 @@ class Processor:
     def function(self, definition: Any) -> Any:
         return launched.function(definition, np, self._kernel)
 
-    def closed(self, definition: Any, closure: Any) -> Any:
-        return launched.closed(definition, closure, np, self._kernel)
+    def closing(self, definition: Any, closure: Any) -> Any:
+        return launched.closing(definition, closure, np, self._kernel)
 
 
 @pytest.fixture

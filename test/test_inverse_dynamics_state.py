@@ -322,8 +322,8 @@ BAD_BODIES = {
     ),
     "infinite": (Inertial(1.0, np.zeros(3), np.diag([np.inf, 1, 1])), "expected finite numbers"),
     "complex": (Inertial(1.0, np.array([1j, 0, 0])), "center_of_mass: found .*, expected real"),
-    "text": (Inertial("1"), "mass: found .*, expected real numbers"),
-    "true": (Inertial(True), "mass: found .*, expected real numbers"),
+    "text": (Inertial("1"), "mass: found .*, expected a finite number, at least 0"),
+    "true": (Inertial(True), "mass: found .*, expected a finite number, at least 0"),
     "no mass": (Inertial(-1e-9), "mass: found -1e-09, expected a finite number, at least 0"),
     "no body": (2.5, "payload of .*: found 'float', expected an Inertial"),
 }

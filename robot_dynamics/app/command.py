@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by all commands: options with several values, errors in one line, JSON.
+"""Shared by all commands: options with several values, errors in one line, JSON, progress.
 
 Click is used instead of Typer because `--q 0.3 0.7` needs access to the parser, which Typer hides.
 """
@@ -10,6 +10,7 @@ import json
 import math
 import os
 import sys
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -24,6 +25,9 @@ Result = dict[str, Any]
 
 STOPPED = 130
 """The exit code after SIGINT, as in shells"""
+
+QUIET = 1.0
+"""s before `Progress` prints anything"""
 
 
 class Several(click.Option):
@@ -139,6 +143,18 @@ class Command(click.Command):
 def _print_nothing_more() -> None:
     """Redirect stdout to /dev/null, to avoid another error when it is flushed at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Progress:
+    """Prints a line on stderr for each step after `QUIET`."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+
+    def __call__(self, words: str) -> None:
+        passed = time.monotonic() - self._begin
+        if passed > QUIET:
+            print(f"{passed:4.0f} s: {words}", file=sys.stderr, flush=True)
 
 
 def finite(value: Any) -> Any:

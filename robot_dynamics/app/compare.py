@@ -124,8 +124,8 @@ def within_reach(
         states = q[0] + share * (q - q[0]), share * qd, share * qdd
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ClosureWarning)
-            closed = np.isfinite(dynamics(*states)).all()
-        if closed:
+            is_reached = np.isfinite(dynamics(*states)).all()
+        if is_reached:
             return share, states
         if share < SMALLEST_SHARE:
             raise ClosureError(f"{mechanism.name}: no motion of all motors together from home")

@@ -235,12 +235,12 @@ def text(result: dict[str, Any]) -> str:
         for name, ratios in result["gears"].items()
     ]
     if result["loops"]:
-        closed = result["closure"]
+        at_home = result["closure"]
         lines += [
             f"loops: {listed(result['loops'])}",
-            f"redundant constraint rows left out: {listed(closed['redundant_rows'])}",
-            f"closure error at home {closed['miss_at_home']:.2g}, condition number "
-            f"{closed['condition_at_home']:.3g}",
+            f"redundant constraint rows left out: {listed(at_home['redundant_rows'])}",
+            f"closure error at home {at_home['miss_at_home']:.2g}, condition number "
+            f"{at_home['condition_at_home']:.3g}",
             f"assembly modes with the motors there: {len(result['assembly_modes'])}",
             *modes_table(result["assembly_modes"], "mode"),
         ]

@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.kernel import as_floats
 from ..errors import ClosureError, InputError, wrong
+from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..scalar import Floats, Mask, is_number
 from .dynamics.chain import ClosedChain

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import BackendError, InputError, choices, wrong
+from ..inputs import as_floats
 from ..scalar import Floats
 from .function import Function
 from .native import BackendWarning, NativeCode
@@ -246,53 +247,6 @@ def checked_threads(threads: int | None) -> int | None:
         expected = f"a whole number from 1 to {MOST_THREADS}, or None"
         raise wrong(InputError, "threads", threads, expected)
     return None if threads is None else found
-
-
-def as_floats(name: str, x: ArrayLike) -> Floats:
-    """The argument x as a plain float64 array.
-
-    Args:
-        name: the argument's name, for messages.
-        x: the argument.
-
-    Raises:
-        InputError: x does not consist of real numbers, or has masked entries.
-    """
-    if type(x) is not np.ndarray and _has_mask(x):
-        expected = "plain numbers: fill masked entries, or leave their rows out"
-        raise wrong(InputError, name, "masked entries", expected)
-    try:
-        array = np.asarray(x)
-    except ValueError:  # rows of different lengths
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "fiu" or (array is not x and _has_truth(x)):
-        found = f"an array of {array.dtype}"
-        if array.dtype.kind == "O":
-            found = type(x).__name__
-        elif array.dtype.kind in "fiu":
-            found = "True or False among numbers"
-        raise wrong(InputError, name, found, "real numbers")
-    if array.ndim == 0:
-        return array.astype(float)
-    array = np.ascontiguousarray(array, dtype=float)
-    return array if array.flags.aligned else array.copy()
-
-
-def _has_truth(x: Any) -> bool:
-    """Does x contain a bool? NumPy converts a bool among numbers to a number."""
-    if isinstance(x, (list, tuple)):
-        return not _PLAIN.issuperset(map(type, x)) and any(map(_has_truth, x))
-    return x.dtype.kind == "b" if isinstance(x, np.ndarray) else isinstance(x, (bool, np.bool_))
-
-
-def _has_mask(x: Any) -> bool:
-    """Is an entry of x masked? NumPy would use the number behind the mask."""
-    if isinstance(x, (list, tuple)):
-        return not _PLAIN.issuperset(map(type, x)) and any(map(_has_mask, x))
-    return bool(np.ma.is_masked(x))
-
-
-_PLAIN = {float, int, np.float64}
 
 
 def _batch_shape(

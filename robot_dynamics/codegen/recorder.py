@@ -9,7 +9,8 @@ are combined.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,16 @@ from ..errors import InputError, wrong
 Operand = Any  # int: the place of an instruction; float: a constant
 
 COMMUTATIVE = ("add", "mul")
+OPERATORS: Mapping[str, Callable[..., Any]] = {
+    "neg": operator.neg,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+}
+"""The operations that are operators of any scalar"""
+FUNCTIONS = ("sin", "cos", "tanh", "exp", "sqrt", "atan", "sign")
+"""The other operations, functions of one value"""
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,29 @@ class Program:
     def operations(self) -> int:
         """The number of arithmetic operations and function calls, without inputs."""
         return sum(instruction[0] != "input" for instruction in self.instructions)
+
+    def values(
+        self, entries: Sequence[Any], functions: Mapping[str, Callable[..., Any]]
+    ) -> list[Any]:
+        """The value of each instruction, over any scalar or values that support + - * /.
+
+        Args:
+            entries: those of its vectors, one vector after the other.
+            functions: those of `FUNCTIONS`, by name.
+        """
+        values: list[Any] = []
+        for operation, *operands in self.instructions:
+            if operation == "input":
+                values.append(entries[operands[0]])
+            else:
+                function = OPERATORS.get(operation) or functions[operation]
+                values.append(function(*(value_of(x, values) for x in operands)))
+        return values
+
+
+def value_of(operand: Operand, values: Sequence[Any]) -> Any:
+    """An operand's value, given those of the instructions."""
+    return values[operand] if isinstance(operand, int) else operand
 
 
 class ProgramTooLarge(Exception):  # noqa: N818  not an error: a fallback is used

@@ -59,11 +59,6 @@ def known_robot(name: str) -> Path | None:
     )
 
 
-def known_names() -> list[str]:
-    """All known names, starting with those that need no network."""
-    return list(dict.fromkeys([*sorted(_carried()), *sorted(_fetched())]))
-
-
 @lru_cache(maxsize=1)
 def _carried() -> Mapping[str, Path]:
     """The files in the wheel of example-robot-data, by file name (`NAME_robot` before `NAME`) and

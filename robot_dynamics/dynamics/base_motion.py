@@ -20,14 +20,14 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
 from ..formulations.terms import MOTION, OF_LINKS
+from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import on_six_joints
 from ..scalar import Floats
@@ -35,7 +35,6 @@ from .companion import Companion
 from .inputs import Options
 from .motors import MotorSide, MotorTorques
 from .open_chain import OpenChain
-from .placed import Placed
 from .regressor import RegressorKernel
 from .tree import Tree
 
@@ -110,6 +109,30 @@ class BaseMotion:
         # the order of the revolute joints is z, y, x
         accelerations: Floats = (np.asarray(self.angular_acceleration) - crossed)[..., ::-1]
         return accelerations
+
+
+class Placed(Protocol):
+    """A robot's tree, with or without loops, at the robot's position q (…, k); links are given by
+    name."""
+
+    @property
+    def q(self) -> Floats:
+        """(…, n) of the tree"""
+
+    def pose(self, link: str) -> Floats:
+        """(…, 4, 4): the link's frame in the base frame."""
+
+    def wrench_torques(self, link: str, wrench: ArrayLike) -> Floats:
+        """The torques (…, n_m) that a wrench (…, 6) on the link, on base axes, provides."""
+
+    def state(
+        self, qd: ArrayLike, qdd: ArrayLike, names: Sequence[str]
+    ) -> tuple[Floats, Floats, Floats]:
+        """(q, qd, qdd) (…, n) of the tree's joints of these names, at rates and accelerations
+        (…, k)."""
+
+    def on_motors(self, tau: Floats, names: Sequence[str]) -> Floats:
+        """The motors' torques (…, n_m) equivalent to torques (…, n) at these joints."""
 
 
 class MovingBase:

@@ -16,11 +16,10 @@ from ..errors import InputError, wrong
 from ..formulations.form import Form
 from ..mechanism import Mechanism
 from ..scalar import Floats
-from .base_motion import BaseMotion, MovingBase
+from .base_motion import BaseMotion, MovingBase, Placed
 from .companion import Companion
 from .inputs import Options
 from .motors import MotorSide, MotorTorques
-from .placed import Placed
 from .regressor import RegressorKernel
 from .tree import Tree
 

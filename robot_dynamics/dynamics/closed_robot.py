@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike
 
 from ..closure import ClosedChain, ConstraintForces
 from ..closure.dynamics.platform import platform_links
-from ..codegen.kernel import as_floats, put
+from ..codegen.kernel import put
 from ..errors import InputError, wrong
+from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .chain import Chain

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.kernel import as_floats
 from ..errors import InputError, choices, wrong
 from ..formulations.floating import adjoint
+from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import BASE, floating, names_on_axes
 from ..scalar import Floats

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.kernel import as_floats, checked_threads
+from ..codegen.kernel import checked_threads
 from ..errors import InputError, wrong
-from ..mechanism import Inertial, Limits, Mechanism
+from ..inputs import as_floats, finite, flag, number
+from ..mechanism import Inertial, Mechanism
+from ..mechanism.mechanism import check_finite
 from ..scalar import Floats
 
 ROUNDING = 1e-9
@@ -74,33 +76,6 @@ class Options:
         return self.rotors if {"rotors", "gravity"} & set(self.terms) else "none"
 
 
-def number(name: str, value: Any, least: float = -np.inf) -> float:
-    """A finite number, at least `least`.
-
-    Raises:
-        InputError: the value is anything else.
-    """
-    found = as_floats(name, value)
-    if found.ndim or not np.isfinite(found) or found < least:
-        expected = "a finite number" + (f", at least {least:g}" if np.isfinite(least) else "")
-        raise wrong(InputError, name, value, expected)
-    return float(found)
-
-
-def finite(name: str, value: ArrayLike, *shape: int) -> Floats:
-    """An array of finite numbers of the given shape.
-
-    Raises:
-        InputError: the value is anything else.
-    """
-    found = as_floats(name, value)
-    if found.shape != shape:
-        raise wrong(InputError, name, found.shape, f"shape {shape}")
-    if not np.isfinite(found).all():
-        raise wrong(InputError, name, found.tolist(), "finite numbers")
-    return found
-
-
 def payload(name: str, body: Any) -> Inertial:
     """A body of finite numbers whose mass and principal moments of inertia are not negative.
 
@@ -157,17 +132,6 @@ def names_of_terms(chosen: Any) -> tuple[Any, ...]:
     raise wrong(InputError, "terms", chosen, "names of terms")
 
 
-def flag(name: str, value: Any) -> bool:
-    """The value as a bool.
-
-    Raises:
-        InputError: neither True nor False.
-    """
-    if not isinstance(value, (bool, np.bool_)):
-        raise wrong(InputError, name, value, "True or False")
-    return bool(value)
-
-
 def robot(value: Any) -> Mechanism:
     """The value, if it is a mechanism that can move and consists of finite numbers.
 
@@ -179,27 +143,5 @@ def robot(value: Any) -> Mechanism:
         raise wrong(InputError, "mechanism", type(value).__name__, "a Mechanism, as from rd.load")
     if not value.joint_names:
         raise wrong(InputError, f"mechanism {value.name!r}", "no joint that moves", "at least one")
-    _all_finite("", value)
-    finite("gravity", value.gravity, 3)
+    check_finite(value)
     return value
-
-
-def _all_finite(name: str, value: Any) -> None:
-    """Check every number of a mechanism; limits alone may be infinite.
-
-    Raises:
-        InputError: one is not a finite number.
-    """
-    if isinstance(value, (str, bool, Limits)) or value is None:
-        return
-    if isinstance(value, tuple):
-        value = {getattr(each, "name", i): each for i, each in enumerate(value)}
-    elif is_dataclass(value):
-        value = {each.name: getattr(value, each.name) for each in fields(value)}
-    if isinstance(value, Mapping):
-        for key, each in value.items():
-            _all_finite(f"{name}: {key}" if name else str(key), each)
-        return
-    found = as_floats(name, value)
-    if not np.isfinite(found).all():
-        raise wrong(InputError, name, found.tolist(), "finite numbers")

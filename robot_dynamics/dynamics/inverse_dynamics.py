@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..closure import CONDITION_LIMIT, ClosedChain, ConstraintForces
-from ..codegen.kernel import as_floats, put
+from ..codegen.kernel import put
 from ..codegen.native import Forwarding, shortened
 from ..errors import InputError, choices, listed, one_line, wrong
 from ..formulations.equations import TERMS
+from ..inputs import as_floats, finite
 from ..mechanism import Friction, Inertial, Link, Mechanism
 from ..mechanism.dynamic_parameters import standard_parameters
 from ..mechanism.shown import FEW, as_html
@@ -565,7 +566,7 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
     @gravity_vector.setter
     def gravity_vector(self, value: ArrayLike) -> None:
-        vector = inputs.finite("gravity_vector", value, 3)
+        vector = finite("gravity_vector", value, 3)
         with self._changing:
             robot = self._robot
             self._adopt(replace(robot.bare, gravity=vector), robot.payloads)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
+from ..inputs import as_floats
 from ..scalar import Floats
 
 

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen import Function, Kernel
-from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
 from ..formulations import floating
 from ..formulations.equations import Equations
 from ..formulations.form import FLOATING, STANDING, Form
 from ..formulations.layout import Layout, shaped
+from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..mechanism.six_joints import BASE
 from ..scalar import Array, Floats, array, zeros

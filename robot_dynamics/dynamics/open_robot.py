@@ -11,9 +11,9 @@ from typing import ClassVar, NamedTuple
 from numpy.typing import ArrayLike
 
 from ..closure import ConstraintForces
-from ..codegen.kernel import as_floats
 from ..errors import InputError, wrong
 from ..formulations.layout import Recompile
+from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .chain import Chain

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import InputError, wrong
-from .library import Closure, Definition, run
+from .library import Closure, Definition
 
 
 def function(
     definition: Definition,
-    unary: Mapping[str, Callable[[Any], Any]],
+    functions: Mapping[str, Callable[[Any], Any]],
     broadcast: Callable[[list[Any]], list[Any]],
     stack: Callable[[list[Any]], Any],
 ) -> Callable[..., Any]:
@@ -21,7 +21,7 @@ def function(
 
     Args:
         definition: the program.
-        unary: see `run`.
+        functions: see `Program.values`.
         broadcast: converts all values (arrays and numbers) to arrays of one shape and type.
         stack: stacks arrays of one shape along a new last axis.
     """
@@ -37,7 +37,9 @@ def function(
                 raise wrong(InputError, name, tuple(x.shape), f"shape (…, {size})")
             entries += [x[..., k] for k in range(size)]
         # all results get the common shape and type of the arguments, even if they are constant
-        values = broadcast([*run(program, entries, unary), *entries])[: len(program.outputs)]
+        values = broadcast([*definition.evaluated(entries, functions), *entries])[
+            : len(program.outputs)
+        ]
         results = []
         for (_, shape), part in zip(definition.results, definition.parts(values), strict=True):
             flat = stack(part)
@@ -52,7 +54,7 @@ def function(
     return call
 
 
-def closed(
+def closing(
     definition: Definition,
     closure: Closure,
     of: Callable[[Definition], Callable[..., Any]],

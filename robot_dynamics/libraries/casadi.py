@@ -8,18 +8,10 @@ from typing import Any
 
 import casadi
 
-from .library import Closure, Definition, run
+from ..codegen.recorder import FUNCTIONS
+from .library import Closure, Definition
 
-_UNARY = {
-    "neg": lambda x: -x,
-    "sin": casadi.sin,
-    "cos": casadi.cos,
-    "tanh": casadi.tanh,
-    "exp": casadi.exp,
-    "sqrt": casadi.sqrt,
-    "atan": casadi.atan,
-    "sign": casadi.sign,
-}
+_FUNCTIONS = {name: getattr(casadi, name) for name in FUNCTIONS}
 
 
 def function(definition: Definition) -> Any:
@@ -29,7 +21,7 @@ def function(definition: Definition) -> Any:
         casadi.SX.sym(name, size) for name, size in zip(definition.arguments, sizes, strict=True)
     ]
     entries = [x for vector in vectors for x in casadi.vertsplit(vector)]
-    found = definition.parts(run(definition.program, entries, _UNARY))
+    found = definition.parts(definition.evaluated(entries, _FUNCTIONS))
     names, results = [], []
     for (name, shape), part in zip(definition.results, found, strict=True):
         result = casadi.vertcat(*part)
@@ -41,7 +33,7 @@ def function(definition: Definition) -> Any:
     return casadi.Function(definition.name, vectors, results, list(definition.arguments), names)
 
 
-def closed(definition: Definition, closure: Closure) -> Any:
+def closing(definition: Definition, closure: Closure) -> Any:
     """A program whose first vector is all joints, as a `casadi.Function` of q (k,) that closes the
     loops itself."""
     k, doubt, size = closure.known, closure.doubt, len(closure.start)

@@ -25,10 +25,10 @@ def function(definition: Definition) -> Callable[..., Any]:
     return launched.function(definition, cupy, _kernel)
 
 
-def closed(definition: Definition, closure: Closure) -> Callable[..., Any]:
+def closing(definition: Definition, closure: Closure) -> Callable[..., Any]:
     """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
     loops itself."""
-    return launched.closed(definition, closure, cupy, _kernel)
+    return launched.closing(definition, closure, cupy, _kernel)
 
 
 def _kernel(text: str) -> launched.Launch:

@@ -14,26 +14,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from ..codegen.recorder import FUNCTIONS
 from . import arrays
 from .library import Closure, Definition
 
-_UNARY = {
-    "neg": jnp.negative,
-    "sin": jnp.sin,
-    "cos": jnp.cos,
-    "tanh": jnp.tanh,
-    "exp": jnp.exp,
-    "sqrt": jnp.sqrt,
-    "atan": jnp.arctan,
-    "sign": jnp.sign,
-}
+_FUNCTIONS = {name: getattr(jnp, "arctan" if name == "atan" else name) for name in FUNCTIONS}
 
 
 def function(definition: Definition) -> Callable[..., Any]:
     """A program as a function of arrays (…, n)."""
     of_jax = arrays.function(
         definition,
-        _UNARY,
+        _FUNCTIONS,
         lambda values: jnp.broadcast_arrays(*values),
         partial(jnp.stack, axis=-1),
     )
@@ -45,10 +37,10 @@ def function(definition: Definition) -> Callable[..., Any]:
     return call
 
 
-def closed(definition: Definition, closure: Closure) -> Callable[..., Any]:
+def closing(definition: Definition, closure: Closure) -> Callable[..., Any]:
     """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
     loops itself."""
-    of_jax = arrays.closed(
+    of_jax = arrays.closing(
         definition,
         closure,
         function,

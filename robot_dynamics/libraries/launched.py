@@ -66,7 +66,7 @@ def function(
     return call
 
 
-def closed(
+def closing(
     definition: Definition, closure: Closure, numpy: Any, kernel_of: Callable[[str], Launch]
 ) -> Callable[..., Any]:
     """A program whose first vector is all joints, as a function of arrays q (…, k) that closes the
@@ -78,7 +78,7 @@ def closed(
         numpy: the library, with NumPy's interface.
         kernel_of: as in `function`.
     """
-    of_arrays = arrays.closed(
+    of_arrays = arrays.closing(
         definition,
         closure,
         lambda each: function(each, numpy, kernel_of),

@@ -9,15 +9,8 @@ from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, Protocol
 
-from ..codegen.recorder import Operand, Program
+from ..codegen.recorder import Program, value_of
 from ..scalar import Floats
-
-OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-}
 
 
 @dataclass(frozen=True)
@@ -31,6 +24,13 @@ class Definition:
     """The results' names and shapes; the program's outputs are their entries in row-major order,
     one result after the other"""
     program: Program
+
+    def evaluated(
+        self, entries: list[Any], functions: Mapping[str, Callable[[Any], Any]]
+    ) -> list[Any]:
+        """The entries of all results, as in `Program.values`."""
+        values = self.program.values(entries, functions)
+        return [value_of(end, values) for end in self.program.outputs]
 
     def parts(self, entries: list[Any]) -> list[list[Any]]:
         """The entries of all results, split by result."""
@@ -88,33 +88,8 @@ class Closure:
 class Library(Protocol):
     """A module that provides programs as functions of one library's arrays."""
 
-    def closed(self, definition: Definition, closure: Closure) -> Callable[..., Any]:
+    def closing(self, definition: Definition, closure: Closure) -> Callable[..., Any]:
         """A program whose first vector is all joints [q; u], as a function of q (k,)."""
 
     def function(self, definition: Definition) -> Callable[..., Any]:
         """A program as a function of the library's arrays."""
-
-
-def run(
-    program: Program, entries: list[Any], unary: Mapping[str, Callable[[Any], Any]]
-) -> list[Any]:
-    """The results of a program, over any values that support + - * /.
-
-    Args:
-        program: the program.
-        entries: the entries of its vectors, one vector after the other.
-        unary: the functions neg, sin, cos, tanh, exp, sqrt, atan and sign of one value.
-    """
-    values: list[Any] = []
-
-    def at(operand: Operand) -> Any:
-        return values[operand] if isinstance(operand, int) else operand
-
-    for operation, *operands in program.instructions:
-        if operation == "input":
-            values.append(entries[operands[0]])
-        elif operation in OPERATORS:
-            values.append(OPERATORS[operation](at(operands[0]), at(operands[1])))
-        else:
-            values.append(unary[operation](at(operands[0])))
-    return [at(operand) for operand in program.outputs]

@@ -374,7 +374,7 @@ class ClosedFunctions(Functions):
 
         program = record(recorded, [sizes.get(each, self._n) for each in state])
         definition = Definition(name, state, tuple(results.items()), program)
-        return self.library.closed(definition, self._closure)
+        return self.library.closing(definition, self._closure)
 
     def _of_link(
         self, name: str, function: Callable[..., Array], shape: tuple[int, ...], link: str

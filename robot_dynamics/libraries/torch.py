@@ -9,19 +9,11 @@ from typing import Any
 
 import torch
 
+from ..codegen.recorder import FUNCTIONS
 from . import arrays
 from .library import Closure, Definition
 
-_UNARY = {
-    "neg": torch.neg,
-    "sin": torch.sin,
-    "cos": torch.cos,
-    "tanh": torch.tanh,
-    "exp": torch.exp,
-    "sqrt": torch.sqrt,
-    "atan": torch.atan,
-    "sign": torch.sign,
-}
+_FUNCTIONS = {name: getattr(torch, name) for name in FUNCTIONS}
 
 
 def _broadcast(values: list[Any]) -> list[Any]:
@@ -32,13 +24,13 @@ def _broadcast(values: list[Any]) -> list[Any]:
 
 def function(definition: Definition) -> Callable[..., Any]:
     """A program as a function of tensors (…, n)."""
-    return arrays.function(definition, _UNARY, _broadcast, partial(torch.stack, dim=-1))
+    return arrays.function(definition, _FUNCTIONS, _broadcast, partial(torch.stack, dim=-1))
 
 
-def closed(definition: Definition, closure: Closure) -> Callable[..., Any]:
+def closing(definition: Definition, closure: Closure) -> Callable[..., Any]:
     """A program whose first vector is all joints, as a function of tensors q (…, k) that closes the
     loops itself."""
-    return arrays.closed(
+    return arrays.closing(
         definition,
         closure,
         function,

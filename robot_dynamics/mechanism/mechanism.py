@@ -7,12 +7,13 @@ Every number may be a float, a SymPy expression or a recorder's scalar.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, choices, wrong
+from ..inputs import as_floats, finite
 from ..scalar import (
     Array,
     Scalar,
@@ -610,3 +611,29 @@ class Mechanism(_Kept):
         shafts: tuple[Rotor | Armature, ...] = (*self.rotors, *self.armatures)
         laws = ((shaft.ratios, shaft.friction) for shaft in shafts)
         return tuple((ratios, law) for ratios, law in laws if law is not None)
+
+
+def check_finite(mechanism: Mechanism) -> None:
+    """Check that gravity, bodies, frames and friction are finite; limits alone may be infinite.
+
+    Raises:
+        InputError: a number that is not finite, or a gravity that has not three.
+    """
+    _all_finite("", mechanism)
+    finite("gravity", mechanism.gravity, 3)
+
+
+def _all_finite(name: str, value: Any) -> None:
+    if isinstance(value, (str, bool, Limits)) or value is None:
+        return
+    if isinstance(value, tuple):
+        value = {getattr(each, "name", i): each for i, each in enumerate(value)}
+    elif is_dataclass(value):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            _all_finite(f"{name}: {key}" if name else str(key), each)
+        return
+    found = as_floats(name, value)
+    if not np.isfinite(found).all():
+        raise wrong(InputError, name, found.tolist(), "finite numbers")

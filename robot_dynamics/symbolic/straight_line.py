@@ -15,16 +15,14 @@ from typing import Any
 import numpy as np
 import sympy
 
-from ..codegen.recorder import Program, Recorder
+from ..codegen.recorder import FUNCTIONS, OPERATORS, Program, Recorder
 from ..formulations.equations import Equations
 from ..scalar import Array, array
 from .symbolic_parameters import Parameters, Task, angles, exact_number, right, symbolic_mechanism
 
 Assignments = tuple[tuple[sympy.Symbol, sympy.Expr], ...]
 
-FUNCTIONS = {
-    name: getattr(sympy, name) for name in ("sin", "cos", "tanh", "exp", "sqrt", "atan", "sign")
-}
+_FUNCTIONS = {name: getattr(sympy, name) for name in FUNCTIONS}
 LONGEST = 12
 """Most operations of a value that is used only once and written where it is used"""
 DIGITS = 12
@@ -169,7 +167,7 @@ def written(
         if not uses[place]:
             values.append(sympy.nan)  # never used
             continue
-        expression = _expression(operation, [value(operand) for operand in operands])
+        expression = (OPERATORS.get(operation) or _FUNCTIONS[operation])(*map(value, operands))
         turned = operation == "neg" and place not in called
         short = (turned or operation in ("sin", "cos")) and expression.args[-1].is_Symbol
         many = uses[place] > 1 or (place in called and expression.is_Add)
@@ -189,19 +187,3 @@ def _number(value: float) -> sympy.Expr:
     rounded = near if abs(near - value) <= ROUNDING * abs(value) else value
     exact = exact_number(rounded)
     return exact if exact.q < 10**DIGITS else sympy.Float(repr(value), 17)
-
-
-def _expression(operation: str, operands: list[sympy.Expr]) -> sympy.Expr:
-    match operation:
-        case "neg":
-            return -operands[0]
-        case "add":
-            return operands[0] + operands[1]
-        case "sub":
-            return operands[0] - operands[1]
-        case "mul":
-            return operands[0] * operands[1]
-        case "div":
-            return operands[0] / operands[1]
-        case _:
-            return FUNCTIONS[operation](*operands)

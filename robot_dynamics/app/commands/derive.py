@@ -9,9 +9,8 @@ import click
 
 from ...errors import InputError
 from ...formulations import FORMULATIONS
-from ..command import Command, Result
+from ..command import Command, Progress, Result
 from ..options import flag, model
-from ..progress import Progress
 
 FORMATS = ("text", "latex", "markdown", "html")
 ENERGIES = "energies"

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import InputError, wrong
-from ..command import Command, Result
+from ..command import Command, Progress, Result
 from ..options import number, path, several
-from ..progress import Progress
 from ..tables import percent
 from ..tables import table as aligned
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from ...errors import InputError, listed, wrong
 from ...mechanism import Inertial
-from ..command import Command, Result
+from ..command import Command, Progress, Result
 from ..options import flag, path, recordings, several
-from ..progress import Progress
 from ..tables import percent, table
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import Any
 import click
 
 from ...formulations.equations import TERMS
-from ..command import Command, Result
+from ..command import Command, Progress, Result
 from ..options import description, motions, path, rotors_option, terms_option
-from ..progress import Progress
 
 
 @click.command(

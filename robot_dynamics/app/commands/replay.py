@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from ..command import Command, Result
+from ..command import Command, Progress, Result
 from ..options import path, recordings
-from ..progress import Progress
 from ..tables import percent, table
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import click
 
-from ..command import Command, Result
+from ..command import Command, Progress, Result
 from ..options import description, flag, path, rotors_option
-from ..progress import Progress
 
 
 @click.command(

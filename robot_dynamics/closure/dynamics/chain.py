@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...codegen.kernel import as_floats
 from ...errors import DescriptionError, InputError, said_of, wrong
 from ...formulations.equations import TERMS
+from ...inputs import as_floats, number
 from ...mechanism import Mechanism, Pose
-from ...scalar import Floats, Mask, is_number
+from ...mechanism.mechanism import check_finite
+from ...scalar import Floats, Mask
 from ..geometry.closer import Closer, prepared
 from ..geometry.home_search import LEFT_OUT_TOLERANCE
 from ..geometry.kinematic_state import KinematicState
@@ -84,8 +85,9 @@ class ClosedChain:
         threads: int | None = None,
     ):
         terms = (terms,) if isinstance(terms, str) else tuple(terms)
-        _check_number("condition_limit", condition_limit, least=1.0)
-        _check_number("friction_smoothing", friction_smoothing, least=0.0)
+        condition_limit = number("condition_limit", condition_limit, 1.0)
+        friction_smoothing = number("friction_smoothing", friction_smoothing, 0.0)
+        check_finite(mechanism)
         self._choices: dict[str, Any] = {
             "formulation": formulation,
             "rotors": rotors,
@@ -656,11 +658,6 @@ class ClosedChain:
         except ValueError:
             shapes = ", ".join(str(array.shape) for array in arrays)
             raise wrong(InputError, ", ".join(states), shapes, "batches that fit") from None
-
-
-def _check_number(name: str, value: float, least: float) -> None:
-    if not is_number(value) or value < least:
-        raise wrong(InputError, name, value, f"a number, at least {least:g}")
 
 
 def _finished(values: Floats, valid: Mask) -> Floats:

@@ -405,11 +405,11 @@ class Continuation:
 
         way = self._solver.way(start[: self._a], q_a) / self._solver.scale[: self._a]
         near = bool(abs(way).max() <= SHORT_STRIDE)
-        closed = step(q_a if near else start[: self._a], start)
-        if closed is not None:
+        q_r = step(q_a if near else start[: self._a], start)
+        if q_r is not None:
             if near:
-                return closed
-            start, there = self._walked(q_a, closed, step)
+                return q_r
+            start, there = self._walked(q_a, q_r, step)
             if there:
                 return start
         return self._solver.forward_kinematics(q_a, start, most)

@@ -280,13 +280,13 @@ class ClosedModel:
         here, doubt = self._next(q, memory)
         # trust the motors' readings: J_passive d = -φ, then once more for the remaining φ
         newton = self.closure.corrected(here.q_r, a, 2, here.of_motors.solver)
-        closed = newton.q_r
-        # the least |reading - (closed + T δq_a)|
-        off = (q - closed[:k]) / scale[:k]
+        q_r = newton.q_r
+        # the least |reading - (q_r + T δq_a)|
+        off = (q - q_r[:k]) / scale[:k]
         T = here.of_motors.matrix[:k] * scale[:a] / scale[:k, None]
         left = off - T @ Orthogonalised(T).solve(off)
         memory = self._remembered(zeros(self.motors), doubt + newton.shrinking, here, memory)
-        return array([*memory, *left, *closed])
+        return array([*memory, *left, *q_r])
 
     def consistent_torques(self, q: Array, qd: Array, qdd_a: Array, memory: Array) -> Array:
         """[τ (n_m,); guard] with the sensed joints' q̈_s that follow from q̈_a.

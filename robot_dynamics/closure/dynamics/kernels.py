@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from ...codegen import Function, Kernel
 from ...codegen.differentiate import pushforward
-from ...codegen.kernel import as_floats
 from ...codegen.recorder import record
 from ...errors import InputError
 from ...formulations.layout import Layout, Recompile, friction_fields, law_values
+from ...inputs import as_floats
 from ...mechanism import Friction
 from ...mechanism.base_parameters import Moments
 from ...scalar import Array, Floats, array, zeros

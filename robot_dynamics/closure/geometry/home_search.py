@@ -186,13 +186,13 @@ class Part:
             share = min(1.0, attempt / (tries / 2))
             start = q.copy()
             start[moved] += share * reach * generator.uniform(-1, 1, len(moved))
-            closed = self.from_pose(start, free)
-            if closed is None:
+            q_r = self.from_pose(start, free)
+            if q_r is None:
                 continue
-            closed = self.unwound(closed, q)
-            here = place(closed)
+            q_r = self.unwound(q_r, q)
+            here = place(q_r)
             if not any(np.max(abs(here - other), initial=0.0) <= SAME for other in places):
-                found.append(closed)
+                found.append(q_r)
                 places.append(here)
         return sorted(found, key=lambda each: self.distance(each, q))
 

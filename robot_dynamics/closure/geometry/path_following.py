@@ -178,10 +178,10 @@ def follow(path: Path, u: Floats, most: int = MAX_STEPS) -> tuple[Floats, float,
         nonlocal u
         stride = path.stride(u, reached, step)
         ahead = beyond(reached, stride.step)
-        closed = newton(path, stride, ahead)
-        if closed is None or not (path.certified or path.is_sound((u, reached), (closed, ahead))):
+        there = newton(path, stride, ahead)
+        if there is None or not (path.certified or path.is_sound((u, reached), (there, ahead))):
             return False, stride.step
-        u = closed
+        u = there
         return True, stride.step
 
     reached, steps_left = march(advance, most=most)
