@@ -221,6 +221,11 @@ def rotation_about(axis: Array, angle: Scalar) -> Array:
     return R
 
 
+def shortest_turn(angle: Floats) -> Floats:
+    """The same turn (rad) without whole turns, from -π to π."""
+    return np.asarray(angle - 2 * np.pi * np.round(angle / (2 * np.pi)))
+
+
 def rotation_vector(R: Floats) -> Floats:
     """Axis times angle (3,), rad, of a rotation matrix; the angle is at most π."""
     axis = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]]) / 2

@@ -105,7 +105,7 @@ def test_what_is_beyond_its_limits_is_said_with_the_time(pendulum):
         ["q:", "torque"], ["q:", "rate"], ["q:", "position"]
     ]  # fmt: skip
     first = time[np.argmax(np.abs(2 * qd[:, 0]) > 2.0)]
-    assert f"at first at {first:.4g} s" in found[1]
+    assert f"first at {first:.4g} s" in found[1]
     assert drives(dynamics, States("m", time, q / 4, qd / 4, qdd / 4)).joints[0].beyond == []
 
 

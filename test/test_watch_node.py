@@ -78,7 +78,7 @@ def test_a_person_adopts_what_is_proven_and_nothing_else_is_published():
         assert not answer.success
         assert "no robot_description" in answer.message
         watched.description.publish(String(data=URDF))
-        watched.until(lambda: "watches" in watched.log, "the robot")
+        watched.until(lambda: "watching" in watched.log, "the robot")
         for k, block in enumerate(blocks(truth, BLOCKS + 2, seed=7)):
             watched.work(block, 100.0 * k)
             if k == 0:

@@ -128,7 +128,10 @@ def within_reach(
         if is_reached:
             return share, states
         if share < SMALLEST_SHARE:
-            raise ClosureError(f"{mechanism.name}: no motion of all motors together from home")
+            raise ClosureError(
+                f"{mechanism.name}: the loops do not stay closed even along {share:.1g} of the "
+                "default motion; give another one with --q, --qd and --qdd"
+            )
         share /= 2
 
 

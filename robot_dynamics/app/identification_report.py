@@ -77,15 +77,7 @@ def _write_closed(result: ClosedIdentification, folder: Path) -> dict[str, Path]
         write_text(path, standalone(chart.svg))
         charts += [f"<h2>{escape(name)}</h2>", chart.figure("Held out of the fit.")]
     body = [
-        f"<h1>{escape(result.mechanism.name)}</h1>",
-        f'<p class="faint">Identified from {result.fitted.duration:.3g} s of motion; validated '
-        f"on {errors.duration:.3g} s held out of the fit.</p>",
-        cards(
-            [
-                (percent(float(np.nanmean(errors.relative))), MEAN),
-                (percent(float(np.nanmean(errors.relative_described))), DESCRIBED),
-            ]
-        ),
+        *_head(result.mechanism.name, result.fitted.duration, errors),
         *(f'<div class="warning">{escape(words)}</div>' for words in result.warnings),
         "<h2>Torque errors</h2>",
         _error_table(errors),
@@ -101,9 +93,13 @@ def _write_closed(result: ClosedIdentification, folder: Path) -> dict[str, Path]
 
 
 def _in_turn(result: ClosedIdentification, name: str, j: int, style: str, label: str) -> Line:
-    time = np.concatenate([np.r_[each.time, np.nan] for each in result.shown])
-    torque = np.concatenate([np.r_[getattr(each, name)[:, j], np.nan] for each in result.shown])
-    return Line(time, torque, style, label)
+    time = _joined(each.time for each in result.shown)
+    return Line(time, _joined(getattr(each, name)[:, j] for each in result.shown), style, label)
+
+
+def _joined(parts: Iterable[Floats]) -> Floats:
+    """The values of successive stretches, which lines do not connect."""
+    return np.concatenate([np.r_[part, np.nan] for part in parts])
 
 
 def write_replay(replay: Replay, folder: Path, robot: Mechanism) -> dict[str, Path]:
@@ -229,15 +225,14 @@ class _Joint:
         return Chart(f"{self.name}: friction over rate", lines, self.rate, self.unit)
 
     def _over_time(self, name: str, style: str, label: str) -> Line:
-        times: list[Floats] = []
-        values: list[Floats] = []
+        values = []
         for _, samples, series in traces(self.result):
             row = series[name][:, self.j]
             if name in ("tau", "residual"):
                 row = np.where(samples.usable[:, self.j], row, np.nan)
-            times += [samples.time, samples.time[-1:]]
-            values += [row, np.array([np.nan])]  # stretches are not joined
-        return Line(np.concatenate(times), np.concatenate(values), style, label)
+            values.append(row)
+        time = _joined(samples.time for _, samples, _ in traces(self.result))
+        return Line(time, _joined(values), style, label)
 
     def _unseen(self) -> list[tuple[float, float]]:
         return [
@@ -288,19 +283,13 @@ def _density(values: Floats, period: float) -> tuple[Floats, Floats]:
 
 def _page(result: Identification, joints: Sequence[_Joint]) -> str:
     errors, told = result.errors, result.excitation
-    mean = float(np.nanmean(errors.relative))
-    before = float(np.nanmean(errors.relative_described))
     body = [
-        f"<h1>{escape(result.mechanism.name)}</h1>",
-        f'<p class="faint">Identified from {result.duration:.3g} s of motion; validated '
-        f"on {errors.duration:.3g} s held out of the fit.</p>",
-        cards(
-            [
-                (percent(mean), MEAN),
-                (percent(before), DESCRIBED),
-                (f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
-                (f"{told.condition:.3g}", "condition number of the regressor"),
-            ]
+        *_head(
+            result.mechanism.name,
+            result.duration,
+            errors,
+            (f"{told.told:.0f} of {told.identifiable}", "parameters determined by the motion"),
+            (f"{told.condition:.3g}", "condition number of the regressor"),
         ),
         LINK,
         _words(result),
@@ -335,6 +324,22 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
         *_filters(result),
     ]
     return page(f"{result.mechanism.name}, identified", body)
+
+
+def _head(robot: str, duration: float, errors: Errors, *more: tuple[str, str]) -> list[str]:
+    """The title, what was fitted and validated, and cards with the errors and more."""
+    return [
+        f"<h1>{escape(robot)}</h1>",
+        f'<p class="faint">Identified from {duration:.3g} s of motion; validated '
+        f"on {errors.duration:.3g} s held out of the fit.</p>",
+        cards(
+            [
+                (percent(float(np.nanmean(errors.relative))), MEAN),
+                (percent(float(np.nanmean(errors.relative_described))), DESCRIBED),
+                *more,
+            ]
+        ),
+    ]
 
 
 def _words(result: Identification) -> str:
@@ -467,18 +472,15 @@ def _parameter_table(result: Identification | ClosedIdentification) -> str:
 
 
 def _replay_charts(replay: Replay, j: int) -> tuple[Chart, Chart]:
-    def joined(parts: Iterable[Floats]) -> Floats:
-        return np.concatenate([np.r_[part, np.nan] for part in parts])
-
-    time = joined(each.time for each in replay.stretches)
-    tau = joined(np.where(e.usable[:, j], e.tau[:, j], np.nan) for e in replay.stretches)
+    time = _joined(each.time for each in replay.stretches)
+    tau = _joined(np.where(e.usable[:, j], e.tau[:, j], np.nan) for e in replay.stretches)
     lines = [Line(time, tau, "ink", "measured")]
     for k, (label, parts) in enumerate(zip(replay.labels, replay.torques, strict=True)):
-        lines.append(Line(time, joined(p[:, j] for p in parts), LINES[k % len(LINES)], label))
+        lines.append(Line(time, _joined(p[:, j] for p in parts), LINES[k % len(LINES)], label))
     name = replay.joints[j]
     torques = Chart(f"{name}: torques over time", lines, "time (s)", "N·m or N")
     by_term = [
-        Line(time, joined(found[term][:, j] for found in replay.terms), style, term)
+        Line(time, _joined(found[term][:, j] for found in replay.terms), style, term)
         for term, style in TERMS
     ]
     return torques, Chart(f"{name}: terms over time", by_term, "time (s)", "N·m or N")

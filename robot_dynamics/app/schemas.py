@@ -237,7 +237,7 @@ _IDENTIFY = record(
     locked=object_of(NUMBER, "rad or m"),
     drive_gains=maybe(
         object_of(
-            record(gain=number("N·m or N a unit of effort"), standard_deviation=NUMBER),
+            record(gain=number("N·m or N per unit of effort"), standard_deviation=NUMBER),
             "by joint, with --drive-gains",
         )
     ),
@@ -390,7 +390,7 @@ SCHEMAS: Mapping[str, Schema] = {
         **JOINTS,
         backend=TEXT,
         ready_s=number("s"),
-        call_us=object_of(NUMBER, "µs a call"),
+        call_us=object_of(NUMBER, "µs per call"),
         rows=maybe(COUNT),
         batch_us_a_state=maybe(number("µs")),
     ),

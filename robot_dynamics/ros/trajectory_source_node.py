@@ -131,9 +131,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
         self._said = True
         self.destroy_subscription(self._states)
         last = message.points[-1].time_from_start
-        self.get_logger().info(
-            f"published a motion of {last.sec + last.nanosec / SECOND:g} s is on its way"
-        )
+        self.get_logger().info(f"published a motion of {last.sec + last.nanosec / SECOND:g} s")
 
     def _swing(self, motion: Motion) -> Iterator[JointTrajectoryPoint]:
         count = max(2, round(motion.duration / self._spacing) + 1)

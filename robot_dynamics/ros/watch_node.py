@@ -79,7 +79,9 @@ class WatchNode(Node):  # type: ignore[misc]
             self.get_logger().error(f"robot_description refused: {one_line(error)}")
             return
         self._text, self._rows, self._estimate = message.data, [], None
-        self.get_logger().info(f"watches {one_line(mechanism.name)}, a load on {one_line(link)}")
+        self.get_logger().info(
+            f"watching {one_line(mechanism.name)} and the load on {one_line(link)}"
+        )
 
     def _on_state(self, state: JointState) -> None:
         if self._watch is None or len(self._rows) >= MOST:
@@ -109,7 +111,7 @@ class WatchNode(Node):  # type: ignore[misc]
         try:
             self._estimate = self._watch.add(Recording("joint_states", (stream,)))
         except RecordingError as error:
-            self._tell(f"a block is left out: {one_line(error)}")
+            self._tell(f"a block of samples was skipped: {one_line(error)}")
             return
         self._tell("")
 
@@ -122,17 +124,17 @@ class WatchNode(Node):  # type: ignore[misc]
             proven = estimate.proven
             level = DiagnosticStatus.WARN if proven else DiagnosticStatus.OK
             message = (
-                "another model is proven to be better; ~/adopt adopts it"
+                "a proposed model is proven to be better; call ~/adopt to use it"
                 if proven
-                else f"the model in force stays: {estimate.why_not}"
+                else f"keeping the current model: {estimate.why_not}"
             )
             values = {
-                name: f"{each.value:.6g} ± {each.deviation:.2g} (in force: {each.in_force:.6g})"
+                name: f"{each.value:.6g} ± {each.deviation:.2g} (current: {each.in_force:.6g})"
                 for name, each in estimate.numbers.items()
             }
             for joint, missed in estimate.missed.items():
                 values[f"{joint}: missed"] = (
-                    f"{missed:.4g} in force, {estimate.proposed[joint]:.4g} proposed"
+                    f"{missed:.4g} current, {estimate.proposed[joint]:.4g} proposed"
                 )
             said = "proven" if proven else "not proven"
             if said != self._said:
@@ -153,7 +155,7 @@ class WatchNode(Node):  # type: ignore[misc]
 
     def _on_adopt(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._watch is None:
-            response.message = "nothing to adopt: no robot_description has come"
+            response.message = "nothing to adopt: no robot_description has been received"
             return response
         try:
             new = self._watch.adopted()

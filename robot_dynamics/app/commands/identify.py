@@ -174,7 +174,7 @@ def _told(gains: DriveGains | None) -> Result:
 def _lines(gains: DriveGains | None) -> list[str]:
     if gains is None:
         return []
-    rows = [["", "N·m or N a unit", "±"]]
+    rows = [["", "N·m or N per unit", "±"]]
     for name, gain in gains.gains.items():
         rows.append([name, f"{gain:.5g}", f"{gains.deviations[name]:.2g}"])
     again = " ".join(f"{name}:{gain:.6g}" for name, gain in gains.gains.items())

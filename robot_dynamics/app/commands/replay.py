@@ -47,7 +47,7 @@ def command(
     for j, joint in enumerate(result.joints):
         rows.append([joint, *(percent(errors[j]) for errors in result.relative)])
     lines = [
-        f"torque errors over {result.duration:.3g} s, root mean square over that of the torque:",
+        f"torque errors over {result.duration:.3g} s, RMS relative to that of the torque:",
         *table(rows),
         *(f"note: {note}" for note in result.notes),
         *(f"wrote {path}" for path in written.values()),

@@ -164,7 +164,10 @@ def text(result: dict[str, Any]) -> str:
             "the robot; benchmarks/passive_sensors.py compares 200"
         )
     if result["bounds"]:
-        lines += ["", "What bounds it: the worst joint's RMS error, in one process without ROS"]
+        lines += [
+            "",
+            "What bounds the error: the worst joint's RMS error, in one process without ROS",
+        ]
         rows = [["loop", "mean age of the torques", "error divided by"]]
         rows += [
             [row["case"], f"{row['age'] * 1e3:.1f} ms", f"{row['ratio']:,.0f}"]

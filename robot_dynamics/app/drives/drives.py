@@ -84,7 +84,7 @@ class Drive:
                 first = float(self.time[int(np.argmax(over))])
                 found.append(
                     f"{self.name}: {what} {self.peak(values):.4g} {unit} is beyond its limit of "
-                    f"{most:.4g} {unit}, at first at {first:.4g} s"
+                    f"{most:.4g} {unit}, first at {first:.4g} s"
                 )
         if self.place is not None:
             low, high = self.ends
@@ -95,7 +95,7 @@ class Drive:
                 k = int(np.argmax(outside))
                 found.append(
                     f"{self.name}: position {self.place[k]:.4g} is beyond its limits "
-                    f"[{_end(low)}, {_end(high)}], at first at {self.time[k]:.4g} s"
+                    f"[{_end(low)}, {_end(high)}], first at {self.time[k]:.4g} s"
                 )
         return found
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import ClosureError, ClosureWarning, InputError, callers_level, said_of, wrong
 from ...mechanism import Mechanism, Pose
-from ...scalar import Floats
+from ...scalar import Floats, shortest_turn
 from .curvature import Curvature
 from .home_search import LEFT_OUT_TOLERANCE
 from .kinematic_state import KinematicState
@@ -169,7 +169,7 @@ class Closer:
         """
         way = np.asarray(known - start)
         turns = self.wraps[: known.shape[-1]]
-        way[..., turns] = (way[..., turns] + np.pi) % (2 * np.pi) - np.pi
+        way[..., turns] = shortest_turn(way[..., turns])
         return way
 
     def _check_left_out(self, q_r: Floats) -> None:

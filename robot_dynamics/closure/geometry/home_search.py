@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scalar import Array, Floats, Mask, array, rotation_vector
+from ...scalar import Array, Floats, Mask, array, rotation_vector, shortest_turn
 from .constraints import Constraints, Row
 from .loop_geometry import LoopGeometry
 
@@ -324,8 +324,7 @@ def unwound(q: Floats, near: Floats, turns: Mask) -> Floats:
         q, near: (n,).
         turns: (n,) which joints are revolute.
     """
-    way = q - near
-    return np.asarray(np.where(turns, near + (way + np.pi) % (2 * np.pi) - np.pi, q))
+    return np.asarray(np.where(turns, near + shortest_turn(q - near), q))
 
 
 def apart(closure: Constraints) -> list[tuple[list[int], NDArray[np.intp]]]:

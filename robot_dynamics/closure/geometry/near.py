@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ...mechanism import Pose
-from ...scalar import Floats, rotation_vector
+from ...scalar import Floats, rotation_vector, shortest_turn
 from .loop_geometry import LoopGeometry
 
 
@@ -40,11 +40,8 @@ class Near:
         for (i, value), turns in zip(self._joints, self._turns, strict=True):
             way = float(q[i]) - value
             # joints that differ by whole turns are in the same position
-            off.append(
-                abs((way + np.pi) % (2 * np.pi) - np.pi)
-                if turns
-                else abs(way) / self._column_scale[i]
-            )
+            way = float(shortest_turn(np.asarray(way))) if turns else way / self._column_scale[i]
+            off.append(abs(way))
         found = self._geometry.poses(q) if self._links else {}
         for name, meant in self._links.items():
             here = found[name]

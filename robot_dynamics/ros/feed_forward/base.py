@@ -132,7 +132,7 @@ class Base:
         if self.source not in ("", source) and self._age(now) <= settings.base_timeout:
             raise RefusedError(
                 "two sources",
-                f"~/{self.source} reports the base's motion already, expected one source",
+                f"~/{self.source} already reports the base's motion, expected a single source",
             )
         return self._stamps[source].checked(stamped(header), now, settings.max_age)
 

@@ -92,10 +92,10 @@ def read_imu(
             )
         force = R @ felt
     if with_up:
-        why = "gravity's direction" if not by_force else "what of the acceleration is gravity's"
+        why = "which part of the acceleration is gravity" if by_force else "gravity's direction"
         if message.orientation_covariance[0] == -1:
             raise RefusedError(
-                "no orientation", f"its covariance is -1: it is not measured, and says {why}"
+                "no orientation", f"its covariance is -1: it is not measured, but determines {why}"
             )
         # the world's z on the sensor's axes, then on the base's
         up = R @ _rotation("orientation", message.orientation)[2]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scalar import Floats
+from ...scalar import Floats, shortest_turn
 from .stamps import SECOND
 
 GAP = SECOND // 2
@@ -103,7 +103,7 @@ class Derivative:
         with np.errstate(over="ignore", invalid="ignore"):
             change = x - self.x
             if turns is not None:
-                change = change - np.where(turns, 2 * np.pi * np.round(change / (2 * np.pi)), 0.0)
+                change = np.where(turns, shortest_turn(change), change)
             # over one period: samples lost or refused in between must not make a jump flatter
             steepest = change / ((period or step) / SECOND)
             if step < max((0.5 if stamped else 0.75) * period, SHORTEST):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scalar import Floats
+from ...scalar import Floats, shortest_turn
 
 
 class Feedback:
@@ -29,9 +29,8 @@ class Feedback:
             q: (n,) measured positions, rad or m.
             qd: (n,) measured rates, rad/s or m/s.
         """
-        error = 0.0 if q_d is None else self._shortest(q_d - q)
+        error: float | Floats = 0.0
+        if q_d is not None:
+            error = np.where(self._periodic, shortest_turn(q_d - q), q_d - q)
         rate = -qd if qd_d is None else qd_d - qd
         return np.asarray(self._p * error + self._d * rate)
-
-    def _shortest(self, error: Floats) -> Floats:
-        return error - np.where(self._periodic, 2 * np.pi * np.round(error / (2 * np.pi)), 0.0)

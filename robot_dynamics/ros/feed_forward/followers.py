@@ -15,7 +15,7 @@ import numpy as np
 from ...closure import ClosedChain
 from ...errors import listed
 from ...mechanism import Mechanism
-from ...scalar import Floats
+from ...scalar import Floats, shortest_turn
 from .refusal import RefusedError
 
 AGREEMENT = 0.01
@@ -118,7 +118,7 @@ class Followers:
         off = found - expected
         turning = [joint(names[c]).type == "continuous" for c in columns]
         # another whole turn is the same position
-        off[:, 0, turning] = (off[:, 0, turning] + np.pi) % (2 * np.pi) - np.pi
+        off[:, 0, turning] = shortest_turn(off[:, 0, turning])
         told = np.array([[bool(len(x)) for x in rows] for rows in points])[..., None]
         largest = np.abs(found / scale).max(axis=2, keepdims=True)
         largest[:, 0] = 0.0
