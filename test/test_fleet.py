@@ -153,7 +153,7 @@ class Backwards(Here):
 def test_what_is_told_of_recordings_comes_in_their_order(arm, logs):
     work = Work(arm, None, {}, {}, None, None, 1 / 3, None)
     passes = _Passes(Backwards(), lambda words: None)
-    _, kept = _reduced(passes, work, dict(enumerate(logs[:3])))
+    _, kept, _ = _reduced(passes, work, dict(enumerate(logs[:3])))
     assert [*kept] == [0, 1]
     assert [each.source for each in kept.values()] == ["0.csv", "1.csv"]
 
@@ -176,7 +176,7 @@ def test_memory_is_flat_in_the_number_of_recordings(arm, logs, alone):
             work = Work(arm, None, {}, {}, None, None, 1 / 3, cache)
             passes = _Passes(Here(), lambda words: None)
             tracemalloc.start()
-            _, kept = _reduced(passes, work, dict(enumerate(some)))
+            _, kept, _ = _reduced(passes, work, dict(enumerate(some)))
             assert len(kept) == len(some)
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,8 @@ from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification.fit import fit
 from robot_dynamics.identification.per_recording import Reduction, Work, ZeroTest, one_blas_thread
 from robot_dynamics.identification.replay import replay
-from robot_dynamics.identification.zeros import Zero, better, zeros
+from robot_dynamics.identification.unknowns import Unknowns
+from robot_dynamics.identification.zeros import Zero, _judged, better, zeros
 from robot_dynamics.mechanism import Mechanism
 
 OFF = np.radians(2.0)
@@ -163,6 +165,39 @@ def test_nothing_is_said_of_a_load(described, log):
     (stream,) = log.streams
     few = replace(log, streams=(stream.rows(slice(0, 800)),))
     assert identify(described, few, cutoff=10.0, payload=payload).zeros == ()
+
+
+@pytest.mark.parametrize(
+    ("offset", "deviation", "told", "is_so"),
+    [
+        (0.0105, 0.0020, True, True),
+        (0.0095, 0.0001, True, False),  # too small to matter
+        (-0.0200, 0.0041, True, False),  # less than five deviations
+        (-0.0200, 0.0039, True, True),
+        (0.4400, 0.0870, True, True),
+        (0.4500, 0.0880, False, False),  # five degrees of doubt
+    ],
+)
+def test_a_zero_is_in_doubt_if_it_is_large_and_sure(described, offset, deviation, told, is_so):
+    unknowns = Unknowns.of(described)
+    offsets, deviations = np.zeros(6), np.full(6, 0.001)
+    offsets[2], deviations[2] = offset, deviation
+
+    def held_out(joint):
+        return np.array([4.0, 4.0, 8.0]) if joint is not None else np.array([1.0, 1.0, 2.0])
+
+    system = SimpleNamespace(offset=offsets, deviation=deviations, held_out=held_out)
+    found = [*_judged(system, unknowns)]
+    assert [each.doubtful for each in found] == [False, False, is_so, False, False, False]
+    assert found[2].told is told
+    if is_so:
+        assert found[2].less == pytest.approx(0.5)
+    worse = SimpleNamespace(
+        offset=offsets,
+        deviation=deviations,
+        held_out=lambda joint: held_out(0 if joint is None else None),
+    )
+    assert not any(each.doubtful for each in _judged(worse, unknowns))
 
 
 @pytest.mark.parametrize(

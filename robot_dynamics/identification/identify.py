@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -40,11 +40,13 @@ from .per_recording import (
     Work,
     ZeroTest,
     one_blas_thread,
+    place,
 )
 from .preparation import Choice
 from .prepared_cache import PreparedCache
 from .quality import LITTLE, Excitation, driving, excitation, warnings
 from .recording import Floats, Recording
+from .shared_filter import FEW, MANY, shared_filter
 from .unknowns import match
 from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
 
@@ -251,7 +253,7 @@ def identify(
             0.0 if judges else HELD_OUT, cache, position_offset or {},
         )  # fmt: skip
         passes = _Passes(fleet, progress)
-        normal, kept = _reduced(passes, work, dict(enumerate(sources)))
+        normal, kept, work = _reduced(passes, work, dict(enumerate(sources)))
         used = [*kept.values()]
         joints = used[0].joints
         progress("fitting")
@@ -308,7 +310,7 @@ def identify(
             errors=errors,
             fitted=fitted,
             locked=locked,
-            notes=tuple(_notes(fleet, locked, taken)),
+            notes=tuple(_notes(fleet, locked, taken, work)),
             warnings=tuple(
                 dict.fromkeys(
                     [
@@ -482,30 +484,49 @@ class _Passes:
 
 def _reduced(
     passes: _Passes, work: Work, sources: Mapping[int, Source]
-) -> tuple[NormalEquations, dict[int, Reduced]]:
-    """The sum of all normal equations, and the summaries of the recordings used.
+) -> tuple[NormalEquations, dict[int, Reduced], Work]:
+    """The sum of all normal equations, the summaries of the recordings used, and the settings with
+    which they were reduced.
 
     Recordings may have different joints. Those joints are identified that the largest part of the
-    motion has.
+    motion has. Of many recordings a few choose the filter.
     """
     groups: dict[tuple[str, ...], tuple[Sum[NormalEquations], dict[int, Reduced]]] = {}
 
-    def take(joints: tuple[str, ...] | None, some: Mapping[int, Source]) -> None:
-        function, needed = Reduction(work, joints), joints is None
+    def take(
+        work: Work, joints: tuple[str, ...] | None, some: Mapping[int, Source], needed: bool
+    ) -> None:
+        function = Reduction(work, joints)
         for k, (normal, each) in passes.over("reducing", function, some, needed):
             total, members = groups.setdefault(each.joints, (Sum(), {}))
             total.add(normal)
             members[k] = each
 
-    take(None, sources)
+    few = _choosing(sources) if work.cutoff is None and work.payload is None else {}
+    if few:
+        take(work, None, few, needed=False)
+        some = {k: each for _, members in groups.values() for k, each in members.items()}
+        shared = shared_filter(some[k] for k in few if k in some)
+        work = replace(work, shared=shared, chose=frozenset(place(each) for each in few.values()))
+    rest = {k: each for k, each in sources.items() if k not in few}
+    take(work, None, rest, needed=not groups)
 
     def motion(joints: tuple[str, ...]) -> tuple[float, int, tuple[str, ...]]:
         return math.fsum(each.duration for each in groups[joints][1].values()), len(joints), joints
 
     joints = max(groups, key=motion)
-    take(joints, {k: sources[k] for other in groups if other != joints for k in groups[other][1]})
+    others = {k: sources[k] for other in groups if other != joints for k in groups[other][1]}
+    take(work, joints, others, needed=False)
     total, members = groups[joints]
-    return total.value(), dict(sorted(members.items()))
+    return total.value(), dict(sorted(members.items())), work
+
+
+def _choosing(sources: Mapping[int, Source]) -> dict[int, Source]:
+    """Of many recordings those that choose the filter, the same ones in any order; of few none."""
+    if len(sources) < MANY:
+        return {}
+    order = sorted(sources, key=lambda k: place(sources[k]))
+    return {k: sources[k] for k in order[:: -(-len(order) // FEW)]}
 
 
 def _judged(
@@ -554,9 +575,15 @@ def _judged(
 
 
 def _notes(
-    fleet: Fleet, locked: Mapping[str, float], recordings: Iterable[Reduced | Judged]
+    fleet: Fleet,
+    locked: Mapping[str, float],
+    recordings: Sequence[Reduced | Judged],
+    work: Work,
 ) -> Iterator[str]:
     yield from fleet.notes
+    alike = sum(each.choice is None for each in recordings)
+    if work.shared is not None and alike:
+        yield f"the filter of {alike} recordings is that which {len(work.chose)} like them chose"
     if locked:
         held = ", ".join(f"{name} at {value:g}" for name, value in locked.items())
         yield f"not recorded, and locked: {held}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .prepared_cache import PreparedCache
 from .read import read
 from .recording import Floats, Recording
+from .shared_filter import SharedFilter, octaves
 from .solve import Prior
 from .unknowns import Unknowns, match
 from .zeros import Linearised, ZeroEquations, equations
@@ -58,6 +60,10 @@ class Reduced:
     notes: tuple[str, ...]
     duration: float
     """s of motion used for the fit"""
+    rate: float
+    """Hz"""
+    octaves: Floats | None
+    """Where the power of the joints' rates lies, if the cut-off was chosen"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +81,10 @@ class Work:
     cache: PreparedCache | None
     """Not pickled: another process prepares the recordings again"""
     position_offset: Mapping[str, float] = field(default_factory=dict)
+    shared: SharedFilter | None = None
+    """The filter of recordings that are like those that chose it"""
+    chose: frozenset[str] = frozenset()
+    """The recordings that choose even so, by `place`"""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "cache": None, "_unknowns": {}}
@@ -100,12 +110,15 @@ class Work:
         if kept is not None:
             return kept
         raw = self.raw(source, joints)
-        if self.cutoff is None:
+        if self.cutoff is not None:
+            prepared = raw.filtered(checked_cutoff(self.cutoff))
+        elif self.shared and place(source) not in self.chose and self.shared.suits(raw):
+            prepared = raw.filtered(self.shared.cutoff)
+        else:
             with one_blas_thread():
                 choice = choose(self.unknowns(raw.joints), raw, 1 - self.held_out)
-            prepared = replace(raw.filtered(choice.cutoff), choice=choice)
-        else:
-            prepared = raw.filtered(checked_cutoff(self.cutoff))
+            prepared = raw.filtered(choice.cutoff)
+            prepared = replace(prepared, choice=choice, octaves=octaves(raw))
         if self.cache is not None:
             self.cache.put((source, joints), prepared)
         return prepared
@@ -158,7 +171,7 @@ class Reduction:
             normal = reduce(unknowns, prior, seen)
         return normal, Reduced(
             prepared.source, prepared.joints, q.min(axis=0), q.max(axis=0), prepared.cutoff,
-            prepared.choice, prepared.notes, seen.duration,
+            prepared.choice, prepared.notes, seen.duration, prepared.rate, prepared.octaves,
         )  # fmt: skip
 
 
@@ -250,6 +263,11 @@ class Show:
             for seen, part in zip((True, False), self.work.parts(prepared), strict=True)
             for samples in part.stretches
         )
+
+
+def place(source: Source) -> str:
+    """What tells a recording from others."""
+    return source.source if isinstance(source, Recording) else os.fspath(source)
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +56,24 @@ class Smoothing:
 
     def __call__(self, values: Floats) -> Floats:
         """Filter values (m, …) of the whole stretch."""
-        from scipy.signal import sosfiltfilt
+        from scipy.signal import sosfilt
 
-        return np.asarray(sosfiltfilt(self.sections, values, axis=0, padlen=self.pad))
+        # scipy's sosfiltfilt, for which the start must be solved for in every call
+        x = np.ascontiguousarray(values.reshape(len(values), -1).T, dtype=float)
+        pad = self.pad
+        before, after = 2 * x[:, :1] - x[:, pad:0:-1], 2 * x[:, -1:] - x[:, -2 : -pad - 2 : -1]
+        y = np.concatenate([before, x, after], axis=1)
+        for _ in range(2):
+            y, _ = sosfilt(self.sections, y, zi=self._start * y[:, :1])
+            y = y[:, ::-1]
+        inner: Floats = y[:, pad : pad + len(values)].T.reshape(values.shape)
+        return inner
+
+    @cached_property
+    def _start(self) -> Floats:
+        from scipy.signal import sosfilt_zi
+
+        return np.asarray(sosfilt_zi(self.sections)[:, None, :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +208,8 @@ class Prepared:
     """What was found and done, one line each"""
     choice: Choice | None = None
     """How the cut-off was chosen; None: it was given"""
+    octaves: Floats | None = None
+    """Where the power of the joints' rates lies (`shared_filter.octaves`), if it was chosen"""
 
     @property
     def duration(self) -> float:
@@ -488,14 +507,22 @@ def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
     return replace(stream, velocity=velocity)
 
 
+@cache
+def _butter(*arguments: Any, **options: Any) -> Any:
+    """scipy's Butterworth filter, designed once."""
+    from scipy.signal import butter
+
+    return butter(*arguments, **options)
+
+
 def _miss(recorded: Floats, derived: Floats) -> Floats:
     """(n,): relative deviation of recorded from derived rates (k, n) below a tenth of the Nyquist
     frequency, where motion is."""
-    from scipy.signal import butter, filtfilt
+    from scipy.signal import filtfilt
 
     if len(recorded) < 30:
         return np.zeros(recorded.shape[1])
-    b, a = butter(2, 0.1)
+    b, a = _butter(2, 0.1)
     y = filtfilt(b, a, derived, axis=0)
     off = np.linalg.norm(filtfilt(b, a, recorded, axis=0) - y, axis=0)
     size = np.linalg.norm(y, axis=0)
@@ -505,11 +532,11 @@ def _miss(recorded: Floats, derived: Floats) -> Floats:
 def _noise(values: Floats) -> Floats:
     """(n,): RMS of (k, n) between a tenth and a quarter of the sampling rate, where numerical
     differences are accurate."""
-    from scipy.signal import butter, sosfiltfilt
+    from scipy.signal import sosfiltfilt
 
     if len(values) < 30:
         return np.zeros(values.shape[1])
-    sections = butter(2, (0.2, 0.5), "band", output="sos")
+    sections = _butter(2, (0.2, 0.5), "band", output="sos")
     return np.asarray(np.std(sosfiltfilt(sections, values, axis=0), axis=0))
 
 
@@ -549,10 +576,7 @@ def filtered(
         q, qd = smooth(np.nan_to_num(q)), smooth(np.nan_to_num(qd))
         smoothing = replace(smooth, qd=qd)
         if kept is None:
-            columns = [
-                raw_columns(each, turning) for each, turning in zip(qd.T, turns, strict=True)
-            ]
-            friction = np.stack([smooth(each) for each in columns], axis=1)
+            friction = _all_columns(qd, smooth, turns)
         else:
             friction = _few_columns(qd, smooth, turns)
         tau = np.where(np.isfinite(tau), smooth(np.nan_to_num(tau)), np.nan)
@@ -564,6 +588,21 @@ def filtered(
         time, q, qd, qdd, tau, unfiltered, usable, friction, smoothing, np.arange(len(time))
     )
     return samples.rows(chosen)
+
+
+def _all_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
+    """(k, n, RAW): the filtered friction columns."""
+    out = np.ones((*qd.shape, RAW))
+    for j, turning in enumerate(turns):
+        columns = raw_columns(qd[:, j], turning)
+        if not qd[:, j].all():
+            out[:, j] = smooth(columns)
+            continue
+        # F(1) = 1, and F(1 where qd > 0) + F(1 where qd < 0) = 1 where qd is never 0
+        told = np.delete(np.arange(RAW), [BACKWARDS, OFFSET])
+        out[:, j, told] = smooth(columns[:, told])
+        out[:, j, BACKWARDS] = out[:, j, FORWARDS] - 1.0
+    return out
 
 
 def _few_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:

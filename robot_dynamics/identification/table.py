@@ -51,7 +51,9 @@ def read(path: Path) -> Recording:
     whole = Stream(joints, stamps, *(fields[field] for field in FIELDS)).rows(np.isfinite(stamps))
     # PlotJuggler leaves cells empty in rows that come from another publisher's message
     given = np.isfinite(whole.position) | np.isfinite(whole.effort)
-    patterns, which = np.unique(given, axis=0, return_inverse=True)
+    patterns, which = given[:1], np.zeros(len(given), dtype=int)
+    if not (given == patterns).all():
+        patterns, which = np.unique(given, axis=0, return_inverse=True)
     streams = []
     for k, pattern in enumerate(patterns):
         names = [name for name, has in zip(joints, pattern, strict=True) if has]

@@ -225,6 +225,10 @@ class Unknowns:
 
         A payload's reference does not depend on the description, which gives the link without it.
         """
+        return self._references
+
+    @cached_property
+    def _references(self) -> tuple[Floats, ...]:
         total = sum(float(link.inertial.mass) for link in self.mechanism.links)
         mass = (0.01 if self.payload is None else LOAD) * total if total > 0 else 1.0
         arms = [
