@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from recorded import changed, recording
 from test_identification import ARM
 
@@ -181,7 +183,7 @@ def test_a_bag_of_messages_of_all_layouts_is_read_as_one_by_one(tmp_path):
             np.testing.assert_array_equal(field, rows[:, k])
 
 
-def bag_of(folder: Path, mode: str) -> Path:
+def bag_of(folder: Path, mode: str, plugin: str = "MCAP") -> Path:
     """Of a robot that stands still, which compresses well."""
     writing = pytest.importorskip("rosbags.rosbag2")
     from rosbags.typesys import Stores, get_typestore
@@ -193,7 +195,8 @@ def bag_of(folder: Path, mode: str) -> Path:
             "sensor_msgs/msg/JointState", "std_msgs/msg/Header", "builtin_interfaces/msg/Time"
         )
     )  # fmt: skip
-    writer = writing.Writer(folder, version=9, storage_plugin=writing.StoragePlugin.MCAP)
+    plugin = writing.StoragePlugin[plugin]
+    writer = writing.Writer(folder, version=9, storage_plugin=plugin)
     writer.set_compression(writing.CompressionMode[mode], writing.CompressionFormat.ZSTD)
     with writer as bag:
         topic = bag.add_connection("/joint_states", State.__msgtype__, typestore=store)
@@ -216,6 +219,88 @@ def test_a_bag_that_compresses_well_is_read_and_a_bomb_is_not(tmp_path, mode):
         read(folder)
     file.write_bytes(zstd_of(bytes(2**25)))  # of a small file more times its size
     refuse_bomb(folder)
+
+
+@pytest.mark.parametrize("plugin", ["SQLITE3", "MCAP"])
+@pytest.mark.parametrize("alone", [False, True])
+def test_messages_that_are_compressed_one_by_one_are_read(tmp_path, plugin, alone):
+    """Also from the file alone, where no metadata.yaml says that they are compressed."""
+    folder = bag_of(tmp_path / "bag", "MESSAGE", plugin)
+    (file,) = (path for path in folder.iterdir() if path.suffix != ".yaml")
+    assert MAGIC in file.read_bytes()
+    assert "MESSAGE" in (folder / "metadata.yaml").read_text(encoding="utf-8").upper()
+    (stream,) = read(file if alone else folder).streams
+    np.testing.assert_array_equal(stream.time, np.arange(1, 5001))
+    assert stream.names == tuple("abcdef")
+    assert stream.position.shape == (5000, 6)
+
+
+def sqlite_bag(folder: Path, messages: list[bytes]) -> Path:
+    """As rosbag2 stores messages that it compresses one by one."""
+    folder.mkdir()
+    with sqlite3.connect(folder / "bag_0.db3") as data:
+        data.executescript(
+            "CREATE TABLE schema(schema_version INTEGER PRIMARY KEY, ros_distro TEXT NOT NULL);"
+            "CREATE TABLE metadata(id INTEGER PRIMARY KEY, metadata_version INTEGER NOT NULL,"
+            " metadata TEXT NOT NULL);"
+            "CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type TEXT NOT NULL,"
+            " serialization_format TEXT NOT NULL, offered_qos_profiles TEXT NOT NULL,"
+            " type_description_hash TEXT NOT NULL);"
+            "CREATE TABLE message_definitions(id INTEGER PRIMARY KEY, topic_type TEXT NOT NULL,"
+            " encoding TEXT NOT NULL, encoded_message_definition TEXT NOT NULL,"
+            " type_description_hash TEXT NOT NULL);"
+            "CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER NOT NULL,"
+            " timestamp INTEGER NOT NULL, data BLOB NOT NULL);"
+            "CREATE INDEX timestamp_idx ON messages (timestamp ASC);"
+            "INSERT INTO schema VALUES (4, 'rolling');"
+            "INSERT INTO topics VALUES"
+            " (1, '/joint_states', 'sensor_msgs/msg/JointState', 'cdr', '', '');"
+        )
+        rows = [(1, 10**9 * k, each) for k, each in enumerate(messages, start=1)]
+        data.executemany("INSERT INTO messages (topic_id, timestamp, data) VALUES (?, ?, ?)", rows)
+    data.close()
+    topic = {
+        "name": "/joint_states", "type": "sensor_msgs/msg/JointState",
+        "serialization_format": "cdr", "offered_qos_profiles": [], "type_description_hash": "",
+    }  # fmt: skip
+    about = {
+        "version": 9, "storage_identifier": "sqlite3", "message_count": len(messages),
+        "duration": {"nanoseconds": 10**9 * (len(messages) - 1)},
+        "starting_time": {"nanoseconds_since_epoch": 10**9},
+        "topics_with_message_count": [{"topic_metadata": topic, "message_count": len(messages)}],
+        "compression_format": "zstd", "compression_mode": "MESSAGE",
+        "relative_file_paths": ["bag_0.db3"], "files": [], "custom_data": None,
+        "ros_distro": "rolling",
+    }  # fmt: skip
+    text = yaml.safe_dump({"rosbag2_bagfile_information": about})
+    (folder / "metadata.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_message_that_is_a_bomb_is_not_decompressed(tmp_path):
+    """Wherever it lies in the database: in pages that are not next to each other."""
+    store = pytest.importorskip("rosbags.typesys")
+    types = store.get_typestore(store.Stores.LATEST)
+    State, Header, Time = (
+        types.types[name]
+        for name in (
+            "sensor_msgs/msg/JointState", "std_msgs/msg/Header", "builtin_interfaces/msg/Time"
+        )
+    )  # fmt: skip
+    state = State(Header(Time(7, 0), ""), ["a"], np.ones(1), np.ones(1), np.full(1, 3.0))
+    whole = bytes(types.serialize_cdr(state, State.__msgtype__))
+    good = [zstd_of(whole, sized=True), zstd_of(whole), whole]
+    (stream,) = read(sqlite_bag(tmp_path / "good", good)).streams
+    np.testing.assert_array_equal(stream.time, [7, 7, 7])
+    np.testing.assert_array_equal(stream.effort, np.full((3, 1), 3.0))
+    for k, bomb in enumerate(([zstd_of(bytes(2**28))], [zstd_of(bytes(2**25))] * 8)):
+        bad = sqlite_bag(tmp_path / f"bad{k}", [*good, *bomb])
+        for path in (bad, bad / "bag_0.db3"):
+            with pytest.raises(RecordingError, match="bytes decompress to more than 300 times"):
+                read(path)
+    cut = sqlite_bag(tmp_path / "cut", [good[0], good[0][:-3]])
+    with pytest.raises(RecordingError, match="cut: a broken bag"):
+        read(cut)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BackendError, RecordingError, choices, wrong
-from .bombs import refuse_bomb
+from .bombs import Unpacker, refuse_bomb
 from .joint_states import Block, decoded
 from .recording import Recording, Stream
 
@@ -46,8 +46,10 @@ def read(path: Path, topic: str | None = None) -> Recording:
         with AnyReader([path], default_typestore=get_typestore(Stores.LATEST)) as reader:
             chosen = _topic(reader.connections, topic, path.name)
             connections = [each for each in reader.connections if each.topic == chosen]
+            unpacked = Unpacker(path)
+            _leave_packed(reader)
             for _, nanoseconds, raw in reader.messages(connections=connections):
-                raws.append(bytes(raw))
+                raws.append(unpacked(bytes(raw)))
                 received.append(nanoseconds)
             recording = _recording(
                 path.name, raws, received, lambda raw: reader.deserialize(raw, JOINT_STATE)
@@ -60,6 +62,17 @@ def read(path: Path, topic: str | None = None) -> Recording:
     if not any(len(stream.time) for stream in recording.streams):
         raise RecordingError(f"{path.name}: no message on {chosen}", name=str(path))
     return recording
+
+
+def _leave_packed(reader: Any) -> None:
+    """Make an open `AnyReader` return messages as they are stored.
+
+    It would decompress them without a bound, and only if metadata.yaml says that they are
+    compressed.
+    """
+    for each in reader.readers:
+        metadata = each.storage.metadata
+        each.storage.metadata = metadata._replace(compression_mode=None)
 
 
 def _recording(

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Detects decompression bombs: small files that decompress to very much data.
 
-Everything that a reader decompresses with zstd is a frame in the file, wherever an index points to.
+Everything that a reader decompresses with zstd is a frame in the file, wherever an index points to,
+or, where messages are compressed one by one, a message, which may lie in pieces in the file.
 A frame is a sequence of blocks, each of which states its length and decompresses to at most 128 kB
 (RFC 8878, 3.1.1). This bounds the decompressed size without decompressing anything. LZ4 expands to
 at most 255 times its size.
@@ -10,7 +11,9 @@ at most 255 times its size.
 from __future__ import annotations
 
 import mmap
+import sys
 from pathlib import Path
+from typing import Any
 
 from ..errors import RecordingError
 
@@ -24,6 +27,49 @@ TIMES, MORE = 300, 64 * 2**20
 """A file may decompress to TIMES its size plus MORE bytes; recordings decompress to ten times
 theirs"""
 ENDINGS = (".mcap", ".zstd")
+
+
+class Unpacker:
+    """Decompresses the messages of a recording that are compressed one by one.
+
+    Args:
+        path: the file or folder, whose size bounds what all messages together decompress to.
+    """
+
+    def __init__(self, path: Path):
+        files = path.iterdir() if path.is_dir() else [path]
+        self._path, self._size = path, sum(file.stat().st_size for file in files if file.is_file())
+        self._left = TIMES * self._size + MORE
+
+    def __call__(self, message: bytes) -> bytes:
+        """The message, decompressed if it is a zstd frame; no serialized message begins like one.
+
+        Raises:
+            RecordingError: the messages decompress to far more than recordings do.
+        """
+        if not message.startswith(MAGIC):
+            return message
+        self._left -= _gives(message, self._left)
+        if self._left < 0:
+            raise _is_bomb(self._path, self._size)
+        return bytes(_zstd().decompress(message))
+
+
+def _zstd() -> Any:
+    """The module that rosbags uses, too."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
+
+
+def _is_bomb(file: Path, size: int) -> RecordingError:
+    return RecordingError(
+        f"{file.name}: its {size} bytes decompress to more than {TIMES} times as much, "
+        "as no recording does; decompress it yourself if you trust it",
+        name=str(file),
+    )
 
 
 def refuse_bomb(path: Path) -> None:
@@ -45,11 +91,7 @@ def refuse_bomb(path: Path) -> None:
             mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as data,
         ):
             if _gives(data, most) > most:
-                raise RecordingError(
-                    f"{file.name}: its {size} bytes decompress to more than {TIMES} times as much, "
-                    "as no recording does; decompress it yourself if you trust it",
-                    name=str(file),
-                )
+                raise _is_bomb(file, size)
 
 
 def _gives(data: mmap.mmap | bytes, most: int) -> int:
