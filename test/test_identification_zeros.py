@@ -20,7 +20,7 @@ from robot_dynamics.identification.fit import fit
 from robot_dynamics.identification.per_recording import Reduction, Work, ZeroTest, one_blas_thread
 from robot_dynamics.identification.replay import replay
 from robot_dynamics.identification.unknowns import Unknowns
-from robot_dynamics.identification.zeros import Zero, _judged, better, zeros
+from robot_dynamics.identification.zeros import Linearised, Zero, _judged, better, zeros
 from robot_dynamics.mechanism import Mechanism
 
 OFF = np.radians(2.0)
@@ -81,6 +81,26 @@ def test_a_zero_that_is_off_is_named_with_its_offset(described, log, joint, off)
     assert zero.offset == pytest.approx(-off, abs=3.5 * zero.deviation)
     assert zero.deviation < np.radians(0.3)
     assert zero.less > 0.01
+
+
+def test_the_gains_of_drives_do_not_multiply_friction(described, log):
+    """Else those of a wrist that is all friction mean nothing, and turn the others'."""
+    work = Work(described, None, {}, {}, None, 10.0, 1 / 3, None)
+    normal, reduced = Reduction(work)(log)
+    with one_blas_thread():
+        at = Linearised.about(fit(work.unknowns(reduced.joints), normal))
+        bodies = 10 * len(at.unknowns.bodies) + len(at.unknowns.rotors)
+        p, n = at.basis.shape[1], len(at.gains)
+
+        def gains(x):
+            square = ZeroTest(work, replace(at, x=x))(log).square.sum(axis=0)
+            return np.array([square[j, p + j, p + j] for j in range(n)])
+
+        mobile = at.unknowns.places[0][:bodies]
+        of_friction, of_bodies = at.x.copy(), np.zeros_like(at.x)
+        of_friction[mobile], of_bodies[mobile] = 0.0, at.x[mobile]
+        assert (gains(of_friction) == 0).all()
+        assert (gains(of_bodies) > 0).all()
 
 
 @pytest.mark.parametrize("joint", [0, 5])

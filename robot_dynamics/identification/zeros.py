@@ -3,13 +3,14 @@
 
 With recorded positions q and true ones q + δ, to first order about the fit x and offsets δ₀,
 
-    tau_i = A_i(q + δ₀) x + k_i A_i x₀ + Σ_j ∂tau_i/∂q_j (δ - δ₀)_j
+    tau_i = A_i(q + δ₀) x + k_i Y_i x₀ + Σ_j ∂tau_i/∂q_j (δ - δ₀)_j
 
 All δ are fitted together with the parameters, so that nothing is attributed to a zero that bodies
 or friction explain as well: the last joint's zero turns its body, and that of a vertical first axis
 does nothing. The description has little weight for the same reason. The gains k_i of the drives are
-free because their errors of some percent, which are common, bend the model as a zero does. The
-equations are linearised again about the result until it no longer changes.
+free because their errors of some percent, which are common, bend the model as a zero does. They are
+those of the bodies' torques Y x₀ alone: friction has its own scale in each joint. The equations
+are linearised again about the result until it no longer changes.
 
 Real robots have other faults, which some offset always explains a little. A zero is therefore in
 doubt only if its offset is significant, large enough to matter, and improves the prediction of
@@ -159,10 +160,10 @@ def equations(at: Linearised, prepared: Prepared) -> ZeroEquations:
     samples = whole.rows(slice(None, None, max(1, -(-len(whole) // SAMPLES))))
     samples = replace(samples, q=samples.q + at.offsets)
     rows = Rows(at.unknowns, samples)
-    model = rows.tau - rows.residual(at.x)
-    residual = rows.tau - (1.0 + at.gains) * model
+    rigid, D = _rigid(at, samples)
+    residual = rows.residual(at.x) - at.gains * rigid
     weights, sigma = _weights(residual, samples, at.fitted)
-    D = (1.0 + at.gains[:, None]) * _slopes(at, samples)
+    D *= (1.0 + at.gains)[:, None]
     n, p = len(at.unknowns.joints), at.basis.shape[1]
     m = p + 2 * n + 1
     square, count = np.zeros((FOLDS, n, m, m)), np.zeros(n)
@@ -172,9 +173,9 @@ def equations(at: Linearised, prepared: Prepared) -> ZeroEquations:
             continue
         table = np.zeros((len(samples), m))
         table[:, :p] = A @ at.basis[rows.places[j]]
-        table[:, p + j] = model[:, j]
+        table[:, p + j] = rigid[:, j]
         table[:, p + n : -1] = D[:, j]
-        # tau = A x + k (A x₀) + D (δ - δ₀)
+        # tau = A x + k (Y x₀) + D (δ - δ₀)
         table[:, -1] = rows.tau[:, j] + D[:, j] @ at.offsets
         share = 1.0 / max(1.0, _correlation(np.where(weights[:, j] > 0, residual[:, j], 0.0)))
         table *= np.sqrt(share * weights[:, j])[:, None]
@@ -201,8 +202,8 @@ def _weights(residual: Floats, samples: Samples, fitted: Floats) -> tuple[Floats
     return weights, sigma
 
 
-def _slopes(at: Linearised, samples: Samples) -> Floats:
-    """∂tau_i/∂q_j (k, n, n), N·m/rad or the like, of the model at x."""
+def _rigid(at: Linearised, samples: Samples) -> tuple[Floats, Floats]:
+    """(Y x₀ (k, n), its ∂/∂q_j (k, n, n)): the torques of the bodies at x₀, N·m or the like."""
     unknowns, n = at.unknowns, len(at.unknowns.joints)
     own = at.x[unknowns.places[0][: 10 * len(unknowns.bodies) + len(unknowns.rotors)]]
 
@@ -211,7 +212,8 @@ def _slopes(at: Linearised, samples: Samples) -> Floats:
         return np.asarray(Y @ own + known)
 
     steps = STEP * np.eye(n)
-    return np.stack([(torque(step) - torque(-step)) / (2 * STEP) for step in steps], axis=2)
+    slopes = [(torque(step) - torque(-step)) / (2 * STEP) for step in steps]
+    return torque(np.zeros(n)), np.stack(slopes, axis=2)
 
 
 def zeros(found: Fit, sums: Callable[[Linearised], ZeroEquations | None]) -> tuple[Zero, ...]:
