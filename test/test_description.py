@@ -246,7 +246,8 @@ def arguments(tmp_path):
         URDF.replace(
             '<robot name="r">',
             '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">'
-            '<xacro:arg name="name" default="j"/><xacro:arg name="heavy" default="1"/>',
+            '<xacro:arg name="name" default="j"/><xacro:arg name="heavy" default="1"/>'
+            '<xacro:arg name="spare" default=""/>',
         )
         .replace('mass value="1"', 'mass value="$(arg heavy)"')
         .replace('joint name="j"', 'joint name="$(arg name)"')
@@ -258,7 +259,8 @@ def test_the_arguments_of_a_xacro_follow_its_path(arguments):
     mechanism = rd.load(f"{arguments} heavy:=2.5 name:='left arm:=1'")
     assert mechanism.links[0].inertial.mass == 2.5
     assert mechanism.joint_names[0] == "left arm:=1"
-    assert rd.load(f"file://{arguments}\n  heavy:=3 ").links[0].inertial.mass == 3
+    spread = f"file://{arguments}\n  heavy:=3\n  spare:=unused "
+    assert rd.load(spread).links[0].inertial.mass == 3
     assert rd.load(arguments).links[0].inertial.mass == 1
 
 
@@ -278,7 +280,9 @@ def test_a_file_of_macros_alone_is_named(tmp_path):
 
 
 def test_a_wrong_argument_of_a_xacro_is_named(arguments):
-    refused(f"{arguments} heavy:=2 neme:=left", "no argument is called 'neme'", "heavy, name")
+    refused(
+        f"{arguments} heavy:=2 neme:=left", "no argument is called 'neme'", "heavy, name, spare"
+    )
     refused(f"{arguments} heavy:=2 left", "argument: found 'left', expected NAME:=VALUE")
     refused(f"{arguments} heavy:=2 :=left", "argument: found ':=left', expected NAME:=VALUE")
     refused(f"{arguments} heavy:='2", "arguments: No closing quotation")
