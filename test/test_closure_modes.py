@@ -8,7 +8,9 @@ is not small it gives up.
 from __future__ import annotations
 
 import copy
+import math
 import warnings
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 
@@ -21,6 +23,9 @@ from robots import CONFIG
 import robot_dynamics as rd
 from robot_dynamics.closure import ClosedChain, SensorMonitor
 from robot_dynamics.closure.dynamics import continuation
+from robot_dynamics.closure.geometry.closer import prepared
+from robot_dynamics.closure.geometry.loop_geometry import LoopGeometry
+from robot_dynamics.closure.geometry.near import Near
 from robot_dynamics.errors import ClosureError, ClosureWarning
 
 SAME = 1e-7
@@ -438,3 +443,16 @@ def test_a_stride_onto_the_other_assembly_mode_is_none(monkeypatch):
     way._at_motors(q[1], home, way._origin, 100)
     with pytest.raises(ClosureError, match="certified steps"):
         way._at_motors(q[1], home, other, 100)
+
+
+@pytest.mark.parametrize(("robot", "turns"), [("rrr", True), ("gough_stewart", False)])
+def test_whole_turns_are_no_way_and_lengths_are_fractions_of_the_size(robot, turns):
+    mechanism, solver = prepared(rd.load(CONFIG / f"{robot}.yaml"))
+    k, home = (-1 if turns else 0), solver.home.q_r
+    name = solver.geometry.names[k]
+    assert mechanism.joint(name).turns == turns
+    meant = {name: float(home[k]) + (2 * np.pi if turns else 0.0) + 0.1}
+    geometry = LoopGeometry.of(replace(mechanism, near=meant))
+    assert not math.isclose(solver.size, 1.0, rel_tol=0.1)
+    expected = 0.1 if turns else 0.1 / solver.size
+    assert Near(geometry, solver.scale, solver.size).miss(home) == pytest.approx(expected, rel=1e-9)

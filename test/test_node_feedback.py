@@ -56,6 +56,16 @@ def test_a_joint_that_turns_forever_goes_the_short_way():
     close(bench.state(0.01, q, 0.0), torque(q, 0.0, 0.0) - P * 0.2)
 
 
+def test_a_joint_with_limits_goes_back_all_the_way_that_it_came():
+    limited = PENDULUM.replace("continuous", "revolute")
+    limited = limited.replace(
+        "<axis", '<limit lower="-7" upper="7" effort="500" velocity="50"/><axis'
+    )
+    bench = AnyBench(limited, p_gains=[P], effort_limits=[500.0])
+    bench.command(0.0, point(q=-3.0, qd=0.0, qdd=0.0))
+    close(bench.state(0.01, 3.0, 0.0), torque(3.0, 0.0, 0.0) - P * 6.0)
+
+
 def test_with_gains_a_point_carries_the_whole_state():
     bench = Bench(p_gains=[P])
     bench.command(0.0, point(qdd=1.0))
