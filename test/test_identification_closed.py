@@ -93,6 +93,13 @@ def test_torques_are_told_to_their_noise_and_friction_within_its_deviations(name
         assert deviations[key] < 0.3 * values[key]
         rotor = next(rotor for rotor in found.mechanism.rotors if rotor.name == "belt")
         assert rotor.friction.coulomb == found.parameters["belt.rotor_coulomb"]
+    _, *states = moves(truth, true.joint_names, REACH[name], 3)
+    torque, deviation = found.predict(*states)
+    assert torque == pytest.approx(rd.InverseDynamics(found.mechanism)(*states), rel=1e-9)
+    fresh = log(truth, REACH[name], 3).streams[0]
+    place = [fresh.names.index(joint) for joint in true.actuated_names]
+    within = (np.abs(fresh.effort[:, place] - torque) < 2 * deviation).mean(axis=0)
+    assert within == pytest.approx(0.9545, abs=0.015)
     # another robot than it was told is what computes now
     again = rd.InverseDynamics(found.mechanism)
     _, q, qd, qdd = moves(truth, true.joint_names, REACH[name], 4)
@@ -156,6 +163,10 @@ def test_the_command_takes_a_robot_with_loops(tmp_path, capsys):
     assert min(told["errors"]["unseen"]["described"]) > 0.5
     assert max(told["errors"]["fitted"]["identified"]) < 1.2 * NOISE
     assert json.loads((out / "report.json").read_text())["errors"] == told["errors"]
+    assert len(told["unexplained"]) == 2
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("95 % band of unfiltered efforts") == 2
+    assert "<th>95 % band</th>" in page
     assert (out / "report.html").read_text().count("<svg class") == 2
     right, again = rd.InverseDynamics(truth), rd.InverseDynamics(rd.load(out / "identified.yaml"))
     _, q, qd, qdd = moves(truth, right.joint_names, 0.12, 4)
@@ -182,6 +193,53 @@ def test_a_description_with_loops_is_never_made_worse():
     assert found.parameters == found.described_parameters
     assert found.errors == found.errors_described
     assert max(found.errors.values()) < 1.2 * NOISE
+    # of a model that was not fitted, what is left on held-out motion is all that is known
+    home = [float(described.home[name]) for name in found.unseen.joints]
+    _, deviation = found.predict(home, [0.0, 0.0], [50.0, 0.0])
+    assert deviation == pytest.approx(found.band.residual)
+    assert deviation == pytest.approx(found.unseen.identified, rel=0.1)
+
+
+@pytest.fixture(scope="module")
+def short():
+    """A fit to little motion of two motors."""
+    described, truth = robots("five_bar")
+    (stream,) = log(truth, 0.12, 1).streams
+    few = Recording("few", (stream.rows(slice(0, 500)),))
+    return truth, identify_closed(described, few, validate=log(truth, 0.12, 2))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_efforts_of_other_motion_lie_in_the_band(short):
+    truth, found = short
+    shares = []
+    for seed in range(3, 13):
+        (stream,) = log(truth, 0.12, seed).streams
+        _, *states = moves(truth, stream.names, 0.12, seed)
+        torque, deviation = found.predict(*states)
+        shares.append((np.abs(stream.effort - torque) < 2 * deviation).mean(axis=0))
+    assert np.mean(shares, axis=0) == pytest.approx(0.9545, abs=0.025)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_band_widens_where_the_recording_says_little(short):
+    truth, found = short
+    home = np.array([float(truth.home[name]) for name in found.unseen.joints])
+    nothing, far = np.zeros(2), np.full(2, 200.0)
+    (near, still), (_, fast) = (found.predict(home, nothing, x) for x in (nothing, far))
+    assert near.shape == still.shape == (2,)
+    assert (still >= found.band.residual).all()
+    assert (fast > 1.5 * still).all()
+    # y C yᵀ + s², of the columns of the parameters that are reported
+    dynamics = found.band.problem.dynamics
+    own = [[*dynamics.parameter_names].index(name) for name in found.parameters]
+    y = dynamics.regressor(home, nothing, far)[:, own]
+    right = np.einsum("ja,ab,jb->j", y, found.covariance, y) + found.band.residual**2
+    assert fast == pytest.approx(np.sqrt(right), rel=1e-6)
+    many = found.predict(np.tile(home, (3000, 1)), np.zeros((3000, 2)), np.tile(far, (3000, 1)))
+    assert many[1] == pytest.approx(np.tile(fast, (3000, 1)), rel=1e-9)
+    with pytest.raises(InputError):
+        found.predict(np.zeros(3), np.zeros(3), np.zeros(3))
 
 
 def test_what_cannot_be_is_one_line():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -26,6 +27,7 @@ from .tables import percent
 Floats = NDArray[np.float64]
 
 MEAN, DESCRIBED = "torque error, mean over the joints", "torque error of the description"
+WITHIN = "95 % band of unfiltered efforts"
 LINK = '<p><a href="robot.html">See the robot move, and its torques</a></p>'
 
 TERMS = (("inertia", "b"), ("coriolis", "d"), ("gravity", "c"), ("friction", "a"), ("rotors", "e"))
@@ -62,6 +64,7 @@ def write(result: Identification | ClosedIdentification, folder: Path) -> dict[s
 
 def _write_closed(result: ClosedIdentification, folder: Path) -> dict[str, Path]:
     errors, written, charts = result.unseen, {}, []
+    widths = [2 * result.band.deviation(each.q, each.qd, each.qdd) for each in result.shown]
     for j, (name, file) in enumerate(zip(errors.joints, file_names(errors.joints), strict=True)):
         lines = [
             _in_turn(result, each, j, style, label)
@@ -72,7 +75,11 @@ def _write_closed(result: ClosedIdentification, folder: Path) -> dict[str, Path]
             )
         ]
         unit = result.mechanism.joint(name).effort_unit
-        chart = Chart(f"{name}: measured and modelled torque", lines, "time (s)", unit)
+        model = lines[-1]
+        width = _joined(each[:, j] for each in widths)
+        low, high = (replace(model, y=model.y + sign * width, label=WITHIN) for sign in (-1, 1))
+        title = f"{name}: measured and modelled torque"
+        chart = Chart(title, lines, "time (s)", unit, band=(low, high))
         written[f"picture {name}"] = path = folder / f"{file}.svg"
         write_text(path, standalone(chart.svg))
         charts += [f"<h2>{escape(name)}</h2>", chart.figure("Held out of the fit.")]
@@ -80,7 +87,7 @@ def _write_closed(result: ClosedIdentification, folder: Path) -> dict[str, Path]
         *_head(result.mechanism.name, result.fitted.duration, errors),
         *(f'<div class="warning">{escape(words)}</div>' for words in result.warnings),
         "<h2>Torque errors</h2>",
-        _error_table(errors),
+        _error_table(errors, np.median(np.concatenate(widths), axis=0)),
         *charts,
         "<h2>Parameters</h2>",
         _parameter_table(result),
@@ -174,7 +181,7 @@ class _Joint:
             self.unit,
             self._unseen(),
             band=(
-                self._over_time("low", "a", "95 % band of unfiltered efforts"),
+                self._over_time("low", "a", WITHIN),
                 self._over_time("high", "a", ""),
             ),
         )

@@ -190,6 +190,9 @@ _FOUND = {
         record(identified=NULLABLE, described=NULLABLE, standard_deviation=NULLABLE)
     ),
     "kept": text("from the description, as it predicts better: nothing, bodies, everything"),
+    "unexplained": array_of(
+        NULLABLE, "N·m or N, by joint: deviation of the efforts that the parameters do not explain"
+    ),
     **NOTES,
     "warnings": array_of(TEXT),
     "files": FILES,
@@ -197,9 +200,6 @@ _FOUND = {
 
 _IDENTIFY = record(
     **_FOUND,
-    unexplained=array_of(
-        NULLABLE, "N·m or N, by joint: deviation of the efforts that the parameters do not explain"
-    ),
     friction=object_of(object_of({})),
     excitation=object_of(NULLABLE),
     doubts=array_of(

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .fit import Fit
 from .normal_equations import CHUNK, ENOUGH, Rows, _correlation
@@ -61,11 +62,15 @@ def spread(fit: Fit, bodies: bool = True, drives: bool = True) -> Spread:
     p, block = len(fit.x), 10 * len(fit.prior.bodies)
     fitted = np.r_[np.full(block, bodies), np.full(p - block, drives)]
     own = np.flatnonzero(fitted)
-    C = inverted(fit.curvature[np.ix_(own, own)])
+    root = root_of(inverted(fit.curvature[np.ix_(own, own)]))
+    return Spread(fit.columns[:, own] @ root, fit.sigma)
+
+
+def root_of(C: Floats) -> Floats:
+    """A root (p, p) of a covariance C = root rootᵀ."""
     scale = np.sqrt(np.maximum(np.diag(C), np.finfo(float).tiny))
     values, axes = np.linalg.eigh(C / scale / scale[:, None])
-    root = scale[:, None] * axes * np.sqrt(np.maximum(values, 0.0))
-    return Spread(fit.columns[:, own] @ root, fit.sigma)
+    return np.asarray(scale[:, None] * axes * np.sqrt(np.maximum(values, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,24 +108,37 @@ def needed(spread: Spread, unknowns: Unknowns, missed: Iterable[tuple[Samples, F
         unknowns: the parameters' columns.
         missed: for each stretch, its samples and (k, n) measured minus modelled torque, unfiltered.
     """
-    stretches = list(missed)
-    n, edges = len(unknowns.joints), _edges()
-    counts, few, usable = np.zeros((n, len(edges))), [np.zeros((0, n))], [np.zeros((0, n), bool)]
+    stretches, n = list(missed), len(unknowns.joints)
+    few, usable = [np.zeros((0, n))], [np.zeros((0, n), bool)]
+    variance = [np.zeros((0, n))]
     step = max(1, -(-sum(len(samples) for samples, _ in stretches) // ENOUGH))
     for samples, residual in stretches:
         part = samples.rows(slice(None, None, step)).sharp
         few.append(residual[::step])
         usable.append(part.usable)
-        # |e| < 2 √(y C yᵀ + s²)
-        lacking = few[-1] ** 2 / 4 - spread.variance(Rows(unknowns, part))
-        with np.errstate(invalid="ignore"):
-            bins = np.searchsorted(edges, lacking / spread.sigma**2)
-        for j in range(n):
-            if np.isfinite(spread.sigma[j]):
-                told = bins[part.usable[:, j], j]
-                counts[j] += np.bincount(told, minlength=len(edges))
-    whole, believed = np.concatenate(few), np.concatenate(usable)
-    alike = [max(1.0, _correlation(each)) for each in np.where(believed, whole, 0.0).T]
+        variance.append(spread.variance(Rows(unknowns, part)))
+    believed = np.concatenate(usable)
+    return counted(np.concatenate(few), np.concatenate(variance), spread.sigma, believed)
+
+
+def counted(residual: Floats, variance: Floats, sigma: Floats, usable: NDArray[np.bool_]) -> Needed:
+    """The histogram of some efforts.
+
+    Args:
+        residual: (k, n) measured minus modelled torque, N·m or N.
+        variance: (k, n) y C yᵀ of these samples.
+        sigma: (n,), N·m or N, the fit's noise, as in `Spread`.
+        usable: (k, n), which of the efforts count.
+    """
+    edges = _edges()
+    counts = np.zeros((len(sigma), len(edges)))
+    # |e| < 2 √(y C yᵀ + s²)
+    lacking = residual**2 / 4 - variance
+    with np.errstate(invalid="ignore"):
+        bins = np.searchsorted(edges, lacking / sigma**2)
+    for j in np.flatnonzero(np.isfinite(sigma)):
+        counts[j] = np.bincount(bins[usable[:, j], j], minlength=len(edges))
+    alike = [max(1.0, _correlation(each)) for each in np.where(usable, residual, 0.0).T]
     return Needed(counts, counts.sum(axis=1) / alike)
 
 

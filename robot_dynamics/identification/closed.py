@@ -15,8 +15,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..description import load
 from ..dynamics import InverseDynamics
@@ -28,11 +30,13 @@ from ..mechanism.dynamic_parameters import (
     with_parameters,
 )
 from ..mechanism.transform import friction_at_joints
+from .band import Needed, counted, root_of
 from .bodies import NAMES, reference
 from .errors import Errors
 from .fit import RIDGE, WEIGHTS
+from .fleet import Sum
 from .identify import Kept, loses, refuse_nonsense, stays
-from .normal_equations import _correlation
+from .normal_equations import CHUNK, _correlation
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Prepared, prepare
 from .read import read
@@ -76,6 +80,34 @@ class ClosedIdentification:
     """The description's file or text; None if a mechanism was given"""
     shown: tuple[Shown, ...]
     """Held-out motion, for plots"""
+    band: ClosedBand
+    """The prediction band of measured torques about the model's"""
+
+    def predict(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
+        """Predict the torques that would be measured: (torque, deviation) by motor, N·m or N.
+
+        In motion like the recorded one, 95 % of the measured torques lie within two deviations. The
+        deviation combines the parameters' uncertainty in these states with the residuals on
+        held-out motion. Both are NaN in states in which the loops cannot be closed.
+
+        Args:
+            q: (n,) or (k, n) positions of the independent joints, rad or m, in the order of
+                `InverseDynamics(mechanism).joint_names`.
+            qd: rates, rad/s or m/s, likewise.
+            qdd: accelerations, rad/s² or m/s², likewise.
+
+        Raises:
+            InputError: another shape, or a number that is not finite.
+            ClosureError: the loops cannot be closed in a single state (n,).
+        """
+        torque = np.asarray(self._model(q, qd, qdd))
+        states = [np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, qd, qdd)]
+        states = [np.broadcast_to(x, (len(np.atleast_2d(torque)), x.shape[1])) for x in states]
+        return torque, self.band.deviation(*states).reshape(torque.shape)
+
+    @cached_property
+    def _model(self) -> InverseDynamics:
+        return InverseDynamics(self.mechanism)
 
     @property
     def errors(self) -> dict[str, float]:
@@ -97,13 +129,49 @@ class ClosedIdentification:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """Measured and modelled torques of consecutive samples; (k, n) each, by motor, N·m or N."""
+    """Motion, and measured and modelled torques, of consecutive samples; (k, n) each, torques by
+    motor in N·m or N."""
 
     time: Floats
     """(k,), s since the recording's first stamp"""
+    q: Floats
+    """Of the independent joints, as are qd and qdd: rad or m"""
+    qd: Floats
+    qdd: Floats
     measured: Floats
     described: Floats
     identified: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedBand:
+    """The standard deviation of a closed chain's measured torques from the model's."""
+
+    problem: _Problem
+    root: Floats
+    """(p, c): C = root rootᵀ of the fitted parameters; no columns where none was fitted"""
+    residual: Floats
+    """s (n,), N·m or N, by motor"""
+
+    def variance(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """(k, n), (N·m)² or N², by motor: y C yᵀ."""
+        out = []
+        for k in range(0, len(q), CHUNK):
+            part = slice(k, k + CHUNK)
+            out.append(
+                ((self.problem.columns(q[part], qd[part], qdd[part]) @ self.root) ** 2).sum(2)
+            )
+        return np.concatenate([np.zeros((0, len(self.problem.motors))), *out])
+
+    def deviation(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """The deviation (k, n), N·m or N, by motor.
+
+        Args:
+            q: (k, n) positions of the independent joints, rad or m.
+            qd: (k, n) rates, rad/s or m/s.
+            qdd: (k, n) accelerations, rad/s² or m/s².
+        """
+        return np.asarray(np.sqrt(self.variance(q, qd, qdd) + self.residual**2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +264,7 @@ def identify_closed(
     with one_blas_thread():
         say("fitting")
         states = problem.states(fitted)
-        x, H = problem.fitted(states)
+        x, H, sigma = problem.fitted(states)
         found = problem.mechanism(x)
         judges = [problem.order(problem.states([each])) for each in judging if each.stretches]
         errors, shown = _judged(before, InverseDynamics(found), judges)
@@ -210,12 +278,33 @@ def identify_closed(
             kept, found, parameters = "everything", described, as_described
             warnings = tuple(stays(kept, errors))
             errors, shown = _judged(before, before, judges)
+        C = inverted(H)
+        root = root_of(C) if kept == "nothing" else np.zeros((len(x), 0))
+        band = _band(ClosedBand(problem, root, sigma), InverseDynamics(found), judges)
         on_fitted, _ = _judged(before, InverseDynamics(found), [problem.order(states)])
     return ClosedIdentification(
-        found, described, parameters, as_described, inverted(H), errors, on_fitted,
+        found, described, parameters, as_described, C, errors, on_fitted,
         tuple(dict.fromkeys(notes)), warnings, kept,
-        None if isinstance(robot, Mechanism) else os.fspath(robot), shown,
+        None if isinstance(robot, Mechanism) else os.fspath(robot), shown, band,
     )  # fmt: skip
+
+
+def _band(before: ClosedBand, model: InverseDynamics, judges: Sequence[_States]) -> ClosedBand:
+    """The band whose s is that of held-out efforts.
+
+    Args:
+        before: a band with the fit's noise for s.
+        model: the identified model.
+        judges: the held-out motion.
+    """
+    lacking: Sum[Needed] = Sum()
+    for each in judges:
+        residual = each.tau - model(each.q, each.qd, each.qdd)
+        variance = before.variance(each.q, each.qd, each.qdd)
+        usable = np.isfinite(residual) & np.isfinite(variance)
+        good = usable.all(axis=1)
+        lacking.add(counted(residual[good], variance[good], before.residual, usable[good]))
+    return replace(before, residual=lacking.value().residual(before.residual))
 
 
 def _silent(_: str) -> None:
@@ -230,7 +319,8 @@ def _judged(
     for each in judges:
         torques = [model(each.q, each.qd, each.qdd) for model in (before, after)]
         good = np.isfinite(torques).all(axis=(0, 2)) & np.isfinite(each.tau).all(axis=1)
-        shown.append(Shown(each.time[good], each.tau[good], *(tau[good] for tau in torques)))
+        taken = (each.time, each.q, each.qd, each.qdd, each.tau, *torques)
+        shown.append(Shown(*(values[good] for values in taken)))
     whole = [
         np.concatenate([getattr(each, name) for each in shown])
         for name in ("measured", "described", "identified")
@@ -341,8 +431,12 @@ class _Problem:
         A = Y[good][:, :, self._columns]
         return A, states.tau[good] - Y[good][:, :, self._rest] @ self._known
 
-    def fitted(self, states: _States) -> tuple[Floats, Floats]:
-        """The robust fit: (x (p,), its Hessian (p, p))."""
+    def columns(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:
+        """(k, n, p): the regressor's columns of the parameters, by motor."""
+        return np.asarray(self.dynamics.regressor(q, qd, qdd)[:, :, self._columns])
+
+    def fitted(self, states: _States) -> tuple[Floats, Floats, Floats]:
+        """The robust fit: (x (p,), its Hessian (p, p), the noise's standard deviation (n,))."""
         A, b = self.rows(states)
         b_size = 10 * len(self.bodies)
         active = np.ones(len(self.names), dtype=bool)
@@ -381,7 +475,7 @@ class _Problem:
             weights = np.where(np.abs(u) < 1, (1 - u**2) ** 2, 0.0) / correlated
         own = np.arange(b_size, len(x))
         H[own, own] *= 1 + RIDGE
-        return x, H
+        return x, H, sigma
 
     def _sums(self, A: Floats, b: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
         p = A.shape[-1]

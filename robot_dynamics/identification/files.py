@@ -216,7 +216,6 @@ def summary(result: Result) -> dict[str, Any]:
         **_common(result),
         "joints": list(result.joints),
         "errors": {"unseen": _errors(result.errors), "fitted": _errors(result.fitted)},
-        "unexplained": _numbers(result.band.residual),
         "friction": {
             name: _friction(result.mechanism.joint(name).friction) for name in result.joints
         },
@@ -279,6 +278,7 @@ def _common(result: Result) -> dict[str, Any]:
             for (name, value), deviation in zip(result.parameters.items(), deviations, strict=True)
         },
         "kept": result.kept,
+        "unexplained": _numbers(result.band.residual),
         "notes": list(result.notes),
         "warnings": list(result.warnings),
     }
