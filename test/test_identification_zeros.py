@@ -126,7 +126,7 @@ def test_the_offset_that_is_named_mends_the_model(described, log, right):
     )
     assert "\n" not in words
     assert offset == pytest.approx(-2 * OFF, rel=0.2)
-    assert f"--position-offset {name}:{offset + OFF:.4g} " in words
+    assert f"--position-offset {name}:{offset + OFF:.4g})" in words
 
 
 def test_two_zeros_that_are_off_are_both_named(described, log):
@@ -240,10 +240,10 @@ def test_gains_on_held_out_parts_must_exceed_their_scatter(gains, is_so):
 def test_what_is_said_of_a_sliding_joint_and_of_the_first():
     zero = Zero("rail", False, True, -0.0123, 0.001, 0.25, True)
     assert "-12.30 mm (± 1.00 mm)" in zero.words()
-    assert "misses 25 % less" in zero.words()
-    assert "--position-offset rail:0.0877 " in zero.words(0.1)
-    assert zero.words().endswith("and how the base is mounted")
-    assert replace(zero, at_base=False).words().endswith("check the zero")
+    assert "are 25 % smaller" in zero.words()
+    assert "--position-offset rail:0.0877)" in zero.words(0.1)
+    assert "check the zero, and how the base is mounted (" in zero.words()
+    assert "check the zero (" in replace(zero, at_base=False).words()
 
 
 def test_offsets_are_added_to_positions_alone(log):

@@ -98,10 +98,11 @@ class Zero:
         unit, scale = ("°", 180 / math.pi) if self.turns else (" mm", 1e3)
         return (
             f"{self.joint}: its encoder's zero may be off: with {scale * self.offset:+.2f}{unit} "
-            f"(± {scale * self.deviation:.2f}{unit}) added to its positions, a model misses "
-            f"{100 * self.less:.2g} % less of the motion kept from the fit; the positions were "
-            f"used as they are (--position-offset {self.joint}:{self.offset + given:.4g} takes "
-            f"them so); check the zero{', and how the base is mounted' if self.at_base else ''}"
+            f"(± {scale * self.deviation:.2f}{unit}) added to its positions, the "
+            f"torque errors on motion kept from the fit are {100 * self.less:.2g} % smaller; "
+            f"check the zero{', and how the base is mounted' if self.at_base else ''} (the "
+            f"positions were used as recorded; correct them with --position-offset "
+            f"{self.joint}:{self.offset + given:.4g})"
         )
 
 
