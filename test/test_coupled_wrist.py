@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import robot_dynamics as rd
+from robot_dynamics.app.identification_report import _Joint, _shaft_chart, write
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.files import _changed_rotors, save
 from robot_dynamics.identification.unknowns import Unknowns
@@ -157,6 +158,29 @@ def test_the_written_model_carries_them(found, tmp_path):
     assert rd.InverseDynamics(again)(q, qd, qdd) == pytest.approx(tau, rel=1e-12, abs=1e-9)
     rotor = next(rotor for rotor in again.rotors if rotor.name == "motor6")
     assert rotor.friction == next(r for r in found.mechanism.rotors if r.name == "motor6").friction
+
+
+def test_the_report_draws_its_friction_on_the_motors_side(found, tmp_path):
+    """And each joint's without it: dots lie on the law, whatever the other joint does."""
+    row = np.array([0, 0, 0, 0, 32.0, 32.0])
+    noise = found.errors.identified
+    laws = [found.mechanism.joint(name).friction for name in found.joints]
+    charts = [_Joint(found, j).friction() for j in range(6)]
+    charts.append(_shaft_chart(found, "motor6"))
+    scatter = [*noise, np.linalg.norm(row * noise) / (row @ row)]
+    laws.append(Friction(VISCOUS[5], COULOMB[5]))
+    for chart, law, most in zip(charts, laws, scatter, strict=True):
+        dots, line = chart.lines
+        right = [law.torque(v, float(np.sign(v))) for v in line.x.tolist()]
+        assert line.y == pytest.approx(right, rel=0.02, abs=1e-9)
+        off = dots.y - [law.torque(v, float(np.sign(v))) for v in dots.x.tolist()]
+        assert np.median(np.abs(off)) < most
+    rates = np.concatenate([each.samples.qd for each in found.traces])
+    assert charts[6].lines[0].x == pytest.approx(rates @ row)
+    assert charts[6].up == "N·m"
+    page = write(found, tmp_path)["page"].read_text(encoding="utf-8")
+    assert "<h2>motor6</h2>" in page
+    assert "motor6: friction over rate" in page
 
 
 def wrist(tmp_path, name="motor{}", joints=("j5", "j6"), of_joint6=0.0, motor=True):

@@ -18,7 +18,8 @@ from ..identification import Errors, Identification
 from ..identification.closed import ClosedIdentification
 from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
-from ..mechanism import Mechanism
+from ..mechanism import Friction, Mechanism
+from ..mechanism.dynamic_parameters import rotor_names
 from ..mechanism.shown import Html
 from .report_page import LINES, Chart, Line, cards, page, page_table, standalone
 from .show.playing import recorded
@@ -215,21 +216,20 @@ class _Joint:
         )
 
     def friction(self) -> Chart:
-        """The torque that rigid bodies do not explain, plotted over the rate."""
+        """The torque that neither rigid bodies nor motors that turn with several joints explain,
+        plotted over the rate."""
         result, j = self.result, self.j
         rates, left = [], []
         for _, samples, series in traces(result):
             usable = samples.usable[:, j]
-            rates.append(samples.qd[usable, j])
-            left.append((series["residual"] + series["friction"])[usable, j])
-        x, y = np.concatenate(rates), np.concatenate(left)
-        lines = [Line(x, y, "faint", "measured minus rigid bodies", dots=True)]
+            qd, own = samples.qd[usable], (series["residual"] + series["friction"])[usable, j]
+            for row, law in _shafts(result).values():
+                own = own - row[j] * _torques(law, qd @ row)
+            rates.append(qd[:, j])
+            left.append(own)
         law = result.mechanism.joint(self.name).friction
-        if len(x):
-            grid = np.linspace(x.min(), x.max(), 400)
-            curve = np.array([float(law.torque(v, float(np.sign(v)))) for v in grid])
-            lines.append(Line(grid, curve, "a", "friction identified"))
-        return Chart(f"{self.name}: friction over rate", lines, self.rate, self.unit)
+        x, y = np.concatenate(rates), np.concatenate(left)
+        return _friction_chart(self.name, x, y, law, self.rate, self.unit)
 
     def _over_time(self, name: str, style: str, label: str) -> Line:
         values = []
@@ -247,6 +247,49 @@ class _Joint:
             for seen, samples, _ in traces(self.result)
             if not seen
         ]
+
+
+def _shafts(result: Identification) -> dict[str, tuple[Floats, Friction]]:
+    """By name, the motors that turn with several joints: (n (n,), law), with the rate n·qd."""
+    mechanism = result.mechanism
+    return {
+        name: (np.asarray(mechanism.row(rotor.ratios), dtype=float), rotor.friction)
+        for name, rotor in rotor_names(mechanism).items()
+        if len(rotor.ratios) > 1 and rotor.friction is not None
+    }
+
+
+def _shaft_chart(result: Identification, name: str) -> Chart:
+    """The torque that rigid bodies and joints do not explain, on the motor's side.
+
+    With residuals r of the joints that a motor with the row n turns, its residual is that of least
+    squares, n·r / n·n.
+    """
+    row, law = _shafts(result)[name]
+    turned = row != 0
+    rates, left = [], []
+    for _, samples, series in traces(result):
+        usable = samples.usable[:, turned].all(axis=1)
+        rate = samples.qd[usable] @ row
+        rates.append(rate)
+        left.append(series["residual"][usable] @ row / (row @ row) + _torques(law, rate))
+    x, y = np.concatenate(rates), np.concatenate(left)
+    return _friction_chart(name, x, y, law, "rad/s, of the motor", "N·m")
+
+
+def _friction_chart(
+    name: str, rates: Floats, left: Floats, law: Friction, rate: str, unit: str
+) -> Chart:
+    """Torques `left` that only friction explains, and a friction law, over rates."""
+    lines = [Line(rates, left, "faint", "measured minus rigid bodies", dots=True)]
+    if len(rates):
+        grid = np.linspace(rates.min(), rates.max(), 400)
+        lines.append(Line(grid, _torques(law, grid), "a", "friction identified"))
+    return Chart(f"{name}: friction over rate", lines, rate, unit)
+
+
+def _torques(law: Friction, rates: Floats) -> Floats:
+    return np.array([float(law.torque(v, float(np.sign(v)))) for v in rates.tolist()])
 
 
 Traced = list[tuple[bool, Samples, dict[str, Floats]]]
@@ -305,16 +348,26 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
         "measured torque, on motion held out of the fit.</p>",
         _error_table(errors, _widths(result)),
     ]
+    shafts = _shafts(result)
+    beside = ", and minus friction of motors that turn with several joints" if shafts else ""
     for joint in joints:
         body += [
             f"<h2>{escape(joint.name)}</h2>",
             joint.torques.figure(),
             '<div class="pair">',
             joint.terms().figure("The terms of the identified model."),
-            joint.friction().figure("Measured minus rigid-body torque over the rate: friction."),
+            joint.friction().figure(f"Measured minus rigid-body torque{beside}, over the rate."),
             joint.residual().figure("Measured minus identified."),
             joint.spectrum().figure("Residual by frequency."),
             "</div>",
+        ]
+    for name in shafts:
+        body += [
+            f"<h2>{escape(name)}</h2>",
+            _shaft_chart(result, name).figure(
+                "Measured minus rigid-body torque, and minus that of the joints' own friction, on "
+                "the side of the motor, which turns with several joints."
+            ),
         ]
     body += [
         "<h2>Parameters</h2>",
