@@ -23,7 +23,7 @@ import robot_dynamics as rd
 from robot_dynamics.closure import ClosedChain
 from robot_dynamics.codegen import kernel
 from robot_dynamics.dynamics import open_chain
-from robot_dynamics.mechanism import Friction, Inertial, Limits
+from robot_dynamics.mechanism import Friction, Inertial, Limits, Pose
 
 BACKENDS = ["c", "python"]
 GRAVITIES = [np.array([0.0, 0.0, -9.81]), np.array([3.0, -7.0, 2.0])]
@@ -414,6 +414,19 @@ def test_a_mechanism_without_a_finite_gravity_is_refused(name, gravity, words):
     with pytest.raises(rd.InputError, match="^" + re.escape(words)) as refusal:
         rd.InverseDynamics(replace(robot(name), gravity=gravity))
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("value", [None, 9.81])
+def test_what_is_no_array_is_refused_where_it_is_written(value):
+    for made, name in (
+        (lambda: replace(robot("polar.yaml"), gravity=value), "gravity"),
+        (lambda: Inertial(1.0, value), "center_of_mass"),
+        (lambda: Inertial(1.0, np.zeros(3), value), "inertia"),
+        (lambda: Pose(value, np.zeros(3)), "rotation"),
+        (lambda: Pose(np.eye(3), value), "translation"),
+    ):
+        with pytest.raises(rd.InputError, match=f"{name}: found .*, expected an array of numbers"):
+            made()
 
 
 def changed_last_link(**changes):

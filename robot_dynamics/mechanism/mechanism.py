@@ -6,7 +6,7 @@ Every number may be a float, a SymPy expression or a recorder's scalar.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
@@ -37,8 +37,11 @@ JOINT_TYPES = (*TURNING, *SLIDING, "fixed")
 LOOP_TYPES = ("revolute", "spherical", "universal", "prismatic", "fixed")
 
 
-def _frozen(values: Array) -> Array:
-    copy = array(values)
+def _frozen(name: str, values: Array, cleaned: Callable[[Array], Array] = np.asarray) -> Array:
+    try:
+        copy = cleaned(array(values))
+    except TypeError:  # nothing to iterate over
+        raise wrong(InputError, name, values, "an array of numbers") from None
     copy.flags.writeable = False
     return copy
 
@@ -63,8 +66,8 @@ class Pose(_Kept):
     """(3,), m"""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rotation", _frozen(exact(array(self.rotation))))
-        object.__setattr__(self, "translation", _frozen(self.translation))
+        object.__setattr__(self, "rotation", _frozen("rotation", self.rotation, exact))
+        object.__setattr__(self, "translation", _frozen("translation", self.translation))
 
     @classmethod
     def from_xyz_rpy(cls, xyz: Array, rpy: Array) -> Pose:
@@ -103,8 +106,8 @@ class Inertial(_Kept):
     inertia: Array = field(default_factory=lambda: zeros(3, 3))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "center_of_mass", _frozen(self.center_of_mass))
-        object.__setattr__(self, "inertia", _frozen(self.inertia))
+        object.__setattr__(self, "center_of_mass", _frozen("center_of_mass", self.center_of_mass))
+        object.__setattr__(self, "inertia", _frozen("inertia", self.inertia))
 
     @property
     def first_moment(self) -> Array:
@@ -324,7 +327,7 @@ class Joint(_Kept):
     """False for a body of revolution: its frame need not turn with it, as its tensor is constant"""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axis", _frozen(self.axis))
+        object.__setattr__(self, "axis", _frozen("axis", self.axis))
 
     @property
     def turns(self) -> bool:
@@ -493,7 +496,7 @@ class Mechanism(_Kept):
     """The base's own body, if it is known; it only matters for a floating base"""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gravity", _frozen(self.gravity))
+        object.__setattr__(self, "gravity", _frozen("gravity", self.gravity))
 
     def __repr__(self) -> str:
         return in_one_line(self)

@@ -14,7 +14,7 @@ from ...description import load
 from ...description.files import find, writable
 from ..plots import errors_over_time
 from ..tables import table
-from .demonstration import Progress, check_extras, check_output, terminable
+from .demonstration import Stages, check_extras, check_output, terminable
 from .managed import BANDWIDTH, RATE, ManagedRobot, Run, built, check_sourced
 from .robots import ROBOTS
 
@@ -38,7 +38,7 @@ def demonstrate(folder: Path, *, quiet: bool) -> dict[str, Any]:
     check_extras()
     check_sourced()
     writable(folder)
-    show = Progress("demo controller")
+    show = Stages("demo controller")
     demo = ROBOTS[ROBOT]
     with terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
         file = str(find(demo.description))

@@ -53,7 +53,7 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
     check_output(folder)
     check_extras()
     writable(folder)
-    show = Progress(f"demo {robot}")
+    show = Stages(f"demo {robot}")
     with terminable(), tempfile.TemporaryDirectory(prefix="robot_dynamics_") as scratch:
         show("preparation")
         demo = ROBOTS[robot]
@@ -82,7 +82,7 @@ def demonstrate(robot: str, folder: Path, *, quiet: bool) -> dict[str, Any]:
     return result if quiet else {**result, "text": words}
 
 
-def _sound_run(run: Run, subject: Subject, scratch: Path, show: Progress) -> Track:
+def _sound_run(run: Run, subject: Subject, scratch: Path, show: Stages) -> Track:
     """A run in which every torque belongs to its state from the beginning of the motion on."""
     for attempt in range(ATTEMPTS):
         track = _run(run, subject, scratch, show)
@@ -96,7 +96,7 @@ def _sound_run(run: Run, subject: Subject, scratch: Path, show: Progress) -> Tra
     )
 
 
-def _run(run: Run, subject: Subject, scratch: Path, show: Progress) -> Track:
+def _run(run: Run, subject: Subject, scratch: Path, show: Stages) -> Track:
     demo, motion, joints = subject.demo, subject.demo.motion, list(subject.joints)
     record = scratch / f"{run.label}.csv"
     record.unlink(missing_ok=True)  # from an earlier attempt
@@ -228,7 +228,7 @@ def terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class Progress:
+class Stages:
     """Shows progress on stderr: a line that is overwritten on a terminal, otherwise one per stage.
 
     Args:
