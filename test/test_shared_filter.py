@@ -13,6 +13,7 @@ from test_identification import ARM
 
 import robot_dynamics as rd
 from robot_dynamics.identification import Recording, identify
+from robot_dynamics.identification.per_recording import Work
 from robot_dynamics.identification.preparation import Even, even, filtered
 from robot_dynamics.identification.recording import Stream
 from robot_dynamics.identification.shared_filter import (
@@ -72,6 +73,20 @@ def test_what_is_identified_is_the_same_as_if_each_had_chosen(arm, logs, shared,
     assert [*shared.parameters.values()] == pytest.approx(
         [*alone.parameters.values()], rel=PARAMETERS, abs=1e-12
     )
+
+
+def test_a_recording_that_chose_keeps_its_choice_wherever_it_is_prepared_again(arm, logs, shared):
+    """A worker has no cache of what another has prepared."""
+    log, own = logs[0], shared.cutoffs["log 00"]
+    like = octaves(even(log, arm.joint_names))
+    other = SharedFilter(arm.joint_names, own / 2, 60.0, like, like)
+    work = Work(arm, None, {}, {}, None, None, 1 / 3, None, shared=other)
+    taken = work.prepared(log)
+    assert taken.cutoff == own / 2
+    assert taken.choice is None
+    chosen = replace(work, chose=frozenset(["log 00"])).prepared(log)
+    assert chosen.cutoff == own
+    assert chosen.choice is not None
 
 
 def test_the_same_recordings_choose_in_any_order(logs):
