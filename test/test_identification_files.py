@@ -303,6 +303,28 @@ def test_a_message_that_is_a_bomb_is_not_decompressed(tmp_path):
         read(cut)
 
 
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [
+        ("messages", "ALTER TABLE messages RENAME COLUMN data TO stored;"
+         "ALTER TABLE messages ADD COLUMN data BLOB AS (zeroblob(500000000)) VIRTUAL;"),
+        ("message_definitions", "DROP TABLE message_definitions; CREATE VIEW message_definitions AS"
+         " WITH RECURSIVE r(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM r)"
+         " SELECT id, 'a' AS topic_type, 'b' AS encoding, 'c' AS encoded_message_definition,"
+         " 'd' AS type_description_hash FROM r;"),
+    ],
+    ids=["generated column", "endless view"],
+)  # fmt: skip
+def test_a_database_that_computes_its_content_is_refused(tmp_path, name, script):
+    bag = sqlite_bag(tmp_path / "bag #1?", [b"message"])
+    with sqlite3.connect(bag / "bag_0.db3") as data:
+        data.executescript(script)
+    data.close()
+    for path in (bag, bag / "bag_0.db3"):
+        with pytest.raises(RecordingError, match=f"bag_0.db3: '{name}' is computed, not stored"):
+            read(path)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_no_zstd_frame_gives_more_than_its_blocks_say(seed):
     rng = np.random.default_rng(seed)

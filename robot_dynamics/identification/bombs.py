@@ -5,12 +5,15 @@ Everything that a reader decompresses with zstd is a frame in the file, wherever
 or, where messages are compressed one by one, a message, which may lie in pieces in the file.
 A frame is a sequence of blocks, each of which states its length and decompresses to at most 128 kB
 (RFC 8878, 3.1.1). This bounds the decompressed size without decompressing anything. LZ4 expands to
-at most 255 times its size.
+at most 255 times its size. A database is a bomb if it computes what it says: a view or a generated
+column may be of any size.
 """
 
 from __future__ import annotations
 
+import contextlib
 import mmap
+import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,10 @@ TIMES, MORE = 300, 64 * 2**20
 """A file may decompress to TIMES its size plus MORE bytes; recordings decompress to ten times
 theirs"""
 ENDINGS = (".mcap", ".zstd")
+
+_COMPUTED = """SELECT master.name FROM sqlite_master AS master, pragma_table_xinfo(master.name) AS x
+WHERE master.type = 'view' OR (master.type = 'table' AND x.hidden <> 0) LIMIT 1"""
+"""Views, and tables with a column that is not stored"""
 
 
 class Unpacker:
@@ -76,13 +83,18 @@ def refuse_bomb(path: Path) -> None:
     """Checks that a file, or every file in a folder, decompresses to a plausible size.
 
     Args:
-        path: the file or folder; only .mcap and .zstd files are scanned.
+        path: the file or folder; only .mcap and .zstd files are scanned, and .db3 files asked.
 
     Raises:
-        RecordingError: a file decompresses to far more than recordings do.
+        RecordingError: a file decompresses to far more than recordings do, or computes its content.
     """
     for file in sorted(path.iterdir()) if path.is_dir() else [path]:
         size = file.stat().st_size
+        if file.suffix.lower() == ".db3" and (name := _computed(file)):
+            raise RecordingError(
+                f"{file.name}: {name!r} is computed, not stored, as no recording's is",
+                name=str(file),
+            )
         if file.suffix.lower() not in ENDINGS or not size:
             continue
         most = TIMES * size + MORE
@@ -92,6 +104,19 @@ def refuse_bomb(path: Path) -> None:
         ):
             if _gives(data, most) > most:
                 raise _is_bomb(file, size)
+
+
+def _computed(file: Path) -> str:
+    """The name of a view, or of a table with a generated column; empty: none, or no database."""
+    with (
+        contextlib.suppress(sqlite3.Error),  # what can't be read is for the reader to say
+        contextlib.closing(
+            sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
+        ) as database,
+    ):
+        found = database.execute(_COMPUTED).fetchone()
+        return found[0] if found else ""
+    return ""
 
 
 def _gives(data: mmap.mmap | bytes, most: int) -> int:
