@@ -255,6 +255,9 @@ def test_offsets_are_added_to_positions_alone(log):
         log.shifted({"nobody": 1.0})
     with pytest.raises(InputError, match="position offset of joint2"):
         log.shifted({"joint2": float("nan")})
+    with pytest.raises(InputError, match="found 30.0, expected a number of at most one turn"):
+        log.shifted({"joint2": 30.0})  # degrees
+    log.shifted({"joint2": -2 * np.pi})
 
 
 def test_a_replay_takes_the_offset(described, log):
@@ -290,3 +293,5 @@ def test_the_command_takes_offsets():
     assert offsets(["a:0.5", "b:-1e-3"]) == {"a": 0.5, "b": -1e-3}
     with pytest.raises(InputError, match="--position-offset a: found 'x'"):
         offsets(["a:x"])
+    with pytest.raises(InputError, match="--position-offset: found 'a', expected JOINT:NUMBER"):
+        offsets(["a"])

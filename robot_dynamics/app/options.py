@@ -177,12 +177,15 @@ def home(mechanism: Mechanism, joints: Sequence[str]) -> list[float]:
     return [float(mechanism.home.get(name, 0.0)) for name in joints]
 
 
-def pairs(entries: Sequence[str], option: str = "--rename") -> dict[str, str]:
+def pairs(
+    entries: Sequence[str], option: str = "--rename", form: str = "OLD:NEW"
+) -> dict[str, str]:
     """New names by old names, from entries of the form OLD:NEW.
 
     Args:
         entries: the option's values.
         option: its name, for errors.
+        form: what an entry looks like, for errors.
 
     Raises:
         InputError: an entry has another form, or an old name appears twice.
@@ -191,7 +194,7 @@ def pairs(entries: Sequence[str], option: str = "--rename") -> dict[str, str]:
     for entry in entries:
         old, colon, new = entry.strip().rpartition(":")
         if not (old and colon and new):
-            raise wrong(InputError, option, entry, "OLD:NEW")
+            raise wrong(InputError, option, entry, form)
         if old in found:
             raise wrong(InputError, option, entry, f"{old} once")
         found[old] = new
@@ -209,7 +212,7 @@ def numbers_by_joint(option: str) -> Callable[[Sequence[str]], dict[str, float]]
 
     def numbers(entries: Sequence[str]) -> dict[str, float]:
         found = {}
-        for joint, text in pairs(entries, option).items():
+        for joint, text in pairs(entries, option, "JOINT:NUMBER").items():
             try:
                 found[joint] = float(text)
             except ValueError:

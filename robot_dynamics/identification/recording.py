@@ -131,7 +131,7 @@ class Recording:
             offsets: by joint, rad or m; 0 for joints that are missing.
 
         Raises:
-            InputError: there is no such joint, or an offset is not finite.
+            InputError: there is no such joint, or an offset is not finite or larger than a turn.
         """
         for name, offset in offsets.items():
             if name not in self.names:
@@ -139,8 +139,9 @@ class Recording:
                     InputError, f"{self.source}: position offset of joint", name,
                     choices(self.names),
                 )  # fmt: skip
-            if not np.isfinite(offset):
-                raise wrong(InputError, f"position offset of {name}", offset, "a number")
+            if not abs(offset) <= 2 * np.pi:
+                expected = "a number of at most one turn, in rad (m if it slides)"
+                raise wrong(InputError, f"position offset of {name}", offset, expected)
         streams = tuple(
             replace(
                 stream, position=stream.position + [offsets.get(name, 0.0) for name in stream.names]
