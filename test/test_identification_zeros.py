@@ -255,7 +255,7 @@ def test_offsets_are_added_to_positions_alone(log):
         log.shifted({"nobody": 1.0})
     with pytest.raises(InputError, match="position offset of joint2"):
         log.shifted({"joint2": float("nan")})
-    with pytest.raises(InputError, match="found 30.0, expected a number of at most one turn"):
+    with pytest.raises(InputError, match=r"found 30\.0, expected a number of at most one turn"):
         log.shifted({"joint2": 30.0})  # degrees
     log.shifted({"joint2": -2 * np.pi})
 
