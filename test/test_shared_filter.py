@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from test_identification import ARM
 
 import robot_dynamics as rd
 from robot_dynamics.identification import Recording, identify
-from robot_dynamics.identification.per_recording import Work
+from robot_dynamics.identification.fleet import located
+from robot_dynamics.identification.per_recording import Work, place
 from robot_dynamics.identification.preparation import Even, even, filtered
 from robot_dynamics.identification.recording import Stream
 from robot_dynamics.identification.shared_filter import (
@@ -87,6 +89,27 @@ def test_a_recording_that_chose_keeps_its_choice_wherever_it_is_prepared_again(a
     chosen = replace(work, chose=frozenset(["log 00"])).prepared(log)
     assert chosen.cutoff == own
     assert chosen.choice is not None
+
+
+def test_a_file_that_chose_is_known_by_any_path(arm, logs, tmp_path, monkeypatch):
+    """Workers are given absolute paths, whatever the user gave."""
+    (stream,) = logs[0].streams
+    names = [
+        f"{each}/{what}" for what in ("position", "velocity", "effort") for each in stream.names
+    ]
+    columns = (stream.time[:, None], stream.position, stream.velocity, stream.effort)
+    file = tmp_path / "log.csv"
+    np.savetxt(
+        file, np.hstack(columns), delimiter=",", header=",".join(["time", *names]), comments=""
+    )
+    monkeypatch.chdir(tmp_path)
+    (chose,) = {place(path) for path in ("log.csv", Path("log.csv"), "./log.csv", str(file), file)}
+    work = Work(arm, None, {}, {}, None, None, 1 / 3, None)
+    like = octaves(work.raw(file))
+    shared = SharedFilter(arm.joint_names, 1.0, 60.0, like, like)
+    work = replace(work, shared=shared, chose=frozenset([chose]))
+    for path in ("log.csv", located("log.csv")):
+        assert work.prepared(path).choice is not None
 
 
 def test_the_same_recordings_choose_in_any_order(logs):

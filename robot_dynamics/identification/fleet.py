@@ -132,7 +132,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         self, function: Callable[[Source], R], sources: Sequence[Source]
     ) -> Iterator[Outcome[R]]:
         distributed = self._dask
-        places = [_place(source) for source in sources]
+        places = [located(source) for source in sources]
         hosts = self._hosts(places)
         code = pickle.dumps(function)
         waiting = iter(range(len(sources)))
@@ -262,8 +262,8 @@ def _knock(addressing: Any, address: str) -> None:
         socket.create_connection(addressing.get_address_host_port(whole), CONNECT).close()
 
 
-def _place(source: Source) -> Source:
-    """The recording as a worker can take it: with an absolute path."""
+def located(source: Source) -> Recording | str:
+    """The recording as a worker can take it: a recording itself, or an absolute path."""
     if isinstance(source, Recording):
         return source
     return os.path.abspath(Path(source).expanduser())

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from .band import Needed, Spread, needed
 from .contacts import Contact, contacts
 from .cutoff import Swayed, choose, swayed
 from .errors import Misses, compared, misses
-from .fleet import Source
+from .fleet import Source, located
 from .normal_equations import NormalEquations, reduce
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .prepared_cache import PreparedCache
@@ -266,8 +265,9 @@ class Show:
 
 
 def place(source: Source) -> str:
-    """What tells a recording from others."""
-    return source.source if isinstance(source, Recording) else os.fspath(source)
+    """What tells a recording from others, in every process."""
+    found = located(source)
+    return found.source if isinstance(found, Recording) else found
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
