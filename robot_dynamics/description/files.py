@@ -95,9 +95,13 @@ def _arguments(text: str, where: str) -> tuple[str, ...]:
         words = shlex.split(text)
     except ValueError as error:  # a quotation that does not end
         raise DescriptionError(f"{where}: arguments: {error}", name=where) from None
+    if len(text) > LONGEST_PATH:
+        expected = f"at most {LONGEST_PATH} characters"
+        raise wrong(DescriptionError, f"{where}: arguments", f"{len(text)} of them", expected)
     for word in words:
-        if not re.match(r"[^\W\d]\w*:=", word):
-            raise wrong(DescriptionError, f"{where}: argument", shortened(word), "NAME:=VALUE")
+        if not (re.match(r"[^\W\d]\w*:=", word) and word.isprintable()):
+            expected = "NAME:=VALUE, in printable characters"
+            raise wrong(DescriptionError, f"{where}: argument", shortened(word), expected)
     return tuple(words)
 
 
