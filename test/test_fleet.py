@@ -25,7 +25,7 @@ from robot_dynamics.app.cli import main
 from robot_dynamics.errors import BackendError, RecordingError
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification import fleet as fleets
-from robot_dynamics.identification.fleet import Here, Sum, Workers, fleet_at
+from robot_dynamics.identification.fleet import Here, Sum, Workers, _Waiting, fleet_at
 from robot_dynamics.identification.identify import _Passes, _reduced
 from robot_dynamics.identification.per_recording import Work
 from robot_dynamics.identification.prepared_cache import PreparedCache
@@ -264,6 +264,16 @@ def flaky(source) -> str:
     return "read"
 
 
+def unreadable(source) -> str:
+    if source.endswith("0.csv"):
+        raise OSError("the disk is away")
+    return source
+
+
+def faulty(source) -> float:
+    return 1 / 0
+
+
 def test_what_comes_of_recordings_is_not_held(logs, cluster):
     with fleet_at(cluster.scheduler_address) as fleet:
         some = [logs[0], logs[1]] * 30
@@ -277,16 +287,58 @@ def test_what_comes_of_recordings_is_not_held(logs, cluster):
 
 def test_a_recording_that_is_nowhere_or_kills_its_worker_is_left_out(logs, cluster, monkeypatch):
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
-    some = [logs[4], "/nowhere/log.csv"]
+    # the deadly one shares its task with others
+    some = [*5 * [logs[0]], logs[4], *10 * [logs[1]], "/nowhere/log.csv"]
     with fleet_at(cluster.scheduler_address) as fleet:
         found = dict(fleet.map(deadly, some))
-        assert isinstance(found[0], RecordingError)
-        assert "3.csv: every worker that took it died" in str(found[0])
-        assert "/nowhere/log.csv: no worker" in str(found[1])
+        assert isinstance(found[5], RecordingError)
+        assert "3.csv: every worker that took it died" in str(found[5])
+        assert "/nowhere/log.csv: no worker" in str(found[16])
+        assert {k: found[k] for k in range(16) if k != 5} == {
+            k: some[k] for k in range(16) if k != 5
+        }
         # a fault that is not the recording's own is tried again
         assert dict(fleet.map(flaky, [logs[0]])) == {0: "read"}
+        found = dict(fleet.map(unreadable, [logs[0], logs[1]]))
+        assert "0.csv: no worker can read it (the disk is away)" in str(found[0])
+        assert found[1] == logs[1]
+        with pytest.raises(ZeroDivisionError):
+            list(fleet.map(faulty, [logs[0]]))
         # paths are the client's, whatever the workers' directory
         assert dict(fleet.map(deadly, [os.path.relpath(logs[0])])) == {0: logs[0]}
+
+
+@pytest.mark.parametrize(
+    ("count", "threads", "first"), [(1, 1, 1), (3, 2, 1), (24, 2, 6), (900, 3, 8)]
+)
+def test_batches_become_smaller_so_that_all_workers_finish_together(count, threads, first):
+    waiting = _Waiting([None] * count)
+    batches = []
+    while batch := waiting.batch(threads, alone=False):
+        batches.append(batch)
+    assert [k for batch in batches for k in batch] == [*range(count)]
+    sizes = [*map(len, batches)]
+    assert sizes[0] == first
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(batches) >= min(count, 2 * threads)
+    assert sizes[-1] == 1
+
+
+def test_a_batch_lies_on_the_same_hosts_and_suspects_are_tried_alone():
+    here, there = frozenset({"here"}), frozenset({"there"})
+    waiting = _Waiting([here, here, frozenset(), here, there, there, None, *3 * [here]])
+    assert waiting.nowhere == [2]
+    found = [waiting.batch(1, alone=False) for _ in range(7)]
+    assert found == [[0, 1, 3], [4, 5], [6], [7], [8], [9], []]
+    assert waiting.failed([4, 5], 0)
+    assert waiting.failed([9], 0)
+    assert waiting.batch(1, alone=False) == []
+    assert waiting.batch(1, alone=True) == [4]
+    assert not waiting.failed([4], 0)
+    assert waiting.failed([4], 1)
+    assert [waiting.batch(1, alone=True) for _ in range(4)] == [[5], [9], [4], []]
+    assert not waiting.failed([4], 1)
+    assert not waiting.failed([5], 0)
 
 
 def few(**options):
@@ -396,7 +448,7 @@ def test_a_worker_does_not_page_in_every_array_anew():
     """Dask has its workers give memory back at once, by an environment variable."""
     code = (
         "import pickle, test_fleet; from robot_dynamics.identification.fleet import _run\n"
-        "print(_run(pickle.dumps(test_fleet.touch), ''), test_fleet.touch(''))"
+        "print(*_run(pickle.dumps(test_fleet.touch), ['']), test_fleet.touch(''))"
     )
     told = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from recorded import changed, motion, recording
 from scipy.optimize import minimize
+from scipy.signal import lfilter
 from test_identification import ARM
 
 import robot_dynamics as rd
@@ -238,10 +240,14 @@ def test_sums_leave_out_what_a_joint_does_not_feel_and_nothing_else(payload):
     if payload is None:  # ten columns for each of the two bodies before the last
         assert rows.places[2].min() >= 20
     part = slice(10, 90)
-    sums = Sums(unknowns)
-    for several in (slice(10, 50), slice(50, 90)):
-        sums.add(rows, weights, several)
-    found = {j: (G, g) for j, _, G, g in sums.by_joint()}
+    folds, alone = Sums(unknowns, 2), Sums(unknowns)
+    for fold, several in enumerate((slice(10, 50), slice(50, 90))):
+        folds.add(rows, weights, several, fold=fold)
+    alone.add(rows, weights, slice(50, 90))
+    found = {j: (G.sum(axis=0), g.sum(axis=0)) for j, _, G, g in folds.by_joint()}
+    for (_, _, G, g), (_, _, own_G, own_g) in zip(folds.by_joint(), alone.by_joint(), strict=True):
+        np.testing.assert_allclose(G[1], own_G[0], rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(g[1], own_g[0], rtol=1e-12, atol=1e-12)
     for j, places in enumerate(unknowns.places):
         A = np.hstack([Y[:, j], unknowns.own(samples, j)])[part]
         w, tau = weights[part, j], (samples.tau - known)[part, j]
@@ -253,6 +259,12 @@ def test_sums_leave_out_what_a_joint_does_not_feel_and_nothing_else(payload):
         left_out = np.setdiff1d(np.arange(unknowns.size), own)
         assert not G[left_out].any()
         assert not g[left_out].any()
+    whole = [np.zeros((unknowns.size,) * 2), np.zeros(unknowns.size)]
+    for j, (G, g) in found.items():
+        whole[0][np.ix_(rows.places[j], rows.places[j])] += G
+        whole[1][rows.places[j]] += g
+    for each, expected in zip(folds.together(), whole, strict=True):
+        np.testing.assert_allclose(each, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_normal_equations_are_the_weighted_sums(unknowns):
@@ -290,6 +302,12 @@ def test_normal_equations_are_the_weighted_sums(unknowns):
     x = np.random.default_rng(0).normal(size=unknowns.size)
     missed = ((rows.residual(x) / together.sigma) ** 2).mean(axis=0)
     np.testing.assert_allclose(normal.misfit(unknowns, x), missed, rtol=0.2)
+    sent = pickle.dumps(normal)
+    assert len(sent) < 0.5 * normal.gram.nbytes
+    for field in ("gram", "moment", "square", "count", "noise"):
+        np.testing.assert_array_equal(
+            getattr(pickle.loads(sent), field), getattr(normal, field), strict=True
+        )
     # of a number that c alone has, and of four times its variance, a fit bends to four samples
     k = unknowns.group("c").start
     covariance = np.zeros((len(x), len(x)))
@@ -316,6 +334,15 @@ def test_the_correlation_of_a_residual():
             chain[k] = rho * chain[k - 1] + white[k]
         assert _correlation(chain) == pytest.approx((1 + rho) / (1 - rho), rel=0.15)
     assert _correlation(np.zeros(100)) == 1.0
+
+
+@pytest.mark.parametrize(("rho", "count"), [(0.0, 9), (0.8, 131), (0.99, 200), (0.99, 20000)])
+def test_the_correlation_is_the_sum_up_to_where_it_first_falls(rho, count):
+    chain = lfilter([1.0], [1.0, -rho], np.random.default_rng(1).normal(size=count))
+    own = np.correlate(chain, chain, "full")[count - 1 :] / (chain @ chain)
+    own = own[: count // 4]
+    fallen = [*np.flatnonzero(own < 0.05), len(own)][0]
+    assert _correlation(chain) == pytest.approx(1 + 2 * own[1:fallen].sum(), rel=1e-12)
 
 
 def test_the_unexplained_is_the_least_with_which_as_many_lie_in_the_band(unknowns):

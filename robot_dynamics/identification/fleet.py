@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
@@ -34,7 +35,13 @@ PATIENCE = 20.0
 LOOK = 2.0
 """s between checks whether workers are left"""
 AHEAD = 2
-"""Recordings submitted at a time per worker thread: one being processed, one waiting"""
+"""Batches submitted at a time per worker thread: one being processed, one waiting"""
+BATCH = 8
+"""Recordings that one task processes at most: a task costs the scheduler and the worker as much
+time as half a recording"""
+SHARES = 2
+"""Batches per worker thread into which the remaining recordings would be divided, so that all
+workers finish at about the same time"""
 RETRIES = 2
 """Retries after failures that are not the recording's own, of a disk or a network"""
 DIFFERENCES = ("robot_dynamics", "python", "numpy", "scipy", "dask", "distributed")
@@ -135,31 +142,32 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         places = [located(source) for source in sources]
         hosts = self._hosts(places)
         code = pickle.dumps(function)
-        waiting = iter(range(len(sources)))
-        pending: dict[Any, int] = {}
+        waiting = _Waiting(hosts)
+        pending: dict[Any, list[int]] = {}
         alone_since: float | None = None
+        for k in waiting.nowhere:
+            yield k, _nowhere(places[k], self.address)
         try:
             while True:
-                threads = self._threads(hosts[k] for k in pending.values())
-                for k in waiting:
-                    if hosts[k] == frozenset():
-                        yield k, _nowhere(places[k], self.address)
-                        continue
-                    future = self._client.submit(
-                        _run, code, places[k], workers=hosts[k], pure=False, retries=RETRIES,
-                        key=f"robot_dynamics-{os.urandom(8).hex()}",
-                    )  # fmt: skip
-                    pending[future] = k
-                    if len(pending) >= AHEAD * max(threads, 1):
+                threads = self._threads(hosts[batch[0]] for batch in pending.values())
+                while len(pending) < AHEAD * max(threads, 1):
+                    batch = waiting.batch(max(threads, 1), alone=not pending)
+                    if not batch:
                         break
+                    future = self._client.submit(
+                        _run, code, [places[k] for k in batch], workers=hosts[batch[0]],
+                        pure=False, key=f"robot_dynamics-{os.urandom(8).hex()}",
+                    )  # fmt: skip
+                    pending[future] = batch
                 if not pending:
                     return
                 done = self._done(pending)
                 for future in done:
-                    outcome = self._outcome(future, places[pending[future]])
-                    if outcome is not None:
-                        yield pending.pop(future), outcome
-                        del outcome, future
+                    settled = self._settled(future, pending[future], waiting, places)
+                    if settled is not None:
+                        del pending[future]
+                        yield from settled
+                    del settled, future
                 if done or threads:
                     alone_since = None
                 elif alone_since is None:
@@ -185,18 +193,28 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             except distributed.TimeoutError:
                 return ()
 
-    def _outcome(self, future: Any, place: Source) -> Any:
-        """The outcome of a recording; None: its worker died and it was given to another."""
-        distributed = self._dask
-        try:
-            return future.result(timeout=PATIENCE)
-        except distributed.KilledWorker:
-            return RecordingError(
-                f"{_called(place)}: every worker that took it died (too long for its memory?)",
-                name=_called(place),
-            )
-        except distributed.TimeoutError:
-            return None
+    def _settled(
+        self, future: Any, batch: list[int], waiting: _Waiting, places: Sequence[Source]
+    ) -> list[Outcome[Any]] | None:
+        """The outcomes of a batch that is done, none if its recordings will be tried again; None:
+        its worker has died, and it was given to another."""
+        if future.status != "error":
+            try:
+                return [*zip(batch, future.result(timeout=PATIENCE), strict=True)]
+            except self._dask.TimeoutError:
+                return None
+        error = future.exception(timeout=PATIENCE)
+        killed = isinstance(error, self._dask.KilledWorker)
+        if waiting.failed(batch, 0 if killed else RETRIES):
+            return []
+        name = _called(places[batch[0]])
+        if killed:
+            why = "every worker that took it died (too long for its memory?)"
+        elif isinstance(error, OSError):
+            why = f"no worker can read it ({_words(error)})"
+        else:
+            raise error
+        return [(batch[0], RecordingError(f"{name}: {why}", name=name))]
 
     def _threads(self, hosts: Iterable[frozenset[str] | None]) -> int:
         """Number of threads of all workers that can process any of the pending recordings."""
@@ -252,6 +270,52 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
         return found
 
 
+class _Waiting:
+    """The recordings that have not been submitted."""
+
+    def __init__(self, hosts: Sequence[frozenset[str] | None]):
+        self._hosts = hosts
+        self.nowhere = [k for k, having in enumerate(hosts) if having == frozenset()]
+        """Those that no worker has"""
+        self._left = deque(k for k, having in enumerate(hosts) if having != frozenset())
+        self._suspects: deque[int] = deque()
+        self._tries: dict[int, int] = {}
+        """How often each has been tried when nothing else was pending"""
+
+    def batch(self, threads: int, alone: bool) -> list[int]:
+        """The next ones for one task, all on the same hosts; fewer towards the end. Empty: what is
+        left, if anything, has to wait.
+
+        Args:
+            threads: the workers' number of threads.
+            alone: whether nothing else is pending.
+        """
+        if not self._left:
+            if not (alone and self._suspects):
+                return []
+            k = self._suspects.popleft()
+            self._tries[k] = self._tries.get(k, 0) + 1
+            return [k]
+        size = min(BATCH, len(self._left) // (SHARES * threads))
+        taken = [self._left.popleft()]
+        while len(taken) < size and self._hosts[self._left[0]] == self._hosts[taken[0]]:
+            taken.append(self._left.popleft())
+        return taken
+
+    def failed(self, batch: list[int], retries: int) -> bool:
+        """Put back a batch that failed, each of its recordings to be tried when nothing else is
+        pending: those that wait for the same worker are lost with it. False: this has been done.
+
+        Args:
+            batch: as returned by `batch`.
+            retries: how often to try a recording again after that.
+        """
+        if len(batch) == 1 and self._tries.get(batch[0], 0) > retries:
+            return False
+        self._suspects.extend(batch)
+        return True
+
+
 def _knock(addressing: Any, address: str) -> None:
     """Check that something listens at the address.
 
@@ -282,10 +346,10 @@ def _exist(paths: list[str]) -> list[bool]:
     return [Path(path).exists() for path in paths]
 
 
-def _run(code: bytes, source: Source) -> Any:
+def _run(code: bytes, batch: Sequence[Source]) -> list[Any]:
     """Runs on a worker."""
     with _kept_memory():
-        return _attempt(_function(code), source)
+        return [_attempt(_function(code), source) for source in batch]
 
 
 @contextmanager

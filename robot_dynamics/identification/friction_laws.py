@@ -37,11 +37,20 @@ def raw_columns(qd: Floats, turns: bool) -> Floats:
         qd: (k,) rates, rad/s or m/s.
         turns: whether the joint turns; otherwise it slides.
     """
-    ahead, back = (qd > 0).astype(float), -(qd < 0).astype(float)
-    columns = [qd, ahead, back, np.ones_like(qd)]
-    for rate in rates(turns):
-        columns.append(np.exp(-((qd / rate) ** 2)) * (ahead + back))
-    return np.column_stack(columns)
+    signals = np.empty((RAW, len(qd)))
+    signals[VISCOUS], signals[OFFSET] = qd, 1.0
+    signals[FORWARDS], signals[BACKWARDS] = qd > 0, qd < 0
+    signals[BACKWARDS] *= -1.0
+    sign = signals[FORWARDS] + signals[BACKWARDS]
+    for rate, effect in zip(rates(turns), signals[OFFSET + 1 :], strict=True):
+        # exp(-(qd/r)²)·sign(qd)
+        np.divide(qd, rate, out=effect)
+        effect *= effect
+        np.negative(effect, out=effect)
+        np.exp(effect, out=effect)
+        effect *= sign
+    columns: Floats = signals.T
+    return columns
 
 
 def rates(turns: bool) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,10 @@ FLOOR = 1e-7
 """Share of a joint's RMS torque: lower bound of the noise's standard deviation"""
 ROUNDING = 1e-11
 """Share of a joint's squared torque; smaller squared errors are lost to rounding in the sums"""
+UNCORRELATED = 0.05
+"""Autocorrelation of residuals below which samples count as independent"""
+NEAR = 32
+"""Lags up to which the autocorrelation is faster by itself than by Fourier transform"""
 RIDGE = 1e-10
 """Ridge relative to each scalar's own information; keeps nearly collinear columns bounded"""
 
@@ -75,6 +80,23 @@ class NormalEquations:
     """(n,): effective number of independent samples by joint"""
     noise: Floats
     """(n,): Σ count σ² by joint"""
+
+    def __getstate__(self) -> dict[str, Any]:
+        # most columns are 0 in the rows of most joints, and each matrix is symmetric
+        packed = []
+        for j in range(len(self.count)):
+            used = np.flatnonzero(self.gram[:, j].any(axis=(0, 1)))
+            a, b = np.triu_indices(len(used))
+            packed.append((used, self.gram[:, j, used[a], used[b]]))
+        return {**self.__dict__, "gram": (self.gram.shape, packed)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        shape, packed = state["gram"]
+        gram = np.zeros(shape)
+        for j, (used, values) in enumerate(packed):
+            a, b = np.triu_indices(len(used))
+            gram[:, j, used[a], used[b]] = gram[:, j, used[b], used[a]] = values
+        self.__dict__.update(state | {"gram": gram})
 
     def __add__(self, other: NormalEquations) -> NormalEquations:
         return NormalEquations(
@@ -183,19 +205,18 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
     n, k = unknowns.places.shape
     gram, moment = np.zeros((FOLDS, n, k, k)), np.zeros((FOLDS, n, k))
     square, count, missed = np.zeros((FOLDS, n)), np.zeros(n), []
-    sums = [Sums(unknowns) for _ in range(FOLDS)]
+    sums = Sums(unknowns, FOLDS)
     for fold, samples in _folded(prepared):
         for chunk in _chunks(samples):
             rows = Rows(unknowns, chunk)
             residual = rows.residual(weighting.x)
             weights = weighting.weights(residual, chunk.usable)
             missed.append(np.where(weights > 0, residual, 0.0))
-            sums[fold].add(rows, weights)
+            sums.add(rows, weights, fold=fold)
             square[fold] += (weights * rows.tau**2).sum(axis=0)
             count += (weights * weighting.sigma**2).sum(axis=0)
-    for fold, each in enumerate(sums):
-        for j, felt, G, g in each.by_joint():
-            gram[fold, j, felt[:, None], felt], moment[fold, j, felt] = G, g
+    for j, felt, G, g in sums.by_joint():
+        gram[:, j, felt[:, None], felt], moment[:, j, felt] = G, g
     # correlated residuals: all samples within the correlation time count as one
     share = 1.0 / np.array([max(1.0, _correlation(each)) for each in np.concatenate(missed).T])
     count *= share
@@ -229,9 +250,10 @@ class Rows:
             for j, (bodies, _) in enumerate(unknowns.independent):
                 self._equations[j][block, : len(bodies)] = Y[:, j, bodies]
         np.nan_to_num(self.tau, copy=False)
-        friction = unknowns.friction(samples)
-        for j, rows in enumerate(self._equations):
-            rows[:, len(self._spread[j]) : -1] = friction[j]
+        for j, (rows, friction) in enumerate(
+            zip(self._equations, unknowns.friction(samples), strict=True)
+        ):
+            rows[:, len(self._spread[j]) : -1] = friction
             rows[:, -1] = self.tau[:, j]
 
     @property
@@ -264,40 +286,41 @@ class Rows:
 
 
 class Sums:
-    """Aᵀ W A and Aᵀ W τ by joint, accumulated in the independent columns and expanded on demand."""
+    """Aᵀ W A and Aᵀ W τ by fold and joint, accumulated in the independent columns and expanded on
+    demand."""
 
-    def __init__(self, unknowns: Unknowns):
+    def __init__(self, unknowns: Unknowns, folds: int = 1):
         self._unknowns = unknowns
+        self._folds = folds
         self._halves: dict[int, Floats] = {}
 
-    def add(self, rows: Rows, weights: Floats, part: slice = slice(None)) -> None:
-        """Add rows with weights (k, n)."""
+    def add(self, rows: Rows, weights: Floats, part: slice = slice(None), *, fold: int = 0) -> None:
+        """Add rows with weights (k, n) to a fold."""
         for j in np.flatnonzero(weights[part].any(axis=0)).tolist():
             half = rows.squares(j, weights, part)
-            if j in self._halves:
-                half += self._halves[j]
-            self._halves[j] = half
+            if j not in self._halves:
+                self._halves[j] = np.zeros((self._folds, *half.shape))
+            self._halves[j][fold] += half
 
     def by_joint(self) -> Iterator[tuple[int, NDArray[np.intp], Floats, Floats]]:
-        """(j, columns, Aᵀ W A, Aᵀ W τ) of each joint, in those of its `places` that act on it."""
+        """(j, columns, Aᵀ W A (folds, …), Aᵀ W τ (folds, …)) of each joint, in those of its
+        `places` that act on it."""
         for j, half in self._halves.items():
-            whole = half + np.triu(half, 1).T
-            _, T = self._unknowns.independent[j]
-            m, width = T.shape
-            own = len(whole) - 1 - m
-            spread = np.zeros((m + own, width + own))
-            spread[:m, :width], spread[m:, width:] = T, np.eye(own)
-            G = spread.T @ whole[:-1, :-1] @ spread
-            yield j, self._unknowns.felt[j], (G + G.T) / 2, whole[-1, :-1] @ spread
+            whole = half + half.swapaxes(1, 2)
+            k = np.arange(whole.shape[1])
+            whole[:, k, k] = half[:, k, k]
+            S = self._unknowns.spread[j]
+            G = S.T @ whole[:, :-1, :-1] @ S
+            yield j, self._unknowns.felt[j], (G + G.swapaxes(1, 2)) / 2, whole[:, -1, :-1] @ S
 
     def together(self) -> tuple[Floats, Floats]:
-        """(Aᵀ W A (p, p), Aᵀ W τ (p,)) of all joints."""
+        """(Aᵀ W A (p, p), Aᵀ W τ (p,)) of all folds and joints."""
         p = self._unknowns.size
         gram, moment = np.zeros((p, p)), np.zeros(p)
         for j, felt, G, g in self.by_joint():
             places = self._unknowns.places[j][felt]
-            gram[places[:, None], places] += G
-            moment[places] += g
+            gram[places[:, None], places] += G.sum(axis=0)
+            moment[places] += g.sum(axis=0)
         return gram, moment
 
 
@@ -345,10 +368,10 @@ def robust(
             sums.add(each, weights[a:b])
         x = fitted(*sums.together(), prior)
         residual = np.concatenate([each.residual(x) for each in rows])
-        for j in range(n):
-            if usable[:, j].any():
-                spread = 1.4826 * float(np.median(np.abs(residual[usable[:, j], j])))
-                sigma[j] = max(spread, FLOOR * level[j])
+        for j, (own, good) in enumerate(zip(np.abs(residual.T), usable.T, strict=True)):
+            if good.any():
+                own = own if good.all() else own[good]
+                sigma[j] = max(1.4826 * _median(own), FLOOR * level[j])
         u = residual / (BIWEIGHT * sigma)
         weights = np.where(usable & (np.abs(u) < 1), (1 - u**2) ** 2, 0.0) / sigma**2
     return x, sigma, weights, residual
@@ -370,6 +393,14 @@ def fitted(gram: Floats, moment: Floats, prior: Prior) -> Floats:
     return solved(H, right)
 
 
+def _median(values: Floats) -> float:
+    """The median of values (k,); numpy's takes longer to check its arguments than to find it."""
+    middle = len(values) // 2
+    if len(values) % 2:
+        return float(np.partition(values, middle)[middle])
+    return float(np.partition(values, (middle - 1, middle))[middle - 1 : middle + 1].mean())
+
+
 def _correlation(residual: Floats) -> float:
     """The residual's correlation length in samples: 1 + 2 Σ ρ_k up to where ρ first falls below
     0.05."""
@@ -377,10 +408,21 @@ def _correlation(residual: Floats) -> float:
     energy = float(residual @ residual)
     if n < 8 or energy == 0:
         return 1.0
-    power = np.abs(np.fft.rfft(residual, 2 * n)) ** 2
-    rho = np.fft.irfft(power)[: n // 4] / energy
-    end = int(np.argmax(rho < 0.05)) if (rho < 0.05).any() else len(rho)
-    return float(1 + 2 * rho[1:end].sum())
+    length = 1.0
+    for k in range(1, min(n // 4, NEAR)):
+        rho = float(residual[k:] @ residual[:-k]) / energy
+        if rho < UNCORRELATED:
+            return length
+        length += 2 * rho
+    if n // 4 <= NEAR:
+        return length
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    # padded so that no lag wraps around
+    padded = next_fast_len(n + n // 4, real=True)
+    far = irfft(np.abs(rfft(residual, padded)) ** 2, padded)[NEAR : n // 4] / energy
+    end = int(np.argmax(far < UNCORRELATED)) if (far < UNCORRELATED).any() else len(far)
+    return length + float(2 * far[:end].sum())
 
 
 def _folded(prepared: Prepared) -> Iterator[tuple[int, Samples]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -56,17 +56,22 @@ class Smoothing:
 
     def __call__(self, values: Floats) -> Floats:
         """Filter values (m, …) of the whole stretch."""
+        signals = np.ascontiguousarray(values.reshape(len(values), -1).T, dtype=float)
+        smooth: Floats = self.signals(signals).T.reshape(values.shape)
+        return smooth
+
+    def signals(self, x: Floats) -> Floats:
+        """Filter signals (c, m), one in each row."""
         from scipy.signal import sosfilt
 
         # scipy's sosfiltfilt, for which the start must be solved for in every call
-        x = np.ascontiguousarray(values.reshape(len(values), -1).T, dtype=float)
         pad = self.pad
         before, after = 2 * x[:, :1] - x[:, pad:0:-1], 2 * x[:, -1:] - x[:, -2 : -pad - 2 : -1]
         y = np.concatenate([before, x, after], axis=1)
         for _ in range(2):
             y, _ = sosfilt(self.sections, y, zi=self._start * y[:, :1])
             y = y[:, ::-1]
-        inner: Floats = y[:, pad : pad + len(values)].T.reshape(values.shape)
+        inner: Floats = y[:, pad : pad + x.shape[1]]
         return inner
 
     @cached_property
@@ -82,10 +87,12 @@ class _Smoothings(Smoothing):
 
     parts: tuple[Smoothing, ...] = ()
 
-    def __call__(self, values: Floats) -> Floats:
+    def signals(self, x: Floats) -> Floats:
         edges = np.cumsum([len(part.qd) for part in self.parts])[:-1]
-        split = np.split(values, edges)
-        return np.concatenate([part(each) for part, each in zip(self.parts, split, strict=True)])
+        split = np.split(x, edges, axis=1)
+        return np.concatenate(
+            [part.signals(each) for part, each in zip(self.parts, split, strict=True)], axis=1
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,7 +488,8 @@ def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
     given = np.isfinite(velocity).all(axis=0) & (velocity.any(axis=0) | ~own.any(axis=0))
     recorded = np.where(given, velocity, own)
     wrong = _miss(recorded, own) > MATCH
-    worse = _noise(recorded) > NOISIER * _noise(own)
+    noise, least = np.split(_noise(np.hstack([recorded, own])), 2)
+    worse = noise > NOISIER * least
     missing, odd, noisy = [], [], []
     for j, name in enumerate(stream.names):
         if not given[j]:
@@ -507,7 +515,7 @@ def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
     return replace(stream, velocity=velocity)
 
 
-@cache
+@lru_cache(maxsize=64)
 def _butter(*arguments: Any, **options: Any) -> Any:
     """scipy's Butterworth filter, designed once."""
     from scipy.signal import butter
@@ -523,9 +531,10 @@ def _miss(recorded: Floats, derived: Floats) -> Floats:
     if len(recorded) < 30:
         return np.zeros(recorded.shape[1])
     b, a = _butter(2, 0.1)
-    y = filtfilt(b, a, derived, axis=0)
-    off = np.linalg.norm(filtfilt(b, a, recorded, axis=0) - y, axis=0)
-    size = np.linalg.norm(y, axis=0)
+    both = np.ascontiguousarray(np.hstack([derived, recorded]).T)
+    y, other = np.split(filtfilt(b, a, both), 2)
+    off = np.linalg.norm(other - y, axis=1)
+    size = np.linalg.norm(y, axis=1)
     return np.asarray(np.divide(off, size, out=np.zeros_like(off), where=size > 0))
 
 
@@ -537,7 +546,7 @@ def _noise(values: Floats) -> Floats:
     if len(values) < 30:
         return np.zeros(values.shape[1])
     sections = _butter(2, (0.2, 0.5), "band", output="sos")
-    return np.asarray(np.std(sosfiltfilt(sections, values, axis=0), axis=0))
+    return np.asarray(np.std(sosfiltfilt(sections, np.ascontiguousarray(values.T)), axis=1))
 
 
 def filtered(
@@ -557,15 +566,13 @@ def filtered(
         kept: indices of the samples to keep; None: decimated to the filter's bandwidth, without the
             ends that its transients affect.
     """
-    from scipy.signal import butter
-
     period = float(time[1] - time[0])
     q, qd, tau = stream.position, stream.velocity, stream.effort
     unfiltered = tau
     usable = _unsaturated(tau) & np.isfinite(tau)
     spoiled, step, friction, smoothing = 3, 1, None, None
     if cutoff is not None:
-        sections = butter(ORDER, cutoff, fs=1.0 / period, output="sos")
+        sections = _butter(ORDER, cutoff, fs=1.0 / period, output="sos")
         # the filter's transients on either side
         spoiled = max(3, math.ceil(1.0 / (cutoff * period)))
         if kept is None and len(time) <= 3 * spoiled:
@@ -592,17 +599,19 @@ def filtered(
 
 def _all_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
     """(k, n, RAW): the filtered friction columns."""
-    out = np.ones((*qd.shape, RAW))
-    for j, turning in enumerate(turns):
-        columns = raw_columns(qd[:, j], turning)
-        if not qd[:, j].all():
-            out[:, j] = smooth(columns)
+    out = np.empty((qd.shape[1], RAW, len(qd)))
+    for signals, rate, turning in zip(out, qd.T, turns, strict=True):
+        columns = raw_columns(rate, turning).T
+        if not rate.all():
+            signals[:] = smooth.signals(columns)
             continue
         # F(1) = 1, and F(1 where qd > 0) + F(1 where qd < 0) = 1 where qd is never 0
         told = np.delete(np.arange(RAW), [BACKWARDS, OFFSET])
-        out[:, j, told] = smooth(columns[:, told])
-        out[:, j, BACKWARDS] = out[:, j, FORWARDS] - 1.0
-    return out
+        signals[told] = smooth.signals(columns[told])
+        signals[OFFSET] = 1.0
+        signals[BACKWARDS] = signals[FORWARDS] - 1.0
+    found: Floats = out.transpose(2, 0, 1)
+    return found
 
 
 def _few_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floats:
@@ -662,7 +671,7 @@ def _without_rests(prepared: Prepared, notes: list[str]) -> Prepared:
                 keep[begin:end] = False
         resting += float((~keep).sum()) * each.period
         total += len(each) * each.period
-        stretches.append(each.rows(keep))
+        stretches.append(each if keep.all() else each.rows(keep))
     stretches = [each for each in stretches if len(each) > 3]
     if not stretches:
         raise RecordingError(f"{prepared.source}: the robot is at rest", name=prepared.source)

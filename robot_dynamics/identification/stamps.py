@@ -52,8 +52,9 @@ def _without_nan(stream: Stream, notes: list[str]) -> Stream:
     measured = np.isfinite(stream.effort).any(axis=0)
     given = np.column_stack([stream.time, stream.position, stream.effort[:, measured]])
     whole = np.isfinite(given).all(axis=1)
-    if not whole.all():
-        notes.append(f"{(~whole).sum()} messages with NaN or without a value were left out")
+    if whole.all():
+        return stream
+    notes.append(f"{(~whole).sum()} messages with NaN or without a value were left out")
     return stream.rows(whole)
 
 
@@ -74,6 +75,8 @@ def _between_resets(stream: Stream, notes: list[str]) -> list[Stream]:
 
 def _in_order(stream: Stream, notes: list[str]) -> Stream:
     """The messages sorted by stamps, without repeated stamps."""
+    if (np.diff(stream.time) > 0).all():
+        return stream
     order = np.argsort(stream.time, kind="stable")
     late = int((np.diff(stream.time) < 0).sum())
     if late:
@@ -96,11 +99,12 @@ def _without_held(stream: Stream, notes: list[str]) -> Stream:
     end = np.r_[begin[1:], len(same)]
     long = stream.time[end - 1] - stream.time[begin] > REST
     held = same & ~np.repeat(long, end - begin)
-    if held.any():
-        notes.append(
-            f"{held.sum()} messages repeat the values of the one before (a state republished) "
-            "and were left out"
-        )
+    if not held.any():
+        return stream
+    notes.append(
+        f"{held.sum()} messages repeat the values of the one before (a state republished) and were "
+        "left out"
+    )
     return stream.rows(~held)
 
 

@@ -204,6 +204,18 @@ class Unknowns:
         return found
 
     @cached_property
+    def spread(self) -> list[Floats]:
+        """By joint, S: all columns that affect the joint are its independent ones and those of
+        friction, one after the other, times S."""
+        found = []
+        for _, T in self.independent:
+            m, k = T.shape
+            S = np.zeros((m + self.width, k + self.width))
+            S[:m, :k], S[m:, k:] = T, np.eye(self.width)
+            found.append(S)
+        return found
+
+    @cached_property
     def _random_rows(self) -> list[Floats]:
         """By joint, its rows of the regressor in random states."""
         n, width = len(self.joints), 10 * len(self.bodies) + len(self.rotors)
@@ -319,6 +331,8 @@ class Unknowns:
                 on_shafts.append(columns(samples.qd))
             else:
                 on_shafts.append(samples.smoothing(columns(samples.smoothing.qd))[samples.place])
+        if not on_shafts:
+            return [self.own(samples, j) for j in range(len(self.joints))]
         rows = [row for _, row in self.shafts.values()]
         return [
             np.hstack([self.own(samples, j), *(n[j] * each for n, each in zip(rows, on_shafts))])  # noqa: B905
