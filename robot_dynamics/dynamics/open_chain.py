@@ -12,20 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..codegen import Function, Kernel
-from ..errors import InputError, wrong
-from ..formulations import floating
 from ..formulations.equations import Equations
 from ..formulations.form import FLOATING, STANDING, Form
 from ..formulations.layout import Layout, shaped
-from ..inputs import as_floats
 from ..mechanism import Mechanism
-from ..mechanism.six_joints import BASE
 from ..scalar import Array, Floats, array, zeros
 from .inputs import Options
-
-STRAIGHT_LINE = 16
-"""Number of joints up to which a matrix is one program. Programs grow with its square; beyond it,
-the columns are computed as a batch of torques"""
 
 
 class OpenChain:
@@ -112,12 +104,7 @@ class OpenChain:
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
         """D (…, n, n) at q (…, n), kg·m² (kg·m or kg for prismatic joints)."""
-        if self._is_short:
-            return self.kernel("mass_matrix").call(q)
-        # the columns D e_j are the torques for unit accelerations
-        n = len(self.joint_names)
-        rows = self.kernel("inertia")(self._beside(q, "q"), np.eye(n))
-        return (rows + np.swapaxes(rows, -1, -2)) / 2
+        return self.kernel("mass_matrix").call(q)
 
     def gravity(self, q: ArrayLike) -> Floats:
         """g (…, n) at q (…, n): the torques that hold the robot at rest, N·m or N."""
@@ -125,14 +112,7 @@ class OpenChain:
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """C (…, n, n) of Christoffel symbols at q, qd (…, n)."""
-        if self._is_short:
-            return self.kernel("coriolis_matrix").call(q, qd)
-        # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)]  (see Equations)
-        n = len(self.joint_names)
-        bias, units = self.kernel("bias"), np.eye(n)
-        q, qd = self._beside(q, "q"), self._beside(qd, "qd")
-        rows = (bias(q, qd + units) - bias(q, qd - units)) / 4
-        return np.ascontiguousarray(np.swapaxes(rows, -1, -2))
+        return self.kernel("coriolis_matrix").call(q, qd)
 
     @property
     def positions(self) -> int:
@@ -141,18 +121,6 @@ class OpenChain:
 
     def _size(self, argument: str) -> int:
         return self.positions if argument == "q" else len(self.joint_names)
-
-    def _beside(self, state: ArrayLike, name: str) -> Floats:
-        """The state as (…, 1, n), which broadcasts with the rows of a matrix (n, n)."""
-        array, n = as_floats(name, state), self._size(name)
-        if array.ndim == 0 or array.shape[-1] != n:
-            each = ": one entry per joint" if self.positions == len(self.joint_names) else ""
-            raise wrong(InputError, name, array.shape, f"shape (…, {n}){each}")
-        return array[..., None, :]
-
-    @property
-    def _is_short(self) -> bool:
-        return len(self.joint_names) <= STRAIGHT_LINE
 
     def kernel(self, name: str) -> Kernel:
         """The kernel of one of the functions, built on first use."""
@@ -182,10 +150,9 @@ class OpenChain:
                 tau = bound.motion(states[0], zeros(n), states[1])
                 # K = ½ q̇·(D q̇)
                 return tau if name == "inertia" else [array(states[1]) @ tau / 2]
-            if name in ("derivatives", "forward"):
-                # these require the mechanism in the form that newton_euler uses
-                return np.ravel(getattr(self.form, name)(bound, *states))
-            found: Iterable[Any] = pick(getattr(bound, name)(*states))
+            # derivatives and forward require the equations of newton_euler
+            of = getattr(self.form, name, None)
+            found: Iterable[Any] = pick(of(bound, *states) if of else getattr(bound, name)(*states))
             return found
 
         content = (
@@ -207,7 +174,6 @@ class OpenChain:
 _ARGUMENTS = {
     "torques": ("q", "qd", "qdd"),
     "inertia": ("q", "qdd"),
-    "bias": ("q", "qd"),
     "coriolis_matrix": ("q", "qd"),
     "mass_matrix": ("q",),
     "gravity": ("q",),
@@ -221,16 +187,6 @@ class FloatingChain(OpenChain):
     """The functions of `Floating` over floats, for a tree on six joints: q is (…, n + 1)."""
 
     form = FLOATING
-
-    def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
-        """C (…, n, n), as `Floating.coriolis_matrix`."""
-        C = super().coriolis_matrix(q, qd)
-        if not self._is_short:
-            # C w = ¼ [b(v + w) - b(v - w)] + ½ D ad_v w
-            D = self.mass_matrix(q)[..., :BASE]
-            turned = np.apply_along_axis(floating.adjoint, -1, as_floats("qd", qd))
-            C[..., :BASE] += D @ turned / 2
-        return C
 
 
 def _symmetric(D: Array) -> list[Any]:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..closure import ConstraintForces
 from ..errors import InputError, wrong
+from ..formulations.form import FEW
 from ..formulations.layout import Recompile
 from ..inputs import as_floats
 from ..mechanism import Mechanism
@@ -74,11 +75,17 @@ class OpenRobot(Chain):
 
     def mass_matrix(self, q: ArrayLike) -> Floats:
         """As `Chain.mass_matrix`."""
-        return self._chain.mass_matrix(q)
+        return self._matrices.mass_matrix(q)
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Floats:
         """As `Chain.coriolis_matrix`."""
-        return self._chain.coriolis_matrix(q, qd)
+        return self._matrices.coriolis_matrix(q, qd)
+
+    @property
+    def _matrices(self) -> OpenChain:
+        """The chain that computes D and C. With many joints it is newton_euler's for each
+        formulation, as the programs of the others grow with n³ and faster."""
+        return self._chain if len(self.joint_names) <= FEW else self._tree.of(self).chain
 
     def gravity(self, q: ArrayLike) -> Floats:
         """As `Chain.gravity`."""

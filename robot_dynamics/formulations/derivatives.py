@@ -2,9 +2,10 @@
 """Derivatives of the torques by position, rate and acceleration, O(n²), for any scalar type.
 
 Source: Singh, Russo, Wensing, "Efficient analytical derivatives of rigid-body dynamics using
-spatial vector algebra", IEEE Robotics and Automation Letters 7(2), 2022. Everything is in the base
-frame, and moments and velocities are those at its origin. With joint j's twist S_j, the velocity
-v_p and the acceleration a_p of its parent link, and the composite body of all bodies from i on:
+spatial vector algebra", IEEE Robotics and Automation Letters 7(2), 2022. Everything is in one fixed
+frame, that of the first joint of the branch from the base, and moments and velocities are those at
+its origin. With joint j's twist S_j, the velocity v_p and the acceleration a_p of its parent link,
+and the composite body of all bodies from i on:
 
     Ψ̇_j = v_p × S_j,   Ψ̈_j = a_p × S_j + v_p × Ψ̇_j
     ∂τ_i/∂q_j = S_i·(B_i Ψ̇_j + I_i Ψ̈_j),       ∂τ_j/∂q_i = S_j·(B_i Ψ̇_i + I_i Ψ̈_i + S_i ×* f_i)
@@ -15,6 +16,9 @@ B u is the Coriolis force due to a second velocity u: for particles of velocity 
 which depends on the bodies only through their momentum P = Σ m v and K = Σ m v rᵀ:
 
     B u = [2 (tr K 1 - K) ω_u;  2 ω_u × P]
+
+The bias C q̇ is a quadratic form in q̇, so the Coriolis matrix of Christoffel symbols is half its
+derivative. [EW21] compares ways to compute it.
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ import numpy as np
 
 from ..codegen.differentiate import pushforward
 from ..codegen.recorder import record
-from ..mechanism import Friction, Mechanism
+from ..mechanism import Friction, Mechanism, Pose
 from ..scalar import Array, Scalar, array, cross, direction, is_zero, skew, zeros
 from .equations import Equations
 from .newton_euler import Turn
@@ -39,7 +43,7 @@ def derivatives(
     q: Array,
     qd: Array,
     qdd: Array,
-    of_tree: Callable[..., tuple[Array, ...]] | None = None,
+    of_tree: Callable[..., tuple[Array, ...]],
 ) -> Array:
     """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ = D (3, n, n) of the chosen terms.
 
@@ -50,8 +54,7 @@ def derivatives(
         q: (n,) positions, rad or m.
         qd: (n,) rates, rad/s or m/s.
         qdd: (n,) accelerations, rad/s² or m/s².
-        of_tree: (tree with gravity, q, qd, qdd) → the three matrices of its bodies; default:
-            `of_bodies`.
+        of_tree: `of_bodies`, or what is like it for another kind of base.
     """
     terms, tree = equations.terms, equations.mechanism
     n = len(tree.joint_names)
@@ -66,7 +69,7 @@ def derivatives(
             continue
         state = motion_of(bodies, terms, qd, qdd)
         moves, accelerates = motion_of(bodies, terms, *np.ones((2, n)))
-        found = (of_tree or of_bodies)(replace(each, gravity=gravity), q, *state)
+        found = of_tree(replace(each, gravity=gravity), q, *state)
         total[0] = total[0] + found[0]
         if moves.all():
             total[1] = total[1] + found[1]
@@ -82,6 +85,26 @@ def derivatives(
         # ∂(Nᵀ f(N q̇))/∂q̇ = Nᵀ f'(N q̇) N
         total[1] = total[1] + N.T @ (array(slopes)[:, None] * N)
     return np.asarray(total)
+
+
+def of_motion(
+    equations: Equations, q: Array, qd: Array, of_tree: Callable[..., tuple[Array, ...]]
+) -> tuple[Array, Array]:
+    """½ ∂b/∂q̇ and D (n, n) of the bias b = C q̇ and of `Equations.motion`.
+
+    Args:
+        equations: those of newton_euler.
+        q: (n,) positions, rad or m.
+        qd: (n,) rates, rad/s or m/s.
+        of_tree: as in `derivatives`.
+    """
+    trees = [equations.mechanism]
+    if equations.rotors is not None and "rotors" in equations.terms:
+        trees.append(equations.rotors)
+    still = zeros(len(qd))
+    found = [of_tree(replace(each, gravity=zeros(3)), q, array(qd), still) for each in trees]
+    _, slopes, inertias = zip(*found, strict=True)
+    return sum(slopes) / 2, sum(inertias)
 
 
 def of_bodies(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]:
@@ -127,18 +150,21 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
     parents = [index[link.parent] for link in tree.links]
     R, o = {-1: np.eye(3)}, {-1: zeros(3)}
     w, v = {-1: zeros(3)}, {-1: zeros(3)}
-    # the base accelerates upwards instead of everything being pulled down
-    alpha, a = {-1: zeros(3)}, {-1: -tree.gravity}
+    alpha, a = {-1: zeros(3)}, {-1: zeros(3)}
     twist: list[Any] = []
     psi: list[Any] = []
     psi_rate: list[Any] = []
     bodies = []
     for i, link in enumerate(tree.links):
         joint, p = link.joint, parents[i]
-        turn = Turn(joint.origin.rotation, q[i] if joint.turns and joint.carries_frame else None)
+        origin = joint.origin
+        if p < 0:
+            # the base accelerates upwards instead of everything being pulled down
+            a[p], origin = -(origin.rotation.T @ tree.gravity), Pose()
+        turn = Turn(origin.rotation, q[i] if joint.turns and joint.carries_frame else None)
         x, y, z = (R[p] @ turn.origin).T
         R[i] = array([turn.c * x + turn.s * y, turn.c * y - turn.s * x, z]).T
-        o[i] = o[p] + R[p] @ joint.origin.translation
+        o[i] = o[p] + R[p] @ origin.translation
         if joint.slides:
             o[i] = o[i] + z * q[i]
         S_w, S_v = (z, cross(o[i], z)) if joint.turns else (zeros(3), z)

@@ -23,10 +23,8 @@ import numpy as np
 from ..mechanism import Mechanism, Pose
 from ..mechanism.six_joints import BASE, TURNED
 from ..scalar import Array, Note, Scalar, array, cross, exact, is_zero, skew, unnoticed, zeros
+from . import derivatives, kinematics
 from . import forward as open_forward
-from . import kinematics
-from .derivatives import derivatives as open_derivatives
-from .derivatives import of_bodies
 from .equations import Equations
 from .regressor import Regressor
 
@@ -56,16 +54,12 @@ class FloatingRegressor(Regressor):
         return [rows[:, order] for rows in found]
 
 
-def derivatives(equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
-    """∂τ/∂q, ∂τ/∂v and ∂τ/∂a = D (3, n, n) at q (n + 1,), qd and qdd (n,). A change of position is
+def of_bodies(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]:
+    """∂τ/∂q, ∂τ/∂v and ∂τ/∂a = D (n, n) at q (n + 1,), qd and qdd (n,). A change of position is
     a twist δ on the base's axes, R exp([δ]×), as in Pinocchio."""
-    return open_derivatives(equations, q, qd, qdd, _of_tree)
-
-
-def _of_tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array, Array]:
     gravity, v = tree.gravity, array(qd)
     q6, qd6, qdd6, turned = at_zero(tree, q, v, qdd, gravity)
-    by_q, by_qd, D = of_bodies(_with_gravity(tree, turned), q6, qd6, qdd6)
+    by_q, by_qd, D = derivatives.of_bodies(_with_gravity(tree, turned), q6, qd6, qdd6)
     order = _order(len(v))
     by_q, by_qd, D = (each[np.ix_(order, order)] for each in (by_q, by_qd, D))
     slides, turns = D[:, :3], D[:, 3:BASE]

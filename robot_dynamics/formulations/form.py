@@ -7,14 +7,17 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..mechanism import Mechanism
-from ..scalar import Array
+from ..scalar import Array, zeros
 from . import floating, kinematics
-from .derivatives import derivatives
+from .derivatives import derivatives, of_bodies, of_motion
 from .equations import Equations
 from .forward import forward
 from .regressor import Regressor
 
 State = tuple[Array, Array, Array, Array]
+
+FEW = 16
+"""Joints up to which D takes fewer operations column by column than by composite bodies"""
 
 
 class Form(NamedTuple):
@@ -24,14 +27,32 @@ class Form(NamedTuple):
     """By how much q is longer than v"""
     equations: type[Equations]
     regressor: type[Regressor]
-    derivatives: Callable[..., Array]
+    of_bodies: Callable[..., tuple[Array, ...]]
+    """(tree with its gravity, q, q̇, q̈) → ∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (n, n) of its bodies"""
     forward: Callable[..., Array]
     places: Any
     """What has pose, jacobian and potential_energy"""
     on_joints: Callable[[Mechanism, Array, Array, Array, Array], State]
     """(tree, q, v, a, gravity) → (q, q̇, q̈) (n,) of the tree's joints, and gravity (3,) there"""
     turned: Callable[[Array, Array, Array], Array]
-    """(what polarisation gives of C (n, n), D, v) → C"""
+    """(½ ∂b/∂v (n, n) of the bias b, D, v) → C"""
+
+    def derivatives(self, equations: Equations, q: Array, qd: Array, qdd: Array) -> Array:
+        """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (3, n, n); `equations` of newton_euler."""
+        return derivatives(equations, q, qd, qdd, self.of_bodies)
+
+    def mass_matrix(self, equations: Equations, q: Array) -> Array:
+        """D (n, n), in the way that takes fewer operations."""
+        n = len(equations.mechanism.joint_names)
+        if not composite(equations, FEW):
+            return equations.mass_matrix(q)
+        return of_motion(equations, q, zeros(n), self.of_bodies)[1]
+
+    def coriolis_matrix(self, equations: Equations, q: Array, qd: Array) -> Array:
+        """C (n, n), in the way that takes fewer operations."""
+        if not composite(equations, 2):
+            return equations.coriolis_matrix(q, qd)
+        return self.turned(*of_motion(equations, q, qd, self.of_bodies), qd)
 
 
 def _symmetric(C: Array, D: Array, qd: Array) -> Array:
@@ -44,12 +65,17 @@ def _as_it_is(tree: Mechanism, q: Array, qd: Array, qdd: Array, gravity: Array) 
     return q, qd, qdd, gravity
 
 
-STANDING = Form(0, Equations, Regressor, derivatives, forward, kinematics, _as_it_is, _symmetric)
+def composite(equations: Equations, few: int) -> bool:
+    """Are D and C computed by composite bodies, as for more than `few` joints?"""
+    return equations.method.name == "newton_euler" and len(equations.mechanism.joint_names) > few
+
+
+STANDING = Form(0, Equations, Regressor, of_bodies, forward, kinematics, _as_it_is, _symmetric)
 FLOATING = Form(
     1,
     floating.Floating,
     floating.FloatingRegressor,
-    floating.derivatives,
+    floating.of_bodies,
     floating.forward,
     floating,
     floating.at_zero,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -80,8 +81,8 @@ class Described:
         self.mechanism, self._choices = mechanism, choices
         self._equations = equations = choices.equations(mechanism)
         self.torques = equations.torques
-        self.mass_matrix = equations.mass_matrix
-        self.coriolis_matrix = equations.coriolis_matrix
+        self.mass_matrix = partial(choices.form.mass_matrix, equations)
+        self.coriolis_matrix = partial(choices.form.coriolis_matrix, equations)
         self.gravity = equations.gravity
 
     def forward(self, q: Array, qd: Array, tau: Array) -> Array:
