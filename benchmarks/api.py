@@ -55,6 +55,14 @@ def measured(n: int) -> dict[str, Any]:
             lambda: dynamics.derivatives(q, qd, qdd),
             lambda: pin.computeRNEADerivatives(model, data, q, qd, qdd),
         ),
+        "mass_matrix / crba": (
+            lambda: dynamics.mass_matrix(q),
+            lambda: pin.crba(model, data, q),
+        ),
+        "coriolis_matrix / computeCoriolisMatrix": (
+            lambda: dynamics.coriolis_matrix(q, qd),
+            lambda: pin.computeCoriolisMatrix(model, data, q, qd),
+        ),
         "kinetic_energy / computeKineticEnergy": (
             lambda: dynamics.kinetic_energy(q, qd),
             lambda: pin.computeKineticEnergy(model, data, q, qd),

@@ -13,6 +13,7 @@ import yaml
 from robots import (
     CONFIG,
     RELATIVE_TO_PINOCCHIO,
+    RELATIVE_TO_SISTERS,
     example_robots,
     pin,
     random_dh,
@@ -23,7 +24,7 @@ from robots import (
 
 import robot_dynamics as rd
 from robot_dynamics.formulations.forward import SOLVED
-from robot_dynamics.mechanism import Armature, Inertial
+from robot_dynamics.mechanism import Armature, Inertial, Pose
 
 EXAMPLES = [
     file
@@ -226,6 +227,36 @@ def test_a_joint_with_nothing_to_move_has_no_acceleration():
     for backend in ("auto", "python"):
         dynamics = rd.InverseDynamics(load_quietly(text), backend=backend)
         assert not np.isfinite(dynamics.forward([0.1], [0.2], [1.0])).any()
+
+
+def test_derivatives_and_matrices_of_arms_far_apart():
+    # cranes on one map, kilometres apart, are computed as exactly as side by side
+    mechanism = rd.load(random_urdf(4, joints=9))
+    _, *others = (link.name for link in mechanism.links if link.parent == mechanism.base)
+    assert others
+    far = np.array([3e4, -2e4, 500.0])
+    links = tuple(
+        replace(
+            link,
+            joint=replace(
+                link.joint,
+                origin=Pose(link.joint.origin.rotation, link.joint.origin.translation + far),
+            ),
+        )
+        if link.name in others
+        else link
+        for link in mechanism.links
+    )
+    near, away = (
+        rd.InverseDynamics(each, backend="python")
+        for each in (mechanism, replace(mechanism, links=links))
+    )
+    q, qd, qdd = state(4, len(near.joint_names))
+    for found, expected in zip(
+        away.derivatives(q, qd, qdd), near.derivatives(q, qd, qdd), strict=True
+    ):
+        assert relative(found, expected) < RELATIVE_TO_SISTERS
+    assert relative(away.coriolis_matrix(q, qd), near.coriolis_matrix(q, qd)) < RELATIVE_TO_SISTERS
 
 
 @pytest.mark.parametrize("rotors", ["full", "reflected", "none"])

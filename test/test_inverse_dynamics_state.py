@@ -22,7 +22,8 @@ from robots import CONFIG, inertia, state
 import robot_dynamics as rd
 from robot_dynamics.closure import ClosedChain
 from robot_dynamics.codegen import kernel
-from robot_dynamics.dynamics import open_chain
+from robot_dynamics.dynamics import open_robot
+from robot_dynamics.formulations import form
 from robot_dynamics.mechanism import Friction, Inertial, Limits, Pose
 
 BACKENDS = ["c", "python"]
@@ -111,8 +112,9 @@ def home(mechanism, dynamics):
     [("rotors", 16, "c"), ("rotors", 16, "python"), ("rotors", 2, "c"), ("loops", 16, "c")],
 )
 def test_every_method_sees_one_robot_or_the_other(name, most, backend, monkeypatch):
-    # beyond so many joints, matrices are put together from batches of columns
-    monkeypatch.setattr(open_chain, "STRAIGHT_LINE", most)
+    # beyond so many joints, D and C are those of composite bodies
+    for module in (form, open_robot):
+        monkeypatch.setattr(module, "FEW", most)
     mechanism = robot(name)
     dynamics = rd.InverseDynamics(mechanism, backend=backend)
     last = mechanism.links[-1].name

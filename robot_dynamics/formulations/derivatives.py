@@ -191,6 +191,7 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
         (S_w, S_v), (P_w, P_v), (Q_w, Q_v) = twist[i], psi[i], psi_rate[i]
         N = 2.0 * (_trace(b.K) * np.eye(3) - b.K)
         F = b.momentum(S_w, S_v)
+        twice = 2.0 * F[0], 2.0 * F[1]
         # B is no symmetric matrix: S·B u = ω_u · (Nᵀ S_w + 2 P × S_v)
         row = N.T @ S_w + 2.0 * cross(b.P, S_v)
         turning, tilted = b.momentum(P_w, P_v), b.momentum(Q_w, Q_v)
@@ -205,7 +206,7 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
         while j >= 0:
             by_q[i, j] = row @ psi[j][0] + _dot(F, psi_rate[j])
             by_q[j, i] = _dot(twist[j], by_place)
-            by_qd[i, j] = row @ twist[j][0] + 2.0 * _dot(F, psi[j])
+            by_qd[i, j] = row @ twist[j][0] + _dot(twice, psi[j])
             by_qd[j, i] = _dot(twist[j], by_rate)
             D[i, j] = D[j, i] = _dot(twist[j], F)
             j = parents[j]
@@ -219,7 +220,7 @@ def _body(body: Any, R: Array, o: Array, w: Array, v: Array, alpha: Array, a: Ar
     second = _trace(I) / 2.0 * np.eye(3) - I
     # moved from the link's origin: Σ m (o + r)(o + r)ᵀ
     shift = np.outer(h, o)
-    E = R @ second @ R.T + shift + shift.T + m * np.outer(o, o)
+    E = _mirrored(R @ second @ R.T) + shift + shift.T + m * np.outer(o, o)
     b = _Bodies(m, h + m * o, E, zeros(3), zeros(3, 3), zeros(3), zeros(3))
     L, b.P = b.momentum(w, v)
     b.K = np.outer(v, b.H) + skew(w) @ E
@@ -227,6 +228,11 @@ def _body(body: Any, R: Array, o: Array, w: Array, v: Array, alpha: Array, a: Ar
     moment, force = b.momentum(alpha, a)
     b.moment, b.force = moment + cross(w, L) + cross(v, b.P), force + cross(w, b.P)
     return b
+
+
+def _mirrored(A: Array) -> Array:
+    """A symmetric matrix (3, 3) whose entries below the diagonal need not be computed."""
+    return array([[A[min(i, j), max(i, j)] for j in range(3)] for i in range(3)])
 
 
 def _crossed(w: Array, v: Array, u_w: Array, u_v: Array) -> tuple[Array, Array]:
