@@ -12,6 +12,7 @@ import pytest
 import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text
 from robot_dynamics.description.fields import DescriptionWarning
+from robot_dynamics.description.urdf_writer import urdf as written
 from robot_dynamics.scalar import rotation_rpy
 
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo, which reads MJCF, is not installed")
@@ -142,6 +143,100 @@ def test_torques_are_mujocos(text, bound):
         )
 
 
+TENDONS = """<tendon>
+    <fixed name="belt" damping="0.3" armature="0.02">
+      <joint joint="lift" coef="2"/><joint joint="turn" coef="-3"/><joint joint="wrist" coef="0.5"/>
+    </fixed>
+    <fixed name="wire" damping="0.7"><joint joint="wrist" coef="4"/></fixed>
+    <fixed name="idle"><joint joint="turn" coef="1"/></fixed>
+  </tendon>
+  <actuator>
+    <motor name="m3" joint="wrist" gear="11" armature="1e-3" damping="0.02"/>
+    <motor name="m4" joint="lift" armature="0.3"/>
+  </actuator>
+</mujoco>"""
+
+
+def shafts() -> str:
+    return ARM.replace("</mujoco>", TENDONS)
+
+
+def test_shafts_that_several_joints_turn_are_mujocos():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dynamics = rd.InverseDynamics(rd.load(shafts()))
+    without = rd.InverseDynamics(rd.load(ARM))
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        q, qd, qdd = rng.uniform(-1, 1, (3, 4))
+        expected = by_mujoco(shafts(), q, qd, qdd, dynamics.joint_names)
+        scale = np.abs(expected).max()
+        tau = dynamics(q, qd, qdd)
+        np.testing.assert_allclose(tau, expected, rtol=0, atol=ROUNDING * scale)
+        assert (np.abs(tau - without(q, qd, qdd))[[0, 1, 3]] > 1e-3 * scale).all()
+        Y = dynamics.regressor(q, qd, qdd)
+        np.testing.assert_allclose(Y @ dynamics.parameters, tau, rtol=0, atol=1e-11 * scale)
+    assert len(set(dynamics.parameter_names)) == len(dynamics.parameter_names)
+
+
+def test_what_a_urdf_has_no_place_for_is_said():
+    mechanism = rd.load(shafts())
+    with pytest.warns(DescriptionWarning) as said:
+        again = load_urdf_text(written(mechanism))
+    assert [str(each.message).partition("URDF: ")[2] for each in said if "shafts" in str(each)] == [
+        "the armature of shafts on joints turn, wrist, lift; set it in the simulator",
+        "the friction of shafts on joints lift, turn, wrist; set it in the simulator",
+    ]
+    # that of one joint is the joint's
+    assert again.joint("wrist").friction.viscous == pytest.approx(0.7 * 16 + 0.02 * 121)
+
+
+def test_dry_friction_of_a_tendon_is_mujocos():
+    """MuJoCo's dry friction is a constraint, here of the stiffest kind."""
+    text = shafts().replace("<option ", '<option tolerance="0" timestep="1e-5" iterations="100" ')
+    text = text.replace(
+        'name="belt"',
+        'name="belt" frictionloss="0.4" solreffriction="2e-5 1" '
+        'solimpfriction="0.9999 0.9999 0.001 0.5 2"',
+    )
+    model = mujoco.MjModel.from_xml_string(text)
+    model.jnt_limited[:] = 0
+    data = mujoco.MjData(model)
+    dynamics, without = rd.InverseDynamics(rd.load(text)), rd.InverseDynamics(rd.load(shafts()))
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        data.qpos[:], data.qvel[:] = rng.normal(size=(2, 4)) * [[1.0], [10.0]]
+        tau = data.qfrc_applied[:] = 50 * rng.normal(size=4)
+        mujoco.mj_forward(model, data)
+        found = dynamics(data.qpos, data.qvel, data.qacc)
+        assert np.abs(found - tau).max() < 1e-9 * np.abs(tau).max()
+        assert np.abs(without(data.qpos, data.qvel, data.qacc) - tau).max() > 0.1
+
+
+def test_what_a_following_joint_turns_its_master_turns():
+    text = """<mujoco model="gripper"><worldbody>
+      <body><joint name="a" axis="0 1 0"/><geom size=".1" mass="1" pos=".1 0 0"/>
+        <body pos=".2 0 0"><joint name="b" axis="0 1 0" armature=".2" damping="0.1"/>
+          <geom size=".1" mass="1" pos=".1 0 .1"/></body></body></worldbody>
+      <equality><joint joint1="b" joint2="a" polycoef="0 -2 0 0 0"/></equality>
+      <tendon><fixed name="t" armature=".3" damping=".4">
+        <joint joint="a" coef="5"/><joint joint="b" coef="2"/></fixed>
+        <fixed name="none" armature=".3" damping=".4">
+        <joint joint="a" coef="2"/><joint joint="b" coef="1"/></fixed></tendon>
+      <actuator><motor name="m" joint="b" gear="7" armature="0.01"/></actuator></mujoco>"""
+    mechanism = rd.load(text)
+    assert [rotor.ratios for rotor in mechanism.rotors] == [(("a", -14.0),)]
+    dynamics = rd.InverseDynamics(mechanism)
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+    data, row = mujoco.MjData(model), np.array([1.0, -2.0])
+    for q, qd, qdd in np.random.default_rng(0).normal(size=(5, 3)):
+        data.qpos[:], data.qvel[:], data.qacc[:] = q * row, qd * row, qdd * row
+        mujoco.mj_inverse(model, data)
+        expected = row @ data.qfrc_inverse
+        assert dynamics([q], [qd], [qdd])[0] == pytest.approx(expected, rel=1e-12)
+
+
 def test_names_limits_and_gears_are_kept():
     mechanism = rd.load(ARM)
     assert mechanism.joint_names == ("lift", "turn", "body3_joint1", "wrist")
@@ -244,12 +339,25 @@ def test_gravity_that_is_switched_off_is_none():
     assert not rd.load(text).gravity.any()
 
 
+FIXED = """<tendon><fixed name="cord" {}><joint joint="turn" coef="2"/></fixed></tendon></mujoco>"""
+SPATIAL = """<worldbody><site name="s"/><body><geom size="1"/><site name="t" pos="1 0 0"/></body>
+</worldbody><tendon><spatial name="cord" {}><site site="s"/><site site="t"/></spatial></tendon>
+</mujoco>"""
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ('name="wrist" axis', 'name="wrist" stiffness="3" axis', "'wrist': spring"),
         ('<body name="tip"', '<body name="tip" gravcomp="1"', "'tip': gravcomp"),
         ("<option ", '<option density="5" ', "fluid"),
+        ('name="wrist" axis', 'name="wrist" stiffness="0 3" axis', "'wrist': spring: found 3"),
+        ('name="wrist" axis', 'name="wrist" damping="1 3" axis', "'wrist': damping that is not"),
+        ('name="m2"', 'name="m2" damping="0 3"', "'m2': damping that is not linear: found .3.0"),
+        ("</mujoco>", FIXED.format('stiffness="3"'), "tendon 'cord': stiffness: found .3.0"),
+        ("</mujoco>", FIXED.format('damping="1 3"'), "tendon 'cord': damping that is not linear"),
+        ("</mujoco>", SPATIAL.format('damping="3"'), "spatial tendon 'cord': .*found .3.0"),
+        ("</mujoco>", SPATIAL.format('armature="3"'), "spatial tendon 'cord': .*found .3.0"),
     ],
 )
 def test_what_is_left_out_is_said(old, new, said):

@@ -10,16 +10,19 @@
 | damping, frictionloss, armature, range | viscous and Coulomb friction, armature, limits    |
 | actuatorfrcrange, forcerange           | limits of effort                                  |
 | gear of an actuator on a joint         | gear ratio                                        |
+| damping, armature of an actuator       | of a shaft                                        |
+| damping, frictionloss, armature of a   | of a shaft that several joints turn               |
+| fixed tendon                           |                                                   |
 | equality connect, weld                 | loops: spherical, fixed                           |
 | equality joint (linear)                | a joint that follows                              |
 
-Elements outside rigid-body dynamics (springs, tendons, gravity compensation, fluids) are left out
-with a warning; contacts are not part of a description.
+Elements outside rigid-body dynamics (springs, spatial tendons, gravity compensation, fluids) are
+left out with a warning; contacts are not part of a description.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -106,6 +109,7 @@ class _Reader:
         self.left_out: list[DescriptionError] = []
         self.links: list[Link] = []
         self.armatures: list[Armature] = []
+        self._couplings: dict[str, Coupling] = {}
         self.bodies = [self._name("BODY", k) or f"body{k}" for k in range(model.nbody)]
         self.joints = [self._joint_name(k) for k in range(model.njnt)]
 
@@ -122,8 +126,11 @@ class _Reader:
             else link
             for link in self.links
         ]
+        self._couplings = couplings
         loops = tuple(self._loops())
+        self._tendons()
         rotors, efforts, driven = self._actuators()
+        armatures = tuple(self._independent(each) for each in self.armatures)
         self.links = [
             replace(link, joint=self._limited(link.joint, efforts.get(link.joint.name)))
             for link in self.links
@@ -141,7 +148,7 @@ class _Reader:
             base=self.bodies[0],
             gravity=np.zeros(3) if weightless else array(model.opt.gravity.tolist()),
             rotors=rotors,
-            armatures=tuple(self.armatures),
+            armatures=tuple(each for each in armatures if each.ratios),
             loops=loops,
             actuated=actuated if loops else (),
             home=self._home(independent) if loops else {},
@@ -180,8 +187,8 @@ class _Reader:
         model, kinds = self.model, self.mujoco.mjtJoint
         kind, name = model.jnt_type[k], self.joints[k]
         dof = int(model.jnt_dofadr[k])
-        if model.jnt_stiffness[k]:
-            self._leave_out(f"joint {name!r}: spring", float(model.jnt_stiffness[k]))
+        if spring := self._nonzero(("jnt_stiffness", "jnt_stiffnesspoly"), k):
+            self._leave_out(f"joint {name!r}: spring", spring[0])
         if kind == kinds.mjJNT_FREE:
             # qpos is its pose in the world, regardless of the body's own pose
             self._compound(k, "floating", link, parent, Pose(), Pose(), inertial)
@@ -191,6 +198,8 @@ class _Reader:
         if kind == kinds.mjJNT_BALL:
             self._compound(k, "spherical", link, parent, origin, back, inertial)
             return
+        if polynomial := self._nonzero(("dof_dampingpoly",), dof):
+            self._leave_out(f"joint {name!r}: damping that is not linear", polynomial)
         axis = array(model.jnt_axis[k].tolist())
         # q = qpos, while MuJoCo moves the body by qpos - qpos0
         shift = float(model.qpos0[model.jnt_qposadr[k]])
@@ -242,6 +251,63 @@ class _Reader:
         if effort is None:
             return joint
         return replace(joint, limits=replace(joint.ends, effort=effort))
+
+    # Shafts: what turns with several joints
+
+    def _shaft(self, what: str, kind: str, k: int, ratios: dict[str, float]) -> None:
+        """Inertia and friction of element k of `kind` ("tendon", "actuator"), which moves at
+        Σ ratio·qd."""
+        if polynomial := self._nonzero((f"{kind}_dampingpoly",), k):
+            self._leave_out(f"{what}: damping that is not linear", polynomial)
+        inertia, viscous, coulomb = (
+            sum(self._nonzero((f"{kind}_{name}",), k))
+            for name in ("armature", "damping", "frictionloss")
+        )
+        law = Friction(viscous, coulomb) if viscous or coulomb else None
+        if inertia or law:
+            self.armatures.append(Armature(tuple(ratios.items()), inertia, law))
+
+    def _tendons(self) -> None:
+        for k in range(self.model.ntendon):
+            what = f"tendon {self._name('TENDON', k) or k!r}"
+            ratios = self._turned(k)
+            fields = ["stiffness", "stiffnesspoly"]
+            if ratios is None:
+                what = f"spatial {what}"
+                fields += ["damping", "dampingpoly", "frictionloss", "armature"]
+            else:
+                self._shaft(what, "tendon", k, ratios)
+            if acts := self._nonzero([f"tendon_{field}" for field in fields], k):
+                said = "stiffness" if ratios else "stiffness, damping, frictionloss, armature"
+                self._leave_out(f"{what}: {said}", acts)
+
+    def _turned(self, tendon: int) -> dict[str, float] | None:
+        """By joint, the rate of a fixed tendon over the joint's; None: the tendon is spatial."""
+        model, first = self.model, int(self.model.tendon_adr[tendon])
+        ratios: dict[str, float] = {}
+        for k in range(first, first + int(model.tendon_num[tendon])):
+            if model.wrap_type[k] != int(self.mujoco.mjtWrap.mjWRAP_JOINT):
+                return None
+            ratios[self.joints[model.wrap_objid[k]]] = float(model.wrap_prm[k])
+        return ratios
+
+    def _independent(self, shaft: Any) -> Any:
+        """The armature or rotor by the joints that its own ones follow."""
+        ratios: dict[str, float] = {}
+        for joint, ratio in shaft.ratios:
+            follows = self._couplings.get(joint)
+            for master, share in follows.ratios if follows else ((joint, 1.0),):
+                ratios[master] = ratios.get(master, 0.0) + float(ratio * share)
+        return replace(shaft, ratios=tuple(each for each in ratios.items() if each[1]))
+
+    def _nonzero(self, fields: Iterable[str], k: int) -> list[float]:
+        """What is not 0 of these fields of element k; older releases lack some."""
+        found = [
+            np.ravel(getattr(self.model, field)[k])
+            for field in fields
+            if hasattr(self.model, field)
+        ]
+        return [float(x) for x in np.concatenate([*found, np.zeros(1)]) if x]
 
     # Couplings and loops
 
@@ -344,21 +410,38 @@ class _Reader:
         for k in range(model.nu):
             joint = int(model.actuator_trnid[k, 0])
             name = self._name("ACTUATOR", k) or f"actuator{k}"
+            gear, what = float(model.actuator_gear[k, 0]), f"actuator {name!r}"
             if model.actuator_trntype[k] != on_joint:
-                kind = self.mujoco.mjtTrn(int(model.actuator_trntype[k])).name
-                self._leave_out(f"actuator {name!r}: transmission", kind)
+                kind = self.mujoco.mjtTrn(int(model.actuator_trntype[k]))
+                self._leave_out(f"{what}: transmission", kind.name)
+                on_tendon = kind == self.mujoco.mjtTrn.mjTRN_TENDON
+                if on_tendon and (ratios := self._turned(joint)):
+                    self._shaft(what, "actuator", k, {j: gear * r for j, r in ratios.items()})
+                elif acts := self._nonzero(("actuator_armature", "actuator_damping"), k):
+                    self._leave_out(f"{what}: armature, damping", acts)
                 continue
-            driven.add(self.joints[joint])
+            follows = self._couplings.get(self.joints[joint])
+            masters = [name for name, _ in follows.ratios] if follows else [self.joints[joint]]
+            driven.update(masters)
             if self.joints[joint] not in mounts:  # a ball or free joint
+                if acts := self._nonzero(("actuator_armature", "actuator_damping"), k):
+                    self._leave_out(f"{what}: armature, damping", acts)
                 continue
-            gear = float(model.actuator_gear[k, 0])
+            self._shaft(what, "actuator", k, {self.joints[joint]: gear})
             if model.actuator_forcelimited[k]:
                 most = abs(gear) * float(np.abs(model.actuator_forcerange[k]).max())
                 efforts.setdefault(self.joints[joint], most)
             if gear not in (0.0, 1.0):
-                ratios = ((self.joints[joint], gear),)
-                rotors.append(Rotor(name, mounts[self.joints[joint]], Pose(), ratios, Inertial()))
-        return tuple(rotors), {k: v for k, v in efforts.items() if v > 0}, driven
+                own = ((self.joints[joint], gear),)
+                # it has no mass, so its mount matters only in that it must not turn it
+                mount = self.bodies[0] if follows else mounts[self.joints[joint]]
+                rotor = Rotor(name, mount, Pose(), own, Inertial())
+                rotors.append(self._independent(rotor))
+        return (
+            tuple(each for each in rotors if each.ratios),
+            {k: v for k, v in efforts.items() if v > 0},
+            driven,
+        )
 
     def _nothing_else(self) -> None:
         """Report other elements that act in MuJoCo but are left out."""
@@ -367,12 +450,6 @@ class _Reader:
             self._leave_out(
                 f"body {self.bodies[body]!r}: gravcomp", float(model.body_gravcomp[body])
             )
-        for tendon in range(model.ntendon):
-            fields = (model.tendon_stiffness, model.tendon_damping, model.tendon_frictionloss)
-            acts = [np.atleast_1d(field[tendon]).tolist() for field in fields]
-            if np.any(np.concatenate(acts)):
-                name = self._name("TENDON", tendon) or str(tendon)
-                self._leave_out(f"tendon {name!r}: stiffness, damping, frictionloss", acts)
         for k in range(model.neq):
             if model.eq_active0[k] and model.eq_type[k] > int(kinds.mjEQ_JOINT):
                 kind = self.mujoco.mjtEq(int(model.eq_type[k])).name

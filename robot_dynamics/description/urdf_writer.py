@@ -14,7 +14,7 @@ import numpy as np
 from lxml import etree
 
 from ..errors import DescriptionError, listed, wrong
-from ..mechanism import Friction, Inertial, Limits, Link, Mechanism, Pose, Rotor
+from ..mechanism import Armature, Friction, Inertial, Limits, Link, Mechanism, Pose, Rotor
 from ..mechanism.transform import friction_at_joints, with_rotor_model
 from ..scalar import Floats, is_zero, roll_pitch_yaw
 from .fields import tolerate
@@ -48,8 +48,8 @@ def urdf(mechanism: Mechanism, *, world: bool = False) -> str:
 
     Warns:
         DescriptionWarning: what URDF cannot express and is left out: loops, rotors' inertia,
-            friction other than viscous and Coulomb or of rotors that turn with several joints,
-            gravity that does not point down.
+            armatures, friction other than viscous and Coulomb or of what turns with several
+            joints, gravity that does not point down.
     """
     for complaint in _left_out(mechanism):
         tolerate(complaint, strict=False)
@@ -119,9 +119,18 @@ def _left_out(mechanism: Mechanism) -> Iterator[DescriptionError]:
         yield left(
             f"the friction of rotors {listed(several)}", "each turns with more than one joint"
         )
+    inert = [each for each in mechanism.armatures if not is_zero(each.inertia)]
+    rubbing = [each for each in mechanism.armatures if each.friction and not _joint_of(each)]
+    for what, shafts in (("armature", inert), ("friction", rubbing)):
+        if shafts:
+            joints = dict.fromkeys(name for each in shafts for name, _ in each.ratios)
+            yield left(
+                f"the {what} of shafts on joints {listed(joints)}", "set it in the simulator"
+            )
     laws = {link.joint.name: [link.joint.friction] for link in mechanism.links}
-    for rotor in mechanism.rotors:
-        laws.get(_joint_of(rotor), []).append(rotor.friction or Friction())
+    both: tuple[Rotor | Armature, ...] = (*mechanism.rotors, *mechanism.armatures)
+    for shaft in both:
+        laws.get(_joint_of(shaft), []).append(shaft.friction or Friction())
     rich = [name for name, some in laws.items() if any(map(_is_rich, some))]
     if rich:
         yield left(
@@ -138,9 +147,9 @@ def _is_rich(law: Friction) -> bool:
     return set(law.numbers) > {"viscous", "coulomb"}
 
 
-def _joint_of(rotor: Rotor) -> str:
-    """The only joint that turns the rotor; '' if there is no such joint."""
-    return rotor.ratios[0][0] if len(rotor.ratios) == 1 else ""
+def _joint_of(shaft: Rotor | Armature) -> str:
+    """The only joint that turns the rotor or armature; '' if there is no such joint."""
+    return shaft.ratios[0][0] if len(shaft.ratios) == 1 else ""
 
 
 class _Names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from ..scalar import Scalar, array, rotation_to, rotation_z
 from .mechanism import (
@@ -232,19 +233,26 @@ def with_rotor_model(mechanism: Mechanism, model: str) -> Mechanism:
     return replace(tree, rotors=tuple(rotors), armatures=mechanism.armatures + tuple(armatures))
 
 
+Shaft = TypeVar("Shaft", Rotor, Armature)
+
+
 def friction_at_joints(mechanism: Mechanism) -> Mechanism:
-    """The same robot with the friction of each rotor that turns with one joint moved to the joint.
+    """The same robot with the friction of each rotor and armature that turns with one joint moved
+    to the joint.
 
     This is exact, but for a joint with several Stribeck terms, whose rates become one.
     """
     added: dict[str, list[Friction]] = {}
-    rotors = []
-    for rotor in mechanism.rotors:
-        if rotor.friction is not None and len(rotor.ratios) == 1:
-            ((joint, ratio),) = rotor.ratios
-            added.setdefault(joint, []).append(rotor.friction.at_joint(float(ratio)))
-            rotor = replace(rotor, friction=None)
-        rotors.append(rotor)
+
+    def without(shaft: Shaft) -> Shaft:
+        if shaft.friction is None or len(shaft.ratios) != 1:
+            return shaft
+        ((joint, ratio),) = shaft.ratios
+        added.setdefault(joint, []).append(shaft.friction.at_joint(float(ratio)))
+        return replace(shaft, friction=None)
+
+    rotors = tuple(map(without, mechanism.rotors))
+    armatures = tuple(map(without, mechanism.armatures))
 
     def with_friction(link: Link) -> Link:
         law = link.joint.friction
@@ -253,7 +261,7 @@ def friction_at_joints(mechanism: Mechanism) -> Mechanism:
         return replace(link, joint=replace(link.joint, friction=law)) if added else link
 
     links = tuple(map(with_friction, mechanism.links))
-    return replace(mechanism, links=links, rotors=tuple(rotors))
+    return replace(mechanism, links=links, rotors=rotors, armatures=armatures)
 
 
 def rotors_as_links(mechanism: Mechanism) -> Mechanism:
