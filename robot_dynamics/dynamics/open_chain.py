@@ -174,6 +174,7 @@ class OpenChain:
 _ARGUMENTS = {
     "torques": ("q", "qd", "qdd"),
     "inertia": ("q", "qdd"),
+    "bias": ("q", "qd"),
     "coriolis_matrix": ("q", "qd"),
     "mass_matrix": ("q",),
     "gravity": ("q",),
