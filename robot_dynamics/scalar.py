@@ -119,7 +119,10 @@ def is_whole(value: object) -> TypeGuard[int]:
 
 
 def array(values: Iterable[Any]) -> Array:
-    """An array of floats if all entries are numbers, otherwise of objects."""
+    """A new array of floats if all entries are numbers, otherwise of objects."""
+    if type(values) is np.ndarray and values.dtype == float and values.ndim:
+        copy: Array = values.copy()
+        return copy
     entries = np.array(list(values), dtype=object)
     kinds = set(map(type, entries.flat))
     numbers = all(issubclass(kind, (int, float, np.integer, np.floating)) for kind in kinds)
@@ -261,5 +264,5 @@ def exact(rotation: Array) -> Array:
     returned as it is."""
     if rotation.dtype == object:
         return rotation
-    nearest = np.round(rotation)
+    nearest = np.rint(rotation)
     return np.where(np.abs(rotation - nearest) < _ROUNDING, nearest, rotation) + 0.0

@@ -12,7 +12,8 @@ import pytest
 from robots import CONFIG
 
 import robot_dynamics as rd
-from robot_dynamics.mechanism import Armature, Attachment, Coupling, Joint, Link, Pose
+from robot_dynamics.errors import InputError
+from robot_dynamics.mechanism import Armature, Attachment, Coupling, Inertial, Joint, Link, Pose
 from robot_dynamics.mechanism.transform import lumped
 
 PARTS = {
@@ -130,3 +131,15 @@ def test_what_hangs_on_a_fixed_link_hangs_on_the_one_that_carries_it(name):
         for what in ("mass", "center_of_mass", "inertia"):
             value = getattr(link.inertial, what)
             np.testing.assert_allclose(value, getattr(before.inertial, what), atol=1e-9)
+
+
+def test_arrays_are_copied_and_stay_their_owners():
+    given = np.array([0.1, 0.2, 0.3])
+    body, pose = Inertial(1.0, given), Pose(np.eye(3), given)
+    given[0] = 7.0
+    assert body.center_of_mass[0] == pose.translation[0] == 0.1
+
+
+def test_a_number_is_no_array():
+    with pytest.raises(InputError, match="center_of_mass: found"):
+        Inertial(1.0, np.array(3.0))

@@ -211,7 +211,12 @@ def _open(request: Request, links: tuple[str, ...]) -> Programs:
 def _closed(request: Request, links: tuple[str, ...]) -> Programs:
     mechanism = request.mechanism
     of_rigid_bodies = partial(
-        ClosedChain, mechanism, request.formulation, rotors=request.rotors, terms=RIGID
+        ClosedChain,
+        mechanism,
+        request.formulation,
+        rotors=request.rotors,
+        terms=RIGID,
+        backend="python",  # its equations are recorded; home alone is computed
     )
     chain = of_rigid_bodies()
     found = _Collected()

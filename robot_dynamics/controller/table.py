@@ -88,6 +88,7 @@ def table(request: Request, found: Programs, links: list[str]) -> list[Row]:
                 rotors=request.rotors,
                 terms=[term for j, term in enumerate(TERMS) if mask >> j & 1],
                 friction_smoothing=smoothing,
+                backend="python",  # for a handful of states, compiling takes longer
             )
         dynamics = models[mask, smoothing]
         link, payload = -1, _NOTHING
@@ -119,13 +120,18 @@ def read_table(request: Request, rows: Sequence[Row]) -> list[ReadRow]:
     if not (mechanism.loops and mechanism.sensed):
         return []
     random = np.random.default_rng(11)
-    plain = InverseDynamics(mechanism, terms=()).closed
+    plain = InverseDynamics(mechanism, terms=(), backend="python").closed
     assert plain is not None
     found = []
     for row in rows[:READ_ROWS]:
         terms = [term for j, term in enumerate(TERMS) if row.terms >> j & 1]
         model = InverseDynamics(
-            mechanism, request.formulation, rotors=request.rotors, terms=terms, sensed=True
+            mechanism,
+            request.formulation,
+            rotors=request.rotors,
+            terms=terms,
+            sensed=True,
+            backend="python",
         )
         state = plain.forward_kinematics(row.q, row.qd)
         k = len(model.joint_names)
