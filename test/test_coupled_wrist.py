@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 import robot_dynamics as rd
-from robot_dynamics.app.identification_report import _Joint, _shaft_chart, write
+from robot_dynamics.app.identification_report import _Joint, _shaft_chart, _shafts, write
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.files import _changed_rotors, save
 from robot_dynamics.identification.unknowns import Unknowns
-from robot_dynamics.mechanism import Friction, Inertial
+from robot_dynamics.mechanism import Armature, Friction, Inertial
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
 
@@ -181,6 +181,34 @@ def test_the_report_draws_its_friction_on_the_motors_side(found, tmp_path):
     page = write(found, tmp_path)["page"].read_text(encoding="utf-8")
     assert "<h2>motor6</h2>" in page
     assert "motor6: friction over rate" in page
+
+
+def test_the_report_draws_friction_that_is_kept_as_described(arm, found):
+    """It may lie at motors, and at shafts that are none."""
+    truth, _ = arm
+    motor = truth.rotors[5]
+    belt = Armature(motor.ratios, 0.0, motor.friction)
+    other = replace(truth, rotors=(*truth.rotors[:5], replace(motor, friction=None)))
+    for mechanism, name in (
+        (truth, "motor6"),
+        (replace(other, armatures=(belt,)), "shaft 1 on j5, j6"),
+    ):
+        result = replace(found, mechanism=mechanism, kept="everything")
+        assert [*_shafts(result)] == [name]
+        charts = [_Joint(result, j).friction() for j in range(6)]
+        charts.append(_shaft_chart(result, name))
+        laws = [
+            Friction(g * g * viscous, abs(g) * coulomb)
+            for g, viscous, coulomb in zip(GEARS[:5], VISCOUS[:5], COULOMB[:5], strict=True)
+        ]
+        laws += [Friction(), Friction(VISCOUS[5], COULOMB[5])]
+        scatter = [*found.errors.identified, 0.02]
+        for chart, law, most in zip(charts, laws, scatter, strict=True):
+            dots, line = chart.lines
+            right = [law.torque(v, float(np.sign(v))) for v in line.x.tolist()]
+            assert line.y == pytest.approx(right, rel=1e-12, abs=1e-12)
+            off = dots.y - [law.torque(v, float(np.sign(v))) for v in dots.x.tolist()]
+            assert np.median(np.abs(off)) < most
 
 
 def wrist(tmp_path, name="motor{}", joints=("j5", "j6"), of_joint6=0.0, motor=True):

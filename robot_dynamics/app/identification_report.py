@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 
 from ..description.files import writable, write_table, write_text
 from ..dynamics import InverseDynamics
+from ..errors import listed
 from ..identification import Errors, Identification
 from ..identification.closed import ClosedIdentification
 from ..identification.preparation import Samples
 from ..identification.replay import Replay, terms_of
-from ..mechanism import Friction, Mechanism
+from ..mechanism import Armature, Friction, Mechanism, Rotor
 from ..mechanism.dynamic_parameters import rotor_names
 from ..mechanism.shown import Html
+from ..mechanism.transform import friction_at_joints
 from .report_page import LINES, Chart, Line, cards, page, page_table, standalone
 from .show.playing import recorded
 from .tables import percent
@@ -227,7 +229,8 @@ class _Joint:
                 own = own - row[j] * _torques(law, qd @ row)
             rates.append(qd[:, j])
             left.append(own)
-        law = result.mechanism.joint(self.name).friction
+        # what is kept as described may have friction at motors
+        law = friction_at_joints(result.mechanism).joint(self.name).friction
         x, y = np.concatenate(rates), np.concatenate(left)
         return _friction_chart(self.name, x, y, law, self.rate, self.unit)
 
@@ -250,12 +253,16 @@ class _Joint:
 
 
 def _shafts(result: Identification) -> dict[str, tuple[Floats, Friction]]:
-    """By name, the motors that turn with several joints: (n (n,), law), with the rate n·qd."""
+    """By name, the motors and other shafts with friction that turn with several joints: (n (n,),
+    law), with the rate n·qd."""
     mechanism = result.mechanism
+    shafts: dict[str, Rotor | Armature] = dict(rotor_names(mechanism))
+    for k, armature in enumerate(mechanism.armatures, 1):
+        shafts[f"shaft {k} on {listed(name for name, _ in armature.ratios)}"] = armature
     return {
-        name: (np.asarray(mechanism.row(rotor.ratios), dtype=float), rotor.friction)
-        for name, rotor in rotor_names(mechanism).items()
-        if len(rotor.ratios) > 1 and rotor.friction is not None
+        name: (np.asarray(mechanism.row(shaft.ratios), dtype=float), shaft.friction)
+        for name, shaft in shafts.items()
+        if len(shaft.ratios) > 1 and shaft.friction is not None
     }
 
 
