@@ -152,6 +152,13 @@ def cross(a: Sequence[Scalar] | Array, b: Sequence[Scalar] | Array) -> Array:
     return array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 
+def mirrored(A: Array) -> Array:
+    """A symmetric matrix (n, n) whose entries below the diagonal are those above it, so that they
+    are computed once."""
+    n = range(len(A))
+    return array([[A[min(i, j), max(i, j)] for j in n] for i in n])
+
+
 def skew(a: Sequence[Scalar] | Array) -> Array:
     """The skew-symmetric matrix [a]×, with [a]× b = a × b."""
     return array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]])

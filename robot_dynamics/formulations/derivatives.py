@@ -32,7 +32,7 @@ import numpy as np
 from ..codegen.differentiate import pushforward
 from ..codegen.recorder import record
 from ..mechanism import Friction, Mechanism, Pose
-from ..scalar import Array, Scalar, array, cross, direction, is_zero, skew, zeros
+from ..scalar import Array, Scalar, array, cross, direction, is_zero, mirrored, skew, zeros
 from .equations import Equations
 from .newton_euler import Turn
 from .terms import gravity_of, motion_of
@@ -220,7 +220,7 @@ def _body(body: Any, R: Array, o: Array, w: Array, v: Array, alpha: Array, a: Ar
     second = _trace(I) / 2.0 * np.eye(3) - I
     # moved from the link's origin: Σ m (o + r)(o + r)ᵀ
     shift = np.outer(h, o)
-    E = _mirrored(R @ second @ R.T) + shift + shift.T + m * np.outer(o, o)
+    E = mirrored(R @ second @ R.T) + shift + shift.T + m * np.outer(o, o)
     b = _Bodies(m, h + m * o, E, zeros(3), zeros(3, 3), zeros(3), zeros(3))
     L, b.P = b.momentum(w, v)
     b.K = np.outer(v, b.H) + skew(w) @ E
@@ -228,11 +228,6 @@ def _body(body: Any, R: Array, o: Array, w: Array, v: Array, alpha: Array, a: Ar
     moment, force = b.momentum(alpha, a)
     b.moment, b.force = moment + cross(w, L) + cross(v, b.P), force + cross(w, b.P)
     return b
-
-
-def _mirrored(A: Array) -> Array:
-    """A symmetric matrix (3, 3) whose entries below the diagonal need not be computed."""
-    return array([[A[min(i, j), max(i, j)] for j in range(3)] for i in range(3)])
 
 
 def _crossed(w: Array, v: Array, u_w: Array, u_v: Array) -> tuple[Array, Array]:

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from ..mechanism import Mechanism
-from ..scalar import Array, Scalar, array, cross, is_zero, skew, zeros
+from ..scalar import Array, Scalar, array, cross, is_zero, mirrored, skew, zeros
 from .equations import Equations
 from .newton_euler import Turn
 from .terms import ACCELERATED, gravity_of, motion_of
 
-SOLVED = 8
+SOLVED = 7
 """Joints up to which D solved takes fewer operations than articulated bodies"""
 
 
@@ -157,18 +157,19 @@ def articulated(tree: Mechanism, q: Array, qd: Array, tau: Array) -> Array:
         if p < 0:
             continue
         # I^a = I^A - U Uᵀ / D,  p^a = p^A + I^a c + U u / D
-        J = J - np.outer(U_n, U_n) * pivot
-        G = G - np.outer(U_n, U_f) * pivot
-        M = M - np.outer(U_f, U_f) * pivot
-        push, (c_w, c_v) = left[i] * pivot, free[i]
-        n_b = n_b + J @ c_w + G @ c_v + U_n * push
-        f_b = f_b + G.T @ c_w + M @ c_v + U_f * push
+        V_n, V_f = U_n * pivot, U_f * pivot
+        J = mirrored(J - np.outer(U_n, V_n))
+        G = G - np.outer(U_n, V_f)
+        M = mirrored(M - np.outer(U_f, V_f))
+        c_w, c_v = free[i]
+        n_b = n_b + J @ c_w + G @ c_v + V_n * left[i]
+        f_b = f_b + G.T @ c_w + M @ c_v + V_f * left[i]
         turn, P = turns[i], skew(arms[i])
-        J, G, M = (_outward(turn, each) for each in (J, G, M))
+        J, G, M = mirrored(_outward(turn, J)), _outward(turn, G), mirrored(_outward(turn, M))
         force = turn.outward(f_b)
         # the same about the parent's origin: a there is a_p + α_p × p
         G_p = G + P @ M
-        J_p = J - G_p @ P + P @ G.T
+        J_p = mirrored(J - G_p @ P + P @ G.T)
         above, bias = inertias[p], biases[p]
         inertias[p] = [above[0] + J_p, above[1] + G_p, above[2] + M]
         biases[p] = [bias[0] + turn.outward(n_b) + cross(arms[i], force), bias[1] + force]
