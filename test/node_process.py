@@ -42,6 +42,13 @@ ENVIRONMENT = ChainMap(
     os.environ,
 )
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+if sys.dont_write_bytecode:
+    # hundreds of processes would each compile the package from its sources: they share a folder
+    # that goes with the kernels, and nothing is written beside the sources
+    ENVIRONMENT["PYTHONDONTWRITEBYTECODE"] = ""
+    ENVIRONMENT["PYTHONPYCACHEPREFIX"] = os.path.join(
+        os.environ["ROBOT_DYNAMICS_CACHE"], "bytecode"
+    )
 
 
 @contextmanager
