@@ -434,9 +434,7 @@ class ClosedChain:
         q_r, valid = self._close_regular(q)
         if self._k * len(self.coordinate_names) <= STRAIGHT_LINE:
             return _finished(self._kernels["coriolis_matrix"].call(q_r, qd), valid)
-        columns = self._kernels["coriolis_column"](
-            q_r[..., None, :], qd[..., None, :], np.eye(self._k)
-        )
+        columns = self._by_direction("coriolis_column", q_r, qd)
         return _finished(np.ascontiguousarray(transposed(columns)), valid)
 
     def gravity(self, q: ArrayLike) -> Floats:
@@ -466,9 +464,16 @@ class ClosedChain:
         """
         q, qd, qdd = self._arrays(q=q, qd=qd, qdd=qdd)
         q_r, valid = self._close_regular(q)
-        states = (x[..., None, :] for x in (q_r, qd, qdd))
-        columns = self._kernels["slopes"](*states, np.eye(self._k))
+        columns = self._by_direction("slopes", q_r, qd, qdd)
         return _finished(np.ascontiguousarray(np.moveaxis(columns, -3, -1)), valid)
+
+    def _by_direction(self, name: str, *states: Floats) -> Floats:
+        """(…, k, …): a kernel's results for each direction w of the control coordinates."""
+        kernel, ways = self._kernels[name], np.eye(self._k)
+        if all(x.ndim == 1 for x in states):
+            # a batch of a few rows takes longer, and has to be compiled
+            return np.array([kernel.call(*states, way) for way in ways])
+        return kernel(*(x[..., None, :] for x in states), ways)
 
     def external_force(self, q: ArrayLike, wrench: ArrayLike) -> Floats:
         """The part F_ext (…, n_m) of the torques that a wrench on the platform provides.
@@ -653,6 +658,8 @@ class ClosedChain:
                     InputError, name, array.shape, f"shape (…, {k}): {', '.join(self.joint_names)}"
                 )
             arrays.append(array)
+        if len({array.shape for array in arrays}) == 1:
+            return arrays
         try:
             return list(np.broadcast_arrays(*arrays))
         except ValueError:
