@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from recorded import motion
+from test_coupled_wrist import COULOMB, GEARS, INERTIA, VISCOUS, urdf, written
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.drive_gains import drive_gains
-from robot_dynamics.mechanism import Inertial
+from robot_dynamics.identification.motors import at_joints, motor_rows
+from robot_dynamics.mechanism import Inertial, Pose, Rotor
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
 mujoco = pytest.importorskip("mujoco", reason="MuJoCo is the robot")
@@ -118,20 +121,148 @@ def test_what_a_load_cannot_tell_is_said():
         drive_gains(ARM, log(None, 1), log(LOAD, 2), "tool0", LOAD)
 
 
-def test_the_command_finds_gains_and_identifies_with_them(tmp_path, capsys):
+SHAFTS = np.diag(GEARS)
+SHAFTS[5, 4] = 32.0
+"""Motors' rates by the joints': the sixth turns with joints 5 and 6"""
+CONSTANTS = np.array([0.4, -0.3, 0.25, 0.09, -0.08, 0.07])
+"""N·m of the motor for one unit of current"""
+TOOL = Inertial(2.0, np.array([0.05, -0.03, 0.08]), np.diag([0.01, 0.012, 0.006]))
+
+
+def wrist_log(load: Inertial | None, seed: int, noise: float = 0.01) -> Recording:
+    """Currents of MuJoCo's arm, whose motors are tendons; joint 6 has friction of its own, too."""
+    spec = mujoco.MjSpec.from_string(urdf(1.0))
+    spec.compiler.fusestatic = False
+    for k, row in enumerate(SHAFTS):
+        tendon = spec.add_tendon(name=f"motor{k}", armature=INERTIA[k], damping=VISCOUS[k])
+        for j in np.flatnonzero(row):
+            tendon.wrap_joint(f"j{j + 1}", row[j])
+    if load is not None:
+        body = spec.body("flange").add_body(name="load")
+        body.explicitinertial, body.mass = True, load.mass
+        body.ipos, body.inertia = load.center_of_mass, np.diag(load.inertia)
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    time, q, qd, qdd = motion(model.nv, 20.0, 100.0, seed)
+    tau = np.empty_like(q)
+    for k in range(len(q)):
+        data.qpos[:], data.qvel[:], data.qacc[:] = q[k], qd[k], qdd[k]
+        mujoco.mj_inverse(model, data)
+        tau[k] = data.qfrc_inverse
+    tau[:, 5] += 0.3 * np.sign(qd[:, 5]) + 0.2 * qd[:, 5]
+    of_motors = np.linalg.solve(SHAFTS.T, tau.T).T + COULOMB * np.sign(qd @ SHAFTS.T)
+    currents = of_motors / CONSTANTS
+    rng = np.random.default_rng(seed)
+    currents += noise * np.sqrt((currents**2).mean(axis=0)) * rng.normal(size=q.shape)
+    names = tuple(f"j{k}" for k in range(1, 7))
+    return Recording(f"log {seed}", (Stream(names, time, q, qd, currents),))
+
+
+@pytest.fixture(scope="module")
+def coupled(tmp_path_factory):
+    path = written(tmp_path_factory.mktemp("wrist") / "arm", known=False, heavier=0.8)
+    return path, drive_gains(str(path), wrist_log(None, 1), wrist_log(TOOL, 2), "flange", TOOL)
+
+
+def test_gains_of_motors_that_turn_with_several_joints(coupled):
+    path, sharp = coupled
+    logs = wrist_log(None, 3), wrist_log(TOOL, 4)
+    smooth = drive_gains(str(path), *logs, "flange", TOOL, cutoff=20.0)
+    misses = []
+    for told in (sharp, smooth):
+        assert told.coupled
+        for name, gain in zip(told.gains, CONSTANTS * np.diag(SHAFTS), strict=True):
+            misses.append((told.gains[name] - gain) / told.deviations[name])
+            assert told.deviations[name] < 0.03 * abs(gain)
+    assert np.abs(misses).max() < 4
+    assert 0.5 < np.sqrt((np.array(misses) ** 2).mean()) < 1.6
+
+
+def test_the_model_of_coupled_motors_is_identified_with_their_gains(coupled):
+    path, told = coupled
+    logs = wrist_log(None, 1)
+    found = rd.identify(str(path), logs, cutoff=100.0, effort_scale=told.gains, motor_efforts=True)
+    assert (found.errors.relative < 0.03).all()
+    (motor,) = (each for each in found.mechanism.rotors if len(each.ratios) > 1)
+    assert motor.friction.coulomb == pytest.approx(COULOMB[5], rel=0.2)
+    assert found.mechanism.joint("j6").friction.coulomb == pytest.approx(0.3, rel=0.3)
+    # taken as torques of joints, those of the fifth are not explained
+    apart = rd.identify(str(path), logs, cutoff=100.0, effort_scale=told.gains)
+    assert apart.errors.relative[4] > 2 * found.errors.relative[4]
+
+
+def test_efforts_of_motors_are_those_of_joints_by_their_rows():
+    mechanism = rd.load(urdf(1.0))
+    a, b = (
+        Rotor(n, "base", Pose(), r, Inertial())
+        for n, r in (("m5", (("j5", 40.0),)), ("m6", (("j5", -16.0), ("j6", 32.0))))
+    )
+    robot = replace(mechanism, rotors=(b, a))
+    rows = np.eye(6)
+    rows[5, 4] = -0.5
+    np.testing.assert_array_equal(motor_rows(robot), rows)
+    log = wrist_log(None, 1)
+    (stream,) = log.streams
+    effort = stream.effort.copy()
+    effort[3, 4], effort[7, 5], effort[9, 0] = np.nan, np.nan, np.nan
+    (moved,) = at_joints(replace(log, streams=(replace(stream, effort=effort),)), robot).streams
+    expected = effort.copy()
+    expected[:, 4] -= 0.5 * effort[:, 5]
+    np.testing.assert_array_equal(moved.effort, expected)
+    alone = replace(log, streams=(stream.of(["j6", "j5"]), stream.of(["j1"])))
+    np.testing.assert_array_equal(
+        at_joints(alone, robot).streams[0].effort, (stream.effort @ rows)[:, [5, 4]]
+    )
+    apart = replace(log, streams=(stream.of(["j5"]), stream.of(["j6"])))
+    with pytest.raises(RecordingError, match="messages with j5 lack the efforts of j6"):
+        at_joints(apart, robot)
+    both = (("j5", 16.0), ("j6", 32.0))
+    differential = replace(robot, rotors=(b, replace(b, name="m7", ratios=both)))
+    with pytest.raises(InputError, match="rotor m6: it turns with j5, j6"):
+        motor_rows(differential)
+    named = replace(robot, rotors=(replace(b, name="j5"), replace(b, name="j6", ratios=both)))
+    np.testing.assert_allclose(motor_rows(named)[4:, 4:], [[1, -2], [0.5, 1]])
+    twins = replace(robot, rotors=(replace(b, name="j5"), replace(b, name="j6")))
+    with pytest.raises(InputError, match="depend on each other"):
+        motor_rows(twins)
+
+
+def tables(folder: Path, *logs: Recording) -> list[str]:
+    """The paths of recordings that are written to this folder."""
     paths = []
-    for name, told in (("empty", log(None, 1)), ("loaded", log(LOAD, 2))):
+    for k, told in enumerate(logs):
         (stream,) = told.streams
         header = [f"{n}/{f}" for f in ("position", "velocity", "effort") for n in stream.names]
         table = [stream.time[:, None], stream.position, stream.velocity, stream.effort]
-        paths.append(tmp_path / f"{name}.csv")
+        paths.append(str(folder / f"{k}.csv"))
         np.savetxt(
             paths[-1], np.hstack(table), delimiter=",", header=",".join(["time", *header]),
             comments="",
         )  # fmt: skip
+    return paths
+
+
+def test_the_command_takes_coupled_motors_and_says_how_to_do_so_again(coupled, tmp_path, capsys):
+    path, told = coupled
+    empty, loaded = tables(tmp_path, wrist_log(None, 1), wrist_log(TOOL, 2))
+    command = ["identify", str(path), empty, "--out", str(tmp_path / "o"), "--cutoff", "100"]
+    load = "flange:2,0.05,-0.03,0.08,0.01,0.012,0.006"
+    assert main([*command, "--drive-gains", loaded, "--load", load]) == 0
+    found = capsys.readouterr().out
+    (line,) = (each for each in found.splitlines() if each.startswith("to use them again: "))
+    again = line.removeprefix("to use them again: ").split()
+    assert again[-1] == "--motor-efforts"
+    assert float(again[6].removeprefix("j6:")) == pytest.approx(told.gains["j6"], rel=0.1)
+    assert main([*command, *again, "--json"]) == 0
+    errors = json.loads(capsys.readouterr().out)["errors"]["unseen"]
+    assert max(errors["identified"]) < 0.05
+
+
+def test_the_command_finds_gains_and_identifies_with_them(tmp_path, capsys):
+    paths = tables(tmp_path, log(None, 1), log(LOAD, 2))
     (tmp_path / "arm.urdf").write_text(URDF)
-    command = ["identify", str(tmp_path / "arm.urdf"), str(paths[0]), "--out", str(tmp_path / "o")]
-    gains = ["--drive-gains", str(paths[1]), "--load"]
+    command = ["identify", str(tmp_path / "arm.urdf"), paths[0], "--out", str(tmp_path / "o")]
+    gains = ["--drive-gains", paths[1], "--load"]
     load = f"{LINK}:6,0.08,-0.05,0.12,0.03,0.04,0.02"
     assert main([*command, *gains, load, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -142,5 +273,5 @@ def test_the_command_finds_gains_and_identifies_with_them(tmp_path, capsys):
     for wrong in (LINK, f"{LINK}:6,0", f"{LINK}:x,0,0,0", f"{LINK}:-1,0,0,0"):
         assert main([*command, *gains, wrong]) == 1
         assert "load" in capsys.readouterr().err
-    assert main([*command, "--drive-gains", str(paths[1])]) == 1
+    assert main([*command, "--drive-gains", paths[1]]) == 1
     assert "--load" in capsys.readouterr().err

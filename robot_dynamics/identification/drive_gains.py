@@ -12,6 +12,11 @@ which need not be known, τ_j that of the load (0 without it), and F_j f_j frict
 in units of v. This is a least-squares problem in s, φ and f, bilinear in s and φ, solved from sums
 over the samples.
 
+Where motors turn with several joints, v_j is the effort of a motor, and the torques on the right
+are those that the motors must make for these joints' torques (see `motors`): Y and τ are multiplied
+by N⁻ᵀ, F_j is of the motor's rate N_j q̇, and friction of joints whose torque several motors share
+is part of φ.
+
 Source: Gautier, Briot, "Global identification of joint drive gains and dynamic parameters of
 robots", ASME J. Dyn. Sys. Meas. Control 136(5), 2014. They solve g_j v_j = … by total least
 squares; here the noise is modelled where it arises, in the currents.
@@ -30,6 +35,7 @@ from ..errors import InputError, RecordingError, listed, wrong
 from ..mechanism import Inertial, Mechanism
 from . import friction_laws as laws
 from .bodies import numbers_of
+from .motors import motor_rows
 from .normal_equations import _correlation
 from .per_recording import one_blas_thread
 from .preparation import Prepared, Samples, prepare
@@ -39,6 +45,9 @@ from .unknowns import Unknowns, match
 
 OWN = 5
 """A joint's own columns: viscous, forwards, backwards, offset, reflected inertia"""
+COMMON = 3
+"""Columns of a joint's own friction where several motors share its torque: viscous, forwards,
+backwards; an offset cannot be told from the motors'"""
 RANK = 1e-7
 """Share of the largest singular value of the scaled body columns; smaller ones are not excited"""
 STEPS = 60
@@ -56,11 +65,14 @@ class DriveGains:
     """Drive gains: torque over recorded effort by joint, the values of `effort_scale`."""
 
     gains: dict[str, float]
-    """N·m or N per unit of the recorded effort; negative if its sign is inverted"""
+    """N·m or N per unit of the recorded effort; negative if its sign is inverted. Of a motor that
+    turns with several joints, it is at the one with which its effort is recorded."""
     deviations: dict[str, float]
     """Standard deviations of the gains"""
     warnings: tuple[str, ...]
     """Joints whose gains the load hardly determines, and what to do"""
+    coupled: bool = False
+    """Whether a motor turns with several joints, so that `identify` needs `motor_efforts`"""
 
 
 def drive_gains(
@@ -95,7 +107,8 @@ def drive_gains(
     Raises:
         DescriptionError: the description is broken.
         RecordingError: a recording cannot be used, or the load causes no torque in its motion.
-        InputError: the robot has loops or does not have this link, or the load has no mass.
+        InputError: the robot has loops or does not have this link, or the load has no mass, or it
+            is not clear whose effort is recorded with which joint (`motors.motor_rows`).
     """
     mechanism = robot if isinstance(robot, Mechanism) else load_description(robot)
     if mechanism.loops:
@@ -126,7 +139,8 @@ def drive_gains(
             )
     chosen = match(mechanism, joints)[0]
     sliding = [name for name in joints if mechanism.joint(name).slides]
-    sums = _Sums(Unknowns.of(chosen), Unknowns.of(chosen, link), load)
+    rows = motor_rows(chosen)
+    sums = _Sums(Unknowns.of(chosen), Unknowns.of(chosen, link), load, rows)
     for recording, carried in taken:
         if progress is not None:
             progress(f"reducing {recording.source}")
@@ -139,10 +153,17 @@ def drive_gains(
 class _Sums:
     """For each joint the Gram matrix Σ z zᵀ over samples, where z = (Y, τ, F, v) is its row."""
 
-    def __init__(self, bodies: Unknowns, carrier: Unknowns, load: Inertial):
+    def __init__(self, bodies: Unknowns, carrier: Unknowns, load: Inertial, rows: Floats):
         self.bodies, self.carrier, self.load = bodies, carrier, numbers_of(load)
         self.joints = bodies.joints
-        self.p = 10 * len(bodies.bodies)
+        self.rows = rows
+        """(n, n), of `motors.motor_rows`"""
+        # the torques that the motors must make: v = N⁻ᵀ τ
+        self.shares = np.linalg.inv(rows).T
+        self.shares[np.abs(self.shares) < 1e-12] = 0.0
+        self.shared = [j for j in range(len(rows)) if np.count_nonzero(self.shares[:, j]) > 1]
+        """The joints whose torques several motors share"""
+        self.p = 10 * len(bodies.bodies) + COMMON * len(self.shared)
         width = self.p + 1 + OWN + 1
         self.gram = np.zeros((len(self.joints), width, width))
         self.count = np.zeros(len(self.joints))
@@ -170,13 +191,31 @@ class _Sums:
         if carried:
             Y_load, _ = self.carrier.rigid(samples)
             carries = Y_load @ self.load
+        known = np.zeros((*samples.q.shape, self.p + 1))
+        bodies = 10 * len(self.bodies.bodies)
+        known[..., :bodies], known[..., -1] = Y[..., :bodies], carries
+        for k, j in enumerate(self.shared):
+            place = slice(bodies + COMMON * k, bodies + COMMON * (k + 1))
+            known[:, j, place] = self.bodies.own(samples, j)[:, :COMMON]
+        if self.shared:
+            known = np.einsum("ij,kjc->kic", self.shares, known)
         found = []
-        for j in range(len(self.joints)):
-            rubs = self.bodies.own(samples, j)[:, : laws.OFFSET + 1]
-            own = [rubs, samples.qdd[:, j, None]]
+        for j, row in enumerate(self.rows):
+            own = [self._rubs(samples, j), (samples.qdd @ row)[:, None]]
             effort = np.nan_to_num(samples.tau[:, j, None])
-            found.append(np.hstack([Y[:, j, : self.p], carries[:, j, None], *own, effort]))
+            found.append(np.hstack([known[:, j], *own, effort]))
         return found
+
+    def _rubs(self, samples: Samples, j: int) -> Floats:
+        """(k, OWN - 1): the friction columns of joint j's motor."""
+        row = self.rows[j]
+        if np.count_nonzero(row) == 1:
+            return self.bodies.own(samples, j)[:, : laws.OFFSET + 1]
+        if samples.smoothing is None:
+            return laws.raw_columns(samples.qd @ row, True)[:, : laws.OFFSET + 1]
+        columns = laws.raw_columns(samples.smoothing.qd @ row, True)[:, : laws.OFFSET + 1]
+        smooth: Floats = samples.smoothing(columns)[samples.place]
+        return smooth
 
     def solved(self) -> DriveGains:
         """The gains and their standard deviations."""
@@ -329,7 +368,7 @@ class _Sums:
                     f"{name}: the load says too little about its gain ({gains[name]:.3g} ± "
                     f"{deviations[name]:.2g}): move it more, or mount the load off its axis"
                 )
-        return DriveGains(gains, deviations, tuple(words))
+        return DriveGains(gains, deviations, tuple(words), bool(self.shared))
 
 
 def _factor(gram: Floats) -> Floats:

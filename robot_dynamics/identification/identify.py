@@ -199,6 +199,7 @@ def identify(
     position_offset: Mapping[str, float] | None = None,
     payload: str | None = None,
     cutoff: float | None = None,
+    motor_efforts: bool = False,
     scheduler: str | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Identification:
@@ -224,6 +225,9 @@ def identify(
             robot stays as described.
         cutoff: Hz, the low-pass filter's cut-off; None: for each recording, the one whose fit
             predicts torque best.
+        motor_efforts: whether efforts, after `effort_scale`, are those that the motors have at
+            their joints. Of a motor that turns with several joints it is recorded with one of
+            them, and is added to the torques of the others.
         scheduler: address of a Dask scheduler whose workers read the recordings by their paths;
             None: this process reads them.
         progress: called with a short message at each step.
@@ -250,7 +254,7 @@ def identify(
     with fleet_at(scheduler) as fleet, PreparedCache() as cache:
         work = Work(
             mechanism, topic, rename or {}, effort_scale or {}, payload, cutoff,
-            0.0 if judges else HELD_OUT, cache, position_offset or {},
+            0.0 if judges else HELD_OUT, cache, position_offset or {}, motor_efforts=motor_efforts,
         )  # fmt: skip
         passes = _Passes(fleet, progress)
         normal, kept, work = _reduced(passes, work, dict(enumerate(sources)))

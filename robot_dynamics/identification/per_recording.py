@@ -19,6 +19,7 @@ from .contacts import Contact, contacts
 from .cutoff import Swayed, choose, swayed
 from .errors import Misses, compared, misses
 from .fleet import Source, located
+from .motors import at_joints
 from .normal_equations import NormalEquations, reduce
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .prepared_cache import PreparedCache
@@ -82,6 +83,8 @@ class Work:
     position_offset: Mapping[str, float] = field(default_factory=dict)
     shared: SharedFilter | None = None
     """The filter of recordings that are like those that chose it"""
+    motor_efforts: bool = False
+    """Whether efforts are those of motors (see `motors`)"""
     chose: frozenset[str] = frozenset()
     """The recordings that choose even so, by `place`"""
 
@@ -135,6 +138,8 @@ class Work:
         recording = source if isinstance(source, Recording) else read(source, self.topic)
         recording = recording.renamed(self.rename).scaled(self.effort_scale)
         recording = recording.shifted(self.position_offset)
+        if self.motor_efforts:
+            recording = at_joints(recording, match(self.mechanism, recording.names)[0])
         if joints is None:
             joints = match(self.mechanism, recording.names)[0].joint_names
         lacking = [name for name in joints if name not in recording.names]

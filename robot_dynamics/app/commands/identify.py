@@ -65,6 +65,11 @@ NOT_BETTER = 3
     "link's frame (m); then, if known, its inertia about that centre: ,IXX,IYY,IZZ,IXY,IXZ,IYZ.",
 )
 @flag(
+    "--motor-efforts",
+    "Efforts are those of the motors: of one that turns with several joints it is recorded with "
+    "one of them, and is added to the torques of the others (implied by --drive-gains).",
+)
+@flag(
     "--strict",
     f"Exit with code {NOT_BETTER} if the description fits better than what was identified, so "
     "that its bodies are kept.",
@@ -84,6 +89,7 @@ def command(
     drive_gains: Sequence[str],
     load: str | None,
     strict: bool,
+    motor_efforts: bool,
     scheduler: str | None,
     reading: dict[str, Any],
 ) -> Result:
@@ -107,6 +113,7 @@ def command(
         link, body = _load(load, drive_gains)
         gains = found_gains(file, recording, drive_gains, link, body, **reading, progress=progress)
         reading["effort_scale"] = gains.gains
+        motor_efforts = motor_efforts or gains.coupled
     result: Identification | ClosedIdentification
     try:
         result = identify(
@@ -115,11 +122,16 @@ def command(
             validate=validate or None,
             payload=payload,
             **reading,
+            motor_efforts=motor_efforts,
             scheduler=scheduler,
             progress=progress,
         )
     except HasLoopsError as error:
-        for name, value in {"--payload": payload, "--scheduler": scheduler}.items():
+        refused = {
+            "--payload": payload, "--scheduler": scheduler,
+            "--motor-efforts": motor_efforts and "given",
+        }  # fmt: skip
+        for name, value in refused.items():
             if value:
                 raise wrong(InputError, name, value, f"none: {error.name} has loops") from None
         result = identify_closed(
@@ -181,7 +193,7 @@ def _lines(gains: DriveGains | None) -> list[str]:
     return [
         "drive gains, from the known load:",
         *table(rows),
-        f"to use them again: --effort-scale {again}",
+        f"to use them again: --effort-scale {again}" + " --motor-efforts" * gains.coupled,
         *(f"warning: {words}" for words in gains.warnings),
     ]
 
