@@ -248,6 +248,8 @@ def test_the_command_takes_coupled_motors_and_says_how_to_do_so_again(coupled, t
     command = ["identify", str(path), empty, "--out", str(tmp_path / "o"), "--cutoff", "100"]
     load = "flange:2,0.05,-0.03,0.08,0.01,0.012,0.006"
     assert main([*command, "--drive-gains", loaded, "--load", load]) == 0
+    (motor,) = (each for each in rd.load(tmp_path / "o/identified.yaml").rotors if each.friction)
+    assert motor.friction.coulomb == pytest.approx(COULOMB[5], rel=0.2)
     found = capsys.readouterr().out
     (line,) = (each for each in found.splitlines() if each.startswith("to use them again: "))
     again = line.removeprefix("to use them again: ").split()

@@ -88,9 +88,35 @@ def test_a_cell_is_read_as_the_same_number_however_the_table_is_written(tmp_path
 
 
 @pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("# by a logger\n# rad\ntime,a/position\n0.5,2\n0.6,3\n", [0.5, 0.6]),
+        ("time;a/position\n0,5;2,25\n0,6;3\n", [0.5, 0.6]),
+        ("time\ta/position\n0,5\t2,25\n0.6\t3\n", [0.5, 0.6]),
+        ("time_ms,a/position\n500,2\n600,3\n", [0.5, 0.6]),
+        ("Timestamp_us,a/position\n500000,2\n600000,3\n", [0.5, 0.6]),
+        ("__time_ns,a/position\n500000000,2\n600000000,3\n", [0.5, 0.6]),
+        ("time_s,a/position\n0.5,2\n0.6,3\n", [0.5, 0.6]),
+        ("time,a/position\n0.5,2\n0.6,3\n0.7", [0.5, 0.6]),  # its writer was ended
+    ],
+)
+def test_tables_as_loggers_write_them(tmp_path, text, time):
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    (stream,) = read(path).streams
+    assert stream.time == pytest.approx(time)
+    assert stream.position[1, 0] == 3.0
+    if "2,25" in text:
+        assert stream.position[0, 0] == 2.25
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "no column of times"),
+        ("time,a/position\n0,2\n10,2\n20,3", "time: from row to row it grows by 10, expected"),
+        ("time_ms,a/position\n0,2\n1e7,2\n2e7,3", "time_ms: from row to row it grows by 1e.04"),
+        ("time;a/position\n1;2\n1;1.000,5", "row 3: a/position: found '1.000,5'"),
         ("x,a/position\n1,2", "no column of times"),
         ("time,b\n1,2", "no column ends in"),
         ("time,a/position\n", "no rows"),

@@ -11,25 +11,31 @@ from typing import TextIO
 import numpy as np
 
 from ..errors import RecordingError
-from .recording import Recording, Stream
+from .recording import Floats, Recording, Stream
 
 TIMES = ("time", "__time", "timestamp")
+UNITS = {"": 1.0, "_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9}
+"""s, by the end of the time column's name"""
+SLOWEST = 1.0
+"""s between messages; what is slower has other stamps than seconds, or says nothing of motion"""
 FIELDS = ("position", "velocity", "effort")
 
 
 def read(path: Path) -> Recording:
     """Read a table with a header.
 
-    It must have a column for the time in s, and columns whose names end in JOINT/position,
-    JOINT/velocity and JOINT/effort (rad or m, rad/s or m/s, N·m or N), after any prefix. Empty
-    cells are missing values. A row with only some of the joints is a message of these joints.
+    It must have a column for the time in s (`time_ms`, `time_us`, `time_ns`: in those), and columns
+    whose names end in JOINT/position, JOINT/velocity and JOINT/effort (rad or m, rad/s or m/s, N·m
+    or N), after any prefix. Empty cells are missing values. A row with only some of the joints is a
+    message of these joints. Between semicolons or tabs, numbers may have decimal commas.
 
     Raises:
         RecordingError: the file is not such a table.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            first = file.readline()
+            while (first := file.readline()).startswith("#"):
+                pass
             delimiter = max(",;\t", key=first.count)
             header = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])]
             time, columns = _columns(header, path.name)
@@ -37,11 +43,16 @@ def read(path: Path) -> Recording:
             values = _plain_numbers(file, delimiter, len(header))
             if values is None:
                 file.seek(begin)
-                rows = csv.reader(file, delimiter=delimiter)
-                values = _numbers([row for row in rows if any(map(str.strip, row))], header, path)
+                rows = [
+                    row for row in csv.reader(file, delimiter=delimiter) if any(map(str.strip, row))
+                ]
+                if len(rows) > 1 and len(rows[-1]) < len(header) == len(rows[-2]):
+                    rows.pop()  # its writer was ended
+                values = _numbers(rows, header, path, "," if delimiter != "," else ".")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise RecordingError(f"{path.name}: not readable as CSV: {error}", name=str(path)) from None
-    stamps = values[:, time]
+    stamps = values[:, time[0]] * time[1]
+    _check_stamps(stamps, header[time[0]], path.name)
     joints = tuple(dict.fromkeys(joint for joint, _ in columns))
     place = {joint: k for k, joint in enumerate(joints)}
     shape = (len(values), len(joints))
@@ -73,11 +84,33 @@ def _joined(whole: Stream, streams: list[Stream]) -> tuple[Stream, ...]:
     return (whole.of(name for name in whole.names if name in found),)
 
 
-def _columns(header: list[str], source: str) -> tuple[int, dict[tuple[str, str], int]]:
-    times = [k for k, name in enumerate(header) if name.lower() in TIMES]
+def _check_stamps(stamps: Floats, name: str, source: str) -> None:
+    """Check that stamps can be seconds.
+
+    Raises:
+        RecordingError: they cannot.
+    """
+    steps = np.abs(np.diff(stamps[np.isfinite(stamps)]))
+    steps = steps[steps > 0]
+    if len(steps) and (step := float(np.median(steps))) > SLOWEST:
+        raise RecordingError(
+            f"{source}: {name}: from row to row it grows by {step:.3g}, expected at most "
+            f"{SLOWEST:g} s: a time in ms, µs or ns is called time_ms, time_us or time_ns",
+            name=source,
+        )
+
+
+def _columns(
+    header: list[str], source: str
+) -> tuple[tuple[int, float], dict[tuple[str, str], int]]:
+    """((the column of times, its unit in s), the column of each joint's field)."""
+    known = {name + end: unit for name in TIMES for end, unit in UNITS.items()}
+    times = [(k, known[name.lower()]) for k, name in enumerate(header) if name.lower() in known]
     if not times:
         raise RecordingError(
-            f"{source}: no column of times: expected one called {', '.join(TIMES)}", name=source
+            f"{source}: no column of times: expected one called {', '.join(TIMES)}, in s "
+            "(or time_ms, time_us, time_ns)",
+            name=source,
         )
     columns: dict[tuple[str, str], int] = {}
     for k, name in enumerate(header):
@@ -110,7 +143,10 @@ def _plain_numbers(file: TextIO, delimiter: str, width: int) -> np.ndarray | Non
     return values if values.shape[1] == width else None
 
 
-def _numbers(rows: list[list[str]], header: list[str], path: Path) -> np.ndarray:
+def _numbers(rows: list[list[str]], header: list[str], path: Path, point: str) -> np.ndarray:
+    def value(cell: str) -> float:
+        return float(cell.strip().replace(point, ".") or "nan")
+
     if not rows:
         raise RecordingError(f"{path.name}: a header and no rows", name=str(path))
     source, width = path.name, len(header)
@@ -121,13 +157,13 @@ def _numbers(rows: list[list[str]], header: list[str], path: Path) -> np.ndarray
                 name=source,
             )
     try:
-        return np.array([[float(cell) if cell.strip() else np.nan for cell in row] for row in rows])
+        return np.array([[value(cell) for cell in row] for row in rows])
     except ValueError:
         pass
     for number, row in enumerate(rows, start=2):
         for name, cell in zip(header, row, strict=True):
             try:
-                float(cell.strip() or "nan")
+                value(cell)
             except ValueError:
                 raise RecordingError(
                     f"{source}: row {number}: {name}: found {cell[:40]!r}, expected a number",
