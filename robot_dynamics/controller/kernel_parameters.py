@@ -63,12 +63,13 @@ class Parameters:
         Raises:
             InputError: the parameters do not depend on a payload in one of the two ways above.
         """
-        still = replace(mechanism, gravity=np.zeros(3))
-        pulled = [values(replace(mechanism, gravity=axis)) - values(still) for axis in np.eye(3)]
+        described = values(mechanism)
+        weightless = values(replace(mechanism, gravity=np.zeros(3)))
+        pulled = [values(replace(mechanism, gravity=axis)) - weightless for axis in np.eye(3)]
         return cls(
-            tuple(values(mechanism).tolist()),
+            tuple(described.tolist()),
             _rows(np.array(pulled).T),
-            tuple(_load(mechanism, values, link) for link in links),
+            tuple(_load(mechanism, values, link, described) for link in links),
         )
 
     @property
@@ -94,19 +95,33 @@ def _body(pi: Floats) -> Inertial:
     return Inertial(m, c, I - m * (c @ c * np.eye(3) - np.outer(c, c)))
 
 
-def _load(mechanism: Mechanism, values: Callable[[Mechanism], Floats], link: str) -> Load:
+def _load(
+    mechanism: Mechanism,
+    values: Callable[[Mechanism], Floats],
+    link: str,
+    described: Floats,
+) -> Load:
+    """How the parameters depend on a payload on a link; see `Parameters.of`.
+
+    Args:
+        mechanism, values: as there.
+        link: the link's name.
+        described: the parameters without a payload.
+    """
+
     def loaded(pi: Floats) -> Floats:
         return values(with_payload(mechanism, link, _body(pi)))
 
     one = np.zeros(MOMENTS)
     one[0] = 1.0
     before = loaded(one)
-    columns = np.array([loaded(one + e) - before for e in np.eye(MOMENTS)]).T
+    with_one = [loaded(one + e) for e in np.eye(MOMENTS)]
+    columns = np.array([each - before for each in with_one]).T
     trial = np.array([2.0, 0.3, -0.2, 0.1, 0.5, 0.6, 0.7, 0.01, 0.02, -0.03])
-    described = values(mechanism)
-    if _close(described + columns @ trial, loaded(trial)):
+    with_trial = loaded(trial)
+    if _close(described + columns @ trial, with_trial):
         return Load(_rows(columns), None)
-    touched = np.flatnonzero(abs(loaded(trial) - described) > 0)
+    touched = np.flatnonzero(abs(with_trial - described) > 0)
     block = int(touched[0])
     if touched[-1] >= block + MOMENTS:
         raise InputError(f"{link}: a payload enters more than one body", name="link", value=link)
@@ -117,8 +132,8 @@ def _load(mechanism: Mechanism, values: Callable[[Mechanism], Floats], link: str
         return moments(Inertial(m, np.array([x, y, z]), I))
 
     start = as_moments(before)
-    columns = np.array([as_moments(loaded(one + e)) - start for e in np.eye(MOMENTS)]).T
-    if not _close(as_moments(described) + columns @ trial, as_moments(loaded(trial))):
+    columns = np.array([as_moments(each) - start for each in with_one]).T
+    if not _close(as_moments(described) + columns @ trial, as_moments(with_trial)):
         raise InputError(f"{link}: a payload is not linear", name="link", value=link)
     return Load(_rows(columns), block)
 
