@@ -120,7 +120,7 @@ def programs(request: Request, links: Iterable[str]) -> Programs:
         InputError: an unknown formulation or rotor model.
         DescriptionError, ClosureError: the loops are not closed at home.
     """
-    kind = _closed if request.mechanism.loops else _open
+    kind = _of_closed_chain if request.mechanism.loops else _of_tree
     return kind(request, tuple(links))
 
 
@@ -165,7 +165,7 @@ class _Collected:
             self.kernels[name] = kernel
 
 
-def _open(request: Request, links: tuple[str, ...]) -> Programs:
+def _of_tree(request: Request, links: tuple[str, ...]) -> Programs:
     mechanism = request.mechanism
     n = len(mechanism.joint_names)
     names = {link.name for link in mechanism.links}
@@ -208,7 +208,7 @@ def _open(request: Request, links: tuple[str, ...]) -> Programs:
     )
 
 
-def _closed(request: Request, links: tuple[str, ...]) -> Programs:
+def _of_closed_chain(request: Request, links: tuple[str, ...]) -> Programs:
     mechanism = request.mechanism
     of_rigid_bodies = partial(
         ClosedChain,
@@ -220,7 +220,7 @@ def _closed(request: Request, links: tuple[str, ...]) -> Programs:
     )
     chain = of_rigid_bodies()
     found = _Collected()
-    _add_closed(found, chain, links)
+    _add_closed_chain(found, chain, links)
     model = chain.model
     if model.sharing is not None:
         first, known = found.parameters[0], model.known
@@ -234,7 +234,7 @@ def _closed(request: Request, links: tuple[str, ...]) -> Programs:
     if mechanism.sensed:
         reader = of_rigid_bodies(sensed=True)
         sensed = reader.joint_names[model.known :]
-        _add_closed(found, reader, links)
+        _add_closed_chain(found, reader, links)
         reading = _closure(reader)
     return Programs(
         chain.joint_names,
@@ -248,7 +248,7 @@ def _closed(request: Request, links: tuple[str, ...]) -> Programs:
     )
 
 
-def _add_closed(found: _Collected, chain: ClosedChain, links: tuple[str, ...]) -> None:
+def _add_closed_chain(found: _Collected, chain: ClosedChain, links: tuple[str, ...]) -> None:
     """Add the kernels of a robot with loops; those for readings take q̈ of the motors alone."""
     model, robot, sensed = chain.model, chain.mechanism, chain.sensed
     a, k, n = model.geometry.actuated, model.known, len(model.geometry.names)

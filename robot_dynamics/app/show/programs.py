@@ -66,9 +66,9 @@ def programs(dynamics: InverseDynamics, choices: Choices, load: str) -> dict[str
     found = {"poses": _poses(mechanism)}
     tree = mechanism
     if closed is None:
-        found |= _open(mechanism, choices, load)
+        found |= _of_tree(mechanism, choices, load)
     else:
-        found |= _closed(closed, mechanism, choices, load)
+        found |= _of_closed_chain(closed, mechanism, choices, load)
         tree = replace(mechanism, loops=(), actuated=(), driving=(), sensed=(), platform=None)
     found |= {f"of_{term}": _torques(dynamics, choices, [term], load) for term in TERMS}
     found |= _others(dynamics, choices, load)
@@ -112,7 +112,7 @@ def _torques(dynamics: InverseDynamics, choices: Choices, terms: Iterable[str], 
 # --- open chains --------------------------------------------------------------------------------
 
 
-def _open(mechanism: Mechanism, choices: Choices, load: str) -> dict[str, str]:
+def _of_tree(mechanism: Mechanism, choices: Choices, load: str) -> dict[str, str]:
     whole = _Weighed(mechanism, choices, TERMS, load)
     return {name: whole.program(name) for name in ("torques", "mass_matrix", "gravity", "bias")}
 
@@ -183,7 +183,7 @@ class _Affine:
 # --- closed chains ------------------------------------------------------------------------------
 
 
-def _closed(
+def _of_closed_chain(
     closed: ClosedChain, mechanism: Mechanism, choices: Choices, load: str
 ) -> dict[str, str]:
     model = _LoadedModel(closed.model, mechanism, choices, TERMS, load)
