@@ -36,10 +36,11 @@ from robot_dynamics.identification.fleet import Sum
 from robot_dynamics.identification.friction_laws import OFFSET
 from robot_dynamics.identification.normal_equations import Rows, Sums, _correlation, reduce
 from robot_dynamics.identification.preparation import Samples, differences, prepare
+from robot_dynamics.identification.quality import far_off
 from robot_dynamics.identification.recording import Recording
 from robot_dynamics.identification.solve import Prior, minimise
 from robot_dynamics.identification.unknowns import Unknowns
-from robot_dynamics.mechanism import Friction, Inertial
+from robot_dynamics.mechanism import Friction, Inertial, Limits
 
 FIELDS = ("position", "velocity", "effort")
 
@@ -460,6 +461,39 @@ def test_nothing_is_invented_where_a_joint_of_another_stream_was_not_heard_of():
         for name in ("q", "qd", "tau"):
             found, expected = getattr(each, name), getattr(whole, name)[rows]
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (Limits(-0.02, 0.02), "a: its positions go from"),
+        (Limits(-9.0, 9.0), None),
+        (Limits(0.0, 0.0), None),
+        (Limits(None, 0.02), None),
+        (Limits(20.0, 21.0), "limits are 20 and 21 rad: are the positions in rad"),
+        (Limits(-21.0, -20.0), "limits are -21 and -20 rad"),
+    ],
+)
+def test_positions_far_beyond_the_limits_are_told(limits, said):
+    robot = rd.load(ARM)
+    links = tuple(
+        replace(link, joint=replace(link.joint, limits=limits)) if link.joint.name == "a" else link
+        for link in robot.links
+    )
+    lowest, highest = np.array([-0.5, -3.0, -3.0]), np.array([0.7, 3.0, 3.0])
+    found = [*far_off(replace(robot, links=links), lowest, highest)]
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]
+
+
+def test_a_recording_in_degrees_is_doubted():
+    robot = rd.load(ARM)
+    links = tuple(
+        replace(link, joint=replace(link.joint, limits=Limits(-0.01, 0.01))) for link in robot.links
+    )
+    log = recording(changed(robot, seed=3), 6.0, 50.0, noise=0.02)
+    found = rd.identify(replace(robot, links=links), log, cutoff=10.0)
+    assert [words.partition(":")[0] for words in found.warnings[:3]] == [*"abc"]
 
 
 def test_options_are_pairs():

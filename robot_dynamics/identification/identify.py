@@ -44,7 +44,7 @@ from .per_recording import (
 )
 from .preparation import Choice
 from .prepared_cache import PreparedCache
-from .quality import LITTLE, Excitation, driving, excitation, warnings
+from .quality import LITTLE, Excitation, driving, excitation, far_off, warnings
 from .recording import Floats, Recording
 from .shared_filter import FEW, MANY, shared_filter
 from .unknowns import match
@@ -305,7 +305,8 @@ def identify(
         taken: list[Reduced | Judged] = [*used, *others]
         told = excitation(found)
         highest = np.max([each.highest for each in used], axis=0)
-        moved = highest - np.min([each.lowest for each in used], axis=0)
+        lowest = np.min([each.lowest for each in used], axis=0)
+        moved = highest - lowest
         locked = {name: float(mechanism.home.get(name, 0.0)) for name in missing}
         return Identification(
             mechanism=model,
@@ -318,6 +319,7 @@ def identify(
             warnings=tuple(
                 dict.fromkeys(
                     [
+                        *far_off(described, lowest, highest),
                         *warned,
                         *zero_words(turned, work.position_offset),
                         *(driving(found) if keeps != _KEPT[2] else ()),

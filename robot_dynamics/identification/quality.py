@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..mechanism import Mechanism
 from .bodies import hessian
 from .errors import Errors
 from .fit import Fit
@@ -105,6 +106,29 @@ def driving(fit: Fit) -> Iterator[str]:
                 "efforts have the opposite sign of its motion; no other friction explains them "
                 "half as well. Check the signs of its efforts (--effort-scale) and positions; a "
                 "file with such friction describes the recording and is refused when it is loaded"
+            )
+
+
+def far_off(mechanism: Mechanism, lowest: Floats, highest: Floats) -> Iterator[str]:
+    """A line for each joint whose positions are beyond its limits by more than its whole range.
+
+    Args:
+        mechanism: the robot as described.
+        lowest: (n,) the smallest positions, rad or m.
+        highest: (n,) the largest positions.
+    """
+    for name, low, high in zip(mechanism.joint_names, lowest, highest, strict=True):
+        joint = mechanism.joint(name)
+        lower, upper = joint.ends.lower, joint.ends.upper
+        if lower is None or upper is None or not upper > lower:
+            continue
+        way = upper - lower
+        if low < lower - way or high > upper + way:
+            unit = "rad" if joint.turns else "m"
+            yield (
+                f"{name}: its positions go from {low:.3g} to {high:.3g}, its limits are "
+                f"{lower:.3g} and {upper:.3g} {unit}: are the positions in {unit}, and of this "
+                "joint?"
             )
 
 
