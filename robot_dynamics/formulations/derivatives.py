@@ -13,9 +13,9 @@ and the composite body of all bodies from i on:
     D_ij = S_j·I_i S_i                            for each j that carries i
 
 B u is the Coriolis force due to a second velocity u: for particles of velocity v it is 2 m ω_u × v,
-which depends on the bodies only through their momentum P = Σ m v and K = Σ m v rᵀ:
+which depends on the bodies only through P = 2 Σ m v and K = 2 Σ m v rᵀ:
 
-    B u = [2 (tr K 1 - K) ω_u;  2 ω_u × P]
+    B u = [(tr K 1 - K) ω_u;  ω_u × P]
 
 The bias C q̇ is a quadratic form in q̇, so the Coriolis matrix of Christoffel symbols is half its
 derivative. [EW21] compares ways to compute it.
@@ -34,7 +34,7 @@ from ..codegen.recorder import record
 from ..mechanism import Friction, Mechanism, Pose
 from ..scalar import Array, Scalar, array, cross, direction, is_zero, mirrored, skew, zeros
 from .equations import Equations
-from .newton_euler import Turn
+from .newton_euler import Turn, acceleration_matrix
 from .terms import gravity_of, motion_of
 
 
@@ -129,9 +129,9 @@ class _Bodies:
     E: Array
     """Σ m r rᵀ"""
     P: Array
-    """Σ m v"""
+    """2 Σ m v"""
     K: Array
-    """Σ m v rᵀ"""
+    """2 Σ m v rᵀ"""
     force: Array
     moment: Array
 
@@ -153,6 +153,8 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
     alpha, a = {-1: zeros(3)}, {-1: zeros(3)}
     twist: list[Any] = []
     psi: list[Any] = []
+    twice: list[Any] = []
+    """2 Ψ̇"""
     psi_rate: list[Any] = []
     bodies = []
     for i, link in enumerate(tree.links):
@@ -177,6 +179,7 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
             )
         ]
         twist.append((S_w, S_v))
+        twice.append((2.0 * P_w, 2.0 * P_v))
         psi.append((P_w, P_v))
         psi_rate.append(rate)
         # v = v_p + S q̇,   a = a_p + S q̈ + Ψ̇ q̇
@@ -189,16 +192,15 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
     for i in reversed(range(n)):
         b, p = bodies[i], parents[i]
         (S_w, S_v), (P_w, P_v), (Q_w, Q_v) = twist[i], psi[i], psi_rate[i]
-        N = 2.0 * (_trace(b.K) * np.eye(3) - b.K)
+        N = _trace(b.K) * np.eye(3) - b.K
         F = b.momentum(S_w, S_v)
-        twice = 2.0 * F[0], 2.0 * F[1]
-        # B is no symmetric matrix: S·B u = ω_u · (Nᵀ S_w + 2 P × S_v)
-        row = N.T @ S_w + 2.0 * cross(b.P, S_v)
-        turning, tilted = b.momentum(P_w, P_v), b.momentum(Q_w, Q_v)
-        by_rate = (N @ S_w + 2.0 * turning[0], 2.0 * (cross(S_w, b.P) + turning[1]))
+        # B is no symmetric matrix: S·B u = ω_u · (Nᵀ S_w + P × S_v)
+        row = N.T @ S_w + cross(b.P, S_v)
+        turning, tilted = b.momentum(*twice[i]), b.momentum(Q_w, Q_v)
+        by_rate = (N @ S_w + turning[0], cross(S_w, b.P) + turning[1])
         by_place = (
             N @ P_w + tilted[0] + cross(S_w, b.moment) + cross(S_v, b.force),
-            2.0 * cross(P_w, b.P) + tilted[1] + cross(S_w, b.force),
+            cross(P_w, b.P) + tilted[1] + cross(S_w, b.force),
         )
         by_q[i, i], by_qd[i, i] = _dot(twist[i], by_place), _dot(twist[i], by_rate)
         D[i, i] = _dot(twist[i], F)
@@ -206,7 +208,7 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
         while j >= 0:
             by_q[i, j] = row @ psi[j][0] + _dot(F, psi_rate[j])
             by_q[j, i] = _dot(twist[j], by_place)
-            by_qd[i, j] = row @ twist[j][0] + _dot(twice, psi[j])
+            by_qd[i, j] = row @ twist[j][0] + _dot(F, twice[j])
             by_qd[j, i] = _dot(twist[j], by_rate)
             D[i, j] = D[j, i] = _dot(twist[j], F)
             j = parents[j]
@@ -218,16 +220,18 @@ def _tree(tree: Mechanism, q: Array, qd: Array, qdd: Array) -> tuple[Array, ...]
 def _body(body: Any, R: Array, o: Array, w: Array, v: Array, alpha: Array, a: Array) -> _Bodies:
     m, h, I = body.mass, R @ body.first_moment, body.inertia_about_origin
     second = _trace(I) / 2.0 * np.eye(3) - I
-    # moved from the link's origin: Σ m (o + r)(o + r)ᵀ
-    shift = np.outer(h, o)
-    E = mirrored(R @ second @ R.T) + shift + shift.T + m * np.outer(o, o)
-    b = _Bodies(m, h + m * o, E, zeros(3), zeros(3, 3), zeros(3), zeros(3))
-    L, b.P = b.momentum(w, v)
-    b.K = np.outer(v, b.H) + skew(w) @ E
-    # f = I a + v ×* I v
-    moment, force = b.momentum(alpha, a)
-    b.moment, b.force = moment + cross(w, L) + cross(v, b.P), force + cross(w, b.P)
-    return b
+    # moved from the link's origin: Σ m (o + r)(o + r)ᵀ = Σ m r rᵀ + o gᵀ + g oᵀ,  g = h + ½ m o
+    H = h + m * o
+    shift = np.outer(o, (h + H) / 2.0)
+    E = mirrored(R @ second @ R.T + shift + shift.T)
+    # ṙ = v + ω × r,   r̈ = a + ω × v + U r
+    v_2, w_2 = 2.0 * v, 2.0 * w
+    P, K = m * v_2 + cross(w_2, H), np.outer(v_2, H) + skew(w_2) @ E
+    U, a = acceleration_matrix(w, alpha), a + cross(w, v)
+    A = U @ E
+    # Σ m r × U r
+    turned = array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
+    return _Bodies(m, H, E, P, K, m * a + U @ H, turned + cross(H, a))
 
 
 def _crossed(w: Array, v: Array, u_w: Array, u_v: Array) -> tuple[Array, Array]:
