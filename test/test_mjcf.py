@@ -179,6 +179,18 @@ def test_shafts_that_several_joints_turn_are_mujocos():
     assert len(set(dynamics.parameter_names)) == len(dynamics.parameter_names)
 
 
+def test_an_actuator_on_a_tendon_keeps_its_armature_and_damping():
+    pull = '<actuator><motor name="pull" tendon="belt" gear="5" armature="2e-3" damping="0.1"/>'
+    text = shafts().replace("<actuator>", pull)
+    with pytest.warns(DescriptionWarning, match="actuator 'pull': transmission"):
+        dynamics = rd.InverseDynamics(rd.load(text))
+    q, qd, qdd = np.random.default_rng(3).uniform(-1, 1, (3, 4))
+    expected = by_mujoco(text, q, qd, qdd, dynamics.joint_names)
+    np.testing.assert_allclose(
+        dynamics(q, qd, qdd), expected, rtol=0, atol=ROUNDING * np.abs(expected).max()
+    )
+
+
 def test_what_a_urdf_has_no_place_for_is_said():
     mechanism = rd.load(shafts())
     with pytest.warns(DescriptionWarning) as said:

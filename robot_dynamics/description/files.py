@@ -91,13 +91,13 @@ def find(reference: str, beside: Path | None = None) -> Path:
 
 def _arguments(text: str, where: str) -> tuple[str, ...]:
     """NAME:=VALUE of each argument; quotes may enclose a value with blanks, as in a shell."""
+    if len(text) > LONGEST_PATH:
+        expected = f"at most {LONGEST_PATH}"
+        raise wrong(DescriptionError, f"{where}: arguments", f"{len(text)} characters", expected)
     try:
         words = shlex.split(text)
     except ValueError as error:  # a quotation that does not end
         raise DescriptionError(f"{where}: arguments: {error}", name=where) from None
-    if len(text) > LONGEST_PATH:
-        expected = f"at most {LONGEST_PATH} characters"
-        raise wrong(DescriptionError, f"{where}: arguments", f"{len(text)} of them", expected)
     for word in words:
         if not (re.match(r"[^\W\d]\w*:=", word) and word.isprintable()):
             expected = "NAME:=VALUE, in printable characters"

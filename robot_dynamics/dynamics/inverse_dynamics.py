@@ -411,7 +411,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     def mass_matrix(self, q: ArrayLike, *, out: Floats | None = None) -> Floats:
         """The joint-space inertia matrix D (…, n, n), kg·m² (kg·m or kg for prismatic joints).
 
-        For a closed chain with `sensed` it is (…, n_a, n): motors by control coordinates.
+        For a closed chain with `sensed` it is (…, n_a, n): motors by control coordinates. Of more
+        than 16 joints it is computed by Newton–Euler, whatever the formulation; so is C.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.

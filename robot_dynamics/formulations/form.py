@@ -18,6 +18,8 @@ State = tuple[Array, Array, Array, Array]
 
 FEW = 16
 """Joints up to which D takes fewer operations column by column than by composite bodies"""
+FEW_FOR_C = 2
+"""The same for C"""
 
 
 class Form(NamedTuple):
@@ -50,7 +52,7 @@ class Form(NamedTuple):
 
     def coriolis_matrix(self, equations: Equations, q: Array, qd: Array) -> Array:
         """C (n, n), in the way that takes fewer operations."""
-        if not composite(equations, 2):
+        if not composite(equations, FEW_FOR_C):
             return equations.coriolis_matrix(q, qd)
         return self.turned(*of_motion(equations, q, qd, self.of_bodies), qd)
 

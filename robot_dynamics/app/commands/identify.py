@@ -129,7 +129,7 @@ def command(
     except HasLoopsError as error:
         refused = {
             "--payload": payload, "--scheduler": scheduler,
-            "--motor-efforts": motor_efforts and "given",
+            "--motor-efforts": motor_efforts and "on",
         }  # fmt: skip
         for name, value in refused.items():
             if value:
