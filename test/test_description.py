@@ -288,7 +288,9 @@ def test_a_wrong_argument_of_a_xacro_is_named(arguments):
     refused(f"{arguments} heavy:='2", "arguments: No closing quotation")
     for odd in ("\0", "\ud800", "'\n'"):
         refused(f"{arguments} heavy:=2{odd}", "NAME:=VALUE, in printable characters")
-    refused(f"{arguments} heavy:={'2' * 200_000}", "found '200007 of them', expected at most 4096")
+    refused(
+        f"{arguments} heavy:={'2' * 200_000}", "found '200007 characters', expected at most 4096"
+    )
     refused(f"{arguments} heavy:=", "not a valid URDF")
     refused(f"{arguments}.xacro heavy:=2", "no such file")
     refused(f"{arguments.with_suffix('.urdf')} heavy:=2", "no such file")

@@ -181,7 +181,7 @@ def test_shafts_that_several_joints_turn_are_mujocos():
 
 def test_an_actuator_on_a_tendon_keeps_its_armature_and_damping():
     pull = '<actuator><motor name="pull" tendon="belt" gear="5" armature="2e-3" damping="0.1"/>'
-    text = shafts().replace("<actuator>", pull)
+    text = shafts().replace("</mujoco>", f"{pull}</actuator></mujoco>")
     with pytest.warns(DescriptionWarning, match="actuator 'pull': transmission"):
         dynamics = rd.InverseDynamics(rd.load(text))
     q, qd, qdd = np.random.default_rng(3).uniform(-1, 1, (3, 4))
