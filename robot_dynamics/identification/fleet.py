@@ -310,7 +310,7 @@ class _Waiting:
             batch: as returned by `batch`.
             retries: how often to try a recording again after that.
         """
-        if len(batch) == 1 and self._tries.get(batch[0], 0) > retries:
+        if self._tries.get(batch[0], 0) > retries:
             return False
         self._suspects.extend(batch)
         return True
