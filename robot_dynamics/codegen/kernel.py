@@ -134,7 +134,6 @@ class Kernel:
         arrays = [as_floats(name, x) for name, x in zip(names, states, strict=True)]
         if all(array.shape == (size,) for array, size in zip(arrays, sizes, strict=True)):
             result: Floats = self._machine.one(arrays)
-            self.call = self._machine.call  # it may have been built by this call
             return result if out is None else put(out, result)
         shape = _batch_shape(names, sizes, arrays)
         count = int(np.prod(shape))

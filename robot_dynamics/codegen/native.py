@@ -94,9 +94,9 @@ class NativeCode:
         return self._single
 
     @property
-    def is_for_batches(self) -> bool:
-        """Is there no library for single states yet?"""
-        return self._single is None
+    def has_single(self) -> bool:
+        """Is the library for one state there already?"""
+        return self._single is not None
 
     @property
     def batch(self) -> Any:
@@ -124,29 +124,20 @@ class NativeKernel:
     """Machine code with its parameters; see `NativeCode.bound`."""
 
     def __init__(self, code: NativeCode, parameters: Floats, otherwise: Callable[..., Floats]):
-        self._code, self._parameters, self._otherwise = code, parameters, otherwise
-        self._caller: Any = None
-        if code.host and not code.is_for_batches:
-            self._call_singly()
-
-    @property
-    def call(self) -> Any:
-        """The fastest entry point available."""
-        return self._otherwise if self._caller is None else self._caller
-
-    def _call_singly(self) -> None:
-        code = self._code
-        self._caller = code.host.Caller(
-            _address(code.single), code.function.sizes, code.function.shape, self._parameters,
-            self._otherwise,
-        )  # fmt: skip
+        self._code, self._parameters = code, parameters
+        self.call: Any = otherwise
+        """The fastest entry point available"""
+        if code.host:
+            function = code.function
+            self.call = code.host.Caller(function.sizes, function.shape, parameters, otherwise)
+            if code.has_single:
+                self.call.single = _address(code.single)
 
     def one(self, states: list[Floats]) -> Floats:
         """The result at one state, which consists of C-contiguous vectors."""
         if self._code.host:
-            if self._caller is None:
-                self._call_singly()
-            found: Floats = self._caller(*states)
+            self.call.single = _address(self._code.single)
+            found: Floats = self.call(*states)
             return found
         out = np.empty(self._code.function.shape)
         vectors = _pointers([*states, self._parameters])
@@ -155,8 +146,8 @@ class NativeKernel:
 
     def allow(self, few: int) -> None:
         """Let `call` itself compute batches of at most `few` rows, without `otherwise`."""
-        if self._caller is not None and self._code.batch:
-            self._caller.rows = _address(self._code.batch), few
+        if self._code.host and self._code.batch:
+            self.call.rows = _address(self._code.batch), few
 
     def many(self, states: list[Floats], threads: int, out: Floats | None = None) -> Floats:
         """The results (count, …) at rows of states.

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls kernels from Python with as little as possible in between.
  *
- * Caller(address, sizes, shape, parameters, otherwise) is a function of len(sizes) vectors. Where
- * every argument is a plain float64 array of the right length it runs the kernel at `address`
- * and returns a new array of `shape`; anything else goes to the Python function `otherwise`.
- * `out=` takes the result where it is a plain array of its own of that shape. `parameters` is the
- * kernel's last vector; it never changes. With `rows` = (address of
- * a batch kernel, most), set once, a call takes up to `most` rows of states: arrays (count, size),
- * results (count, …).
+ * Caller(sizes, shape, parameters, otherwise) is a function of len(sizes) vectors. With `single` =
+ * address of a kernel, set once, a call with plain float64 arrays of the right lengths runs it and
+ * returns a new array of `shape`. With `rows` = (address of a batch kernel, most), set once, a call
+ * takes up to `most` rows of states: arrays (count, size), results (count, …). Anything else goes to
+ * the Python function `otherwise`. `out=` takes the result where it is a plain array of its own of
+ * that shape. `parameters` is the kernel's last vector; it never changes.
  *
  * rows(address, states, parameters, out, threads) runs a batch kernel over the rows of arrays,
  * without the interpreter lock.
@@ -52,7 +51,7 @@ typedef void (*batch_kernel)(const double *const *x, double *out, long count);
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
-    single_kernel kernel;
+    single_kernel single; /* NULL until it is set */
     batch_kernel rows;
     npy_intp most; /* rows that it is given here; written after `rows`, and read before */
     Py_ssize_t vectors;
@@ -104,7 +103,8 @@ static PyObject *caller_call(PyObject *object, PyObject *const *arguments, size_
     int many = is_plain(arguments[0], 2); /* else one */
     npy_intp shape[MOST_AXES + 1] = {many ? PyArray_DIM((PyArrayObject *)arguments[0], 0) : 1};
     memcpy(shape + 1, self->shape, sizeof self->shape);
-    if (many && (shape[0] > __atomic_load_n(&self->most, __ATOMIC_ACQUIRE) || !self->rows))
+    single_kernel single = many ? NULL : __atomic_load_n(&self->single, __ATOMIC_RELAXED);
+    if (many ? shape[0] > __atomic_load_n(&self->most, __ATOMIC_ACQUIRE) || !self->rows : !single)
         goto otherwise;
     for (Py_ssize_t i = 0; i < self->vectors; i++) {
         PyArrayObject *a = (PyArrayObject *)arguments[i];
@@ -129,7 +129,7 @@ static PyObject *caller_call(PyObject *object, PyObject *const *arguments, size_
     if (out && many)
         self->rows(x, PyArray_DATA((PyArrayObject *)out), shape[0]);
     else if (out)
-        self->kernel(x, PyArray_DATA((PyArrayObject *)out));
+        single(x, PyArray_DATA((PyArrayObject *)out));
     return out;
 otherwise:
     return PyObject_Vectorcall(self->otherwise, arguments, flags, names);
@@ -143,6 +143,17 @@ static int read_lengths(PyObject *tuple, Py_ssize_t most, npy_intp *lengths)
     for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++)
         lengths[i] = PyLong_AsSsize_t(PyTuple_GET_ITEM(tuple, i));
     return PyErr_Occurred() ? -1 : (int)count;
+}
+
+static int set_single(PyObject *object, PyObject *value, void *closure)
+{
+    (void)closure;
+    unsigned long long address = value ? PyLong_AsUnsignedLongLong(value) : 0;
+    if (!value || PyErr_Occurred())
+        return -1;
+    single_kernel *place = &((Caller *)object)->single;
+    __atomic_store_n(place, (single_kernel)(uintptr_t)address, __ATOMIC_RELAXED);
+    return 0;
 }
 
 static int set_rows(PyObject *object, PyObject *value, void *closure)
@@ -160,12 +171,10 @@ static int set_rows(PyObject *object, PyObject *value, void *closure)
 
 static PyObject *caller_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords)
 {
-    static char *names[] = {"address", "sizes", "shape", "parameters", "otherwise", NULL};
-    unsigned long long address;
+    static char *names[] = {"sizes", "shape", "parameters", "otherwise", NULL};
     PyObject *sizes, *shape, *parameters, *otherwise;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "KO!O!OO", names, &address,
-                                     &PyTuple_Type, &sizes, &PyTuple_Type, &shape, &parameters,
-                                     &otherwise))
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!OO", names, &PyTuple_Type, &sizes,
+                                     &PyTuple_Type, &shape, &parameters, &otherwise))
         return NULL;
     if (!is_plain(parameters, 1)) {
         PyErr_SetString(PyExc_TypeError, "parameters: expected a contiguous float64 vector");
@@ -175,7 +184,6 @@ static PyObject *caller_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     if (!self)
         return NULL;
     self->call = caller_call;
-    self->kernel = (single_kernel)(uintptr_t)address;
     self->parameters = Py_NewRef(parameters);
     self->otherwise = Py_NewRef(otherwise);
     self->vectors = read_lengths(sizes, MOST_VECTORS, self->sizes);
@@ -209,6 +217,7 @@ static void caller_dealloc(PyObject *self)
 }
 
 static PyGetSetDef caller_attributes[] = {
+    {"single", NULL, set_single, "address: the kernel for one state", NULL},
     {"rows", NULL, set_rows, "(address, most): the batch kernel for a few rows", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
