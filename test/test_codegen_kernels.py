@@ -532,6 +532,8 @@ def test_a_program_too_long_to_compile_runs_as_it_is_written_and_says_so(
     monkeypatch.setattr(native, "MOST", 5)
     monkeypatch.setattr(python_kernel, "MOST", 5)
     with caplog.at_level(logging.WARNING, "robot_dynamics"):
+        assert wave_kernel("python").backend == "formulation"
+        assert not caplog.text
         run = wave_kernel("auto")
     assert run.backend == "formulation"
     assert "too many operations" in run.description

@@ -225,6 +225,17 @@ def test_all_joints_of_a_large_robot_can_be_had(browser, tmp_path):
     browser.execute_script("document.querySelector('#tables button').click()")
     cells = "return document.querySelectorAll('#tables td').length"
     assert browser.execute_script(cells) == 2 * 14 * 14 + 14
+    # slowly, so that C has small negative numbers
+    browser.execute_async_script(MOVE, 1, 0.5)
+    browser.execute_script(
+        "[...document.querySelectorAll('button')]"
+        ".find(x => x.textContent.startsWith('Rate')).click()"
+    )
+    browser.execute_async_script(MOVE, 0, 1e-3)
+    small = "return [...document.querySelectorAll('#tables td')].map(x => x.textContent)"
+    said = browser.execute_script(small)
+    assert any(x.startswith("−") and "e−" in x for x in said)
+    assert not any("-" in x for x in said)
 
 
 def test_numbers_say_dh_rows_limits_friction_and_bodies_that_none_has(tmp_path):

@@ -204,7 +204,9 @@ def _code(
     try:
         return PythonCode(function, why)
     except ProgramTooLarge:
-        log.warning(
+        # who asks for Python expects it to be slow
+        log.log(
+            logging.INFO if backend == "python" else logging.WARNING,
             "%s of %s has too many operations for straight-line code: "
             "the formulation itself runs at each call, and slowly",
             function.name,

@@ -38,7 +38,7 @@
     if (Math.abs(x) <= 1e-9 * Math.abs(beside) || Math.abs(x) < 1e-12) return "0";
     const a = Math.abs(x);
     const text = a >= 1e6 || a < 1e-4 ? x.toExponential(2) : a >= 1000 ? x.toFixed(0) : String(+x.toPrecision(4));
-    return text.replace("-", "−");
+    return text.replaceAll("-", "−");
   };
   const nice = x => { const t = 10 ** Math.floor(Math.log10(x || 1)); return [1, 2, 5, 10].map(k => k * t).find(k => k >= x * 0.999) || x; };
 
@@ -437,7 +437,7 @@
         const first = curves.findIndex((_, k) => lines[k][1] === "ink");
         const off = Math.max(0, ...curves.flatMap(c => c.map((v, k) => Math.abs(v - curves[first][k]))).filter(Number.isFinite));
         const most = Math.max(...curves[first].map(Math.abs).filter(Number.isFinite), 0);
-        caption.append(make("small", { text: ui.family === "formulations" ? ` largest difference ${off ? off.toExponential(0).replace("-", "−") : 0}`
+        caption.append(make("small", { text: ui.family === "formulations" ? ` largest difference ${off ? off.toExponential(0).replaceAll("-", "−") : 0}`
           : ` largest difference ${said(off, 1e-3 * most)}${most ? `, ${said(+(100 * off / most).toPrecision(2))} % of the largest torque` : ""}` }));
       }
       box.append(make("figure", {}, caption, picture));
