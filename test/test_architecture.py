@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -31,12 +32,23 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def imports(name: str, path: Path, known: set[str]) -> set[str]:
+MODULES = modules()
+
+
+@cache
+def tree(name: str) -> ast.Module:
+    """A module's syntax tree."""
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+
+
+@cache
+def imports(name: str) -> set[str]:
     """The modules of this package that a module imports, wherever in its text."""
+    path = MODULES[name]
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     package = [] if name == "__init__" else package
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(name)):
         if isinstance(node, ast.ImportFrom):
             if node.level:
                 base = package[: len(package) - node.level + 1]
@@ -48,12 +60,8 @@ def imports(name: str, path: Path, known: set[str]) -> set[str]:
             target = [*base, *(inner if node.level else inner[1:])]
             for alias in node.names:
                 whole = ".".join([*target, alias.name])
-                found.add(whole if whole in known else ".".join(target) or "__init__")
+                found.add(whole if whole in MODULES else ".".join(target) or "__init__")
     return found - {name}
-
-
-MODULES = modules()
-IMPORTS = {name: imports(name, path, set(MODULES)) for name, path in MODULES.items()}
 
 
 def part(module: str) -> str:
@@ -68,34 +76,34 @@ def test_every_part_stands_in_the_list() -> None:
 def test_no_import_runs_back_up(name: str) -> None:
     height = layers()
     upwards = {
-        each for each in IMPORTS[name] if height.get(part(each), len(height)) > height[part(name)]
+        each for each in imports(name) if height.get(part(each), len(height)) > height[part(name)]
     }
     assert not upwards
 
 
 def test_no_two_parts_of_a_layer_import_each_other() -> None:
     graph: dict[str, set[str]] = {}
-    for name, targets in IMPORTS.items():
+    for name in MODULES:
         if name not in ENTRANCES:
             graph.setdefault(part(name), set()).update(
-                part(each) for each in targets if part(each) != part(name)
+                part(each) for each in imports(name) if part(each) != part(name)
             )
     assert list(TopologicalSorter(graph).static_order())
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     try:
-        assert list(TopologicalSorter(IMPORTS).static_order())
+        assert list(TopologicalSorter({name: imports(name) for name in MODULES}).static_order())
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
 
 
 def test_only_the_ros_layer_imports_ros() -> None:
     ros = {"rclpy", "launch", "launch_ros", "sensor_msgs", "trajectory_msgs", "std_msgs"}
-    for name, path in MODULES.items():
+    for name in MODULES:
         tops = {
             (node.module or "") if isinstance(node, ast.ImportFrom) else alias.name
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            for node in ast.walk(tree(name))
             if isinstance(node, (ast.Import, ast.ImportFrom)) and not getattr(node, "level", 0)
             for alias in node.names
         }
