@@ -49,11 +49,13 @@ def _basis() -> Floats:
 
 
 BASIS = _basis()
+_FLAT = BASIS.reshape(10, 16)
 
 
 def pseudo_inertia(phi: NDArray[np.float64]) -> Floats:
-    """The pseudo-inertia P (4, 4) of φ (10,)."""
-    return np.tensordot(phi, BASIS, 1)
+    """The pseudo-inertias P (…, 4, 4) of φ (…, 10)."""
+    P: Floats = (phi @ _FLAT).reshape(*phi.shape[:-1], 4, 4)
+    return P
 
 
 def numbers(P: Floats) -> Floats:
@@ -65,10 +67,19 @@ def numbers(P: Floats) -> Floats:
 
 
 def hessian(Q: Floats) -> Floats:
-    """The Hessian (10, 10) of -log det P by φ, given Q = P⁻¹: ∂²/∂φ_k ∂φ_l = tr(Q B_k Q B_l)."""
-    QB = Q @ BASIS
-    H: Floats = np.einsum("kij,lji->kl", QB, QB)
+    """The Hessians (…, 10, 10) of -log det P by φ, given Q = P⁻¹ (…, 4, 4):
+    ∂²/∂φ_k ∂φ_l = tr(Q B_k Q B_l)."""
+    QB = Q[..., None, :, :] @ BASIS
+    flat = (*Q.shape[:-2], 10, 16)
+    # tr(X Y) = Σ x_ij y_ji
+    H: Floats = QB.reshape(flat) @ np.swapaxes(np.swapaxes(QB, -1, -2).reshape(flat), -1, -2)
     return H
+
+
+def traces(Q: Floats) -> Floats:
+    """The slopes (…, 10) of tr(Q P(φ)) by φ: tr(Q B_k) for symmetric Q (…, 4, 4)."""
+    out: Floats = Q.reshape(*Q.shape[:-2], 16) @ _FLAT.T
+    return out
 
 
 def numbers_of(body: Inertial) -> Floats:

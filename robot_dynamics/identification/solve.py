@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import RecordingError
-from .bodies import BASIS, hessian, numbers, pseudo_inertia
+from .bodies import hessian, numbers, pseudo_inertia, traces
 from .recording import Floats
 
 STEPS = 60
@@ -72,10 +72,13 @@ class Prior:
     def _hessians(self) -> Floats:
         """(10 b, 10 b): the bodies' Hessian at x₀ with γ = 1."""
         out = np.zeros((10 * len(self.bodies),) * 2)
-        for i, P in enumerate(self.bodies):
-            block = slice(10 * i, 10 * i + 10)
-            out[block, block] = hessian(np.linalg.inv(P))
+        _diagonal_blocks(out, len(self.bodies))[...] = hessian(self._inverses)
         return out
+
+    @cached_property
+    def _inverses(self) -> Floats:
+        """(b, 4, 4): P₀⁻¹"""
+        return np.linalg.inv(np.reshape(self.bodies, (-1, 4, 4)))
 
 
 def minimise(
@@ -111,26 +114,30 @@ def minimise(
 
 
 def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tuple[Floats, Floats]:
-    inverses = [np.linalg.inv(P) for P in prior.bodies]
-    traces = np.array([np.tensordot(BASIS, Q, 2) for Q in inverses]).ravel()
-    block = 10 * len(inverses)
+    b = len(prior.bodies)
+    block = 10 * b
+    linear = traces(prior._inverses).ravel()
     scalar = np.arange(block, len(x))
     per = prior.per_rotor
 
+    def bodies(x: Floats) -> Floats:
+        """P (b, 4, 4)"""
+        return pseudo_inertia(x[:block].reshape(b, 10))
+
     def logarithms(x: Floats) -> float:
         """Sum of all barriers' logarithms; -inf outside the feasible set."""
-        total = 0.0
-        for i in range(len(inverses)):
-            P = pseudo_inertia(x[10 * i : 10 * i + 10])
-            try:
-                L = np.linalg.cholesky(P)
-            except np.linalg.LinAlgError:
-                return -np.inf
-            if (np.diag(L) < FLAT * np.sqrt(np.diag(P))).any():
-                return -np.inf
-            total += 2 * float(np.log(np.diag(L)).sum())
+        P = bodies(x)
+        try:
+            L = np.linalg.cholesky(P)
+        except np.linalg.LinAlgError:
+            return -np.inf
+        root = np.diagonal(L, 0, -2, -1)
+        if (root < FLAT * np.sqrt(np.diagonal(P, 0, -2, -1))).any():
+            return -np.inf
         left = 1.0 + per * x[block:]
-        return total + float(np.log(left).sum()) if (left > 0).all() else -np.inf
+        if not (left > 0).all():
+            return -np.inf
+        return 2 * float(np.log(root).sum()) + float(np.log(left).sum())
 
     def gain(x: Floats, step: Floats, before: float) -> float:
         """f(x) - f(x + step), term by term, which avoids cancellation."""
@@ -139,8 +146,8 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
             return -np.inf
         off = prior.tightness * ((x[block:] - prior.scalars) + step[block:] / 2)
         change = (G @ (x + step / 2) - g) @ step + off @ step[block:]
-        linear = traces @ step[:block] + per @ step[block:]
-        return -float(change + gamma * (linear - (after - before)))
+        rise = linear @ step[:block] + per @ step[block:]
+        return -float(change + gamma * (rise - (after - before)))
 
     H = G
     for _ in range(STEPS):
@@ -151,13 +158,11 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
         left = per / (1.0 + per * x[block:])
         slope[block:] += gamma * (per - left)
         H[scalar, scalar] += gamma * left**2
-        for i in range(len(inverses)):
-            s = slice(10 * i, 10 * i + 10)
-            # P⁻¹ = L⁻ᵀ L⁻¹; the factor exists because the barrier at x is finite
-            half = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(x[s])))
-            Q = half.T @ half
-            slope[s] += gamma * (traces[s] - np.tensordot(BASIS, Q, 2))
-            H[s, s] += gamma * hessian(Q)
+        # P⁻¹ = L⁻ᵀ L⁻¹; the factor exists because the barrier at x is finite
+        half = np.linalg.inv(np.linalg.cholesky(bodies(x)))
+        Q = np.swapaxes(half, -1, -2) @ half
+        slope[:block] += gamma * (linear - traces(Q).ravel())
+        _diagonal_blocks(H, b)[...] += gamma * hessian(Q)
         step = -solved(H, slope)
         decrement = -float(slope @ step)
         if not decrement >= DONE * gamma:  # or NaN: the numerical limit
@@ -170,6 +175,14 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
             break
         x = x + length * step
     return x, H
+
+
+def _diagonal_blocks(H: Floats, count: int) -> Floats:
+    """A view (count, 10, 10) of the first blocks on the diagonal of H (p, p)."""
+    down, along = H.strides
+    return np.lib.stride_tricks.as_strided(
+        H, (count, 10, 10), (10 * (down + along), down, along), writeable=True
+    )
 
 
 def solved(H: Floats, right: Floats) -> Floats:
