@@ -40,6 +40,25 @@ def pytest_xdist_auto_num_workers() -> Generator[None, Any, None]:
         outcome.force_result(outcome.get_result() + 1)
 
 
+LONGEST = (
+    "node_machine", "documentation", "node_ending", "symbolic", "any_order",
+    "identification_recordings", "demo", "controller_package", "identification",
+    "closure_redundant", "fleet", "node", "node_faults", "closure_dynamics", "closure_modes",
+    "style", "package", "floating_base", "node_machine_closed", "tutorial_parallel",
+)  # fmt: skip
+"""The files that take longest, which begin first: otherwise one of them runs alone at the end"""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config.option, "loadscopereorder"):  # pytest-xdist would begin with many tests
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    place = {f"test_{name}": k for k, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write test/golden/ anew from what is found"

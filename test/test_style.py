@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import LONGEST
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,3 +24,7 @@ def test_the_sources_are_clean(command):
         [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_files_that_begin_first_exist():
+    assert all((ROOT / "test" / f"test_{name}.py").is_file() for name in LONGEST)
