@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core's tests on other Pythons, NumPys and pytests: `nox`, or `nox -s "core-3.12"`.
+"""The core's tests on other Pythons, NumPys and pytests: `nox`, or `nox -s "core-3.12"`; with
+`nox --allow-parallel -j auto` (nox 2026) one session per processor at a time.
 
 Pythons are found on PATH and among pyenv's. One that is not there is skipped, and said so. No ROS
 and no oracle is installed: what needs one skips; the README's test command runs everything.
@@ -7,7 +8,10 @@ and no oracle is installed: what needs one skips; the README's test command runs
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import nox
@@ -40,11 +44,20 @@ for place in sorted(PYENV.glob("*/bin")) if PYENV.is_dir() else ():
     os.environ["PATH"] += os.pathsep + str(place)
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """No other session does the same meanwhile: each build writes to `robot_dynamics.egg-info`."""
+    with open(__file__) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 @nox.session(python=list(VERSIONS))
 def core(session: nox.Session) -> None:
     """Descriptions, formulations, kernels and the façade."""
     numpy, pytest = VERSIONS[str(session.python)]
-    session.install("-q", "-e", ".", numpy, pytest, "pytest-timeout", "hypothesis")
+    with alone():
+        session.install("-q", "-e", ".", numpy, pytest, "pytest-timeout", "hypothesis")
     tests = [f"test/{name}" for name in CORE]
     session.run("pytest", "-q", "-k", SLOW, "-p", "no:cacheprovider", *tests, *session.posargs)
 
