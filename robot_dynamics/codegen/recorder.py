@@ -198,10 +198,11 @@ class Recorded:
     def __add__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented
-        if _constant(other) and other == 0:
+        if type(other) is Recorded:
+            if other.is_negative:
+                return self - (-other)
+        elif _constant(other) and other == 0:
             return self
-        if isinstance(other, Recorded) and other.is_negative:
-            return self - (-other)
         if self.is_negative:
             return other - (-self)
         return self.recorder.binary("add", self, other)
@@ -209,13 +210,13 @@ class Recorded:
     def __sub__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented
-        if _constant(other) and other == 0:
-            return self
-        if isinstance(other, Recorded):
+        if type(other) is Recorded:
             if other.place == self.place:
                 return 0.0
             if other.is_negative:
                 return self + (-other)
+        elif _constant(other) and other == 0:
+            return self
         if self.is_negative:
             return -((-self) + other)
         return self.recorder.binary("sub", self, other)
@@ -230,7 +231,7 @@ class Recorded:
         return self.recorder.binary("sub", other, self)
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, Recorded):
+        if type(other) is Recorded:
             if self.is_negative:
                 return -((-self) * other)
             if other.is_negative:
@@ -305,7 +306,7 @@ class Recorded:
 
 
 def _constant(x: Any) -> bool:
-    return isinstance(x, (int, float, np.floating, np.integer))
+    return type(x) is float or isinstance(x, (int, float, np.floating, np.integer))
 
 
 def _operand(x: Any) -> Operand:
