@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The core's tests on other Pythons, NumPys and pytests: `nox`, or `nox -s "core-3.12"`; with
-`nox --allow-parallel -j auto` (nox 2026) one session per processor at a time.
+`nox --allow-parallel -j auto` one session per processor at a time.
 
 Pythons are found on PATH and among pyenv's. One that is not there is skipped, and said so. No ROS
 and no oracle is installed: what needs one skips; the README's test command runs everything.

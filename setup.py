@@ -152,7 +152,7 @@ setup(
             *FLEET,
             *FMU,
             "selenium>=4.11",  # pages in a real browser
-            "nox>=2024.3",  # the core's tests on other Pythons
+            "nox>=2026.10.20",  # the core's tests on other Pythons
             "ruff>=0.9",
             "mypy>=1.10",
             "types-PyYAML",
