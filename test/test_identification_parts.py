@@ -38,7 +38,7 @@ from robot_dynamics.identification.normal_equations import Rows, Sums, _correlat
 from robot_dynamics.identification.preparation import Samples, differences, prepare
 from robot_dynamics.identification.quality import far_off
 from robot_dynamics.identification.recording import Recording
-from robot_dynamics.identification.solve import Prior, minimise
+from robot_dynamics.identification.solve import Prior, inverted, minimise
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Limits
 
@@ -565,6 +565,24 @@ def stretch(begin: float, end: float, pushes=(), noise: float = 0.01):
     for first, last, torque in pushes:
         missed[(time > first - 0.001) & (time < last - 0.001)] += torque
     return Samples(time, still, still, still, still + 1, still + 1, usable), missed
+
+
+def test_no_covariance_has_a_negative_variance():
+    rng = np.random.default_rng(0)
+    A, units = rng.normal(size=(30, 60)), 10.0 ** rng.uniform(-8, 8, 30)
+    H = A @ A.T * units * units[:, None]
+    right = np.linalg.inv(A @ A.T) / units / units[:, None]
+    C = inverted(H)
+    assert C * units * units[:, None] == pytest.approx(right * units * units[:, None], abs=1e-12)
+    assert (C == C.T).all()
+    # rounding makes some of these eigenvalues negative
+    few = rng.normal(size=(30, 3))
+    singular = few @ few.T * units * units[:, None]
+    assert np.linalg.eigvalsh(singular / units / units[:, None])[0] < 0
+    C = inverted(singular) * units * units[:, None]
+    assert np.isfinite(C).all()
+    assert np.linalg.eigvalsh(C)[0] >= -1e-12 * np.linalg.eigvalsh(C)[-1]
+    assert (np.diag(C) > 0).all()
 
 
 def test_contacts_end_where_nothing_was_recorded():

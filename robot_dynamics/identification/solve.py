@@ -207,7 +207,14 @@ def solved(H: Floats, right: Floats) -> Floats:
 
 
 def inverted(H: Floats) -> Floats:
-    """H⁻¹ of a positive definite H, exactly symmetric."""
-    out = solved(H, np.eye(len(H)))
-    inverse: Floats = (out + out.T) / 2
+    """H⁻¹ of a positive definite H, exactly symmetric.
+
+    It is positive semidefinite even where rounding leaves H singular: no variance is negative.
+    """
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
+    values, axes = np.linalg.eigh(H * scale * scale[:, None])
+    # smaller eigenvalues are rounding
+    values = np.maximum(values, len(H) * np.finfo(float).eps * values.max(initial=0.0))
+    half = scale[:, None] * axes / np.sqrt(values)
+    inverse: Floats = half @ half.T
     return inverse
