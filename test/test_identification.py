@@ -19,7 +19,7 @@ from robot_dynamics.identification.bodies import is_possible, numbers_of
 from robot_dynamics.identification.files import summary
 from robot_dynamics.identification.fit import fit
 from robot_dynamics.identification.normal_equations import reduce
-from robot_dynamics.identification.preparation import prepare
+from robot_dynamics.identification.preparation import SATURATED, prepare
 from robot_dynamics.identification.solve import Prior
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Inertial, Mechanism
@@ -485,6 +485,23 @@ def test_nan_runs_and_a_saturated_motor_are_left_out(arm, truth):
     assert "b:" in said
     assert "saturated" in said
     assert miss(truth, result.mechanism) < 0.02
+
+
+@pytest.mark.parametrize("coarse", [0.1, 0.2, 0.5])
+def test_coarse_efforts_are_no_saturated_motor(arm, truth, coarse):
+    """They stay at their extreme for a while, as they do at any other value."""
+    stream = recording(truth, 10.0, 500.0).streams[0]
+    effort = coarse * np.round(stream.effort / coarse)
+    extreme = effort[:, 1] == effort[:, 1].max()
+    assert np.diff(np.flatnonzero(np.diff(np.r_[0, extreme, 0])))[::2].max() >= SATURATED
+    prepared = prepare(Recording("coarse", (replace(stream, effort=effort),)), arm.joint_names, 20)
+    assert all(each.usable.all() for each in prepared.stretches)
+    # a clipped motor stays there for longer
+    limit = coarse * np.round(0.6 * np.abs(effort[:, 1]).max() / coarse)
+    effort[:, 1] = np.clip(effort[:, 1], -limit, limit)
+    prepared = prepare(Recording("clipped", (replace(stream, effort=effort),)), arm.joint_names, 20)
+    assert not all(each.usable[:, 1].all() for each in prepared.stretches)
+    assert all(each.usable[:, [0, 2]].all() for each in prepared.stretches)
 
 
 def test_rests_are_left_out(arm, truth):

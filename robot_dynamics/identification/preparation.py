@@ -42,7 +42,10 @@ used"""
 ABSURD = {"position": 1e5, "velocity": 1e5, "effort": 1e9}
 """rad, rad/s, N·m (m, m/s, N): 16,000 turns, or a hundred thousand tons"""
 SATURATED = 5
-"""Consecutive samples at the largest or smallest effort that indicate saturation"""
+"""Consecutive samples at the largest or smallest effort that indicate saturation, as a multiple of
+those at other values: 1 unless efforts are coarse, or sampled faster than they are measured"""
+USUAL = 0.9
+"""Share of the runs of equal efforts that are no longer than usual"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -630,20 +633,31 @@ def _few_columns(qd: Floats, smooth: Smoothing, turns: tuple[bool, ...]) -> Floa
 
 
 def _unsaturated(tau: Floats) -> NDArray[np.bool_]:
-    """(k, n): False where an effort remains at its extreme for several samples."""
+    """(k, n): False where an effort remains at its extreme far longer than at other values.
+
+    A peak of coarse efforts remains there, too, but at most five times as long as at the next value
+    on either side: efforts pass that value as on a parabola, not as they run into a limit.
+    """
     usable = np.ones(tau.shape, dtype=bool)
     for j, column in enumerate(tau.T):
         if not np.isfinite(column).any():
             continue
         for extreme in (np.nanmax(column), np.nanmin(column)):
             at = column == extreme
-            if extreme == 0:
-                continue
-            edges = np.flatnonzero(np.diff(np.r_[0, at.astype(int), 0]))
-            begin, end = edges[::2], edges[1::2]
-            if len(begin) and (end - begin).max() >= SATURATED:
+            if extreme != 0 and at.sum() >= SATURATED and _is_limit(column, extreme):
                 usable[at, j] = False
     return usable
+
+
+def _is_limit(efforts: Floats, extreme: float) -> bool:
+    """Whether efforts (k,) remain at their extreme for `SATURATED` times as long as at the values
+    before and after, and as elsewhere in most places."""
+    begin = np.flatnonzero(np.r_[True, np.diff(efforts) != 0])
+    runs = np.diff(np.r_[begin, len(efforts)])
+    top = efforts[begin] == extreme
+    beside = np.maximum(np.r_[0, runs[:-1]], np.r_[runs[1:], 0])[top]
+    usual = float(np.quantile(runs[~top], USUAL)) if not top.all() else 1.0
+    return bool((runs[top] >= SATURATED * np.maximum(beside, usual)).any())
 
 
 def _eroded(usable: NDArray[np.bool_], width: int) -> NDArray[np.bool_]:
