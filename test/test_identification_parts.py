@@ -35,7 +35,12 @@ from robot_dynamics.identification.contacts import Contact, contacts, words
 from robot_dynamics.identification.fleet import Sum
 from robot_dynamics.identification.friction_laws import OFFSET
 from robot_dynamics.identification.normal_equations import Rows, Sums, _correlation, reduce
-from robot_dynamics.identification.preparation import Samples, differences, prepare
+from robot_dynamics.identification.preparation import (
+    Samples,
+    _unsaturated,
+    differences,
+    prepare,
+)
 from robot_dynamics.identification.quality import far_off
 from robot_dynamics.identification.recording import Recording
 from robot_dynamics.identification.solve import Prior, inverted, minimise
@@ -419,6 +424,19 @@ def test_filtering_keeps_the_motion_and_takes_the_noise():
     raw = plain.tau[at] - smooth.unfiltered
     assert (off.std(axis=0) < 0.5 * raw.std(axis=0)).all()
     np.testing.assert_allclose(smooth.qdd, plain.qdd[at], atol=0.02 * np.abs(plain.qdd).max())
+
+
+def test_a_limit_holds_efforts_for_longer_than_they_usually_stay():
+    values = np.tile([0.0, 1.0, 2.0, 3.0, 4.0, 3.0, 2.0, 1.0], 5)
+    for stays, longest, limited in ((4, 12, False), (4, 24, True), (1, 4, False), (1, 5, True)):
+        runs = np.full(len(values), stays)
+        runs[12] = longest
+        runs[[11, 13]] = 1  # noise
+        efforts = np.repeat(values, runs)
+        usable = _unsaturated(efforts[:, None])[:, 0]
+        assert usable.all() != limited
+        assert usable[efforts != 4.0].all()
+        assert limited == (not usable[efforts == 4.0].any())
 
 
 def test_beside_a_saturated_stretch_no_filtered_effort_is_believed():
