@@ -138,7 +138,10 @@ class Kernel:
         shape = _batch_shape(names, sizes, arrays)
         count = int(np.prod(shape))
         rows = [
-            np.ascontiguousarray(np.broadcast_to(a, (*shape, size))).reshape(count, size)
+            # broadcasting takes longer than a short batch
+            np.ascontiguousarray(
+                a if a.shape == (*shape, size) else np.broadcast_to(a, (*shape, size))
+            ).reshape(count, size)
             for a, size in zip(arrays, sizes, strict=True)
         ]
         work = count * self._code.operations

@@ -248,7 +248,7 @@ class Rows:
             Y, known = unknowns.rigid(samples.rows(block))
             self.tau[block] -= known
             for j, (bodies, _) in enumerate(unknowns.independent):
-                self._equations[j][block, : len(bodies)] = Y[:, j, bodies]
+                self._equations[j][block, : len(bodies)] = Y[:, j].take(bodies, axis=1)
         np.nan_to_num(self.tau, copy=False)
         for j, (rows, friction) in enumerate(
             zip(self._equations, unknowns.friction(samples), strict=True)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -277,11 +278,20 @@ def place(source: Source) -> str:
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Limit BLAS to one thread, so that rounding does not depend on a process's number of cores."""
+    found = _thread_pools()
+    # the results differ only by rounding
+    return nullcontext() if found is None else found.limit(limits=1, user_api="blas")
+
+
+@cache
+def _thread_pools() -> Any:
+    """The controller of the process's BLAS, found once; None: threadpoolctl is not installed."""
     try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:  # the results differ only by rounding
-        return nullcontext()
-    return threadpool_limits(1, user_api="blas")  # type: ignore[no-any-return]
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    importlib.import_module("scipy.linalg")  # it brings a BLAS of its own
+    return ThreadpoolController()
 
 
 def _step(samples: Samples) -> int:

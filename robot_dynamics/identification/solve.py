@@ -53,10 +53,12 @@ class Prior:
         """1 / r (m,)"""
         return np.zeros(len(self.scalars)) if self.rotors is None else 1.0 / self.rotors
 
-    @property
+    @cached_property
     def mean(self) -> Floats:
         """x₀ (10 b + m,): the expected parameters"""
-        return np.concatenate([*(numbers(P) for P in self.bodies), self.scalars])
+        mean: Floats = np.concatenate([*(numbers(P) for P in self.bodies), self.scalars])
+        mean.flags.writeable = False
+        return mean
 
     def curvature(self, gamma: float) -> Floats:
         """(p, p): the prior's Hessian at x₀, apart from the rotors' barrier."""
