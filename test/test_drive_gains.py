@@ -19,6 +19,8 @@ from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import Recording, Stream
 from robot_dynamics.identification.drive_gains import drive_gains
 from robot_dynamics.identification.motors import at_joints, motor_rows
+from robot_dynamics.identification.replay import replay
+from robot_dynamics.identification.watch import Watch
 from robot_dynamics.mechanism import Inertial, Pose, Rotor
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
@@ -226,6 +228,86 @@ def test_efforts_of_motors_are_those_of_joints_by_their_rows():
     twins = replace(robot, rotors=(replace(b, name="j5"), replace(b, name="j6")))
     with pytest.raises(InputError, match="depend on each other"):
         motor_rows(twins)
+
+
+@pytest.fixture(scope="module")
+def wrist(tmp_path_factory):
+    """The description of `wrist_log`'s arm, but for the own friction of its last joint."""
+    return written(tmp_path_factory.mktemp("wrist") / "arm", known=True, heavier=1.0)
+
+
+SCALES = {f"j{k}": x for k, x in enumerate(CONSTANTS * np.diag(SHAFTS), 1)}
+
+
+def test_motors_efforts_are_replayed_as_the_torques_of_joints(wrist):
+    log = wrist_log(None, 1)
+    (stream,) = log.streams
+    plain = wrist.with_name("arm.urdf")
+    options = {"effort_scale": SCALES, "cutoff": 20.0}
+    found = replay([plain, wrist], log, motor_efforts=True, **options)
+    # τ = Nᵀ τ_motors
+    torques = replace(stream, effort=(stream.effort * CONSTANTS) @ SHAFTS)
+    by_hand = replay([plain, wrist], Recording("by hand", (torques,)), cutoff=20.0)
+    (samples,), (expected,) = found.stretches, by_hand.stretches
+    assert samples.unfiltered == pytest.approx(expected.unfiltered, rel=1e-9, abs=1e-9)
+    assert found.relative == pytest.approx(by_hand.relative, rel=1e-9)
+    _, right = found.relative
+    assert (right[:5] < 0.1).all()
+    _, apart = replay([plain, wrist], log, **options).relative
+    assert apart[4] > 3 * right[4]
+
+
+def test_models_of_other_couplings_are_not_replayed_on_motors_efforts(wrist, tmp_path):
+    robot = rd.load(wrist)
+    others = tuple(
+        replace(each, ratios=(("j5", -32.0), ("j6", 32.0))) if len(each.ratios) > 1 else each
+        for each in robot.rotors
+    )
+    other = replace(robot, name="other", rotors=others)
+    log = wrist_log(None, 1)
+    with pytest.raises(InputError, match="arm, other: their motors turn"):
+        replay([robot, other], log, motor_efforts=True, cutoff=20.0)
+    assert replay([robot, robot], log, motor_efforts=True, cutoff=20.0).labels == ("arm", "arm (2)")
+
+
+def test_the_replay_command_takes_motors_efforts(wrist, tmp_path, capsys):
+    (path,) = tables(tmp_path, wrist_log(None, 1))
+    scales = [f"{name}:{factor}" for name, factor in SCALES.items()]
+    command = ["replay", str(wrist), path, "--cutoff", "20", "--out", str(tmp_path)]
+    errors = []
+    for more in ([], ["--motor-efforts"]):
+        assert main([*command, "--effort-scale", *scales, *more, "--json"]) == 0
+        errors.append(json.loads(capsys.readouterr().out)["errors"][0][4])
+    assert errors[1] < 0.1 < errors[0] / 3
+
+
+def test_a_watch_takes_motors_efforts(wrist):
+    robot = rd.load(wrist)
+    watch, by_hand = Watch(robot, "flange", motor_efforts=True), Watch(robot, "flange")
+    log = wrist_log(TOOL, 1)
+    (stream,) = log.streams
+    torques = replace(stream, effort=(stream.effort * CONSTANTS) @ SHAFTS)
+    found = watch.add(log.scaled(SCALES)).numbers
+    expected = by_hand.add(replace(log, streams=(torques,))).numbers
+    for name, number in found.items():
+        # as far as Newton's method goes
+        assert number.value == pytest.approx(expected[name].value, rel=1e-3, abs=1e-4)
+    taken = Watch(robot, "flange").add(log.scaled(SCALES)).numbers
+    assert abs(taken["j5.viscous"].value - found["j5.viscous"].value) > 0.05
+    twins = tuple(
+        replace(each, ratios=(("j5", 32.0), ("j6", 32.0))) if each.name in ("motor5", "motor6")
+        else each
+        for each in robot.rotors
+    )  # fmt: skip
+    with pytest.raises(InputError, match="not clear"):
+        Watch(replace(robot, rotors=twins), "flange", motor_efforts=True)
+
+
+def test_motors_efforts_of_a_robot_with_loops_are_refused(tmp_path, capsys):
+    loops = rd.load("package://robot_dynamics/config/five_bar.yaml")
+    log = Recording("log", ())
+    with pytest.raises(InputError, match="five_bar: it has loops"):
+        at_joints(log, loops)
 
 
 def tables(folder: Path, *logs: Recording) -> list[str]:

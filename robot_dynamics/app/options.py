@@ -288,6 +288,12 @@ recordings = _reading(
 )
 """The argument `reading` of `identify` and `replay`: how recordings are read"""
 
+motor_efforts = flag(
+    "--motor-efforts",
+    "Efforts are those of the motors: of one that turns with several joints it is recorded with "
+    "one of them, and is added to the torques of the others (`identify --drive-gains` implies it).",
+)
+
 motions = _reading(
     "for a recorded motion",
     click.option(

@@ -8,6 +8,7 @@ ratio to the joint: the effort, too, is taken at the joint.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,8 @@ from .recording import Floats, Recording
 
 SINGULAR = 1e-9
 """Ratio of singular values of the motors' rows below which they do not drive all joints"""
+SAME = 1e-9
+"""Relative difference of torques that are the same"""
 
 
 def motor_rows(mechanism: Mechanism) -> Floats:
@@ -76,9 +79,14 @@ def at_joints(recording: Recording, mechanism: Mechanism) -> Recording:
         mechanism: with the recorded joints alone.
 
     Raises:
-        InputError: as `motor_rows`.
+        InputError: as `motor_rows`; the robot has loops.
         RecordingError: efforts that add up come in messages of their own.
     """
+    if mechanism.loops:
+        raise InputError(
+            f"{mechanism.name}: it has loops, where motors' efforts are taken at their joints only",
+            name="motor_efforts",
+        )
     rows, joints = motor_rows(mechanism), mechanism.joint_names
     streams = []
     for stream in recording.streams:
@@ -101,3 +109,28 @@ def at_joints(recording: Recording, mechanism: Mechanism) -> Recording:
             )
         streams.append(replace(stream, effort=effort))
     return replace(recording, streams=tuple(streams))
+
+
+def agreed_at_joints(recording: Recording, mechanisms: Sequence[Mechanism]) -> Recording:
+    """As `at_joints`, with the couplings of those mechanisms that describe any.
+
+    Args:
+        recording: with joints named as in the descriptions.
+        mechanisms: models of one robot, with the recorded joints alone.
+
+    Raises:
+        InputError, RecordingError: as `at_joints`.
+        InputError: the couplings are not the same.
+    """
+    coupled = [each for each in mechanisms if any(len(rotor.ratios) > 1 for rotor in each.rotors)]
+    first, *others = coupled or mechanisms[:1]
+    found = at_joints(recording, first)
+    for other in others:
+        pairs = zip(found.streams, at_joints(recording, other).streams, strict=True)
+        if not all(np.allclose(a.effort, b.effort, SAME, 0.0, equal_nan=True) for a, b in pairs):
+            raise InputError(
+                f"{first.name}, {other.name}: their motors turn with their joints at other "
+                "ratios, so the same efforts are other torques: compare them one by one",
+                name="motor_efforts",
+            )
+    return found

@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..formulations.terms import OF_LINKS
 from ..mechanism import Mechanism
 from .cutoff import choose
+from .motors import agreed_at_joints
 from .preparation import Samples, checked_cutoff, even
 from .read import read
 from .recording import Floats, Recording
@@ -80,6 +81,7 @@ def replay(
     effort_scale: Mapping[str, float] | None = None,
     position_offset: Mapping[str, float] | None = None,
     cutoff: float | None = None,
+    motor_efforts: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Replay:
     """Compute the torques of each model on a recorded motion.
@@ -92,10 +94,13 @@ def replay(
         effort_scale: as for `identify`.
         position_offset: as for `identify`.
         cutoff: Hz, the low-pass filter's cut-off; None: the one whose fit predicts torque best.
+        motor_efforts: as for `identify`; models whose motors turn with one joint each take the
+            couplings of the others.
         progress: called with a short message at each step.
 
     Raises:
         DescriptionError, RecordingError, InputError: as `identify`.
+        InputError: the models have other joints, or with `motor_efforts` other couplings.
     """
     say = progress or (lambda _: None)
     say("reading")
@@ -121,6 +126,8 @@ def replay(
                 f"{labels[0]}: {', '.join(joints)}",
                 name=label,
             )
+    if motor_efforts:
+        recording = agreed_at_joints(recording, mechanisms)
     sliding = [name for name in joints if mechanisms[-1].joint(name).slides]
     raw = even(recording, joints, sliding)
     if cutoff is None:

@@ -17,6 +17,7 @@ from ..errors import InputError, choices, wrong
 from ..mechanism import Mechanism
 from .bodies import NAMES, body_of, reference
 from .fit import RIDGE
+from .motors import at_joints, motor_rows
 from .per_recording import one_blas_thread
 from .preparation import prepare
 from .recording import Floats, Recording
@@ -72,12 +73,21 @@ class Watch:
         mechanism: the model in force, an open chain.
         link: the moving link that carries what may change.
         memory: s of motion after which a block's weight has fallen to 1/e.
+        motor_efforts: whether efforts are those of motors, as for `identify`.
 
     Raises:
-        InputError: the robot has loops or does not have this link, or the memory is not positive.
+        InputError: the robot has loops or does not have this link, the memory is not positive, or
+            it is not clear whose effort is recorded with a joint.
     """
 
-    def __init__(self, mechanism: Mechanism, link: str, memory: float = 60.0):
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        link: str,
+        memory: float = 60.0,
+        *,
+        motor_efforts: bool = False,
+    ):
         if mechanism.loops:
             raise InputError(
                 f"{mechanism.name}: it has loops, expected an open chain", name="loops"
@@ -87,7 +97,9 @@ class Watch:
         names = [each.name for each in mechanism.moving]
         if link not in names:
             raise wrong(InputError, "watched link", link, choices(names))
-        self.link, self.memory = link, float(memory)
+        if motor_efforts:
+            motor_rows(mechanism)
+        self.link, self.memory, self._motor_efforts = link, float(memory), motor_efforts
         self._begin(mechanism)
 
     def _begin(self, mechanism: Mechanism) -> None:
@@ -130,6 +142,8 @@ class Watch:
         Raises:
             RecordingError: the block cannot be used: at rest, too short, or without efforts.
         """
+        if self._motor_efforts:
+            block = at_joints(block, self.mechanism)
         sliding = [name for name in self.joints if self.mechanism.joint(name).slides]
         prepared = prepare(block, self.joints, cutoff, sliding=sliding)
         with one_blas_thread():

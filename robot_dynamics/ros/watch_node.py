@@ -12,7 +12,8 @@ It reports a better model if it finds one, and changes nothing by itself.
 | service | `~/adopt` | std_srvs/Trigger | a person's approval: publishes the model if proven |
 
 Parameters: `link` (the link whose load may change; default: the last one that moves), `memory` (s,
-after which motion has a weight of 1/e), `block` (s of motion that are evaluated together).
+after which motion has a weight of 1/e), `block` (s of motion that are evaluated together),
+`motor_efforts` (whether efforts are those of motors that may turn with several joints).
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class WatchNode(Node):  # type: ignore[misc]
         self._link = str(self.declare_parameter("link", "").value)
         self._memory = float(self.declare_parameter("memory", 60.0).value)
         self._block = float(self.declare_parameter("block", 5.0).value)
+        self._motor_efforts = bool(self.declare_parameter("motor_efforts", False).value)
         if not (np.isfinite(self._block) and self._block >= 2.0):
             raise wrong(InputError, "block", self._block, "2 s or more")
         self._text = ""
@@ -74,7 +76,7 @@ class WatchNode(Node):  # type: ignore[misc]
             mechanism = load_urdf_text(message.data)
             moving = mechanism.moving
             link = self._link or (moving[-1].name if moving else "")
-            self._watch = Watch(mechanism, link, self._memory)
+            self._watch = Watch(mechanism, link, self._memory, motor_efforts=self._motor_efforts)
         except RobotDynamicsError as error:
             self.get_logger().error(f"robot_description refused: {one_line(error)}")
             return

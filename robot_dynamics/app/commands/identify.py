@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import InputError, listed, wrong
 from ...mechanism import Inertial
 from ..command import Command, Progress, Result
-from ..options import flag, path, recordings, several
+from ..options import flag, motor_efforts, path, recordings, several
 from ..tables import percent, table
 
 if TYPE_CHECKING:
@@ -64,11 +64,7 @@ NOT_BETTER = 3
     help="The known load: the link that carries it, its mass (kg) and its centre of mass in that "
     "link's frame (m); then, if known, its inertia about that centre: ,IXX,IYY,IZZ,IXY,IXZ,IYZ.",
 )
-@flag(
-    "--motor-efforts",
-    "Efforts are those of the motors: of one that turns with several joints it is recorded with "
-    "one of them, and is added to the torques of the others (implied by --drive-gains).",
-)
+@motor_efforts
 @flag(
     "--strict",
     f"Exit with code {NOT_BETTER} if the description fits better than what was identified, so "

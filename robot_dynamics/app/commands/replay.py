@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ..command import Command, Progress, Result
-from ..options import path, recordings
+from ..options import motor_efforts, path, recordings
 from ..tables import percent, table
 
 
@@ -22,11 +22,13 @@ from ..tables import percent, table
 @click.argument("files", metavar="DESCRIPTION...", type=click.Path(), nargs=-1, required=True)
 @click.argument("recording", metavar="RECORDING", type=click.Path())
 @recordings
+@motor_efforts
 @path("--out", "DIR", "Output folder (default: here).", default=".")
 def command(
     files: Sequence[str],
     recording: str,
     out: str,
+    motor_efforts: bool,
     reading: dict[str, Any],
 ) -> Result:
     """Compare models' torques with measured ones.
@@ -39,7 +41,7 @@ def command(
     from ..identification_report import write_replay
 
     progress = Progress()
-    result = replay(files, recording, **reading, progress=progress)
+    result = replay(files, recording, **reading, motor_efforts=motor_efforts, progress=progress)
     progress("drawing")
     robot, _ = match(load(files[-1]), result.joints)
     written = write_replay(result, Path(out), robot)
