@@ -50,7 +50,8 @@ def truth():
 
 
 @pytest.mark.parametrize(
-    ("prefix", "time"), [("/joint_states/", "__time"), ("", "time"), ("robot/x/", "timestamp")]
+    ("prefix", "time"),
+    [("/joint_states/", "__time"), ("", "time"), ("robot/x/", "timestamp"), ("x / ", "time")],
 )
 def test_a_table_is_read_back(tmp_path, truth, prefix, time):
     recorded = recording(truth, 2.0, 50.0)

@@ -7,6 +7,7 @@ import pickle
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from test_identification import ARM
 import robot_dynamics as rd
 from robot_dynamics.app.options import factors, pairs
 from robot_dynamics.app.report_page import Chart, Line, standalone
-from robot_dynamics.errors import InputError
+from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import friction_laws as laws
 from robot_dynamics.identification.band import Band, Spread, needed
 from robot_dynamics.identification.bodies import (
@@ -34,6 +35,7 @@ from robot_dynamics.identification.bodies import (
 from robot_dynamics.identification.contacts import Contact, contacts, words
 from robot_dynamics.identification.fleet import Sum
 from robot_dynamics.identification.friction_laws import OFFSET
+from robot_dynamics.identification.identify import refuse_nonsense
 from robot_dynamics.identification.normal_equations import Rows, Sums, _correlation, reduce
 from robot_dynamics.identification.preparation import (
     Samples,
@@ -42,7 +44,7 @@ from robot_dynamics.identification.preparation import (
     prepare,
 )
 from robot_dynamics.identification.quality import far_off
-from robot_dynamics.identification.recording import Recording
+from robot_dynamics.identification.recording import Recording, Stream
 from robot_dynamics.identification.solve import Prior, inverted, minimise
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Limits
@@ -512,6 +514,53 @@ def test_a_recording_in_degrees_is_doubted():
     log = recording(changed(robot, seed=3), 6.0, 50.0, noise=0.02)
     found = rd.identify(replace(robot, links=links), log, cutoff=10.0)
     assert [words.partition(":")[0] for words in found.warnings[:3]] == [*"abc"]
+
+
+def endless(robot):
+    """The robot without limits of its joints."""
+    links = (replace(link, joint=replace(link.joint, limits=None)) for link in robot.links)
+    return replace(robot, links=tuple(links))
+
+
+@pytest.mark.parametrize("rates", [True, False])
+def test_degrees_are_told_where_there_are_no_limits(rates):
+    robot = endless(rd.load(ARM))
+    (stream,) = recording(changed(robot, seed=3), 12.0, 100.0, noise=0.02).streams
+    degrees = np.degrees(stream.velocity) if rates else np.full_like(stream.velocity, np.nan)
+    log = Recording(
+        "log", (replace(stream, position=np.degrees(stream.position), velocity=degrees),)
+    )
+    for cutoff in (None, 10.0):
+        warned = rd.identify(robot, log, cutoff=cutoff).warnings
+        assert [words[0] for words in warned[:3]] == [*"abc"]
+        assert all("are they in degrees" in words for words in warned[:3])
+
+
+def test_what_no_model_explains_is_blamed_on_positions_before_the_filter():
+    errors = SimpleNamespace(relative=np.array([2.0, np.nan]))
+    for causes in (["positions", "filter"], ["filter"]):
+        with pytest.raises(RecordingError, match=causes[0]):
+            refuse_nonsense(errors, causes)
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1.0, False), (1e3, True)])
+def test_efforts_of_another_unit_are_told_by_the_weight(factor, told):
+    robot = rd.load(ARM)
+    (stream,) = recording(changed(robot, seed=3), 12.0, 100.0, noise=0.02).streams
+    log = Recording("log", (replace(stream, effort=factor * stream.effort),))
+    warned = rd.identify(robot, log, cutoff=10.0).warnings
+    assert any("the identified bodies weigh" in words for words in warned) is told
+
+
+def test_many_turns_of_a_joint_without_limits_are_no_fault():
+    robot = endless(rd.load(ARM))
+    truth = changed(robot, seed=3)
+    t, q, qd, qdd = motion(3, 12.0, 100.0, 1)
+    q[:, 2] += 5 * t.ravel()
+    qd[:, 2] += 5.0
+    stream = Stream(robot.joint_names, t.ravel(), q, qd, rd.InverseDynamics(truth)(q, qd, qdd))
+    found = rd.identify(robot, Recording("log", (stream,)), cutoff=10.0)
+    assert not any("degrees" in words for words in found.warnings)
 
 
 def test_options_are_pairs():

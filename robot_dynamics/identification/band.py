@@ -135,7 +135,8 @@ def counted(residual: Floats, variance: Floats, sigma: Floats, usable: NDArray[n
     # |e| < 2 √(y C yᵀ + s²)
     lacking = residual**2 / 4 - variance
     with np.errstate(invalid="ignore"):
-        bins = np.searchsorted(edges, lacking / sigma**2)
+        # what is beyond the last edge, by far, counts as the last
+        bins = np.minimum(np.searchsorted(edges, lacking / sigma**2), len(edges) - 1)
     for j in np.flatnonzero(np.isfinite(sigma)):
         counts[j] = np.bincount(bins[usable[:, j], j], minlength=len(edges))
     alike = [max(1.0, _correlation(each)) for each in np.where(usable, residual, 0.0).T]

@@ -44,7 +44,7 @@ from .per_recording import (
 )
 from .preparation import Choice
 from .prepared_cache import PreparedCache
-from .quality import LITTLE, Excitation, driving, excitation, far_off, warnings
+from .quality import LITTLE, Excitation, driving, excitation, far_off, heavy, many_turns, warnings
 from .recording import Floats, Recording
 from .shared_filter import FEW, MANY, shared_filter
 from .unknowns import match
@@ -284,7 +284,11 @@ def identify(
         explained = {each.joint for each in doubtful}
         swayed = _swayed(passes, work, fitting, judged[0], explained, used)
         filters = {each.joint: each.words(cutoff is not None) for each in swayed}
-        refuse_nonsense(judged[0], [*filters.values()])
+        highest = np.max([each.highest for each in used], axis=0)
+        lowest = np.min([each.lowest for each in used], axis=0)
+        beyond = [*far_off(described, lowest, highest)]
+        beyond += many_turns(described, lowest, highest, judged[0].relative)
+        refuse_nonsense(judged[0], [*beyond, *filters.values()])
         first, keeps = judged[0], _KEPT[0]
         if loses(first):
             progress("the description is better: keeping its bodies")
@@ -304,8 +308,6 @@ def identify(
             turned = _zeros(passes, work, found, {k: kept[k].source for k in kept}, fitting)
         taken: list[Reduced | Judged] = [*used, *others]
         told = excitation(found)
-        highest = np.max([each.highest for each in used], axis=0)
-        lowest = np.min([each.lowest for each in used], axis=0)
         moved = highest - lowest
         locked = {name: float(mechanism.home.get(name, 0.0)) for name in missing}
         return Identification(
@@ -319,7 +321,8 @@ def identify(
             warnings=tuple(
                 dict.fromkeys(
                     [
-                        *far_off(described, lowest, highest),
+                        *beyond,
+                        *heavy(described, model),
                         *warned,
                         *zero_words(turned, work.position_offset),
                         *(driving(found) if keeps != _KEPT[2] else ()),
@@ -428,20 +431,20 @@ def _zeros(
         return zeros(found, sums)
 
 
-def refuse_nonsense(errors: Errors, filters: Sequence[str] = ()) -> None:
+def refuse_nonsense(errors: Errors, causes: Sequence[str] = ()) -> None:
     """Check that the model explains at least one joint's torque.
 
     Args:
         errors: the errors on held-out motion.
-        filters: what is known about unsuitable filters; the first is reported.
+        causes: what may be the reason (positions, filters), the likeliest first; it is reported.
 
     Raises:
         RecordingError: no joint's torque resembles the model's.
     """
     known = errors.relative[np.isfinite(errors.relative)]
     if len(known) and known.min() > NONSENSE:
-        if filters:
-            raise RecordingError(filters[0], name="recording")
+        if causes:
+            raise RecordingError(causes[0], name="recording")
         raise RecordingError(
             f"no joint's efforts are those of this robot (the best model misses "
             f"{100 * known.min():.0f} % of them): check that description and recording belong "

@@ -23,6 +23,13 @@ RANK = 1e-9
 motion"""
 ENOUGH = 0.75
 """Share of the identifiable combinations that the motion should determine"""
+TURNS = 4 * np.pi
+"""rad: positions of a joint without limits that span more are doubted if torques are not
+explained"""
+MISSED = 0.1
+"""Relative torque error beyond which they are not explained"""
+HEAVY = 10.0
+"""Ratio of the identified to the described mass beyond which the efforts' unit is doubted"""
 LITTLE = 0.5
 """Share of the torque; a model with a larger error explains little"""
 
@@ -130,6 +137,47 @@ def far_off(mechanism: Mechanism, lowest: Floats, highest: Floats) -> Iterator[s
                 f"{lower:.3g} and {upper:.3g} {unit}: are the positions in {unit}, and of this "
                 "joint?"
             )
+
+
+def many_turns(
+    mechanism: Mechanism, lowest: Floats, highest: Floats, missed: Floats
+) -> Iterator[str]:
+    """A line for each joint without limits whose positions span several turns, as a wheel's may,
+    if the torques are not explained.
+
+    Args:
+        mechanism: the robot as described.
+        lowest: (n,) the smallest positions, rad or m.
+        highest: (n,) the largest positions.
+        missed: (n,) the relative torque errors on held-out motion.
+    """
+    if not (missed > MISSED).any():
+        return
+    for name, low, high in zip(mechanism.joint_names, lowest, highest, strict=True):
+        joint = mechanism.joint(name)
+        if joint.turns and None in (joint.ends.lower, joint.ends.upper) and high - low > TURNS:
+            yield (
+                f"{name}: torques are not explained, and its positions go from {low:.3g} to "
+                f"{high:.3g}, over {(high - low) / (2 * np.pi):.2g} turns: are they in degrees? "
+                "(expected: rad)"
+            )
+
+
+def heavy(described: Mechanism, identified: Mechanism) -> Iterator[str]:
+    """A line if the identified robot weighs far more than the described one.
+
+    Args:
+        described: the robot as described.
+        identified: the same robot with identified bodies.
+    """
+    before, after = (
+        sum(float(link.inertial.mass) for link in robot.moving) for robot in (described, identified)
+    )
+    if after > HEAVY * before > 0:
+        yield (
+            f"the identified bodies weigh {after:.3g} kg, the described ones {before:.3g} kg: are "
+            "the efforts in N·m (forces in N)? --effort-scale converts them"
+        )
 
 
 def warnings(

@@ -114,7 +114,7 @@ def _columns(
         )
     columns: dict[tuple[str, str], int] = {}
     for k, name in enumerate(header):
-        parts = [part for part in name.split("/") if part]
+        parts = [part for part in map(str.strip, name.split("/")) if part]
         if len(parts) >= 2 and parts[-1] in FIELDS:
             key = (parts[-2], parts[-1])
             if key in columns:
