@@ -5,7 +5,8 @@
 
 The filter is that which the first recordings have chosen, as in any large fleet. A worker is to
 reach 0.9 of what this process does by itself, two 1.8 of it. Where the machine has other work,
-compare the samples per second of cores.
+compare the samples per second of cores. What the machine itself allows is measured by as many
+processes without Dask, each with its share of the recordings.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from distributed import Client, LocalCluster
@@ -91,6 +94,33 @@ def steps(work: Work, paths: list[Path]) -> dict[str, float]:
     return {name: samples / seconds for name, seconds in taken.items()}
 
 
+def apart(work: Work, paths: list[Path], processes: int) -> float:
+    """s that processes without Dask take, each with its share of the recordings, once all have
+    begun."""
+    context = multiprocessing.get_context("spawn")
+    began = context.Barrier(processes)
+    shares = [paths[k::processes] for k in range(processes)]
+    with context.Pool(processes, _wait_at, (began,)) as pool:
+        spans = pool.starmap(_share, [(work, each) for each in shares], chunksize=1)
+    return max(end for _, end in spans) - min(begin for begin, _ in spans)
+
+
+def _wait_at(began: Any) -> None:
+    global BEGAN
+    BEGAN = began
+
+
+def _share(work: Work, paths: list[Path]) -> tuple[float, float]:
+    """When this process begins and ends to reduce the recordings, s."""
+    reduction = Reduction(work)
+    reduction(paths[0])
+    BEGAN.wait()
+    begin = time.perf_counter()
+    for path in paths:
+        reduction(path)
+    return begin, time.perf_counter()
+
+
 def cores(cluster: LocalCluster) -> float:
     """s of processor time that this process, scheduler included, and the workers have taken."""
     with Client(cluster, set_as_default=False) as client:
@@ -140,6 +170,7 @@ def main() -> None:
                     each = {
                         "workers": workers, "samples": samples, "per_second": samples / seconds,
                         "per_core_second": samples / spent,
+                        "without_dask": samples / apart(work, paths[:count], max(workers, 1)),
                     }  # fmt: skip
                     results.append(each)
                     who = f"{workers} workers" if workers else "this process"
@@ -147,7 +178,8 @@ def main() -> None:
                     print(
                         f"{who:14} {samples:9,} samples: {samples / seconds:9,.0f} per second, "
                         f"{samples / seconds / own[count]:.2f} of this process; "
-                        f"{samples / spent:9,.0f} per second of cores",
+                        f"{samples / spent:9,.0f} per second of cores; "
+                        f"without Dask {each['without_dask'] / own[count]:.2f}",
                         flush=True,
                     )
     if options.json:
