@@ -36,6 +36,8 @@ from robot_dynamics.identification.solve import Prior
 
 ROBOT = "package://robot_dynamics/urdf/six_axis.urdf"
 RATE = 250.0
+BEGAN: Any = None
+"""In the processes of `apart`: what they wait at before they begin"""
 
 
 def record(path: Path, mechanism: rd.Mechanism, duration: float, seed: int) -> None:
