@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,9 @@ from std_srvs.srv import Trigger
 from test_watch import ARM, BLOCKS, CHANGE, LINK, blocks, working
 
 import robot_dynamics as rd
+from robot_dynamics.description import load_urdf_text
+from robot_dynamics.identification import Recording
+from robot_dynamics.identification.watch import Watch
 
 PROGRAM = (sys.executable, "-m", "robot_dynamics.ros.watch")
 URDF = (Path(__file__).parents[1] / "urdf" / "six_axis.urdf").read_text()
@@ -31,8 +35,8 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 class Watched(Conversation):
     """The node, and what it says."""
 
-    def __init__(self) -> None:
-        super().__init__(PROGRAM, {"link": LINK, "block": 4.5})
+    def __init__(self, **parameters) -> None:
+        super().__init__(PROGRAM, {"link": LINK, "block": 4.5, **parameters})
         self.reports: list[DiagnosticArray] = []
         self.models: list[str] = []
         node = self.node
@@ -102,6 +106,40 @@ def test_a_person_adopts_what_is_proven_and_nothing_else_is_published():
         np.abs(rd.InverseDynamics(each)(q, qd, qdd) - right).max() for each in (ARM, rd.load(text))
     )
     assert after < 0.1 * before
+
+
+def test_efforts_of_motors_that_turn_with_several_joints_are_taken_as_such():
+    """A differential's actuators are called as the joints with which their efforts come."""
+    one, other = ARM.joint_names[4:]
+    urdf = URDF.replace(
+        "</robot>",
+        f"""<transmission name="wrist">
+          <plugin>transmission_interface/DifferentialTransmission</plugin>
+          <actuator name="{one}" role="actuator1"/><actuator name="{other}" role="actuator2"/>
+          <joint name="{one}" role="joint1"/><joint name="{other}" role="joint2"/>
+        </transmission></robot>""",
+    )
+    (block,) = blocks(working(CHANGE), 1, seed=3)
+    (stream,) = block.streams
+    # motor 1 turns at q̇_1 + q̇_2, motor 2 at q̇_1 - q̇_2, and its effort is given at -q̇_2's side
+    N = np.eye(6)
+    N[4:, 4:] = [[1.0, 1.0], [-1.0, 1.0]]
+    efforts = stream.effort @ np.linalg.inv(N)
+    for motor_efforts in (True, False):
+        with Watched(motor_efforts=motor_efforts) as watched:
+            watched.description.publish(String(data=urdf))
+            watched.until(lambda w=watched: "watching" in w.log, "the robot")
+            watched.work(Recording("log", (replace(stream, effort=efforts),)), 0.0)
+            values = {each.key: each.value for each in watched.reports[-1].status[0].values}
+            assert watched.stop() == 0
+        by_hand = Watch(load_urdf_text(urdf), LINK).add(block).numbers
+        far = [
+            name
+            for name in (f"{one}.viscous", f"{other}.viscous", f"{LINK}.mass")
+            if abs(float(values[name].split()[0]) - by_hand[name].value)
+            > 0.05 + 0.02 * abs(by_hand[name].value)
+        ]
+        assert bool(far) != motor_efforts
 
 
 def test_a_block_that_is_none_is_refused_at_the_start():
