@@ -290,8 +290,9 @@ def test_a_watch_takes_motors_efforts(wrist):
     found = watch.add(log.scaled(SCALES)).numbers
     expected = by_hand.add(replace(log, streams=(torques,))).numbers
     for name, number in found.items():
-        # as far as Newton's method goes
-        assert number.value == pytest.approx(expected[name].value, rel=1e-3, abs=1e-4)
+        assert number.value == pytest.approx(expected[name].value, rel=1e-6, abs=1e-9)
+    # a load of 2 kg on a flange of 0.2 kg
+    assert abs(found["flange.mass"].value - 2.2) < 4 * found["flange.mass"].deviation < 0.02
     taken = Watch(robot, "flange").add(log.scaled(SCALES)).numbers
     assert abs(taken["j5.viscous"].value - found["j5.viscous"].value) > 0.05
     twins = tuple(

@@ -138,6 +138,24 @@ def test_the_fit_is_the_minimum_that_scipy_finds(gamma):
     np.testing.assert_allclose(bend, np.diag(H), rtol=0.02, atol=1e-3 * np.diag(H).min())
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_far_heavier_body_than_described_is_found_if_it_is_possible(seed):
+    """From a step too close to a flat body, Newton's method did not come back."""
+    random = np.random.default_rng(seed)
+    light = Inertial(0.2, [0.0, 0.0, 0.02], np.diag([1e-4, 1e-4, 1.2e-4]))
+    heavy = Inertial(2.2, [0.045, -0.03, 0.075], np.diag([0.01, 0.012, 0.006]))
+    truth = numbers_of(heavy)
+    # as of two axes of a wrist: the centre of mass is told far better than the rest
+    A = random.normal(size=(40, 10)) * ([1e3] + [3e3] * 3 + [1e3] * 6)
+    prior = Prior((pseudo_inertia(numbers_of(light)),), np.zeros(0), np.zeros(0))
+    for gamma in (1e-4, 0.01):
+        x, H = minimise(A.T @ A, A.T @ (A @ truth), prior, gamma)
+        assert x == pytest.approx(truth, rel=5e-3, abs=1e-6)
+        assert np.sqrt(np.diag(inverted(H)))[0] == pytest.approx(
+            np.sqrt(np.diag(inverted(A.T @ A)))[0], rel=0.1
+        )
+
+
 def test_with_much_data_the_fit_is_least_squares_and_with_none_the_description():
     prior, A, _, truth = problem(3, 1e10)
     # the nearer to certain, and the less a description weighs, the longer is the way from it

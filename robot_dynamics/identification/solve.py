@@ -29,6 +29,9 @@ FLAT = 1e-7
 it the matrix is numerically singular"""
 DONE = 1e-9
 """Squared Newton decrement, in units of γ, at which the iteration has converged"""
+SHARE = 0.5
+"""The largest share of the way to the edge of the feasible set in one step: from close to it
+Newton's method comes back slowly, or not at all, as its matrix becomes singular"""
 CLOSER = 10.0
 """Ratio of consecutive γ on the path from the prior to the required weight"""
 LONGEST_PATH = 40
@@ -169,8 +172,11 @@ def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tupl
         decrement = -float(slope @ step)
         if not decrement >= DONE * gamma:  # or NaN: the numerical limit
             break
+        # P + s ΔP = L (1 + s L⁻¹ ΔP L⁻ᵀ) Lᵀ
+        inwards = half @ pseudo_inertia(step[:block].reshape(b, 10)) @ np.swapaxes(half, -1, -2)
+        ahead = [*np.linalg.eigvalsh(inwards).ravel(), *(left * step[block:])]
         before = logarithms(x)
-        length = 1.0
+        length = 1.0 / max(1.0, -min(ahead, default=0.0) / SHARE)
         while gain(x, length * step, before) < 0.1 * length * decrement and length > 1e-9:
             length /= 2
         if length <= 1e-9:  # the limit of rounding
