@@ -66,7 +66,7 @@ def empty_call() -> Callable[..., None]:
     """A function in C that does nothing with its arguments."""
     paths = sysconfig.get_paths()
     flags = ["-O2", f"-I{paths['include']}", f"-I{paths['platinclude']}", *compiler.LINKED_LATE]
-    module: Any = _loaded("_empty", compiler.find().shared_library(EMPTY, flags, native=False))
+    module: Any = _loaded("_empty", compiler.find().shared_library([EMPTY], flags, native=False))
     return module.empty  # type: ignore[no-any-return]
 
 
@@ -75,7 +75,7 @@ def operations_a_second() -> float:
     """Additions of float64 that one core does, many at a time and none waiting for another."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "peak.so")
-        path.write_bytes(compiler.find().shared_library(PEAK, ["-O2"]))
+        path.write_bytes(compiler.find().shared_library([PEAK], ["-O2"]))
         library = ctypes.CDLL(str(path))
     library.kernel.argtypes, library.kernel.restype = [ctypes.c_double] * 2, ctypes.c_double
     seconds = per_call(lambda: library.kernel(1.0, 1e-3))["typical"]

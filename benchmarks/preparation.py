@@ -85,7 +85,7 @@ def steps(n: int) -> dict[str, Any]:
     mechanism = timed("load", lambda: rd.load(urdf))
     chain = timed("derive", lambda: OpenChain(mechanism, "newton_euler", "full", TERMS))
     program = timed("record", lambda: chain.function("torques").record())
-    source = timed("print", lambda: c_kernels.single_source(program))
+    source = timed("print", lambda: c_kernels.single_files(program))
     cc = compiler.find()
     timed("compile", lambda: cc.shared_library(source, ("-O2",)))
     dynamics = rd.InverseDynamics(mechanism)

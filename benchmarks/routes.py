@@ -115,7 +115,7 @@ def python_alone(function: Any, parameters: np.ndarray) -> Callable[..., Any]:
 
 
 def _built(function: Any) -> bytes:
-    return compiler.find().shared_library(c_kernels.single_source(function.record()), ("-O2",))
+    return compiler.find().shared_library(c_kernels.single_files(function.record()), ("-O2",))
 
 
 def _library(function: Any) -> ctypes.CDLL:

@@ -19,7 +19,15 @@ import pytest
 from robots import CONFIG
 
 import robot_dynamics as rd
-from robot_dynamics.codegen import BackendWarning, Function, Kernel, compiler, kernel, native
+from robot_dynamics.codegen import (
+    BackendWarning,
+    Function,
+    Kernel,
+    c_code,
+    compiler,
+    kernel,
+    native,
+)
 from robot_dynamics.scalar import cos, sign, sin, tanh
 
 COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
@@ -68,9 +76,9 @@ def test_kernels_and_their_caller_are_built_without_a_warning(name, monkeypatch)
     seen = []
     run = compiler.Compiler._run
 
-    def heard(self, source, flags, libraries):
-        seen.append(flags)
-        return run(self, source, (*flags, "-Wall", "-Wextra", "-Werror"), libraries)
+    def heard(self, place, *each):
+        seen.extend(each)
+        return run(self, place, *([*command, "-Wall", "-Wextra", "-Werror"] for command in each))
 
     monkeypatch.setattr(compiler.Compiler, "_run", heard)
     monkeypatch.setattr(native, "_shipped_host", lambda source: None)
@@ -79,20 +87,22 @@ def test_kernels_and_their_caller_are_built_without_a_warning(name, monkeypatch)
     assert made.description == "wave: a kernel in C"  # not through ctypes
     assert found.command[0].endswith(name)
     flags = compiler._native(found)
-    assert sum(set(flags) <= set(each) for each in seen) >= 2 + len(flags)
+    # the trial, the kernels for single states and for batches
+    assert sum(set(flags) <= set(each) for each in seen) >= 3
 
 
 @needs_compiler
 @pytest.mark.parametrize(
     ("refused", "taken"),
     [
-        ("-march=native", ("-mcpu=native",)),
-        ("-mcpu=native", ("-march=native",)),
+        ("-march=native", ("-mcpu=native", *compiler.LEAN)),
+        ("-mcpu=native", ("-march=native", *compiler.LEAN)),
         ("-m*=native", ()),
+        ("-fno-dse|-mcpu=native", ("-march=native",)),
     ],
 )
 def test_a_flag_that_the_compiler_does_not_know_is_left_out(refused, taken, monkeypatch, tmp_path):
-    real = shutil.which(COMPILERS[0])
+    real = shutil.which("gcc") or pytest.skip("no GCC")
     line = f"""for each; do case "$each" in {refused}) exit 1;; esac; done
 args=; for each; do case "$each" in -m*=native) ;; *) args="$args $each";; esac; done
 exec {real} $args
@@ -101,6 +111,31 @@ exec {real} $args
     made = wave_kernel("c")
     assert is_right(made)
     assert compiler._native(compiler.find()) == taken
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", COMPILERS)
+def test_a_program_in_several_files_is_the_same(name, monkeypatch):
+    monkeypatch.setenv("CC", name)
+    monkeypatch.setattr(c_code, "CHUNK", 3)
+    whole = wave_kernel("c")
+    counts = []
+    built = compiler.Compiler.shared_library
+
+    def counted(self, files, *rest, **options):
+        counts.append(len(files))
+        return built(self, files, *rest, **options)
+
+    monkeypatch.setattr(compiler.Compiler, "shared_library", counted)
+    monkeypatch.setattr(native, "WORTH_A_FILE", 4)
+    monkeypatch.setattr(native, "cores", lambda: 3)
+    monkeypatch.setenv("ROBOT_DYNAMICS_CACHE", os.environ["ROBOT_DYNAMICS_CACHE"] + "-divided")
+    divided = wave_kernel("c")
+    assert is_right(divided)
+    assert counts == [3, 3]
+    x, y = np.random.default_rng(1).uniform(-3, 3, (2, 37, 2))
+    assert (divided(x, y) == whole(x, y)).all()
+    assert (divided(x[0], y[0]) == whole(x[0], y[0])).all()
 
 
 BROKEN = {

@@ -59,7 +59,7 @@ def compare(request, name, text):
 
 def loaded(text, tmp_path):
     try:
-        library = compiler.find().shared_library(text)
+        library = compiler.find().shared_library([text])
     except rd.RobotDynamicsError as error:
         pytest.skip(str(error))
     path = tmp_path / "kernel.so"
@@ -80,7 +80,7 @@ def test_python(request, program):
 
 
 def test_c_for_one_state(request, program, tmp_path):
-    text = c_kernels.single_source(program)
+    [text] = c_kernels.single_files(program)
     compare(
         request, "every_operation_single.c", text.replace(c_kernels.prelude(), "/* lanes.h */\n")
     )
@@ -90,7 +90,7 @@ def test_c_for_one_state(request, program, tmp_path):
 
 
 def test_c_for_batches(request, program, tmp_path):
-    text = c_kernels.batch_source(program)
+    [text] = c_kernels.batch_files(program)
     compare(
         request, "every_operation_batch.c", text.replace(c_kernels.prelude(), "/* lanes.h */\n")
     )

@@ -38,7 +38,7 @@ class Dialect:
     type: str
     function: str = "{}"
     constant: str = "{}"
-    function_head: str = "static __attribute__((noinline))"
+    function_head: str = '__attribute__((noinline, visibility("hidden")))'
     literal: str = "{}"
     """A number inside an expression"""
     apart: bool = False
@@ -123,25 +123,26 @@ class CCode:
         return [*lines, *(f"out[{k}] = {self._result(end)};" for k, end in fixed)]
 
     def functions(self) -> list[str]:
-        """The source of all functions, as lines."""
+        """The source of each function."""
         T = self._dialect.type
-        lines = []
+        found = []
         if self._angle_of:
-            lines += [self._head(f"angles(const {T} *const *x, {T} *angle)"), "{"]
+            lines = [self._head(f"angles(const {T} *const *x, {T} *angle)"), "{"]
             known: set[int] = set()
             for place in sorted(self._needed(self._angle_of)):
                 lines += self._statement(place, known)
             for angle, k in self._angle_of.items():
                 lines.append(f"    angle[{k}] = {self._result(angle)};")
-            lines += ["}", ""]
+            found.append("\n".join([*lines, "}", ""]))
         apart = "restrict " if self._dialect.apart else ""
         kinds = (f"const {T} *const", f"const {T}", f"const {T}", T, T)
         names = ("x", "sin_", "cos_", "w", "out")
         arguments = ", ".join(f"{k} *{apart}{x}" for k, x in zip(kinds, names, strict=True))
         for k, part in enumerate(self._parts):
-            lines += [self._head(f"part{k}({arguments})"), "{", *self._part(part)]
-            lines += ["    (void)x, (void)sin_, (void)cos_, (void)w, (void)out;", "}", ""]
-        return lines
+            lines = [self._head(f"part{k}({arguments})"), "{", *self._part(part)]
+            lines.append("    (void)x, (void)sin_, (void)cos_, (void)w, (void)out;")
+            found.append("\n".join([*lines, "}", ""]))
+        return found
 
     def _head(self, function: str) -> str:
         return f"{self._dialect.function_head} void {self._prefix}{function}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C source of a kernel: a program's functions and the exported function that calls them."""
+"""The C files of a kernel: a program's functions, divided among them, and the exported function
+that calls them."""
 
 from __future__ import annotations
 
@@ -9,13 +10,14 @@ from .guard import lacking
 from .recorder import Program
 
 
-def single_source(program: Program, shared: int = 1) -> str:
-    """The C source of `kernel(x, out)` for one state; x[i] is the program's vector i.
+def single_files(program: Program, count: int = 1, shared: int = 1) -> list[str]:
+    """The C files of `kernel(x, out)` for one state; x[i] is the program's vector i.
 
     A nan in the state makes all results nan, so the program itself needs no guard.
 
     Args:
         program: the program, without a guard.
+        count: the number of files, at most.
         shared: the number of vectors at the end that are parameters instead of states.
     """
     code = CCode(program, SCALAR)
@@ -40,17 +42,18 @@ def single_source(program: Program, shared: int = 1) -> str:
             "        out[k] = doubt;",
         ]
     head = "void kernel(const double *const *x, double *out)"
-    return _text(code, head, lines, "#define FEW_LANES\n")
+    return _files(code, head, lines, count, "#define FEW_LANES\n")
 
 
-def batch_source(program: Program, shared: int = 1) -> str:
-    """The C source of `kernel(x, out, count)` for rows of states, computed several at a time.
+def batch_files(program: Program, count: int = 1, shared: int = 1) -> list[str]:
+    """The C files of `kernel(x, out, count)` for rows of states, computed several at a time.
 
     x[i] is (count, sizes[i]), or (sizes[i],) for the last `shared` vectors; out is (count, …).
     A nan in a state makes its row nan, so the program itself needs no guard.
 
     Args:
         program: the program, without a guard.
+        count: the number of files, at most.
         shared: the number of vectors at the end that are parameters instead of states.
     """
     code = CCode(program, LANES)
@@ -105,9 +108,14 @@ def batch_source(program: Program, shared: int = 1) -> str:
         )
     lines.append("}")
     head = "void kernel(const double *const *states, double *results, long count)"
-    return _text(code, head, lines)
+    return _files(code, head, lines, count)
 
 
-def _text(code: CCode, head: str, lines: list[str], before: str = "") -> str:
+def _files(code: CCode, head: str, lines: list[str], count: int, before: str = "") -> list[str]:
+    """The kernel's own file is the first; it declares the functions of the others."""
+    functions, start = code.functions(), before + prelude()
+    shares = [functions[k::count] for k in range(min(count, max(len(functions), 1)))]
+    elsewhere = [text[: text.index("\n{")] + ";" for share in shares[1:] for text in share]
     body = ["    " + line for line in lines]
-    return "\n".join([before + prelude(), *code.functions(), head, "{", *body, "}", ""])
+    own = [start, *elsewhere, *shares[0], head, "{", *body, "}", ""]
+    return ["\n".join(own), *("\n".join([start, *share]) for share in shares[1:])]

@@ -22,7 +22,7 @@ from ..errors import BackendError, InputError, choices, wrong
 from ..inputs import as_floats
 from ..scalar import Floats
 from .function import Function
-from .native import BackendWarning, NativeCode
+from .native import BackendWarning, NativeCode, cores
 from .python_kernel import DirectCode, PythonCode
 from .recorder import ProgramTooLarge
 
@@ -145,7 +145,7 @@ class Kernel:
             for a, size in zip(arrays, sizes, strict=True)
         ]
         work = count * self._code.operations
-        threads = min(self.threads or _cores(), work // WORTH_A_THREAD + 1)
+        threads = min(self.threads or cores(), work // WORTH_A_THREAD + 1)
         if isinstance(self._code, NativeCode):
             self._machine.allow(WORTH_A_THREAD // max(self._code.operations, 1))
         whole = (*shape, *self.function.shape)
@@ -230,11 +230,6 @@ def _warn_once(why: str) -> None:
     warnings.warn(
         f"no kernel in C, generated Python runs instead: {why}", BackendWarning, stacklevel=6
     )
-
-
-def _cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def checked_threads(threads: int | None) -> int | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import logging
+import os
 import platform
 import sysconfig
 import warnings
@@ -32,10 +33,10 @@ MOST = 200_000
 """Most operations of a program that is compiled"""
 QUICK = 10_000
 """Most operations of a program that is compiled without a message"""
-OPTIMISED = 120_000
-"""Most operations of a program that is compiled with full optimisation"""
 PER_SECOND = 10_000
-"""Operations compiled in a second, approximately"""
+"""Operations that one core compiles in a second, approximately"""
+WORTH_A_FILE = 5_000
+"""Operations for each C file: with fewer, starting another compiler takes longer than it saves"""
 LINE = 8
 """Numbers in a cache line of the processor"""
 
@@ -71,9 +72,9 @@ class NativeCode:
         self._batch: Any = None
         if batches:
             with suppress(BackendError):
-                self._batch = self._library("batch", c_kernels.batch_source)
+                self._batch = self._library("batch", c_kernels.batch_files)
         if self._batch is None:
-            self._single = self._library("single", c_kernels.single_source)
+            self._single = self._library("single", c_kernels.single_files)
         self.host, self.reason = _host()
 
     def bound(self, parameters: Floats, otherwise: Callable[..., Floats]) -> NativeKernel:
@@ -90,7 +91,7 @@ class NativeCode:
         """The library for one state."""
         if self._single is None:
             # two threads may both build it, with the same result
-            self._single = self._library("single", c_kernels.single_source)
+            self._single = self._library("single", c_kernels.single_files)
         return self._single
 
     @property
@@ -104,16 +105,16 @@ class NativeCode:
         if self._batch is None:
             # two threads may both build it, with the same result
             try:
-                self._batch = self._library("batch", c_kernels.batch_source)
+                self._batch = self._library("batch", c_kernels.batch_files)
             except BackendError as error:
                 warnings.warn(f"batches run state by state: {error}", BackendWarning, stacklevel=6)
                 self._batch = False
         return self._batch
 
-    def _library(self, kind: str, source: Callable[..., str]) -> ctypes.CDLL:
+    def _library(self, kind: str, files: Callable[..., list[str]]) -> ctypes.CDLL:
         """Load a library. It is unloaded with the last object that can call it: a Caller refers to
         its kernel, and the kernel to this object."""
-        library, self.operations = _library(self.function, kind, source)
+        library, self.operations = _library(self.function, kind, files)
         host, _ = _host()
         if host:
             self._loaded.append(host.closing(library._handle))
@@ -170,7 +171,9 @@ class NativeKernel:
         return out.reshape(count, *shape)
 
 
-def _library(function: Function, kind: str, source: Callable[..., str]) -> tuple[ctypes.CDLL, int]:
+def _library(
+    function: Function, kind: str, files: Callable[..., list[str]]
+) -> tuple[ctypes.CDLL, int]:
     """(the library, its number of operations), from the cache or built."""
     cc = compiler.find()
     key = function.key("c", kind, cc.identity)
@@ -178,6 +181,7 @@ def _library(function: Function, kind: str, source: Callable[..., str]) -> tuple
     if found is None:
         program = function.record(MOST, guard=False)
         count = program.operations
+        jobs = min(cores(), count // WORTH_A_FILE + 1)
         if count > QUICK:
             log.warning(
                 "%s of %s, for %s: compiling %d operations takes about %.0f s, once",
@@ -185,11 +189,11 @@ def _library(function: Function, kind: str, source: Callable[..., str]) -> tuple
                 function.robot or "the robot",
                 "single states" if kind == "single" else "batches",
                 count,
-                count / PER_SECOND,
+                count / PER_SECOND / jobs,
             )
-        pains = "-O1" if count > OPTIMISED else "-O3" if kind == "batch" else "-O2"
         # values that belong side by side are in vectors already
-        built = cc.shared_library(source(program), (pains, "-fno-tree-slp-vectorize"))
+        flags = ("-O3" if kind == "batch" else "-O2", "-fno-tree-slp-vectorize")
+        built = cc.shared_library(files(program, jobs), flags)
         about: dict[str, Any] = {
             "what": f"{function.name}, {kind}",
             "robot": function.robot,
@@ -204,6 +208,11 @@ def _library(function: Function, kind: str, source: Callable[..., str]) -> tuple
     except (OSError, AttributeError) as error:  # it cannot be loaded, or lacks the function
         raise BackendError(f"{path}: {error}", name="kernel") from None
     return library, int(told["operations"])
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _room(count: int, size: int) -> Floats:
@@ -273,8 +282,8 @@ def _built_host() -> Any:
     if found is None:
         includes = [sysconfig.get_paths()["include"], sysconfig.get_paths()["platinclude"]]
         flags = ["-O2", *(f"-I{place}" for place in [*dict.fromkeys(includes), np.get_include()])]
-        flags += compiler.LINKED_LATE
-        library = cc.shared_library(source, flags, ["-lpthread"], native=False)
+        late = ["-lpthread", *compiler.LINKED_LATE]
+        library = cc.shared_library([source], flags, late, native=False)
         about = {"what": "caller", "compiler": cc.command[0]}
         found = cache.store(key, ".so", library, about), about
     loader = ExtensionFileLoader("_caller", str(found[0]))

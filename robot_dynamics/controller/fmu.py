@@ -158,12 +158,10 @@ def _platform() -> tuple[str, str]:
 def _compiled(robot: str, texts: dict[str, str], headers: Path) -> bytes:
     name = f"{robot}_dynamics"
     with tempfile.TemporaryDirectory() as scratch:
-        for ending in "hc":
-            Path(scratch, f"{name}.{ending}").write_text(texts[f"{name}.{ending}"], "utf-8")
+        Path(scratch, f"{name}.h").write_text(texts[f"{name}.h"], "utf-8")
         return compiler.find().shared_library(
-            texts["fmu.c"],
+            [texts["fmu.c"], texts[f"{name}.c"]],
             ["-O2", f"-I{headers}", f"-I{scratch}"],
-            [str(Path(scratch, f"{name}.c")), "-lm"],  # a source is allowed among the libraries
             native=False,
         )
 

@@ -1,6 +1,6 @@
 /* lanes.h */
 
-static __attribute__((noinline)) void angles(const lanes *const *x, lanes *angle)
+__attribute__((noinline, visibility("hidden"))) void angles(const lanes *const *x, lanes *angle)
 {
     const lanes v0 = x[0][0];
     const lanes v1 = x[0][1];
@@ -9,7 +9,7 @@ static __attribute__((noinline)) void angles(const lanes *const *x, lanes *angle
     angle[1] = v1;
 }
 
-static __attribute__((noinline)) void part0(const lanes *const *restrict x, const lanes *restrict sin_, const lanes *restrict cos_, lanes *restrict w, lanes *restrict out)
+__attribute__((noinline, visibility("hidden"))) void part0(const lanes *const *restrict x, const lanes *restrict sin_, const lanes *restrict cos_, lanes *restrict w, lanes *restrict out)
 {
     const lanes v2 = x[1][0];
     const lanes v5 = sin_[0];

@@ -1,7 +1,7 @@
 #define FEW_LANES
 /* lanes.h */
 
-static __attribute__((noinline)) void angles(const double *const *x, double *angle)
+__attribute__((noinline, visibility("hidden"))) void angles(const double *const *x, double *angle)
 {
     const double v0 = x[0][0];
     const double v1 = x[0][1];
@@ -10,7 +10,7 @@ static __attribute__((noinline)) void angles(const double *const *x, double *ang
     angle[1] = v1;
 }
 
-static __attribute__((noinline)) void part0(const double *const *restrict x, const double *restrict sin_, const double *restrict cos_, double *restrict w, double *restrict out)
+__attribute__((noinline, visibility("hidden"))) void part0(const double *const *restrict x, const double *restrict sin_, const double *restrict cos_, double *restrict w, double *restrict out)
 {
     const double v2 = x[1][0];
     const double v5 = sin_[0];
