@@ -10,9 +10,11 @@ import time
 import pytest
 
 import robot_dynamics as rd
+from robot_dynamics.controller.package import write_package
 from robot_dynamics.description import load_urdf_text, xacro_process, yaml_text
 from robot_dynamics.description.fields import LARGEST, LONGEST_NAME, number
 from robot_dynamics.description.yaml_text import plain
+from robot_dynamics.dynamics.export import export
 
 BODY = """<inertial><mass value="5"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
 </inertial>"""
@@ -106,6 +108,28 @@ def test_comments_and_instructions_elsewhere_do_no_harm():
 def test_what_stands_twice_or_is_another_language_is_refused(old, new, words):
     assert old in ROBOT
     refused(rd.load, ROBOT.replace(old, new), *words)
+
+
+MODEL = """<mujoco model="r"><worldbody><body name="a"><joint name="j"/><geom size="0.1"/></body>
+</worldbody><actuator><motor name="m" joint="j"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("text", [ROBOT, MODEL], ids=["urdf", "mjcf"])
+@pytest.mark.parametrize("where", ["r", "a", "j"])
+def test_names_are_limited_in_length_that_of_the_robot_too(text, where):
+    if text is MODEL:
+        pytest.importorskip("mujoco", reason="MuJoCo is not installed: extra `sim`")
+    name = "n" * (LONGEST_NAME + 1)
+    long = text.replace(f'"{where}"', f'"{name}"')
+    refused(rd.load, long, "name: found 'nnn", f"at most {LONGEST_NAME} characters")
+    assert rd.load(long.replace(name, name[1:]))
+
+
+def test_the_longest_name_of_a_robot_is_that_of_files_that_can_be_written(tmp_path):
+    file = tmp_path / "robot.urdf"
+    file.write_text(ROBOT.replace('"r"', f'"{"n" * LONGEST_NAME}"'))
+    export(str(file), tmp_path)
+    write_package(str(file), tmp_path)
 
 
 def test_a_text_and_a_file_are_limited_in_size(tmp_path, monkeypatch):

@@ -46,7 +46,7 @@ from ..mechanism import (
 )
 from ..scalar import array, exact, roll_pitch_yaw, rotation_about, rotation_quaternion
 from .compound import PARTS, split
-from .fields import tolerate
+from .fields import text, tolerate
 
 
 def read(source: Path | str, where: str, *, strict: bool = False) -> Mechanism:
@@ -143,7 +143,7 @@ class _Reader:
         actuated = tuple(name for name in independent if name in driven)
         self._nothing_else()
         return Mechanism(
-            model_name(model.names) or "robot",
+            text(model_name(model.names) or "robot", f"{self.where}: model name"),
             tuple(self.links),
             base=self.bodies[0],
             gravity=np.zeros(3) if weightless else array(model.opt.gravity.tolist()),
@@ -468,10 +468,9 @@ class _Reader:
         return float(self.model.qpos0[self.model.jnt_qposadr[joint]])
 
     def _name(self, kind: str, k: int) -> str:
-        return (
-            self.mujoco.mj_id2name(self.model, getattr(self.mujoco.mjtObj, f"mjOBJ_{kind}"), k)
-            or ""
-        )
+        of = getattr(self.mujoco.mjtObj, f"mjOBJ_{kind}")
+        found = self.mujoco.mj_id2name(self.model, of, k)
+        return text(found, f"{self.where}: {kind.lower()} name") if found else ""
 
     def _joint_name(self, k: int) -> str:
         body = self.bodies[self.model.jnt_bodyid[k]]

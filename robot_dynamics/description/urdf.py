@@ -100,7 +100,7 @@ def parse(text: str, where: str, *, strict: bool = False) -> Mechanism:
     joints = _mimicking({link.joint.name: link.joint for link in links}, where, strict)
     links = [Link(link.name, link.parent, joints[link.joint.name], link.inertial) for link in links]
     return Mechanism(
-        robot.name or "robot",
+        text_of(robot.name or "robot", where + ": robot name"),
         parents_first(links, base, where),
         base=base,
         base_inertial=inertials[base],
