@@ -150,6 +150,7 @@ def test_hostile_names_do_not_get_into_the_text(robot, tmp_path):
     [
         ({"prefix": "1st"}, "prefix: found '1st', expected a C identifier"),
         ({"prefix": "../robot"}, "expected a C identifier"),
+        ({"prefix": "n" * 201}, "expected a C identifier of at most 200 characters"),
         ({"lang": "fortran"}, "lang: found 'fortran', expected c"),
     ],
 )
@@ -164,10 +165,11 @@ def test_a_closed_chain_is_refused(tmp_path):
         export(str(CONFIG / "rrr.yaml"), tmp_path)
 
 
-def test_a_place_that_cannot_be_written_is_refused_in_one_line(tmp_path):
+@pytest.mark.parametrize("name", ["file", "file" * 100])
+def test_a_place_that_cannot_be_written_is_refused_in_one_line(name, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(rd.RobotDynamicsError, match="file") as refusal:
-        export(str(CONFIG / "polar.yaml"), tmp_path / "file")
+        export(str(CONFIG / "polar.yaml"), tmp_path / name)
     assert "\n" not in str(refusal.value)
 
 

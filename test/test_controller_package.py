@@ -460,7 +460,9 @@ def test_other_names_never_reach_the_text(name, tmp_path):
         assert name not in Path(path).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("prefix", ["Arm", "1arm", "a__b", "a-b", "a_", "", "../a", 'a"'])
+@pytest.mark.parametrize(
+    "prefix", ["Arm", "1arm", "a__b", "a-b", "a_", "", "../a", 'a"', "a" * 201]
+)
 def test_a_prefix_is_a_packages_name(prefix, tmp_path):
     with pytest.raises(rd.RobotDynamicsError, match="prefix"):
         write_package(str(CONFIG / "polar.yaml"), tmp_path, prefix=prefix)

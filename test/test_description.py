@@ -222,6 +222,7 @@ def test_a_package_url_is_found_by_the_ament_prefixes(tmp_path, monkeypatch):
     assert rd.load("package://some_robot/urdf/robot.urdf").name == "r"
     refused("package://other_robot/robot.urdf", "other_robot", "AMENT_PREFIX_PATH")
     refused("package://../robot.urdf", "package")
+    refused(f"package://{'n' * 300}/robot.urdf", "AMENT_PREFIX_PATH")
 
 
 def test_xacro_is_expanded(tmp_path):

@@ -154,9 +154,10 @@ def test_what_is_no_recording_is_one_clear_line(tmp_path):
     (tmp_path / "broken.mcap").write_bytes(b"\x89MCAP0\r\n" + bytes(100))
     (tmp_path / "broken.db3").write_bytes(b"not a database")
     (tmp_path / "a.bin").write_bytes(b"")
-    for name in ("nowhere", "broken.mcap", "broken.db3", "a.bin", "."):
+    names = ("nowhere", "broken.mcap", "broken.db3", "a.bin", ".", "n" * 300, "~nobody.here/a.csv")
+    for name in names:
         with pytest.raises(RobotDynamicsError) as caught:
-            read(tmp_path / name)
+            read(name if name.startswith("~") else tmp_path / name)
         assert "\n" not in str(caught.value)
 
 

@@ -73,12 +73,14 @@ def test_boxes_cylinders_and_spheres_are_drawn(file):
 
 
 def test_what_is_missing_or_broken_is_said_and_the_rest_drawn(file):
+    long = "n" * 5000
     names = ("meshes/broken.stl", "nowhere.stl", "/etc/hostname", "package://no/such.dae")
+    names += (long, f"package://pack/{long}", f"package://{long}/a.stl", f"file:///{long}")
     broken = [visual(f'<mesh filename="{name}"/>') for name in names]
     file.write_text(urdf(*broken, visual('<box size="1 x 1"/>'), visual('<sphere radius="1"/>')))
     drawn, (words,) = meshes.found(str(file))
     assert len(drawn["a"]) == 1
-    assert words.startswith("5 meshes are left out, as ")
+    assert words.startswith("9 meshes are left out, as ")
     assert "\n" not in words
 
 

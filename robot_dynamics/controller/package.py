@@ -16,6 +16,7 @@ from typing import Any
 import jinja2
 
 from ..description import load
+from ..description.fields import LONGEST_NAME
 from ..dynamics.export import body, comment, compiled_size, origin, size_told, write_files
 from ..errors import InputError, wrong
 from ..formulations.equations import TERMS
@@ -148,10 +149,9 @@ def checked_request(file: str, formulation: str, rotors: str, prefix: str | None
     """
     mechanism = load(file)
     robot = _package_name(mechanism.name) if prefix is None else prefix
-    if not PACKAGE.fullmatch(robot):
-        raise wrong(
-            InputError, "prefix", robot, "small letters, digits and single underscores (REP 144)"
-        )
+    if not PACKAGE.fullmatch(robot) or len(robot) > LONGEST_NAME:
+        allowed = f"up to {LONGEST_NAME} small letters, digits and single underscores (REP 144)"
+        raise wrong(InputError, "prefix", robot, allowed)
     for name in mechanism.joint_names + mechanism.actuated_names + mechanism.sensed:
         if not NAME.fullmatch(name):
             raise wrong(

@@ -155,7 +155,7 @@ def _share(package: str, reference: str) -> Path:
     prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
     for prefix in filter(None, prefixes):
         share = Path(prefix) / "share" / package
-        if share.is_dir():
+        if os.path.isdir(share):  # False, too, of what is too long for a name
             return share
     # a checkout that has not been installed can at least find itself
     own = Path(__file__).resolve().parents[2]

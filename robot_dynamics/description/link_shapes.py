@@ -6,6 +6,7 @@ They are never read for dynamics.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,9 +140,9 @@ def _place(name: str, beside: Path) -> Path:
     if name.startswith("package://"):
         package, _, inner = name.removeprefix("package://").partition("/")
         for folder in beside.resolve().parents:
-            if folder.name == package and (folder / inner).is_file():
+            if folder.name == package and os.path.isfile(folder / inner):
                 return folder / inner
-            if (folder / package / inner).is_file():
+            if os.path.isfile(folder / package / inner):
                 return folder / package / inner
     return find(name, beside=beside.parent)
 

@@ -24,6 +24,7 @@ from ..codegen.c_code import C99, C99_SINGLE, CCode, Dialect
 from ..codegen.guard import guarded
 from ..codegen.recorder import Program, record
 from ..description import load
+from ..description.fields import LONGEST_NAME
 from ..description.files import arguments_of, find, writable, write_bytes
 from ..errors import InputError, choices, listed, wrong
 from ..formulations.equations import TERMS
@@ -123,8 +124,9 @@ def export(
         raise wrong(InputError, "lang", lang, " or ".join(LANGUAGES))
     mechanism, terms, functions = load(file), tuple(terms), tuple(functions)
     prefix = _name(mechanism.name) if prefix is None else prefix
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
-        raise wrong(InputError, "prefix", prefix, "a C identifier")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix) or len(prefix) > LONGEST_NAME:
+        allowed = f"a C identifier of at most {LONGEST_NAME} characters"
+        raise wrong(InputError, "prefix", prefix, allowed)
     *texts, operations = sources(
         mechanism,
         formulation,
@@ -176,7 +178,7 @@ def write_files(
         InputError: a file exists and may not be overwritten, or cannot be written.
     """
     files = {folder / name: content for name, content in contents.items()}
-    if there := [str(path) for path in files if path.exists() and not force]:
+    if there := [str(path) for path in files if os.path.exists(path) and not force]:
         raise wrong(InputError, "out", listed(there), "no such file yet, or --force to overwrite")
     for path, content in files.items():
         writable(path.parent)

@@ -330,7 +330,7 @@ def located(source: Source) -> Recording | str:
     """The recording as a worker can take it: a recording itself, or an absolute path."""
     if isinstance(source, Recording):
         return source
-    return os.path.abspath(Path(source).expanduser())
+    return os.path.abspath(os.path.expanduser(source))
 
 
 def _called(source: Source) -> str:
@@ -343,7 +343,7 @@ def _nowhere(place: Source, address: str) -> RecordingError:
 
 def _exist(paths: list[str]) -> list[bool]:
     """Runs on a worker."""
-    return [Path(path).exists() for path in paths]
+    return [os.path.exists(path) for path in paths]
 
 
 def _run(code: bytes, batch: Sequence[Source]) -> list[Any]:

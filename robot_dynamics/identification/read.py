@@ -23,8 +23,8 @@ def read(source: str | os.PathLike[str], topic: str | None = None) -> Recording:
         RecordingError: it does not exist or is broken; one line says what is wrong and where.
         BackendError: `rosbags` is not installed.
     """
-    path = Path(source).expanduser()
-    if not path.exists():
+    path = Path(os.path.expanduser(source))  # of a user whom there is not, too
+    if not os.path.exists(path):  # or it is too long for a name
         raise RecordingError(f"{path}: no such recording", name=str(path))
     if path.is_dir():
         if not (path / "metadata.yaml").is_file():
