@@ -65,8 +65,9 @@ double kernel(double start, double step)
 def empty_call() -> Callable[..., None]:
     """A function in C that does nothing with its arguments."""
     paths = sysconfig.get_paths()
-    flags = ["-O2", f"-I{paths['include']}", f"-I{paths['platinclude']}", *compiler.LINKED_LATE]
-    module: Any = _loaded("_empty", compiler.find().shared_library([EMPTY], flags, native=False))
+    flags = ["-O2", f"-I{paths['include']}", f"-I{paths['platinclude']}"]
+    built = compiler.find().shared_library([EMPTY], flags, compiler.LINKED_LATE, native=False)
+    module: Any = _loaded("_empty", built)
     return module.empty  # type: ignore[no-any-return]
 
 
