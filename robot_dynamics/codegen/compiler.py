@@ -27,8 +27,8 @@ NATIVE = ("-march=native", "-mcpu=native")
 """Flags that optimise for this processor; not every compiler supports both"""
 
 LEAN = ("-fno-tree-fre", "-fno-tree-dse", "-fno-dse", "-fno-rerun-cse-after-loop")
-"""Flags of GCC's that save a quarter of the time. A recorded program has no value twice and no
-result that nobody reads, so the searches for these find nothing."""
+"""GCC's flags that leave out searches for equal values and for stores that nobody reads: a recorded
+program has none, and they take long"""
 
 LINKED_LATE = ("-undefined", "dynamic_lookup") if sys.platform == "darwin" else ()
 """Flags for a Python extension module: the interpreter provides the functions it calls"""
@@ -94,7 +94,7 @@ class Compiler:
                     subprocess.Popen(  # noqa: S603  no shell, fixed file names
                         [*self.command, *arguments],
                         cwd=place,
-                        env={**os.environ, "LC_ALL": "C"},
+                        env={**os.environ, "LC_ALL": "C", "TMPDIR": place},
                         stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT,
                         text=True,
@@ -111,8 +111,8 @@ class Compiler:
             raise CompileError(f"{self.command[0]}: {error}", name="compiler") from None
         finally:
             for process in running:
-                process.kill()
-                process.communicate()
+                with process:  # without waiting for what it started, which has the pipe, too
+                    process.kill()
 
 
 @lru_cache
