@@ -107,10 +107,7 @@ exec {real} $args
 
 @needs_compiler
 @pytest.mark.parametrize("name", COMPILERS)
-def test_a_program_in_several_files_is_the_same(name, monkeypatch):
-    monkeypatch.setenv("CC", name)
-    monkeypatch.setattr("robot_dynamics.codegen.c_code.CHUNK", 3)
-    whole = wave_kernel("c")
+def test_a_program_in_several_files_is_the_same(name, monkeypatch, caplog):
     counts = []
     built = compiler.Compiler.shared_library
 
@@ -118,16 +115,27 @@ def test_a_program_in_several_files_is_the_same(name, monkeypatch):
         counts.append(len(files))
         return built(self, files, *rest, **options)
 
+    monkeypatch.setenv("CC", name)
     monkeypatch.setattr(compiler.Compiler, "shared_library", counted)
-    monkeypatch.setattr(native, "WORTH_A_FILE", 4)
+    monkeypatch.setattr("robot_dynamics.codegen.c_code.CHUNK", 3)
     monkeypatch.setattr(native, "cores", lambda: 3)
-    monkeypatch.setenv("ROBOT_DYNAMICS_CACHE", os.environ["ROBOT_DYNAMICS_CACHE"] + "-divided")
-    divided = wave_kernel("c")
-    assert is_right(divided)
-    assert counts == [3, 3]
+    monkeypatch.setattr(native, "QUICK", 0)
+    monkeypatch.setattr(native, "PER_SECOND", 1)
     x, y = np.random.default_rng(1).uniform(-3, 3, (2, 37, 2))
-    assert (divided(x, y) == whole(x, y)).all()
-    assert (divided(x[0], y[0]) == whole(x[0], y[0])).all()
+    results = []
+    for part in ("whole", "divided"):
+        monkeypatch.setenv("ROBOT_DYNAMICS_CACHE", os.environ["ROBOT_DYNAMICS_CACHE"] + part)
+        made = wave_kernel("c")
+        assert is_right(made)
+        results.append([made(x, y), made(x[0], y[0])])
+        monkeypatch.setattr(native, "WORTH_A_FILE", 4)
+    assert counts == [1, 1, 3, 3]
+    told = [
+        float(line.split("about ")[1].split()[0]) for line in caplog.messages if "about" in line
+    ]
+    assert np.array(told[:2]) / told[2:] == pytest.approx(3, abs=0.5)
+    for whole, divided in zip(*results, strict=True):
+        assert (whole == divided).all()
 
 
 BROKEN = {
