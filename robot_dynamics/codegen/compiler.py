@@ -23,7 +23,7 @@ PATIENCE = 600.0
 FLAGS = ("-std=gnu11", "-fPIC", "-fno-math-errno", "-fno-trapping-math")
 """Without -ffast-math: nan stays nan, and backends agree to rounding."""
 
-NATIVE = ("-march=native", "-mcpu=native")
+NATIVE = (("-march=native",), ("-mcpu=native",))
 """Flags that optimise for this processor; not every compiler supports both"""
 
 LEAN = ("-fno-tree-fre", "-fno-tree-dse", "-fno-dse", "-fno-rerun-cse-after-loop")
@@ -59,7 +59,7 @@ class Compiler:
             files: what is in the C files.
             flags: further flags for compiling.
             libraries: flags for linking.
-            native: a recorded program, to be optimised for this processor.
+            native: optimise for this processor.
 
         Returns:
             The content of the library file.
@@ -67,7 +67,7 @@ class Compiler:
         Raises:
             CompileError: the compiler failed, with what it printed.
         """
-        own = _native(self) if native else ()
+        own = accepted(self, *NATIVE) if native else ()
         return self._built(files, (*FLAGS, *own, *flags), libraries)
 
     def _built(self, files: list[str], flags: Sequence[str], libraries: Sequence[str]) -> bytes:
@@ -116,18 +116,15 @@ class Compiler:
 
 
 @lru_cache
-def _native(compiler: Compiler) -> tuple[str, ...]:
-    """The flags for this processor and for a recorded program that the compiler accepts, found by
-    trying."""
-    for lean in (LEAN, ()):
-        for flag in NATIVE:
-            try:
-                # with the vector types of every kernel: an old assembler may lack their
-                # instructions
-                compiler._built([prelude()], (*FLAGS, "-O2", flag, *lean), ())
-            except CompileError:
-                continue
-            return (flag, *lean)
+def accepted(compiler: Compiler, *choices: tuple[str, ...]) -> tuple[str, ...]:
+    """The first of these groups of flags that the compiler accepts, found by trying; () if none."""
+    for flags in choices:
+        try:
+            # with the vector types of every kernel: an old assembler may lack their instructions
+            compiler._built([prelude()], (*FLAGS, "-O2", *flags), ())
+        except CompileError:
+            continue
+        return flags
     return ()
 
 

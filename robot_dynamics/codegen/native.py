@@ -192,7 +192,9 @@ def _library(
                 count / PER_SECOND / jobs,
             )
         # values that belong side by side are in vectors already
-        flags = ("-O3" if kind == "batch" else "-O2", "-fno-tree-slp-vectorize")
+        flags = ["-O3" if kind == "batch" else "-O2", "-fno-tree-slp-vectorize"]
+        if count > QUICK:
+            flags += compiler.accepted(cc, compiler.LEAN)
         built = cc.shared_library(files(program, jobs), flags)
         about: dict[str, Any] = {
             "what": f"{function.name}, {kind}",
