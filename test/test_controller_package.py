@@ -489,6 +489,38 @@ def test_the_benchmark_says_what_is_missing():
     assert "Traceback" not in run.stderr
 
 
+CMAKE = shutil.which("cmake")
+NO_GMOCK = """
+macro(ament_add_gmock name)
+  message(WARNING "no gmock: ${name} is left out")
+endmacro()
+"""
+"""What ament_cmake_gmock does where gmock's sources are missing"""
+
+
+@needs_compiler
+@pytest.mark.skipif(CMAKE is None, reason="no CMake")
+def test_without_gmock_the_package_is_configured_without_its_tests(tmp_path):
+    write_package(str(CONFIG / "polar.yaml"), tmp_path)
+    written = (tmp_path / "polar_feed_forward_controller" / "CMakeLists.txt").read_text()
+    tests = written[written.index("if(BUILD_TESTING)") : written.rindex("ament_package()")]
+    assert tests.count("ament_add_gmock(") == 3
+    package = tmp_path / "alone"
+    package.mkdir()
+    (package / "ament_cmake_gmockConfig.cmake").write_text(NO_GMOCK)
+    (package / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(alone C)\nset(BUILD_TESTING ON)\n"
+        f"set(inverse_dynamics_solver_FOUND ON)\n{tests}"
+    )
+    run = subprocess.run(
+        [CMAKE, "-S", package, "-B", package / "build", f"-DCMAKE_PREFIX_PATH={package}"],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stderr.count("is left out") == 3
+
+
 def ros2_control() -> bool:
     prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
     needed = ("controller_interface", "generate_parameter_library", "realtime_tools")
