@@ -211,7 +211,7 @@ def test_a_bag_of_messages_of_all_layouts_is_read_as_one_by_one(tmp_path):
             np.testing.assert_array_equal(field, rows[:, k])
 
 
-def bag_of(folder: Path, mode: str, plugin: str = "MCAP") -> Path:
+def bag_of(folder: Path, mode: str, plugin: str = "MCAP", seconds: range = range(1, 5001)) -> Path:
     """Of a robot that stands still, which compresses well."""
     writing = pytest.importorskip("rosbags.rosbag2")
     from rosbags.typesys import Stores, get_typestore
@@ -225,10 +225,11 @@ def bag_of(folder: Path, mode: str, plugin: str = "MCAP") -> Path:
     )  # fmt: skip
     plugin = writing.StoragePlugin[plugin]
     writer = writing.Writer(folder, version=9, storage_plugin=plugin)
-    writer.set_compression(writing.CompressionMode[mode], writing.CompressionFormat.ZSTD)
+    if mode != "NONE":
+        writer.set_compression(writing.CompressionMode[mode], writing.CompressionFormat.ZSTD)
     with writer as bag:
         topic = bag.add_connection("/joint_states", State.__msgtype__, typestore=store)
-        for k in range(1, 5001):
+        for k in seconds:
             still = State(Header(Time(k, 0), ""), list("abcdef"), *np.zeros((3, 6)))
             bag.write(topic, 10**9 * k, store.serialize_cdr(still, State.__msgtype__))
     return folder
@@ -261,6 +262,35 @@ def test_messages_that_are_compressed_one_by_one_are_read(tmp_path, plugin, alon
     np.testing.assert_array_equal(stream.time, np.arange(1, 5001))
     assert stream.names == tuple("abcdef")
     assert stream.position.shape == (5000, 6)
+
+
+@pytest.mark.parametrize("plugin", ["SQLITE3", "MCAP"])
+@pytest.mark.parametrize("mode", ["NONE", "MESSAGE", "FILE"])
+def test_a_bag_that_was_split_is_read_as_one(tmp_path, plugin, mode):
+    """As `ros2 bag record --max-bag-size` writes it: one metadata.yaml, and files by number."""
+    halves = [bag_of(tmp_path / f"bag_{k}", mode, plugin, range(a, b))
+              for k, (a, b) in enumerate(((1, 3001), (3001, 5001)))]  # fmt: skip
+    whole = tmp_path / "bag"
+    whole.mkdir()
+    about, *others = (yaml.safe_load((half / "metadata.yaml").read_text()) for half in halves)
+    about, *others = (each["rosbag2_bagfile_information"] for each in (about, *others))
+    for each in others:
+        about["relative_file_paths"] += each["relative_file_paths"]
+        about["message_count"] += each["message_count"]
+        about["duration"]["nanoseconds"] += each["duration"]["nanoseconds"] + 10**9
+        about["topics_with_message_count"][0]["message_count"] += each["message_count"]
+    about["files"] = []
+    text = yaml.safe_dump({"rosbag2_bagfile_information": about})
+    (whole / "metadata.yaml").write_text(text, encoding="utf-8")
+    for half in halves:
+        (file,) = (path for path in half.iterdir() if path.suffix != ".yaml")
+        file.rename(whole / file.name)
+    (stream,) = read(whole).streams
+    np.testing.assert_array_equal(stream.time, np.arange(1, 5001))
+    missing = whole / about["relative_file_paths"][1]
+    missing.unlink()
+    with pytest.raises(RecordingError, match=missing.name):
+        read(whole)
 
 
 def sqlite_bag(folder: Path, messages: list[bytes]) -> Path:
