@@ -22,7 +22,7 @@ import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.description.urdf_text import replaced
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
-from robot_dynamics.identification import Recording, Stream, read
+from robot_dynamics.identification import Recording, Stream, read, table
 from robot_dynamics.identification.bombs import BLOCK, MAGIC, _gives, refuse_bomb
 from robot_dynamics.identification.files import roll_pitch_yaw
 from robot_dynamics.identification.stamps import even_stretches
@@ -88,6 +88,48 @@ def test_a_cell_is_read_as_the_same_number_however_the_table_is_written(tmp_path
         np.testing.assert_array_equal(getattr(one, field), getattr(other, field))
 
 
+WRITTEN = [f"%.{k}{kind}" for k in (3, 6, 9, 15, 17, 20) for kind in "gef"]
+ODD = [
+    "nan",
+    "inf",
+    "-inf",
+    "1.",
+    ".5",
+    "+1",
+    "007",
+    "1e400",
+    "1e-400",
+    "-0",
+    " 2 ",
+    "1\t",
+    "9" * 400,
+]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_numbers_are_the_same_with_and_without_msgspec(tmp_path, monkeypatch, end):
+    rng = np.random.default_rng(4)
+    values = rng.normal(size=300) * 10.0 ** rng.integers(-300, 300, 300)
+    cells = [way % value for way in WRITTEN for value in values.tolist()]
+    plain = [f"{k / 1000},{cell}" for k, cell in enumerate(cells)]
+    (tmp_path / "plain.csv").write_text(end.join(["time,a/position", *plain]), newline="")
+    for k, cell in enumerate(ODD):
+        rows = [*plain[:5], f"0.005,{cell}", *plain[6:9]]
+        (tmp_path / f"{k}.csv").write_text(end.join(["time,a/position", *rows]), newline="")
+    paths = sorted(tmp_path.iterdir())
+    fast = [read(path).streams[0] for path in paths]
+    with (tmp_path / "plain.csv").open(newline="") as file:
+        file.readline()
+        numbers = table._json_numbers(file, 2)
+    assert numbers is not None
+    np.testing.assert_array_equal(numbers[:, 1], [float(cell) for cell in cells])
+    monkeypatch.setitem(sys.modules, "msgspec", None)
+    for path, stream in zip(paths, fast, strict=True):
+        slow = read(path).streams[0]
+        np.testing.assert_array_equal(stream.position, slow.position, err_msg=path.name)
+        np.testing.assert_array_equal(stream.time, slow.time)
+
+
 @pytest.mark.parametrize(
     ("text", "time"),
     [
@@ -124,6 +166,7 @@ def test_tables_as_loggers_write_them(tmp_path, text, time):
         ("time,a/position,x/a/position\n1,2,3", "two columns"),
         ("time,a/position\n1,2\n1,2,3", "row 3: 3 cells"),
         ("time,a/position\n1\n2", "row 2: 1 cells"),
+        ("time;a/position\n1,2\n1,3", "row 2: 1 cells"),
         ("time,a/position\n1,2\n# 1,2", "row 3: time: found '# 1'"),
         ("time,a/position\n1,0x10", "row 2: a/position: found '0x10'"),
         ("time,a/position\n1,two", "row 2: a/position: found 'two'"),

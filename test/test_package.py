@@ -37,7 +37,7 @@ def test_package_xml_and_setup_py_say_the_same():
 
 ROSDEP = {"pyyaml": "python3-yaml", "urdfdom-py": "urdfdom_py", "xacro": "xacro"}
 """Keys that are not python3-NAME"""
-NO_ROSDEP = {"mujoco", "rosbags", "threadpoolctl"}
+NO_ROSDEP = {"mujoco", "msgspec", "rosbags", "threadpoolctl"}
 """In no ROS distribution; the README says how to get them"""
 
 

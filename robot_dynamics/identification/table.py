@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import warnings
 from pathlib import Path
 from typing import TextIO
@@ -134,6 +135,11 @@ def _columns(
 
 def _plain_numbers(file: TextIO, delimiter: str, width: int) -> np.ndarray | None:
     """The rest of a table if every cell is a number; otherwise None."""
+    begin = file.tell()
+    values = _json_numbers(file, width) if delimiter == "," else None
+    if values is not None:
+        return values
+    file.seek(begin)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # a table without rows is only a warning
@@ -141,6 +147,22 @@ def _plain_numbers(file: TextIO, delimiter: str, width: int) -> np.ndarray | Non
     except (ValueError, UserWarning):
         return None
     return values if values.shape[1] == width else None
+
+
+def _json_numbers(file: TextIO, width: int) -> np.ndarray | None:
+    """The rest of a table if every cell is a number as in JSON, which is read four times as fast;
+    otherwise None."""
+    try:
+        import msgspec
+    except ImportError:
+        return None
+    row = msgspec.json.Decoder(tuple[(float,) * width])  # type: ignore[misc]
+    rows = (row.decode(f"[{line}]") for line in file)
+    try:
+        values = np.fromiter(itertools.chain.from_iterable(rows), dtype=float)
+    except msgspec.DecodeError:
+        return None
+    return values.reshape(-1, width) if len(values) else None
 
 
 def _numbers(rows: list[list[str]], header: list[str], path: Path, point: str) -> np.ndarray:
