@@ -96,6 +96,8 @@ def test_comments_and_instructions_elsewhere_do_no_harm():
         ('<mass value="5"/>', '<mass value="5"/><mass value="6"/>', ("link 'b': <mass>",)),
         ('<mass value="5"/>', '<origin/><mass value="5"/><origin/>', ("link 'b': <origin>",)),
         ('<parent link="a"/>', '<parent link="a"/><axis xyz="1 0 0"/><axis/>', ("<axis>", "2 of")),
+        ('<parent link="a"/>', '<parent link="a"/><axis xzy="1 0 0"/>',
+         ("joint 'j': <axis>", "no xyz", "xyz='0 0 1'")),
         ('<parent link="a"/>', '<parent link="a"/><limit/><limit effort="1"/>', ("<limit>",)),
         ('<link name="a"/>', '<link name="a"/><xacro:m xmlns:xacro="http://ros.org/wiki/xacro"/>',
          ("<xacro:m>", "`xacro FILE`")),
@@ -108,6 +110,15 @@ def test_comments_and_instructions_elsewhere_do_no_harm():
 def test_what_stands_twice_or_is_another_language_is_refused(old, new, words):
     assert old in ROBOT
     refused(rd.load, ROBOT.replace(old, new), *words)
+
+
+@pytest.mark.parametrize("axis", ['xzy="1 0 0"', "", 'xyz="0 0 0"', 'xyz="z"'])
+@pytest.mark.parametrize(("kind", "number"), [("fixed", 1), ("floating", 7)])
+def test_the_axis_of_a_joint_that_has_none_is_not_read(axis, kind, number):
+    ends = f'<parent link="b"/><axis {axis}/><child link="c"/>'
+    joint = f'<joint name="k" type="{kind}">{ends}</joint>'
+    whole = ROBOT.replace("</robot>", f'<link name="c"/>{joint}</robot>')
+    assert len(rd.load(whole).joint_names) == number
 
 
 MODEL = """<mujoco model="r"><worldbody><body name="a"><joint name="j"/><geom size="0.1"/></body>

@@ -46,6 +46,7 @@ NAMING = {"link": ("name",), "joint": ("name", "type")}
 BODY = ("origin", "mass", "inertia")
 SUPPORTED = ("revolute", "continuous", "prismatic", "fixed")
 COMPOUND = ("planar", "floating")
+WITHOUT_AXIS = ("fixed", "floating")
 
 
 def read(path: Path, *, strict: bool = False) -> Mechanism:
@@ -209,13 +210,15 @@ def _kept(root: etree._Element, where: Place) -> etree._Element:
             continue
         # only the robot's own joints are visited, not the <joint> elements of transmissions
         _once(element, where)
+        _check_axis(element, where)
         kept = etree.SubElement(
             copy,
             element.tag,
             {key: element.get(key) for key in NAMING[element.tag] if element.get(key)},
         )
         for child in element:
-            if child.tag in KEPT[element.tag]:
+            unused = child.tag == "axis" and element.get("type") in WITHOUT_AXIS
+            if child.tag in KEPT[element.tag] and not unused:
                 kept.append(_plain(child))
     return copy
 
@@ -228,6 +231,14 @@ def _once(element: etree._Element, where: Place) -> None:
             if tags[tag] > 1:
                 at = where.named(element.tag, str(element.get("name"))) + f": <{tag}>"
                 raise wrong(DescriptionError, at.at(tag), f"{tags[tag]} of them", "one")
+
+
+def _check_axis(joint: etree._Element, where: Place) -> None:
+    """Refuse an <axis> without `xyz` of a joint that moves."""
+    axis = joint.find("axis")
+    if axis is not None and axis.get("xyz") is None and joint.get("type") not in WITHOUT_AXIS:
+        at = where.named("joint", str(joint.get("name"))) + ": <axis>"
+        raise wrong(DescriptionError, at.at("axis"), "no xyz", "three numbers, such as xyz='0 0 1'")
 
 
 def _plain(element: etree._Element) -> etree._Element:
