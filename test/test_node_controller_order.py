@@ -116,6 +116,15 @@ def test_one_that_comes_while_torques_go_out_gets_none_before_it_has_told_its_jo
                 meanwhile=lambda: ask(partner),
             )
             assert not node.got
+    with listener(partner, "effort_controller", RIGHT):
+        partner.until(
+            lambda: (
+                partner.diagnostics[-1].status[0].message
+                == f"publishing torques; subscribers of {TOPIC}: 1"
+            ),
+            "one subscriber in the diagnostics",
+            meanwhile=lambda: ask(partner),
+        )
     # nobody is left who could have another order, nor who takes torques
     partner.effort.clear()
     partner.until(lambda: partner.effort, "torques again", meanwhile=lambda: ask(partner))

@@ -100,7 +100,10 @@ def test_torques_that_go_out_are_no_complaint_and_a_refused_description_is_one()
     bench.command(0.0, point(qdd=[1.0, 2.0]), names=NAMES)
     bench.moved(0.1)
     report = bench.reported(0.5)
-    assert (report.level, report.message) == (OK, "publishing torques")
+    assert (report.level, report.message) == (
+        OK,
+        "publishing torques; subscribers of ~/commands: 1",
+    )
     bench.moved(0.6)
     report = bench.reported(1.0, refused=True)
     assert (report.level, report.message) == (WARN, "the newest robot description was refused")

@@ -189,7 +189,10 @@ def test_diagnostics_tell_what_computes_and_how_often():
     for k in range(4):
         bench.state(1.0 + 0.1 * k)
     found = report(bench, diagnosis, 1.5, 3.0)
-    assert (found.level, found.message) == (OK, "publishing torques")
+    assert (found.level, found.message) == (
+        OK,
+        "publishing torques; subscribers of ~/commands: 1",
+    )
     assert found.values["state rate (Hz)"] == found.values["torque rate (Hz)"] == "2.0"
     assert found.values["command rate (Hz)"] == "0.5"
     assert found.values["state age (s)"] == "0.200"
@@ -236,17 +239,16 @@ def test_diagnostics_grow_worse_with_what_happens_and_better_again():
     assert (found.level, found.message) == (ERROR, "no robot: waiting for robot_description")
 
 
-def test_diagnostics_warn_of_torques_that_go_to_nobody():
-    bench, diagnosis = Bench(ARM, command_timeout=0.0), Diagnosis(0.0)
-    assert report(bench, diagnosis, 0.0, 0.5, unheard="/x/commands").level == OK, "there are none"
+def test_diagnostics_tell_how_many_receive_the_torques_and_warn_where_nobody_does():
+    bench, diagnosis, topic = Bench(ARM, command_timeout=0.0), Diagnosis(0.0), "/x/commands"
+    assert report(bench, diagnosis, 0.0, 0.5, topic=topic, subscribers=0).level == OK, "none"
     bench.accelerate(0.0, 1.0)
-    for now in (0.1, 0.2):
+    nobody = (WARN, "nobody receives the torques: /x/commands has no subscriber")
+    for now, count in ((0.1, 0), (0.2, 2)):
         bench.state(now)
-        found = report(bench, diagnosis, now, 1.0 + now, unheard="/x/commands" * (now == 0.1))
-        expected = (WARN, "nobody receives the torques: /x/commands has no subscriber")
-        assert (found.level, found.message) == (
-            expected if now == 0.1 else (OK, "publishing torques")
-        )
+        found = report(bench, diagnosis, now, 1.0 + now, topic=topic, subscribers=count)
+        expected = (OK, "publishing torques; subscribers of /x/commands: 2")
+        assert (found.level, found.message) == (expected if count else nobody)
 
 
 def test_diagnostics_warn_after_shutdown():

@@ -41,7 +41,14 @@ class DiagnosticsTopic:
         return steady.monotonic() - self._last >= PERIOD
 
     def publish(
-        self, *, busy: bool, description_refused: bool, state: str, blocked: str, unheard: str
+        self,
+        *,
+        busy: bool,
+        description_refused: bool,
+        state: str,
+        blocked: str,
+        topic: str,
+        subscribers: int,
     ) -> None:
         """Publish a report now; the arguments are those of `Diagnosis.report`."""
         self._last = steady.monotonic()
@@ -54,7 +61,8 @@ class DiagnosticsTopic:
             description_refused=description_refused,
             state=state,
             blocked=blocked,
-            unheard=unheard,
+            topic=topic,
+            subscribers=subscribers,
         )
         status = DiagnosticStatus(
             level=bytes([report.level]),

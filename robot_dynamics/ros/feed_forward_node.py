@@ -335,7 +335,8 @@ class FeedForwardNode(Managed):
                 description_refused=self._changes.description_refused,
                 state=self.state,
                 blocked=self._torques.blocked,
-                unheard=self._torques.unheard,
+                topic=self._torques.topic,
+                subscribers=self._torques.subscribers,
             )
 
     def _on_jump(self, jump: TimeJump) -> None:

@@ -72,9 +72,14 @@ class TorqueTopics:
         return self._order.problem
 
     @property
-    def unheard(self) -> str:
-        """The controller's topic if it has no subscriber, else empty."""
-        return "" if self._subscribers().now else str(self._to_controller.topic_name)
+    def topic(self) -> str:
+        """The controller's topic."""
+        return str(self._to_controller.topic_name)
+
+    @property
+    def subscribers(self) -> int:
+        """How many subscribers the controller's topic has."""
+        return self._subscribers().now
 
     def fit(self, outputs: Sequence[str], *, are_joints: bool) -> None:
         """Set the names of the torques that are published from now on.

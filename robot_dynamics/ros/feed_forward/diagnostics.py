@@ -63,7 +63,8 @@ class Diagnosis:
         description_refused: bool = False,
         state: str = "active",
         blocked: str = "",
-        unheard: str = "",
+        topic: str = "~/commands",
+        subscribers: int = 1,
     ) -> Report:
         """A report on the node's current state.
 
@@ -75,7 +76,8 @@ class Diagnosis:
             description_refused: was the newest description refused?
             state: the state of the managed node.
             blocked: why no torques are sent to the controller; empty: they are.
-            unheard: the topic of the torques if it has no subscriber, else empty.
+            topic: the topic of the torques.
+            subscribers: how many it has; they may not apply the torques.
         """
         states, commands, outlet = controller.states, controller.commands, controller.outlet
         counts = (states.count, commands.count, outlet.count)
@@ -129,8 +131,11 @@ class Diagnosis:
             level, message = WARN, "shut down: no more torques; restart the node"
         if state == "active":
             level, message = self._verdict(controller, rates, new, now)
-            if unheard and level == OK and rates[2] > 0:
-                level, message = WARN, f"nobody receives the torques: {unheard} has no subscriber"
+            if level == OK and rates[2] > 0:
+                # only the controller manager knows which of them apply the torques
+                message += f"; subscribers of {topic}: {subscribers}"
+                if not subscribers:
+                    level, message = WARN, f"nobody receives the torques: {topic} has no subscriber"
             if blocked:
                 level, message = ERROR, f"no torques: {blocked}"
         if description_refused:
