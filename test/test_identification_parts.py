@@ -45,7 +45,7 @@ from robot_dynamics.identification.preparation import (
 )
 from robot_dynamics.identification.quality import far_off
 from robot_dynamics.identification.recording import Recording, Stream
-from robot_dynamics.identification.solve import Prior, inverted, minimise
+from robot_dynamics.identification.solve import Prior, inverted, minimise, solved
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Friction, Inertial, Limits
 
@@ -154,6 +154,46 @@ def test_a_far_heavier_body_than_described_is_found_if_it_is_possible(seed):
         assert np.sqrt(np.diag(inverted(H)))[0] == pytest.approx(
             np.sqrt(np.diag(inverted(A.T @ A)))[0], rel=0.1
         )
+
+
+@pytest.mark.parametrize(("count", "rows", "seed"), [(1, 6, 1), (2, 12, 9)])
+@pytest.mark.parametrize("scale", [1e3, 1e4])
+def test_fits_to_what_no_robot_does_settle_too(count, rows, seed, scale):
+    """First moments that only far heavier bodies can have: Newton's steps alone crept there."""
+    random = np.random.default_rng(seed)
+    bodies = []
+    for k in range(count):
+        center = random.uniform(-0.1, 0.1, 3)
+        bodies.append(Inertial(3.0 / (k + 1), center, np.diag(random.uniform(0.01, 0.02, 3))))
+    phi = [numbers_of(body) for body in bodies]
+    asked = np.concatenate([numbers * ([1.0] + [20.0] * 3 + [1.0] * 6) for numbers in phi])
+    A = scale * random.normal(size=(rows, 10 * count)) * ([0.01, 3, 3, 3, 1, 1, 1, 1, 1, 1] * count)
+    G, g = A.T @ A, A.T @ (A @ asked)
+    prior = Prior(tuple(pseudo_inertia(each) for each in phi), np.zeros(0), np.zeros(0))
+    x = None
+    for gamma in (30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01):
+        x, H = minimise(G, g, prior, gamma, x)
+        slope = G @ x - g
+        for k, P in enumerate(prior.bodies):
+            own = slice(10 * k, 10 * k + 10)
+            pull = np.linalg.inv(P) - np.linalg.inv(pseudo_inertia(x[own]))
+            slope[own] += gamma * np.array([np.trace(pull @ B) for B in BASIS])
+        # the squared Newton decrement: twice what is left to gain
+        assert abs(slope @ solved(H, slope)) < 1e-6 * gamma
+
+
+@pytest.mark.parametrize("start", [None, 30.0])
+def test_a_rotor_keeps_an_inertia_at_the_minimum_of_its_barrier(start):
+    G, g, gamma, r = 2.0, -50.0, 0.1, 0.5
+    prior = Prior((), np.zeros(1), np.zeros(1), np.array([r]))
+    x, H = minimise(
+        np.array([[G]]), np.array([g]), prior, gamma, None if start is None else np.array([start])
+    )
+    # G s - g + γ / r - γ / (r + s) = 0, with u = r + s
+    a = g + G * r - gamma / r
+    u = (a + np.sqrt(a * a + 4 * G * gamma)) / (2 * G)
+    assert x[0] == pytest.approx(u - r, abs=1e-9)
+    assert H[0, 0] == pytest.approx(G + gamma / u**2, rel=1e-4)
 
 
 def test_with_much_data_the_fit_is_least_squares_and_with_none_the_description():

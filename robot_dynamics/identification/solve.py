@@ -8,7 +8,8 @@ G and g are normal equations in units of their noise; with γ = 1, a body that d
 described one by about a factor of two is one standard deviation away. -log det is a barrier that
 keeps every body physically consistent. Likewise, -log keeps the inertia r_k + s_k of every rotor
 with described inertia r_k positive. Both are self-concordant, so damped Newton steps from any
-feasible start converge to the unique minimum.
+feasible start converge to the unique minimum. Where they would take long, a primal-dual path
+leads close to it first.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from ..errors import RecordingError
 from .bodies import hessian, numbers, pseudo_inertia, traces
 from .recording import Floats
 
-STEPS = 60
-"""Largest number of Newton steps for one γ; ten are usual"""
+STEPS = 30
+"""Largest number of Newton steps from a similar fit; ten are usual"""
 FLAT = 1e-7
 """Smallest diagonal entry of the Cholesky factor over the root of the pseudo-inertia's own; below
 it the matrix is numerically singular"""
@@ -32,10 +33,15 @@ DONE = 1e-9
 SHARE = 0.5
 """The largest share of the way to the edge of the feasible set in one step: from close to it
 Newton's method comes back slowly, or not at all, as its matrix becomes singular"""
-CLOSER = 10.0
-"""Ratio of consecutive γ on the path from the prior to the required weight"""
-LONGEST_PATH = 40
-"""Largest number of γ on this path, enough for any numbers in double precision"""
+FAR = 0.9
+"""The same on the path, whose dual variables lead away from the edge"""
+CLOSER = 0.3
+"""Ratio of consecutive weights of the barriers on the path"""
+SMALL = 1e-4
+"""Squared Newton decrement of the rest of the cost, in units of the barriers' weight, with which
+the path begins"""
+LONGEST_PATH = 150
+"""Largest number of steps on this path; 20 are usual, 50 were seen"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,86 +109,171 @@ def minimise(
     """
     if not (np.isfinite(G).all() and np.isfinite(g).all()):
         raise RecordingError("the normal equations are not finite", name="identification")
+    cost = _Cost(G, g, prior, gamma)
     if start is not None:
-        return _newton(G, g, prior, gamma, start)
-    x, path = prior.mean, [gamma]
-    slope = G @ x - g
-    # start with a weight at which Newton's step from the prior stays where the barrier is quadratic
-    while len(path) < LONGEST_PATH:
-        H = G + prior.curvature(path[-1])
-        if float(slope @ solved(H, slope)) <= path[-1]:
-            break
-        path.append(CLOSER * path[-1])
-    for weight in reversed(path):
-        x, H = _newton(G, g, prior, weight, x)
+        x, H, settled = _newton(cost, start)
+        if settled:
+            return x, H
+    x, H, _ = _newton(cost, _followed(cost))
     return x, H
 
 
-def _newton(G: Floats, g: Floats, prior: Prior, gamma: float, x: Floats) -> tuple[Floats, Floats]:
-    b = len(prior.bodies)
-    block = 10 * b
-    linear = traces(prior._inverses).ravel()
-    scalar = np.arange(block, len(x))
-    per = prior.per_rotor
+@dataclass(frozen=True, eq=False)
+class _Cost:
+    """What is minimised: a quadratic, and γ times the barriers -log det P_i and -log(1 + s / r)."""
 
-    def bodies(x: Floats) -> Floats:
+    G: Floats
+    g: Floats
+    prior: Prior
+    gamma: float
+
+    @cached_property
+    def block(self) -> int:
+        """The place of the first scalar in x"""
+        return 10 * len(self.prior.bodies)
+
+    @cached_property
+    def rise(self) -> Floats:
+        """(p,): the slope of what the barriers are weighed against, tr(P₀⁻¹ P) and s / r"""
+        rise: Floats = np.concatenate([traces(self.prior._inverses).ravel(), self.prior.per_rotor])
+        return rise
+
+    def bodies(self, x: Floats) -> Floats:
         """P (b, 4, 4)"""
-        return pseudo_inertia(x[:block].reshape(b, 10))
+        return pseudo_inertia(x[: self.block].reshape(-1, 10))
 
-    def logarithms(x: Floats) -> float:
+    def left(self, x: Floats) -> Floats:
+        """(m,): 1 / (r + s)"""
+        per = self.prior.per_rotor
+        left: Floats = per / (1.0 + per * x[self.block :])
+        return left
+
+    def slope(self, x: Floats) -> Floats:
+        """(p,): the gradient without the barriers."""
+        slope = self.G @ x - self.g + self.gamma * self.rise
+        slope[self.block :] += self.prior.tightness * (x[self.block :] - self.prior.scalars)
+        return np.asarray(slope)
+
+    def bend(self, blocks: Floats, scalars: Floats) -> Floats:
+        """(p, p): the Hessian, given the barriers' (b, 10, 10) by bodies and (m,) by scalars."""
+        H: Floats = self.G.copy()
+        k = np.arange(self.block, len(H))
+        H[k, k] += self.prior.tightness + scalars
+        _diagonal_blocks(H, len(self.prior.bodies))[...] += blocks
+        return H
+
+    def logarithms(self, x: Floats) -> float:
         """Sum of all barriers' logarithms; -inf outside the feasible set."""
-        P = bodies(x)
+        left = 1.0 + self.prior.per_rotor * x[self.block :]
+        P = self.bodies(x)
         try:
-            L = np.linalg.cholesky(P)
+            root = np.diagonal(np.linalg.cholesky(P), 0, -2, -1)
         except np.linalg.LinAlgError:
             return -np.inf
-        root = np.diagonal(L, 0, -2, -1)
-        if (root < FLAT * np.sqrt(np.diagonal(P, 0, -2, -1))).any():
-            return -np.inf
-        left = 1.0 + per * x[block:]
-        if not (left > 0).all():
+        if not (left > 0).all() or (root < FLAT * np.sqrt(np.diagonal(P, 0, -2, -1))).any():
             return -np.inf
         return 2 * float(np.log(root).sum()) + float(np.log(left).sum())
 
-    def gain(x: Floats, step: Floats, before: float) -> float:
+    def gain(self, x: Floats, step: Floats, before: float) -> float:
         """f(x) - f(x + step), term by term, which avoids cancellation."""
-        after = logarithms(x + step)
+        after = self.logarithms(x + step)
         if after == -np.inf:
             return -np.inf
-        off = prior.tightness * ((x[block:] - prior.scalars) + step[block:] / 2)
-        change = (G @ (x + step / 2) - g) @ step + off @ step[block:]
-        rise = linear @ step[:block] + per @ step[block:]
-        return -float(change + gamma * (rise - (after - before)))
+        change = self.slope(x + step / 2) @ step
+        return -float(change - self.gamma * (after - before))
 
-    H = G
+
+def _newton(cost: _Cost, x: Floats) -> tuple[Floats, Floats, bool]:
+    """(x (p,), H (p, p), whether x is the minimum) by damped Newton steps."""
+    gamma = cost.gamma
     for _ in range(STEPS):
-        slope = G @ x - g
-        H = G.copy()
-        slope[block:] += prior.tightness * (x[block:] - prior.scalars)
-        H[scalar, scalar] += prior.tightness
-        left = per / (1.0 + per * x[block:])
-        slope[block:] += gamma * (per - left)
-        H[scalar, scalar] += gamma * left**2
+        left = cost.left(x)
         # P⁻¹ = L⁻ᵀ L⁻¹; the factor exists because the barrier at x is finite
-        half = np.linalg.inv(np.linalg.cholesky(bodies(x)))
+        half = np.linalg.inv(np.linalg.cholesky(cost.bodies(x)))
         Q = np.swapaxes(half, -1, -2) @ half
-        slope[:block] += gamma * (linear - traces(Q).ravel())
-        _diagonal_blocks(H, b)[...] += gamma * hessian(Q)
+        slope = cost.slope(x) - gamma * np.concatenate([traces(Q).ravel(), left])
+        H = cost.bend(gamma * hessian(Q), gamma * left**2)
         step = -solved(H, slope)
         decrement = -float(slope @ step)
-        if not decrement >= DONE * gamma:  # or NaN: the numerical limit
-            break
-        # P + s ΔP = L (1 + s L⁻¹ ΔP L⁻ᵀ) Lᵀ
-        inwards = half @ pseudo_inertia(step[:block].reshape(b, 10)) @ np.swapaxes(half, -1, -2)
-        ahead = [*np.linalg.eigvalsh(inwards).ravel(), *(left * step[block:])]
-        before = logarithms(x)
-        length = 1.0 / max(1.0, -min(ahead, default=0.0) / SHARE)
-        while gain(x, length * step, before) < 0.1 * length * decrement and length > 1e-9:
+        if decrement < DONE * gamma:
+            return x, H, True
+        before = cost.logarithms(x)
+        length = _share(SHARE, *_ahead(cost, half, left, step))
+        while cost.gain(x, length * step, before) < 0.1 * length * decrement and length > 1e-9:
             length /= 2
-        if length <= 1e-9:  # the limit of rounding
+        if not length > 1e-9:  # the limit of rounding
             break
         x = x + length * step
-    return x, H
+    return x, H, False
+
+
+def _followed(cost: _Cost) -> Floats:
+    """x close to the minimum, by a primal-dual path from bodies so large that data hardly bend
+    them.
+
+    With Z_i = μ P_i⁻¹, the slope without the barriers equals that of Σ tr(Z_i P_i); μ falls from
+    there to γ. Newton's method alone, on P, may creep along the edge of the feasible set. Steps are
+    scaled by W with W Z W = P (Nesterov, Todd).
+    """
+    gamma, x = cost.gamma, cost.prior.mean
+    count = 4 * len(cost.prior.bodies) + np.count_nonzero(cost.prior.per_rotor)
+    Q = cost.prior._inverses
+    left = cost.left(x)
+    Z, z = (weight := _first_weight(cost, x, Q, left)) * Q, weight * left
+    for _ in range(LONGEST_PATH if count else 0):
+        L = np.linalg.cholesky(cost.bodies(x))
+        half = np.linalg.inv(L)
+        Q, left = np.swapaxes(half, -1, -2) @ half, cost.left(x)
+        # the products of P and Z, which are μ where both are on the path
+        products, axes = np.linalg.eigh(np.swapaxes(L, -1, -2) @ Z @ L)
+        own = z[left > 0] / left[left > 0]
+        level = (products.sum() + own.sum()) / count
+        aim = max(gamma, CLOSER * level)
+        # W⁻¹ = L⁻ᵀ (Lᵀ Z L)^½ L⁻¹
+        root = np.sqrt(np.maximum(products, 0.0))[..., None, :]
+        W = np.swapaxes(half, -1, -2) @ (axes * root @ np.swapaxes(axes, -1, -2)) @ half
+        slope = cost.slope(x) - aim * np.concatenate([traces(Q).ravel(), left])
+        step = -solved(cost.bend(hessian(W), z * left), slope)
+        on = max(np.ptp(np.append(products, level)), np.ptp(np.append(own, level))) < 0.1 * level
+        if aim == gamma and on and -float(slope @ step) < 0.1 * gamma:
+            break
+        # ΔZ = μ P⁻¹ - Z - W⁻¹ ΔP W⁻¹
+        turned = aim * Q - Z - W @ pseudo_inertia(step[: cost.block].reshape(-1, 10)) @ W
+        other = np.linalg.inv(np.linalg.cholesky(Z))
+        dual = aim * left - z - z * left * step[cost.block :]
+        ahead = [
+            *_ahead(cost, half, left, step),
+            *np.linalg.eigvalsh(other @ turned @ np.swapaxes(other, -1, -2)).ravel(),
+            *(dual[left > 0] / z[left > 0]),
+        ]
+        length = _share(FAR, *ahead)
+        x, Z, z = x + length * step, Z + length * turned, z + length * dual
+        Z = (Z + np.swapaxes(Z, -1, -2)) / 2
+    return x
+
+
+def _first_weight(cost: _Cost, x: Floats, Q: Floats, left: Floats) -> float:
+    """A weight of the barriers at x, at least γ, beside which the rest of the cost is small."""
+    weight, slope = cost.gamma, cost.slope(x)
+    for _ in range(LONGEST_PATH):
+        H = cost.bend(weight * hessian(Q), weight * left**2)
+        if float(slope @ solved(H, slope)) <= SMALL * weight:
+            break
+        weight *= 10.0
+    return weight
+
+
+def _ahead(cost: _Cost, half: Floats, left: Floats, step: Floats) -> Floats:
+    """The relative changes of what must stay positive in a step: of P + s ΔP =
+    L (1 + s L⁻¹ ΔP L⁻ᵀ) Lᵀ, and of the rotors."""
+    inwards = half @ pseudo_inertia(step[: cost.block].reshape(-1, 10))
+    changes = np.linalg.eigvalsh(inwards @ np.swapaxes(half, -1, -2)).ravel()
+    return np.concatenate([changes, left * step[cost.block :]])
+
+
+def _share(most: float, *ahead: float) -> float:
+    """The length of a step, at most 1, that goes at most this share of the way to the edge."""
+    return 1.0 / max(1.0, -min(ahead, default=0.0) / most)
 
 
 def _diagonal_blocks(H: Floats, count: int) -> Floats:
