@@ -114,8 +114,11 @@ def minimise(
         x, H, settled = _newton(cost, start)
         if settled:
             return x, H
-    x, H, _ = _newton(cost, _followed(cost))
-    return x, H
+    near, bend, found = _newton(cost, _followed(cost))
+    # at the limit of rounding neither may settle
+    if start is not None and not found and cost.gain(near, x - near, cost.logarithms(near)) > 0:
+        return x, H
+    return near, bend
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,9 +223,13 @@ def _followed(cost: _Cost) -> Floats:
     Q = cost.prior._inverses
     left = cost.left(x)
     Z, z = (weight := _first_weight(cost, x, Q, left)) * Q, weight * left
+    inside = x
     for _ in range(LONGEST_PATH if count else 0):
-        L = np.linalg.cholesky(cost.bodies(x))
-        half = np.linalg.inv(L)
+        try:
+            L, M = np.linalg.cholesky(cost.bodies(x)), np.linalg.cholesky(Z)
+        except np.linalg.LinAlgError:  # the limit of rounding
+            return inside
+        half, inside = np.linalg.inv(L), x
         Q, left = np.swapaxes(half, -1, -2) @ half, cost.left(x)
         # the products of P and Z, which are μ where both are on the path
         products, axes = np.linalg.eigh(np.swapaxes(L, -1, -2) @ Z @ L)
@@ -239,7 +246,7 @@ def _followed(cost: _Cost) -> Floats:
             break
         # ΔZ = μ P⁻¹ - Z - W⁻¹ ΔP W⁻¹
         turned = aim * Q - Z - W @ pseudo_inertia(step[: cost.block].reshape(-1, 10)) @ W
-        other = np.linalg.inv(np.linalg.cholesky(Z))
+        other = np.linalg.inv(M)
         dual = aim * left - z - z * left * step[cost.block :]
         ahead = [
             *_ahead(cost, half, left, step),
