@@ -198,8 +198,8 @@ def _newton(cost: _Cost, x: Floats) -> tuple[Floats, Floats, bool]:
         H = cost.bend(gamma * hessian(Q), gamma * left**2)
         step = -solved(H, slope)
         decrement = -float(slope @ step)
-        if decrement < DONE * gamma:
-            return x, H, True
+        if not decrement >= DONE * gamma:  # or NaN: the limit of rounding
+            return x, H, not np.isnan(decrement)
         before = cost.logarithms(x)
         length = _share(SHARE, *_ahead(cost, half, left, step))
         while cost.gain(x, length * step, before) < 0.1 * length * decrement and length > 1e-9:
