@@ -110,6 +110,25 @@ def test_a_filter_that_spoils_the_fit_is_blamed_and_not_the_robot(arm, truth, no
     assert all("leave out --cutoff" in each for each in words if "filter is wrong" in each)
 
 
+def test_a_filter_is_not_blamed_for_much_where_it_spoils_little(arm, truth):
+    """It costs some per cent on the day of the fit; on another, efforts had the other sign."""
+    (stream,) = recording(truth, 20.0, 500.0, noise=1e-3).streams
+    position = stream.position + 1e-5 * np.random.default_rng(5).normal(size=(10000, 3))
+    today = Recording(
+        "day", (replace(stream, position=position, velocity=np.full_like(position, np.nan)),)
+    )
+
+    def judged_with(signs):
+        other = Recording("other", (replace(stream, effort=stream.effort * signs),))
+        return identify(arm, today, validate=[other], cutoff=100.0).warnings
+
+    words = judged_with([-1, 1, 1])
+    assert any(each.startswith("a: ") and "misses" in each for each in words), words
+    assert not any("filter is wrong" in each for each in words)
+    with pytest.raises(RecordingError, match="no joint's efforts are those of this robot"):
+        judged_with([-1, -1, -1])
+
+
 def test_where_no_filter_helps_none_is_blamed(arm, truth):
     (stream,) = recording(truth, 20.0, 500.0, noise=0.02).streams
     effort = stream.effort.copy()

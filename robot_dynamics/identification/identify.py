@@ -394,9 +394,9 @@ def _swayed(
     explained: set[str],
     used: Sequence[Reduced],
 ) -> tuple[Swayed, ...]:
-    """The joints with large errors for which only the filter is to blame."""
+    """The joints with large errors for most of which the filter is to blame."""
     much = {
-        joint
+        joint: error
         for joint, error in zip(errors.joints, errors.relative, strict=True)
         if error > LITTLE and joint not in explained
     }
@@ -405,7 +405,12 @@ def _swayed(
     first = min(recordings)
     sway = Sway(work, errors.joints, used[0].cutoff)
     found = passes.over("trying filters on", sway, {first: recordings[first]}, needed=False)
-    return tuple(each for _, some in found for each in some if each.joint in much)
+    return tuple(
+        each
+        for _, some in found
+        for each in some
+        if each.joint in much and 2 * each.missed > much[each.joint]
+    )
 
 
 def _zeros(
