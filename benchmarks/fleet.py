@@ -153,6 +153,12 @@ def main() -> None:
         work = replace(work, shared=shared)
         for name, rate in alone.items():
             print(f"{name:14} {rate:29,.0f} per second of one core")
+        # before Dask changes the environment that processes inherit
+        seconds_apart = {
+            (workers, count): apart(work, paths[:count], max(workers, 1))
+            for workers in (0, *options.workers)
+            for count in options.recordings
+        }
         own: dict[int, float] = {}
         for workers in (0, *options.workers):
             with (
@@ -172,7 +178,7 @@ def main() -> None:
                     each = {
                         "workers": workers, "samples": samples, "per_second": samples / seconds,
                         "per_core_second": samples / spent,
-                        "without_dask": samples / apart(work, paths[:count], max(workers, 1)),
+                        "without_dask": samples / seconds_apart[workers, count],
                     }  # fmt: skip
                     results.append(each)
                     who = f"{workers} workers" if workers else "this process"
