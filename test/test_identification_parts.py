@@ -196,6 +196,21 @@ def test_a_rotor_keeps_an_inertia_at_the_minimum_of_its_barrier(start):
     assert H[0, 0] == pytest.approx(G + gamma / u**2, rel=1e-4)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_fits_of_rotors_alone_are_finite_at_any_weight(seed):
+    random = np.random.default_rng(seed)
+    count = int(random.integers(1, 4))
+    A = random.normal(size=(count, count)) * 10 ** random.uniform(-15, 15)
+    A *= 10 ** random.uniform(-3, 3, count)
+    G, g = A.T @ A, A.T @ (A @ (random.normal(size=count) * 10 ** random.uniform(-6, 6)))
+    rotors = np.where(random.random(count) < 0.3, np.inf, 10 ** random.uniform(-9, 3, count))
+    prior = Prior((), np.zeros(count), np.maximum(1e-9 * np.diag(G), 1e-30), rotors)
+    x, H = minimise(G, g, prior, 10 ** random.uniform(-9, 6))
+    assert np.isfinite(x).all()
+    assert np.isfinite(H).all()
+    assert (x > -rotors).all()
+
+
 def test_with_much_data_the_fit_is_least_squares_and_with_none_the_description():
     prior, A, _, truth = problem(3, 1e10)
     # the nearer to certain, and the less a description weighs, the longer is the way from it

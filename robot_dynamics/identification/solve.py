@@ -148,7 +148,8 @@ class _Cost:
     def left(self, x: Floats) -> Floats:
         """(m,): 1 / (r + s)"""
         per = self.prior.per_rotor
-        left: Floats = per / (1.0 + per * x[self.block :])
+        with np.errstate(divide="ignore"):  # at the edge: infinite
+            left: Floats = per / (1.0 + per * x[self.block :])
         return left
 
     def slope(self, x: Floats) -> Floats:
@@ -223,14 +224,10 @@ def _followed(cost: _Cost) -> Floats:
     Q = cost.prior._inverses
     left = cost.left(x)
     Z, z = (weight := _first_weight(cost, x, Q, left)) * Q, weight * left
-    inside = x
+    L, M = np.linalg.cholesky(cost.bodies(x)), np.linalg.cholesky(Z)
     for _ in range(LONGEST_PATH if count else 0):
-        try:
-            L, M = np.linalg.cholesky(cost.bodies(x)), np.linalg.cholesky(Z)
-        except np.linalg.LinAlgError:  # the limit of rounding
-            return inside
-        half, inside = np.linalg.inv(L), x
-        Q, left = np.swapaxes(half, -1, -2) @ half, cost.left(x)
+        half = np.linalg.inv(L)
+        Q = np.swapaxes(half, -1, -2) @ half
         # the products of P and Z, which are μ where both are on the path
         products, axes = np.linalg.eigh(np.swapaxes(L, -1, -2) @ Z @ L)
         own = z[left > 0] / left[left > 0]
@@ -254,8 +251,17 @@ def _followed(cost: _Cost) -> Floats:
             *(dual[left > 0] / z[left > 0]),
         ]
         length = _share(FAR, *ahead)
-        x, Z, z = x + length * step, Z + length * turned, z + length * dual
-        Z = (Z + np.swapaxes(Z, -1, -2)) / 2
+        further, z = x + length * step, z + length * dual
+        Z = Z + length * turned
+        Z = (Z + np.swapaxes(Z, -1, -2)) / 2  # or rounding grows from step to step
+        try:
+            L, M = np.linalg.cholesky(cost.bodies(further)), np.linalg.cholesky(Z)
+        except np.linalg.LinAlgError:  # the limit of rounding
+            break
+        left = cost.left(further)
+        if not ((left >= 0) & (z >= 0) & np.isfinite(left + z)).all():  # that of rotors
+            break
+        x = further
     return x
 
 

@@ -150,8 +150,8 @@ def _plain_numbers(file: TextIO, delimiter: str, width: int) -> np.ndarray | Non
 
 
 def _json_numbers(file: TextIO, width: int) -> np.ndarray | None:
-    """The rest of a table if every cell is a number as in JSON, which is read four times as fast;
-    otherwise None."""
+    """The rest of a table if every cell is a number as in JSON, which is read several times as
+    fast; otherwise None."""
     try:
         import msgspec
     except ImportError:
