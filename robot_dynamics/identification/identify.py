@@ -44,7 +44,17 @@ from .per_recording import (
 )
 from .preparation import Choice
 from .prepared_cache import PreparedCache
-from .quality import LITTLE, Excitation, driving, excitation, far_off, heavy, many_turns, warnings
+from .quality import (
+    LITTLE,
+    Excitation,
+    driving,
+    excitation,
+    far_off,
+    heavy,
+    lost,
+    many_turns,
+    warnings,
+)
 from .recording import Floats, Recording
 from .shared_filter import FEW, MANY, shared_filter
 from .unknowns import match
@@ -330,7 +340,8 @@ def identify(
                         *contacts.words(touched),
                         *passes.left_out,
                         *filters.values(),
-                        *warnings(told, first, moved, [*explained, *filters]),
+                        *warnings(told, errors, moved, [*explained, *filters]),
+                        *(lost(errors) if keeps == _KEPT[0] else ()),
                     ]
                 )
             ),

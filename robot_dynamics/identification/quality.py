@@ -204,17 +204,20 @@ def warnings(
             "parameters; the rest stay near the description: record longer, with all joints "
             "moving at once, faster, and in more different poses"
         )
-    for joint, error, before in zip(
-        joints, unseen.relative, unseen.relative_described, strict=True
-    ):
-        if not np.isfinite(error):
-            continue
+    for joint, error in zip(joints, unseen.relative, strict=True):
         if error > LITTLE and joint not in explained:
             yield (
                 f"{joint}: the model misses {100 * error:.0f} % of the torque: are its efforts "
                 "torques at the joint, in N·m and of the right sign (--effort-scale), and is "
                 "this the robot of the description?"
             )
+
+
+def lost(unseen: Errors) -> Iterator[str]:
+    """Warnings of joints whose torque the description predicts better, a line each."""
+    for joint, error, before in zip(
+        unseen.joints, unseen.relative, unseen.relative_described, strict=True
+    ):
         if error > 1.05 * before:
             yield (
                 f"{joint}: on motion kept from the fit, the description is better "
