@@ -72,6 +72,47 @@ def test_another_content_is_another_kernel(backend):
     assert double(backend, 3.0) == pytest.approx(np.sin(1.5))
 
 
+def same_files(factor, content):
+    """A kernel in C with the same C files whatever its content is."""
+    function = Function("same", ("x",), (1,), (1,), 0, lambda x, p: [factor * x[0]], content)
+    return float(Kernel(function, (), "c")(np.array([0.5]))[0])
+
+
+def test_the_same_c_files_are_compiled_once(place, monkeypatch):
+    compiled, original = [], compiler.Compiler.shared_library
+    monkeypatch.setattr(
+        compiler.Compiler,
+        "shared_library",
+        lambda *arguments: compiled.append(arguments) or original(*arguments),
+    )
+    assert [same_files(7.25, content) for content in (1, 2, 3)] == [3.625] * 3
+    assert len(compiled) == 1
+    assert len({path.name for path in place.iterdir()}) == len(list(place.glob("*.so"))) == 3
+    assert same_files(-7.25, 4) == -3.625
+    assert len(compiled) == 2
+    # another compiler builds its own, and what is no longer there is built again
+    found = compiler.find()
+    other = compiler.Compiler(found.command, found.identity + " other")
+    with monkeypatch.context() as patch:
+        patch.setattr(compiler, "find", lambda: other)
+        assert same_files(7.25, 5) == 3.625
+    assert len(compiled) == 3
+    cache.clear()
+    assert same_files(7.25, 6) == 3.625
+    assert len(compiled) == 4
+
+
+def test_a_damaged_twin_is_not_taken(place):
+    assert same_files(8.25, 1) == 4.125
+    (path,) = place.glob("*.so")
+    damaged = path.read_bytes()[:-100]
+    path.unlink()  # not in its place: the kernel may still be loaded
+    path.write_bytes(damaged)
+    path.chmod(0o600)
+    with pytest.warns(cache.CacheWarning, match="damaged"):
+        assert same_files(8.25, 2) == 4.125
+
+
 def test_a_cache_is_made_with_all_that_leads_to_it(place, monkeypatch):
     deep = place / "a" / "b"
     monkeypatch.setenv(cache.VARIABLE, str(deep))

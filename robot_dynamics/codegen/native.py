@@ -27,7 +27,7 @@ from ..errors import BackendError
 from ..scalar import Floats
 from . import c_kernels, cache, compiler
 from .compiler import CompileError
-from .function import Function
+from .function import Function, digest
 
 MOST = 200_000
 """Most operations of a program that is compiled"""
@@ -39,6 +39,10 @@ WORTH_A_FILE = 5_000
 """Operations for each C file: with fewer, starting another compiler takes longer than it saves"""
 LINE = 8
 """Numbers in a cache line of the processor"""
+
+_BUILT: dict[str, str] = {}
+"""The key of a library that this process has built, by the hash of its C files, flags and compiler:
+what is different in two robots need not be in their programs"""
 
 _CALLER = Path(__file__).parent / "c" / "caller.c"
 
@@ -195,7 +199,12 @@ def _library(
         flags = ["-O3" if kind == "batch" else "-O2", "-fno-tree-slp-vectorize"]
         if count > QUICK:
             flags += compiler.accepted(cc, compiler.LEAN)
-        built = cc.shared_library(files(program, jobs), flags)
+        texts = files(program, jobs)
+        same = digest((cc.identity, flags, texts))
+        first = _BUILT.get(same, key)
+        twin = cache.fetch(first, ".so") if first != key else None
+        built = cache.payload(twin[0]) if twin else cc.shared_library(texts, flags)
+        _BUILT[same] = key
         about: dict[str, Any] = {
             "what": f"{function.name}, {kind}",
             "robot": function.robot,
