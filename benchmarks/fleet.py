@@ -4,25 +4,23 @@
     python benchmarks/fleet.py [--workers 1 2] [--recordings 4 8 16] [--json OUT]
 
 The filter is that which the first recordings have chosen, as in any large fleet. A worker is to
-reach 0.9 of what this process does by itself, two 1.8 of it. Where the machine has other work,
-compare the samples per second of cores. What the machine itself allows is measured by as many
-processes without Dask, each with its share of the recordings.
+reach 0.9 of what this process does by itself, two 1.8 of it: processes of this machine
+(`--workers`), then workers of a Dask scheduler on it (`--scheduler`), which cost two processes more
+on the same cores. Each row is the fastest of three runs.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
-import multiprocessing
 import tempfile
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import LocalCluster
 
 import robot_dynamics as rd
 from robot_dynamics.identification.cutoff import choose
@@ -36,8 +34,7 @@ from robot_dynamics.identification.solve import Prior
 
 ROBOT = "package://robot_dynamics/urdf/six_axis.urdf"
 RATE = 250.0
-BEGAN: Any = None
-"""In the processes of `apart`: what they wait at before they begin"""
+REPEATS = 3
 
 
 def record(path: Path, mechanism: rd.Mechanism, duration: float, seed: int) -> None:
@@ -96,37 +93,22 @@ def steps(work: Work, paths: list[Path]) -> dict[str, float]:
     return {name: samples / seconds for name, seconds in taken.items()}
 
 
-def apart(work: Work, paths: list[Path], processes: int) -> float:
-    """s that processes without Dask take, each with its share of the recordings, once all have
-    begun."""
-    context = multiprocessing.get_context("spawn")
-    began = context.Barrier(processes)
-    shares = [paths[k::processes] for k in range(processes)]
-    with context.Pool(processes, _wait_at, (began,)) as pool:
-        spans = pool.starmap(_share, [(work, each) for each in shares], chunksize=1)
-    return max(end for _, end in spans) - min(begin for begin, _ in spans)
-
-
-def _wait_at(began: Any) -> None:
-    global BEGAN
-    BEGAN = began
-
-
-def _share(work: Work, paths: list[Path]) -> tuple[float, float]:
-    """When this process begins and ends to reduce the recordings, s."""
-    reduction = Reduction(work)
-    reduction(paths[0])
-    BEGAN.wait()
-    begin = time.perf_counter()
-    for path in paths:
-        reduction(path)
-    return begin, time.perf_counter()
-
-
-def cores(cluster: LocalCluster) -> float:
-    """s of processor time that this process, scheduler included, and the workers have taken."""
-    with Client(cluster, set_as_default=False) as client:
-        return time.process_time() + math.fsum(client.run(time.process_time).values())
+def reduced(work: Work, paths: list[Path], workers: int, dask: bool) -> float:
+    """s to reduce the recordings; 0 workers: this process."""
+    with ExitStack() as stack:
+        scheduler = None
+        if dask:
+            cluster = LocalCluster(
+                n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            )
+            scheduler = stack.enter_context(cluster).scheduler_address
+        local = workers if workers and not dask else None
+        fleet = stack.enter_context(fleet_at(scheduler, local))
+        # every process has its imports and kernels before the clock starts
+        list(fleet.map(Reduction(work), 4 * max(workers, 1) * paths[:1]))
+        begin = time.perf_counter()
+        list(fleet.map(Reduction(work), paths))
+        return time.perf_counter() - begin
 
 
 def main() -> None:
@@ -153,43 +135,25 @@ def main() -> None:
         work = replace(work, shared=shared)
         for name, rate in alone.items():
             print(f"{name:14} {rate:29,.0f} per second of one core")
-        # before Dask changes the environment that processes inherit
-        seconds_apart = {
-            (workers, count): apart(work, paths[:count], max(workers, 1))
-            for workers in (0, *options.workers)
-            for count in options.recordings
-        }
         own: dict[int, float] = {}
-        for workers in (0, *options.workers):
-            with (
-                LocalCluster(
-                    n_workers=max(workers, 1), threads_per_worker=1, dashboard_address=None,
-                    silence_logs=50,
-                ) as cluster,
-                fleet_at(cluster.scheduler_address if workers else None) as fleet,
-            ):  # fmt: skip
-                # every worker has its kernels before the clock starts
-                list(fleet.map(Reduction(work), paths[: 2 * max(workers, 1)]))
-                for count in options.recordings:
-                    begin, spent = time.perf_counter(), cores(cluster)
-                    list(fleet.map(Reduction(work), paths[:count]))
-                    seconds, spent = time.perf_counter() - begin, cores(cluster) - spent
-                    samples = count * round(options.duration * RATE)
-                    each = {
-                        "workers": workers, "samples": samples, "per_second": samples / seconds,
-                        "per_core_second": samples / spent,
-                        "without_dask": samples / seconds_apart[workers, count],
-                    }  # fmt: skip
-                    results.append(each)
-                    who = f"{workers} workers" if workers else "this process"
-                    own.setdefault(count, samples / seconds)
-                    print(
-                        f"{who:14} {samples:9,} samples: {samples / seconds:9,.0f} per second, "
-                        f"{samples / seconds / own[count]:.2f} of this process; "
-                        f"{samples / spent:9,.0f} per second of cores; "
-                        f"without Dask {each['without_dask'] / own[count]:.2f}",
-                        flush=True,
-                    )
+        kinds = [(0, False), *((each, dask) for dask in (False, True) for each in options.workers)]
+        for workers, dask in kinds:
+            kind = "Dask workers" if dask else "processes"
+            who = f"{workers} {kind}" if workers else "this process"
+            for count in options.recordings:
+                seconds = min(reduced(work, paths[:count], workers, dask) for _ in range(REPEATS))
+                samples = count * round(options.duration * RATE)
+                each = {
+                    "workers": workers, "dask": dask, "samples": samples,
+                    "per_second": samples / seconds,
+                }  # fmt: skip
+                results.append(each)
+                own.setdefault(count, samples / seconds)
+                print(
+                    f"{who:14} {samples:9,} samples: {samples / seconds:9,.0f} per second, "
+                    f"{samples / seconds / own[count]:.2f} of this process",
+                    flush=True,
+                )
     if options.json:
         options.json.write_text(json.dumps({"steps": alone, "workers": results}, indent=1))
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import csv
 import math
+import multiprocessing
 import os
+import pickle
 import resource
 import shutil
 import signal
@@ -22,12 +24,12 @@ from recorded import changed, recording
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
-from robot_dynamics.errors import BackendError, RecordingError
+from robot_dynamics.errors import BackendError, InputError, RecordingError
 from robot_dynamics.identification import Recording, identify
 from robot_dynamics.identification import fleet as fleets
 from robot_dynamics.identification.fleet import Here, Sum, Workers, _Waiting, fleet_at
 from robot_dynamics.identification.identify import _Passes, _reduced
-from robot_dynamics.identification.per_recording import Work
+from robot_dynamics.identification.per_recording import Reduction, Work
 from robot_dynamics.identification.prepared_cache import PreparedCache
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
@@ -135,6 +137,119 @@ def test_workers_of_which_one_is_killed_find_what_one_process_finds(arm, logs, a
     assert found.duration == pytest.approx(COUNT * 4.0, rel=0.1)
 
 
+def own_processes() -> list[int]:
+    """Those of `Processes`, without those of a cluster."""
+    found = multiprocessing.active_children()
+    return [each.pid for each in found if each.name.startswith("SpawnProcess")]
+
+
+def test_processes_of_which_one_is_killed_find_what_one_process_finds(arm, logs, alone):
+    killed = []
+
+    def progress(words: str) -> None:
+        if ": 1 of" in words and not killed:
+            killed.append(min(own_processes()))
+            os.kill(killed[0], signal.SIGKILL)
+
+    found = identify(arm, logs, workers=2, progress=progress)
+    assert killed
+    assert_same(alone, found)
+    assert not own_processes()
+
+
+def test_processes_are_ended_with_the_pass_and_leave_out_what_kills_them(logs):
+    # the deadly one shares its task with others
+    some = [*5 * [logs[0]], logs[4], *10 * [logs[1]]]
+    with fleet_at(None, 2) as fleet:
+        found = dict(fleet.map(deadly, some))
+        assert isinstance(found[5], RecordingError)
+        assert "3.csv: every worker that took it died" in str(found[5])
+        assert {k: found[k] for k in range(16) if k != 5} == {
+            k: some[k] for k in range(16) if k != 5
+        }
+        with pytest.raises(ZeroDivisionError):
+            list(fleet.map(faulty, [logs[0]]))
+        # paths are the caller's
+        assert dict(fleet.map(deadly, [os.path.relpath(logs[0])])) == {0: logs[0]}
+        outcomes = fleet.map(slow, 40 * [logs[0]])
+        next(outcomes)
+        begin = time.monotonic()
+    assert time.monotonic() - begin < 10  # the other 39 take that long
+    assert not own_processes()
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, True, "2"])
+def test_a_number_of_workers_that_is_none_is_refused(workers, arm, logs):
+    with pytest.raises(InputError, match=r"workers: found .*, expected a number of processes"):
+        identify(arm, logs, workers=workers)
+    with pytest.raises(InputError, match="workers: found 2, expected none beside a scheduler"):
+        identify(arm, logs, workers=2, scheduler="tcp://127.0.0.1:9")
+
+
+def is_there(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_script_that_every_process_would_run_anew_is_told_so(logs, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(f"import robot_dynamics as rd\nrd.identify({ROBOT!r}, {logs!r}, workers=2)\n")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert "BackendError: workers: a new process ends at once" in last
+    assert 'if __name__ == "__main__":' in last
+
+
+def test_the_command_line_starts_processes_and_an_interrupt_ends_them(logs, tmp_path):
+    command = [sys.executable, "-m", "robot_dynamics", "identify", ROBOT, *logs, "--workers", "2"]
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "a")], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a" / "identified.yaml").exists()
+    long = [*command, *(20 * logs), "--out", str(tmp_path / "b")]
+    with subprocess.Popen(
+        long, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        assert running.stderr is not None
+        for line in running.stderr:
+            if ": 1 of" in line:
+                break
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+        rest = running.stderr.read()
+        assert running.wait(30) == 130, rest
+    assert "Traceback" not in rest
+    end = time.monotonic() + 10  # for multiprocessing's own process, which sees ours end
+    while time.monotonic() < end and is_there(running.pid):
+        time.sleep(0.1)
+    assert not is_there(running.pid)
+
+
+def test_processes_share_what_one_of_them_has_prepared(arm, logs):
+    with PreparedCache() as cache:
+        work = Work(arm, None, {}, {}, None, None, 1 / 3, cache)
+        with fleet_at(None, 1) as fleet:
+            (outcome,) = fleet.map(Reduction(work), logs[:1])
+        assert not isinstance(outcome[1], Exception)
+        kept = cache.get((logs[0], None))
+        assert kept is not None
+        assert kept.source == "0.csv"
+        assert cache.get((logs[1], None)) is None
+        # a recording in memory has no name in another process
+        copy = pickle.loads(pickle.dumps(cache))
+        one, other = Recording("same", ()), Recording("same", ())
+        cache.put((one, None), kept)
+        copy.put((other, None), kept)
+        assert cache.get((one, None)) is not None
+        assert copy.get((one, None)) is None
+        assert cache.get((other, None)) is None
+        assert copy.get((os.path.relpath(logs[0]), None)) is not None
+
+
 def test_the_order_of_recordings_is_not_seen(arm, logs, alone):
     other = identify(arm, logs[::-1])
     assert alone.parameters == other.parameters
@@ -189,12 +304,12 @@ def test_what_finds_no_room_on_the_shelf_is_prepared_again(arm, logs, alone, mon
     assert identify(arm, logs).parameters == alone.parameters
     cache = PreparedCache()
     with cache:
-        cache.put("small", np.zeros(10_000))
-        cache.put("none left", np.zeros(10_000))
-        cache.put("a little", np.zeros(1_000))
-        assert len(cache.get("small")) == 10_000
-        assert len(cache.get("a little")) == 1_000
-        assert cache.get("none left") is None
+        cache.put(("small", None), np.zeros(10_000))
+        cache.put(("none left", None), np.zeros(10_000))
+        cache.put(("a little", None), np.zeros(1_000))
+        assert len(cache.get(("small", None))) == 10_000
+        assert len(cache.get(("a little", None))) == 1_000
+        assert cache.get(("none left", None)) is None
 
 
 def test_joints_that_most_of_the_motion_has_are_fitted_to(arm, truth):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies a function to many recordings, in this process or on a cluster of Dask workers.
+"""Applies a function to many recordings: in this process, in several processes of this machine, or
+on a cluster of Dask workers.
 
 Each recording is read and reduced where the function runs, and each result is consumed as it
 arrives, so neither all recordings nor all results are in memory at once.
@@ -8,14 +9,18 @@ arrives, so neither all recordings nor all results are in memory at once.
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import os
 import pickle
+import signal
 import socket
 import sys
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
 from functools import lru_cache
@@ -25,7 +30,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from ..errors import BackendError, RecordingError, RobotDynamicsError, one_line
+from ..errors import BackendError, InputError, RecordingError, RobotDynamicsError, one_line, wrong
 from .recording import Recording
 
 CONNECT = 4.0
@@ -44,6 +49,7 @@ SHARES = 2
 workers finish at about the same time"""
 RETRIES = 2
 """Retries after failures that are not the recording's own, of a disk or a network"""
+DIED = "every worker that took it died (too long for its memory?)"
 DIFFERENCES = ("robot_dynamics", "python", "numpy", "scipy", "dask", "distributed")
 """Packages whose versions must be the same everywhere"""
 
@@ -63,6 +69,8 @@ class Fleet(Protocol):
 
     notes: tuple[str, ...]
     """Notes for the user"""
+    local: bool
+    """Whether all its processes run on this machine"""
 
     def map(
         self, function: Callable[[Source], R], sources: Sequence[Source]
@@ -79,6 +87,7 @@ class Here(Fleet):
     """Runs in this process, one recording after another."""
 
     notes: tuple[str, ...] = ()
+    local = True
 
     def map(
         self, function: Callable[[Source], R], sources: Sequence[Source]
@@ -87,18 +96,107 @@ class Here(Fleet):
             yield k, _attempt(function, source)
 
 
-def fleet_at(scheduler: str | None) -> AbstractContextManager[Fleet]:
-    """The workers of a Dask scheduler (`tcp://host:8786`); None: this process.
+def fleet_at(scheduler: str | None, workers: int | None = None) -> AbstractContextManager[Fleet]:
+    """What processes the recordings.
+
+    Args:
+        scheduler: the address of a Dask scheduler (`tcp://host:8786`); None: this machine.
+        workers: number of processes of this machine; None: this process.
 
     Raises:
         BackendError: `distributed` is not installed, or the scheduler or its workers are not
-            available.
+            available; new processes end at once, as those of a script without
+            `if __name__ == "__main__":` do.
+        InputError: the number of workers is not a positive integer, or both are given.
     """
-    return nullcontext(Here()) if scheduler is None else Workers(scheduler)
+    if workers is None:
+        return nullcontext(Here()) if scheduler is None else Workers(scheduler)
+    if scheduler is not None:
+        raise wrong(InputError, "workers", workers, "none beside a scheduler, which has its own")
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise wrong(InputError, "workers", workers, "a number of processes, 1 or more")
+    return Processes(workers)
+
+
+class Processes(Fleet, AbstractContextManager["Processes"]):
+    """Runs in new processes of this machine.
+
+    Args:
+        workers: number of processes.
+
+    Raises:
+        BackendError: they end at once.
+    """
+
+    notes: tuple[str, ...] = ()
+    local = True
+
+    def __init__(self, workers: int):
+        self.workers = workers
+        self._pool = self._started()
+        try:
+            for future in [self._pool.submit(os.getpid) for _ in range(workers)]:
+                future.result()
+        except BrokenProcessPool:
+            self._pool.shutdown()
+            raise BackendError(
+                "workers: a new process ends at once; a script that starts some needs "
+                '`if __name__ == "__main__":` around what it does',
+                name="workers",
+                value=workers,
+            ) from None
+
+    def _started(self) -> ProcessPoolExecutor:
+        # processes that are forked from one with threads may wait for locks forever
+        return ProcessPoolExecutor(
+            self.workers, multiprocessing.get_context("spawn"), _answers_no_interrupt
+        )
+
+    def __exit__(self, *_: object) -> None:
+        # tasks that are still running are not needed any more
+        for process in [*(getattr(self._pool, "_processes", None) or {}).values()]:
+            process.terminate()
+        self._pool.shutdown(cancel_futures=True)
+
+    def map(
+        self, function: Callable[[Source], R], sources: Sequence[Source]
+    ) -> Iterator[Outcome[R]]:
+        places = [located(source) for source in sources]
+        code = pickle.dumps(function)
+        waiting = _Waiting([None] * len(places))
+        pending: dict[Future[list[Any]], tuple[list[int], ProcessPoolExecutor]] = {}
+        while True:
+            while len(pending) < AHEAD * self.workers:
+                batch = waiting.batch(self.workers, alone=not pending)
+                if not batch:
+                    break
+                future = self._pool.submit(_run, code, [places[k] for k in batch])
+                pending[future] = batch, self._pool
+            if not pending:
+                return
+            for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                batch, pool = pending.pop(future)
+                try:
+                    yield from zip(batch, future.result(), strict=True)
+                except BrokenProcessPool:
+                    # all that was pending is lost with the process that died
+                    if pool is self._pool:
+                        pool.shutdown()
+                        self._pool = self._started()
+                    if not waiting.failed(batch, 0):
+                        name = _called(places[batch[0]])
+                        yield batch[0], RecordingError(f"{name}: {DIED}", name=name)
+
+
+def _answers_no_interrupt() -> None:
+    """Leave SIGINT to the process that has started this one, and that ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class Workers(Fleet, AbstractContextManager["Workers"]):
     """Runs on the workers of a Dask scheduler: processes on this machine or others."""
+
+    local = False
 
     def __init__(self, address: str):
         try:
@@ -209,7 +307,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             return []
         name = _called(places[batch[0]])
         if killed:
-            why = "every worker that took it died (too long for its memory?)"
+            why = DIED
         elif isinstance(error, OSError):
             why = f"no worker can read it ({_words(error)})"
         else:

@@ -211,6 +211,7 @@ def identify(
     cutoff: float | None = None,
     motor_efforts: bool = False,
     scheduler: str | None = None,
+    workers: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Identification:
     """Identify a robot's bodies, friction and rotors from recordings.
@@ -239,7 +240,10 @@ def identify(
             their joints. Of a motor that turns with several joints it is recorded with one of
             them, and is added to the torques of the others.
         scheduler: address of a Dask scheduler whose workers read the recordings by their paths;
-            None: this process reads them.
+            None: this machine reads them.
+        workers: number of new processes of this machine that share the recordings; None: this
+            process reads them. A script that sets it needs `if __name__ == "__main__":`, as with
+            `multiprocessing`.
         progress: called with a short message at each step.
 
     Raises:
@@ -261,10 +265,11 @@ def identify(
     judges = _listed(validate) if validate is not None else []
     if not sources:
         raise InputError("recordings: found none, expected at least one", name="recordings")
-    with fleet_at(scheduler) as fleet, PreparedCache() as cache:
+    with fleet_at(scheduler, workers) as fleet, PreparedCache() as cache:
         work = Work(
             mechanism, topic, rename or {}, effort_scale or {}, payload, cutoff,
-            0.0 if judges else HELD_OUT, cache, position_offset or {}, motor_efforts=motor_efforts,
+            0.0 if judges else HELD_OUT, cache if fleet.local else None, position_offset or {},
+            motor_efforts=motor_efforts,
         )  # fmt: skip
         passes = _Passes(fleet, progress)
         normal, kept, work = _reduced(passes, work, dict(enumerate(sources)))

@@ -80,7 +80,7 @@ class Work:
     held_out: float
     """Share of each recording, at its end, that is held out"""
     cache: PreparedCache | None
-    """Not pickled: another process prepares the recordings again"""
+    """None: the recordings are prepared anew for each pass"""
     position_offset: Mapping[str, float] = field(default_factory=dict)
     shared: SharedFilter | None = None
     """The filter of recordings that are like those that chose it"""
@@ -90,7 +90,7 @@ class Work:
     """The recordings that choose even so, by `place`"""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "cache": None, "_unknowns": {}}
+        return {**self.__dict__, "_unknowns": {}}
 
     @cached_property
     def _unknowns(self) -> dict[tuple[str, ...], Unknowns]:

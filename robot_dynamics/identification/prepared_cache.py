@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import pickle
 import tempfile
-from collections.abc import Hashable
 from pathlib import Path
 
 from .preparation import Prepared
+from .recording import Recording
 
 ROOM = 1 << 30
 """Size of the cache in bytes; recordings that do not fit are not kept"""
 
+Key = tuple[str | os.PathLike[str] | Recording, tuple[str, ...] | None]
+"""A recording, and the joints that are taken from it; None: all"""
+
 
 class PreparedCache:
-    """Prepared recordings by key, in a temporary folder that is deleted on exit.
+    """Prepared recordings in a temporary folder that is deleted on exit.
+
+    A pickled copy, in another process of this machine, has the same folder. It keeps only
+    recordings that are files, since a recording in memory has no name that all processes know.
 
     Args:
         room: size in bytes.
@@ -23,8 +31,7 @@ class PreparedCache:
 
     def __init__(self, room: int = ROOM) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="robot_dynamics_")
-        self._paths: dict[Hashable, Path] = {}
-        self._room = room
+        self._path, self._room, self._is_copy = Path(self._folder.name), room, False
 
     def __enter__(self) -> PreparedCache:
         return self
@@ -32,17 +39,38 @@ class PreparedCache:
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
 
-    def put(self, key: Hashable, prepared: Prepared) -> None:
-        """Keep a prepared recording if there is room."""
-        content = pickle.dumps(prepared)
-        if key in self._paths or len(content) > self._room:
-            return
-        self._room -= len(content)
-        path = Path(self._folder.name) / str(len(self._paths))
-        path.write_bytes(content)
-        self._paths[key] = path
+    def __getstate__(self) -> dict[str, object]:
+        return {"_path": self._path, "_room": self._room, "_is_copy": True}
 
-    def get(self, key: Hashable) -> Prepared | None:
+    def put(self, key: Key, prepared: Prepared) -> None:
+        """Keep a prepared recording if there is room."""
+        path = self._file(key)
+        if path is None or path.exists():
+            return
+        content = pickle.dumps(prepared)
+        with os.scandir(self._path) as files:
+            taken = sum(each.stat().st_size for each in files)
+        if taken + len(content) > self._room:
+            return
+        # another process sees the whole file or none
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+
+    def get(self, key: Key) -> Prepared | None:
         """The recording under this key, or None."""
-        path = self._paths.get(key)
-        return pickle.loads(path.read_bytes()) if path else None  # noqa: S301  what `put` wrote
+        path = self._file(key)
+        if path is None or not path.exists():
+            return None
+        found: Prepared = pickle.loads(path.read_bytes())  # noqa: S301  what `put` wrote
+        return found
+
+    def _file(self, key: Key) -> Path | None:
+        source, joints = key
+        if not isinstance(source, Recording):
+            name = os.path.abspath(os.path.expanduser(source))
+        elif self._is_copy:
+            return None
+        else:
+            name = f"{source.source} {id(source)}"
+        return self._path / hashlib.sha256(repr((name, joints)).encode()).hexdigest()

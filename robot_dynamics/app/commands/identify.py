@@ -71,6 +71,12 @@ NOT_BETTER = 3
     "that its bodies are kept.",
 )
 @click.option(
+    "--workers",
+    type=int,
+    metavar="N",
+    help="Number of processes of this machine that share the recordings (default: one).",
+)
+@click.option(
     "--scheduler",
     metavar="ADDRESS",
     help="Address of a Dask scheduler (tcp://host:8786), whose workers read the recordings "
@@ -86,6 +92,7 @@ def command(
     load: str | None,
     strict: bool,
     motor_efforts: bool,
+    workers: int | None,
     scheduler: str | None,
     reading: dict[str, Any],
 ) -> Result:
@@ -120,11 +127,12 @@ def command(
             **reading,
             motor_efforts=motor_efforts,
             scheduler=scheduler,
+            workers=workers,
             progress=progress,
         )
     except HasLoopsError as error:
         refused = {
-            "--payload": payload, "--scheduler": scheduler,
+            "--payload": payload, "--scheduler": scheduler, "--workers": workers,
             "--motor-efforts": motor_efforts and "on",
         }  # fmt: skip
         for name, value in refused.items():
