@@ -70,6 +70,33 @@ def test_without_noise_the_torques_are_those_of_the_robot(arm, truth):
     assert (np.diag(result.covariance) > 0).all()
 
 
+def test_friction_of_a_joint_that_stands_still_is_not_extrapolated(arm, truth):
+    (clean,) = recording(truth, 20.0, 200.0).streams
+    # held at a place by its brake, it trembles with the others' motion
+    rng = np.random.default_rng(1)
+    shaken = 1e-4 * np.sin(2 * np.pi * 3 * clean.time)
+    position, velocity, effort = (
+        np.array(x) for x in (clean.position, clean.velocity, clean.effort)
+    )
+    position[:, 0], velocity[:, 0] = shaken, np.gradient(shaken, clean.time)
+    qdd = np.gradient(velocity, clean.time, axis=0)
+    effort = rd.InverseDynamics(truth)(position, velocity, qdd)
+    effort += 0.02 * np.sqrt((effort**2).mean(axis=0)) * rng.normal(size=effort.shape)
+    still = replace(clean, position=position, velocity=velocity, effort=effort)
+    result = identify(arm, Recording("still", (still,)))
+    first, *others = result.joints
+    law = result.mechanism.joint(first).friction
+    assert (law.viscous, law.coulomb, law.stribeck_torque) == (0.0, 0.0, 0.0)
+    assert not result.fit.drives[first].rotor
+    for name in others:
+        found, true = (robot.joint(name).friction for robot in (result.mechanism, truth))
+        assert found.viscous == pytest.approx(true.viscous, rel=0.3)
+    # where it moves, its torque is no more than a rigid body's
+    model, exact = (rd.InverseDynamics(each) for each in (result.mechanism, truth))
+    states = rng.uniform(-1, 1, (3, 200, len(result.joints)))
+    assert np.abs(model(*states)[:, 0]).max() < 2 * np.abs(exact(*states)[:, 0]).max()
+
+
 @pytest.mark.parametrize("fault", ["quantised", "one bad stretch", "one noisy joint", "2 kHz"])
 def test_the_filter_is_chosen_by_torques(arm, truth, fault):
     """Noise in positions, wherever it is, makes the filter slower, and never turns it off."""

@@ -103,8 +103,9 @@ def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
     """
     E = found.columns
     bent = normal.bent(found.unknowns, E @ found.covariance @ E.T) / taken
-    wider = normal.misfit(found.unknowns, E @ found.x, bent)
-    equations = normal.together(found.unknowns, wider)
+    honest = normal.honest()
+    wider = honest.misfit(found.unknowns, E @ found.x, bent)
+    equations = honest.together(found.unknowns, wider)
     gram = E.T @ equations.gram.sum(axis=0) @ E
     return replace(
         found,

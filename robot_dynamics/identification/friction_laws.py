@@ -26,6 +26,9 @@ SLIDING = 0.1
 VISCOUS, FORWARDS, BACKWARDS, OFFSET = range(4)
 RAW = 4 + len(RATES)
 """Number of raw columns of a joint"""
+BREAKAWAY = 4.0
+"""Largest ratio of the torque that starts a motion to Coulomb friction. Near rest, where rates are
+mostly noise, a larger one explains errors that have another cause"""
 PLAIN = ("viscous", "coulomb", "offset")
 """The parameters of the law that most joints have"""
 
@@ -88,8 +91,9 @@ class FrictionLaw:
         return Friction(**fields)
 
     def fault(self, values: Floats) -> str | None:
-        """The parameter because of which friction would drive the joint at some rate; None: there
-        is none.
+        """What is not physical: the parameter because of which friction would drive the joint at
+        some rate, or "breakaway", a Stribeck torque that is too large beside Coulomb friction;
+        None: nothing.
 
         Args:
             values: the parameters, in the order of `names`.
@@ -101,13 +105,16 @@ class FrictionLaw:
             return "viscous"
         if least < 0:
             return "coulomb"
-        return "stribeck_torque" if least + fields.get("stribeck_torque", 0.0) < 0 else None
+        more = fields.get("stribeck_torque", 0.0)
+        if least + more < 0:
+            return "stribeck_torque"
+        return "breakaway" if more > (BREAKAWAY - 1) * least else None
 
     def without(self, fault: str) -> FrictionLaw:
         """The most similar law that cannot have this fault.
 
         Args:
-            fault: the name of the parameter, as `fault` returns it.
+            fault: as `fault` returns it.
         """
         bias = tuple(name for name in self.names if name == "offset")
         wet = tuple(name for name in self.names if name == "viscous")
@@ -116,6 +123,8 @@ class FrictionLaw:
                 return law(self.names[1:], self.rate, self.tied)
             case "coulomb":
                 return law((*wet, *bias))
+            case "breakaway":
+                return law((*wet, "coulomb", *bias))
             case _:  # the Stribeck torque cancels all Coulomb friction, but no more
                 return law((*wet, "coulomb", *bias), self.rate, tied=True)
 

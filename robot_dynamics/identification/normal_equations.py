@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reduces recordings to normal equations, which add up over any number of recordings.
 
-Each recording is weighted according to its own residuals: by joint, with the noise variance and the
-residuals' correlation time, and by sample, with Tukey's biweight, which makes the fit robust
+Each recording is weighted according to its own residuals: as a whole, with their correlation time,
+by joint, with the noise variance, and by sample, with Tukey's biweight, which makes the fit robust
 against outliers.
 """
 
@@ -34,8 +34,9 @@ ENOUGH = 2400
 BIWEIGHT = 4.685
 """Residual in standard deviations from which a sample has weight 0: 95 % efficient for Gaussian
 noise"""
-FLOOR = 1e-7
-"""Share of a joint's RMS torque: lower bound of the noise's standard deviation"""
+FLOOR = 1e-6
+"""Share of a joint's RMS torque: lower bound of the noise's standard deviation. With less, data
+outweigh the description by more than the digits of a number, and the fit does not converge"""
 ROUNDING = 1e-11
 """Share of a joint's squared torque; smaller squared errors are lost to rounding in the sums"""
 UNCORRELATED = 0.05
@@ -57,7 +58,7 @@ class Equations:
     square: Floats
     """(FOLDS,): Σ w τ²"""
     count: Floats
-    """(n,): effective number of independent samples by joint"""
+    """(n,): number of samples by joint, divided by a correlation length"""
     sigma: Floats
     """(n,), N·m or N: the residual's standard deviation, NaN where there are no efforts"""
 
@@ -77,9 +78,11 @@ class NormalEquations:
     square: Floats
     """(FOLDS, n): Σ w τ²"""
     count: Floats
-    """(n,): effective number of independent samples by joint"""
+    """(n,): number of samples by joint, in all joints divided by the same correlation length"""
     noise: Floats
     """(n,): Σ count σ² by joint"""
+    independent: Floats
+    """(n,): effective number of independent samples by joint, divided by its own"""
 
     def __getstate__(self) -> dict[str, Any]:
         # most columns are 0 in the rows of most joints, and each matrix is symmetric
@@ -105,6 +108,7 @@ class NormalEquations:
             self.square + other.square,
             self.count + other.count,
             self.noise + other.noise,
+            self.independent + other.independent,
         )
 
     def without(self, joints: list[int]) -> NormalEquations:
@@ -117,7 +121,16 @@ class NormalEquations:
         kept[joints] = 0.0
         return NormalEquations(
             self.gram * kept[:, None, None], self.moment * kept[:, None], self.square * kept,
-            self.count * kept, self.noise * kept,
+            self.count * kept, self.noise * kept, self.independent * kept,
+        )  # fmt: skip
+
+    def honest(self) -> NormalEquations:
+        """The equations whose information gives an estimate's deviations: each joint's samples
+        count as many as are independent."""
+        share = np.where(self.count > 0, self.independent / np.maximum(self.count, 1e-300), 0.0)
+        return NormalEquations(
+            self.gram * share[:, None, None], self.moment * share[:, None], self.square * share,
+            self.independent, self.noise * share, self.independent,
         )  # fmt: skip
 
     def together(self, unknowns: Unknowns, wider: Floats | float = 1.0) -> Equations:
@@ -217,12 +230,15 @@ def reduce(unknowns: Unknowns, prior: Prior, prepared: Prepared) -> NormalEquati
             count += (weights * weighting.sigma**2).sum(axis=0)
     for j, felt, G, g in sums.by_joint():
         gram[:, j, felt[:, None], felt], moment[:, j, felt] = G, g
-    # correlated residuals: all samples within the correlation time count as one
-    share = 1.0 / np.array([max(1.0, _correlation(each)) for each in np.concatenate(missed).T])
-    count *= share
+    # correlated residuals: all samples within the correlation time count as one. What correlates
+    # them is mostly the model's error, which says nothing about how well a joint was measured: the
+    # fit weighs all joints by the same length
+    lengths = np.array([max(1.0, _correlation(each)) for each in np.concatenate(missed).T])
+    used = count > 0
+    share = 1.0 / float(np.exp(np.log(lengths[used]).mean())) if used.any() else 1.0
     return NormalEquations(
-        gram * share[:, None, None], moment * share[:, None], square * share, count,
-        count * weighting.sigma**2,
+        gram * share, moment * share, square * share, count * share,
+        count * share * weighting.sigma**2, count / lengths,
     )  # fmt: skip
 
 

@@ -8,11 +8,12 @@ system of its own size.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .friction_laws import PLAIN, FrictionLaw, law, laws, shaft_laws
+from .friction_laws import OFFSET, PLAIN, SLIDING, VISCOUS, FrictionLaw, law, laws, shaft_laws
 from .normal_equations import Equations
 from .recording import Floats
 from .solve import Prior, solved
@@ -27,6 +28,9 @@ changes sign, some Stribeck rate always explains a little"""
 DRIVES = 3.0
 """Decrease of the squared held-out error, per sample and in noise variances, that justifies
 friction that drives (half the RMS error); the error must also decrease on every held-out part"""
+SLOW = 0.01
+"""RMS rate, rad/s (`SLIDING` times as many m/s), below which a joint counts as standing still:
+its friction and its rotor's inertia would be extrapolated from noise"""
 WITHOUT_OFFSET = ("viscous", "coulomb")
 SWEEPS = 3
 """Sweeps over the joints, since the choice at one affects the others"""
@@ -166,12 +170,9 @@ def _best(
         Q = Z.T @ oo[f] @ Z - cross - cross.T + dd[f]
         r = Z.T @ (o[f] - oo[f] @ z) + od[f].T @ z - d[f]
         errors.append((Q, r, normal.square[f] + z @ (oo[f] @ z - 2 * o[f])))
-    described = unknowns.rotor_inertia(joint) if joint in unknowns.rotors else 0.0
-    rotors = (False, True) if joint in unknowns.rotors else (False,)
     width, whole = group.stop - group.start, dd.sum(axis=0)
     drives_of: dict[int, list[tuple[Drive, Floats]]] = {}
-    candidates = shaft_laws() if joint in unknowns.shafts else laws()
-    for drive in (Drive(each, rotor, described) for each in candidates for rotor in rotors):
+    for drive in _candidates(unknowns, joint, whole):
         C = drive.columns(width)
         if (np.diag(C.T @ whole @ C) > 0).all():  # every column is excited
             drives_of.setdefault(drive.size, []).append((drive, C))
@@ -189,6 +190,25 @@ def _best(
             if drive.sound(values) is drive:
                 best = min(best, scored, key=_Scored.total)
     return driving.drive if driving.explains(best, DRIVES * count) else best.drive
+
+
+def _candidates(unknowns: Unknowns, owner: str, gram: Floats) -> Iterator[Drive]:
+    """The drives that a joint or shaft may have.
+
+    Args:
+        unknowns: the parameters' columns.
+        owner: the joint or shaft.
+        gram: (width, width), the normal matrix of its own columns.
+    """
+    if owner not in unknowns.shafts:
+        slow = SLOW * (1.0 if unknowns.mechanism.joint(owner).turns else SLIDING)
+        if gram[VISCOUS, VISCOUS] < slow**2 * gram[OFFSET, OFFSET]:
+            yield from (Drive(law(names), False) for names in ((), ("offset",)))
+            return
+    described = unknowns.rotor_inertia(owner) if owner in unknowns.rotors else 0.0
+    rotors = (False, True) if owner in unknowns.rotors else (False,)
+    for each in shaft_laws() if owner in unknowns.shafts else laws():
+        yield from (Drive(each, rotor, described) for rotor in rotors)
 
 
 @dataclass(frozen=True, eq=False)
