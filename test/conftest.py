@@ -11,6 +11,10 @@ import time
 from collections.abc import Callable, Generator
 from typing import Any
 
+# matrices of joints are small: a second thread of BLAS spins for longer than it saves, and takes
+# the time from another test, and from the processes that tests start
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import hypothesis
 import pytest
 

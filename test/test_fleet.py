@@ -34,7 +34,9 @@ from robot_dynamics.identification.prepared_cache import PreparedCache
 
 pytest.importorskip("scipy", reason="SciPy filters the recordings")
 distributed = pytest.importorskip("distributed", reason="distributed is the fleet's scheduler")
-pytest.importorskip("threadpoolctl", reason="without it answers agree but for rounding")
+threadpoolctl = pytest.importorskip(
+    "threadpoolctl", reason="without it answers agree but for rounding"
+)
 
 ROBOT = "config/three_axis.yaml"
 COUNT = 6
@@ -49,6 +51,15 @@ def write(path: Path, found) -> str:
         values = [stream.time, stream.position, stream.velocity, stream.effort]
         rows.writerows(np.column_stack(values).tolist())
     return str(path)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def blas_with_a_thread_for_each_core():
+    """As for users, whose answers must not depend on it; other tests have one (conftest.py)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+        with threadpoolctl.threadpool_limits(max(2, os.cpu_count() or 1), user_api="blas"):
+            yield
 
 
 @pytest.fixture(scope="module")
