@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -123,15 +124,21 @@ def array(values: Iterable[Any]) -> Array:
     if type(values) is np.ndarray and values.dtype == float and values.ndim:
         copy: Array = values.copy()
         return copy
-    entries = np.array(list(values), dtype=object)
-    kinds = set(map(type, entries.flat))
-    numbers = all(issubclass(kind, (int, float, np.integer, np.floating)) for kind in kinds)
-    if not numbers:
+    each = list(values)
+    if set(map(type, each)) == {float}:
+        return np.array(each)
+    entries = np.array(each, dtype=object)
+    if not all(map(_is_real, set(map(type, entries.ravel().tolist())))):
         return entries
     try:
         return entries.astype(float)
     except OverflowError:
         return np.array([_nearest(x) for x in entries.flat]).reshape(entries.shape)
+
+
+@cache
+def _is_real(kind: type) -> bool:
+    return issubclass(kind, (int, float, np.integer, np.floating))
 
 
 def _nearest(x: float) -> float:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +78,19 @@ def _spell(value: Any, pieces: list[str]) -> None:
         pieces.append(f"{len(text)}:{text}")
     elif isinstance(value, np.ndarray):
         pieces.append(f"array{value.shape}")
-        _spell(value.tolist(), pieces)
+        if value.dtype == float:
+            pieces.append(repr(value.tolist()))
+        else:
+            _spell(value.tolist(), pieces)
     elif isinstance(value, (tuple, list)):
         pieces.append(f"[{len(value)}")
         for entry in value:
             _spell(entry, pieces)
     elif is_dataclass(value) and not isinstance(value, type):
         pieces.append(f"{type(value).__name__}(")
-        for field in fields(value):
-            _spell((field.name, getattr(value, field.name)), pieces)
+        for name, head in _heads(type(value)):
+            pieces.append(head)
+            _spell(getattr(value, name), pieces)
     elif isinstance(value, Mapping):
         _spell(sorted(value.items()), pieces)
     elif isinstance(value, (set, frozenset)):
@@ -95,6 +99,12 @@ def _spell(value: Any, pieces: list[str]) -> None:
         pieces.append(f"{value.__module__}.{value.__qualname__}")
     else:
         raise TypeError(f"{type(value)} cannot be part of a kernel's content")
+
+
+@cache
+def _heads(kind: type) -> list[tuple[str, str]]:
+    """The name of each field of a dataclass, and what stands before its value."""
+    return [(field.name, f"[2{len(repr(field.name))}:{field.name!r}") for field in fields(kind)]
 
 
 @lru_cache
