@@ -97,6 +97,25 @@ def test_friction_of_a_joint_that_stands_still_is_not_extrapolated(arm, truth):
     assert np.abs(model(*states)[:, 0]).max() < 2 * np.abs(exact(*states)[:, 0]).max()
 
 
+def test_a_torque_that_no_parameter_explains_widens_its_joints_deviations_alone(arm, truth):
+    (clean,) = recording(truth, 20.0, 200.0, noise=0.02).streams
+    effort = np.array(clean.effort)
+    effort[:, 1] += 0.2 * effort[:, 1].std() * np.sin(2 * np.pi * 0.9 * clean.time + 1.0)
+    prepared = prepare(Recording("odd", (replace(clean, effort=effort),)), arm.joint_names, 20.0)
+    unknowns = Unknowns.of(arm)
+    normal = reduce(unknowns, Prior(unknowns.references(), np.zeros(0), np.zeros(0)), prepared)
+    # its samples depend on each other, and count as any other joint's in the fit
+    assert normal.independent[1] < 0.5 * normal.independent[[0, 2]].min()
+    assert np.ptp(normal.count) < 0.1 * normal.count.max()
+    found = fit(unknowns, normal)
+    flat = fit(unknowns, replace(normal, independent=normal.count))
+    np.testing.assert_array_equal(found.x, flat.x)
+    deviations = [np.sqrt(np.diag(each.covariance)) for each in (found, flat)]
+    ratio = dict(zip(found.names, deviations[0] / deviations[1], strict=True))
+    assert ratio["b.coulomb"] > 1.3
+    assert ratio["a.coulomb"] < 1.0
+
+
 @pytest.mark.parametrize("fault", ["quantised", "one bad stretch", "one noisy joint", "2 kHz"])
 def test_the_filter_is_chosen_by_torques(arm, truth, fault):
     """Noise in positions, wherever it is, makes the filter slower, and never turns it off."""
