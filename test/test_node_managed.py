@@ -117,12 +117,16 @@ def test_a_manager_takes_it_through_its_states_and_only_an_active_one_has_torque
 
 
 @pytest.mark.parametrize("end", ["cleanup", "shutdown", "signal"])
-def test_who_waits_for_a_model_is_told_when_it_will_never_be(end, tmp_path):
-    # a robot that nobody has compiled before
-    file, text = tmp_path / "robot.urdf", (ROOT / "urdf/six_axis.urdf").read_text()
-    file.write_text(text.replace("0.075", f"0.075{time.time_ns()}"))
-    values = {"description": str(file), "max_age": 20.0}
+def test_who_waits_for_a_model_is_told_when_it_will_never_be(end, tmp_path, monkeypatch):
+    slow = tmp_path / "cc"
+    slow.write_text('#!/bin/sh\ncase "$*" in *-shared*) sleep 2;; esac\nexec cc "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setitem(ENVIRONMENT, "CC", str(slow))
+    # nothing is in the cache
+    monkeypatch.setitem(ENVIRONMENT, "ROBOT_DYNAMICS_CACHE", str(tmp_path))
+    values = {"description": str(ROOT / "urdf/six_axis.urdf"), "max_age": 20.0}
     with Partner(**values) as partner:
+        partner.until(lambda: partner.counts().get("state") == "active", "an active node")
         clients, futures = [], []
         for formulation in ("lagrange_euler", "gibbs_appell"):
             client = partner.node.create_client(SetParameters, "/feed_forward/set_parameters")

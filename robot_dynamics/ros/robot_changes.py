@@ -4,6 +4,7 @@ new wrenches. Each is built in the background, and adopted when finished."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -23,6 +24,10 @@ from .feed_forward.parameters import AT_ONCE, BY_NAME
 from .feed_forward.refusal import RefusedError
 from .feed_forward.torque_model import Model
 from .parameter_requests import Answer, ParameterRequests, refused
+
+SENDING = 0.2
+"""s until responses have left: the middleware sends them from a thread that ends with the process,
+and does not say when services' responses have arrived"""
 
 
 class RobotChanges:
@@ -164,10 +169,14 @@ class RobotChanges:
         self._dropped(self._builder.clear(), reason)
 
     def close(self) -> None:
-        """Discard all changes, as the node ends."""
-        self._dropped(self._builder.close(), "the node ends")
-        for _, answer in self._requests.taken():
+        """Discard all changes, as the node ends, and stay until the responses are sent."""
+        dropped = self._builder.close()
+        self._dropped(dropped, "the node ends")
+        waiting = [answer for _, answer in self._requests.taken()]
+        for answer in waiting:
             answer(refused("the node ends"))
+        if dropped or waiting:
+            time.sleep(SENDING)
 
     @staticmethod
     def _dropped(changes: Iterable[Change], reason: str) -> None:
