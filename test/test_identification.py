@@ -15,12 +15,12 @@ import robot_dynamics as rd
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
 from robot_dynamics.formulations.terms import RIGID
 from robot_dynamics.identification import Identification, Recording, identify
-from robot_dynamics.identification.bodies import is_possible, numbers_of
+from robot_dynamics.identification.bodies import is_possible, numbers, numbers_of
 from robot_dynamics.identification.files import summary
 from robot_dynamics.identification.fit import fit
 from robot_dynamics.identification.normal_equations import reduce
 from robot_dynamics.identification.preparation import SATURATED, prepare
-from robot_dynamics.identification.solve import Prior
+from robot_dynamics.identification.solve import FAR_HEAVIER, Prior
 from robot_dynamics.identification.unknowns import Unknowns
 from robot_dynamics.mechanism import Inertial, Mechanism
 
@@ -68,6 +68,63 @@ def test_without_noise_the_torques_are_those_of_the_robot(arm, truth):
     assert bodies(result.mechanism)
     # data and description differ by more than the digits of a number: no variance is lost to that
     assert (np.diag(result.covariance) > 0).all()
+
+
+def heavier(mechanism: Mechanism, factor: float, *names: str) -> Mechanism:
+    """With these links' bodies, or all, this many times as heavy."""
+    links = tuple(
+        replace(link, inertial=replace(old, mass=factor * old.mass, inertia=factor * old.inertia))
+        if not names or link.name in names
+        else link
+        for link in mechanism.links
+        for old in [link.inertial]
+    )
+    return replace(mechanism, links=links)
+
+
+@pytest.mark.parametrize("factor", [1e-4, 1e-3, 0.02, 0.2, 50.0])
+@pytest.mark.parametrize("names", [(), ("fore",), ("hand",)])
+def test_placeholder_masses_do_not_outweigh_the_recording(arm, truth, factor, names):
+    log = recording(truth, 20.0, 200.0, noise=0.02)
+    right = identify(arm, log, cutoff=10.0)
+    found = identify(heavier(arm, factor, *names), log, cutoff=10.0)
+    assert miss(truth, found.mechanism) < max(3 * miss(truth, right.mechanism), 0.01)
+    assert (found.errors.relative < 1.3 * right.errors.relative).all()
+    assert bodies(found.mechanism)
+    assert found.kept == "nothing"
+    assert not [each for each in found.doubts if each.sure]
+
+
+def test_bodies_that_the_recording_leaves_open_stay_as_described(arm, truth):
+    # one joint alone, slowly: it tells almost nothing of the bodies
+    (clean,) = recording(truth, 20.0, 100.0, noise=0.05).streams
+    shape = np.zeros(3)
+    shape[2] = 0.3
+    q, qd = shape * np.sin(clean.time)[:, None], shape * np.cos(clean.time)[:, None]
+    noise = np.random.default_rng(4).normal(size=q.shape)
+    effort = rd.InverseDynamics(truth)(q, qd, -q)
+    effort += 0.05 * np.sqrt((effort**2).mean(axis=0)) * noise
+    log = Recording("slow", (replace(clean, position=q, velocity=qd, effort=effort),))
+    found = identify(arm, log, cutoff=5.0)
+    for before, after in zip(arm.moving, found.mechanism.moving, strict=True):
+        assert 0.2 < after.inertial.mass / before.inertial.mass < 5.0
+
+
+def test_the_price_of_a_far_heavier_body_grows_with_the_logarithm_only(arm):
+    bodies = Unknowns.of(arm).references()
+    prior = Prior(bodies, np.zeros(0), np.zeros(0))
+    # one body is heavier by 100 in one direction and by 3 in the others
+    L = np.linalg.cholesky(bodies[1])
+    turn = np.linalg.qr(np.random.default_rng(5).normal(size=(4, 4)))[0]
+    far = L @ turn @ np.diag([100.0, 3.0, 3.0, 3.0]) @ turn.T @ L.T
+    x = np.concatenate([numbers(bodies[0]), numbers(far), numbers(bodies[2])])
+    near = prior.stretched(x)
+    for k in (0, 2):
+        np.testing.assert_allclose(near.bodies[k], bodies[k], rtol=1e-12)
+    ratios = eigh(near.bodies[1], bodies[1], eigvals_only=True)
+    np.testing.assert_allclose(ratios, [1, 1, 1, 100.0 / FAR_HEAVIER], rtol=1e-9)
+    # and nothing is stretched where no body is far heavier
+    assert prior.stretched(FAR_HEAVIER * 0.99 * prior.mean) is prior
 
 
 def test_friction_of_a_joint_that_stands_still_is_not_extrapolated(arm, truth):

@@ -635,13 +635,17 @@ def test_what_no_model_explains_is_blamed_on_positions_before_the_filter():
             refuse_nonsense(errors, causes)
 
 
-@pytest.mark.parametrize(("factor", "told"), [(1.0, False), (1e3, True)])
-def test_efforts_of_another_unit_are_told_by_the_weight(factor, told):
+@pytest.mark.parametrize(("factor", "told"), [(1, False), (3, False), (0.05, True), (1e3, True)])
+def test_efforts_of_another_unit_are_told(factor, told):
     robot = rd.load(ARM)
     (stream,) = recording(changed(robot, seed=3), 12.0, 100.0, noise=0.02).streams
     log = Recording("log", (replace(stream, effort=factor * stream.effort),))
     warned = rd.identify(robot, log, cutoff=10.0).warnings
-    assert any("the identified bodies weigh" in words for words in warned) is told
+    some = [words for words in warned if "--effort-scale converts them" in words]
+    assert bool(some) is told
+    if told:
+        ratio = float(some[0].split()[4])
+        assert 0.5 < ratio / factor < 2.0
 
 
 def test_many_turns_of_a_joint_without_limits_are_no_fault():

@@ -21,6 +21,8 @@ It does not depend on the choice of frame or units, and is infinite for inconsis
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,6 +52,17 @@ def _basis() -> Floats:
 
 BASIS = _basis()
 _FLAT = BASIS.reshape(10, 16)
+
+
+def _units() -> Floats:
+    """(10, 4, 4): an orthonormal basis of the symmetric matrices."""
+    units = np.zeros((10, 4, 4))
+    for k, (i, j) in enumerate(itertools.combinations_with_replacement(range(4), 2)):
+        units[k, i, j] = units[k, j, i] = 1.0 if i == j else np.sqrt(0.5)
+    return units
+
+
+UNITS = _units()
 
 
 def pseudo_inertia(phi: NDArray[np.float64]) -> Floats:

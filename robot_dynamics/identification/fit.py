@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .normal_equations import Equations, NormalEquations
+from .normal_equations import Equations, NormalEquations, approached
 from .recording import Floats
 from .selection import Drive, choose, embedding
 from .solve import Prior, inverted, minimise
@@ -118,6 +118,7 @@ def _with_all_noise(found: Fit, normal: NormalEquations, taken: Floats) -> Fit:
 
 def _fit(unknowns: Unknowns, normal: Equations) -> Fit:
     prior = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+    _, prior = approached(normal.gram.sum(axis=0), normal.moment.sum(axis=0), prior)
     drives = choose(unknowns, prior, normal)
     while True:
         E = embedding(unknowns, drives)

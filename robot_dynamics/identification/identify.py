@@ -50,9 +50,9 @@ from .quality import (
     driving,
     excitation,
     far_off,
-    heavy,
     lost,
     many_turns,
+    other_unit,
     warnings,
 )
 from .recording import Floats, Recording
@@ -337,7 +337,7 @@ def identify(
                 dict.fromkeys(
                     [
                         *beyond,
-                        *heavy(described, model),
+                        *(other_unit(found) if keeps == _KEPT[0] else ()),
                         *warned,
                         *zero_words(turned, work.position_offset),
                         *(driving(found) if keeps != _KEPT[2] else ()),

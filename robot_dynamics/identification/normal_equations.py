@@ -43,6 +43,12 @@ UNCORRELATED = 0.05
 """Autocorrelation of residuals below which samples count as independent"""
 NEAR = 32
 """Lags up to which the autocorrelation is faster by itself than by Fourier transform"""
+STRETCHES = 10
+"""Largest number of fits in search of stretched references; two to five are usual"""
+LOOSE = 1e-8
+"""Weight of the description in the fit from which the search begins"""
+SAME = 0.2
+"""Change of a reference's log det below which the search ends: 5 % in every direction"""
 RIDGE = 1e-10
 """Ridge relative to each scalar's own information; keeps nearly collinear columns bounded"""
 
@@ -396,17 +402,34 @@ def robust(
 def fitted(gram: Floats, moment: Floats, prior: Prior) -> Floats:
     """The regularised fit x (p,) to this recording alone, without constraints of physical
     consistency."""
+    return approached(gram, moment, prior)[0]
+
+
+def approached(gram: Floats, moment: Floats, prior: Prior) -> tuple[Floats, Prior]:
+    """The regularised fit x (p,) without constraints of physical consistency, and the prior
+    stretched to its bodies."""
     block = 10 * len(prior.bodies)
     tightness = RIDGE * np.diag(gram)[block:]
     tightness = np.maximum(tightness, RIDGE * max(float(tightness.max(initial=0.0)), 1e-12))
-    # with a Gaussian prior, so that bodies need not be consistent
-    H, right = gram.copy(), moment.copy()
-    bodies = prior.curvature(1.0)
-    H[:block, :block] += bodies
-    right[:block] += bodies @ prior.mean
-    own = np.arange(block, len(H))
-    H[own, own] += tightness
-    return solved(H, right)
+    # the scalars s eliminated: (A - Bᵀ D⁻¹ B) φ = a - Bᵀ D⁻¹ b
+    B = gram[block:, :block]
+    Z = solved(gram[block:, block:] + np.diag(tightness), np.column_stack([moment[block:], B]))
+    A, right = gram[:block, :block] - B.T @ Z[:, 1:], moment[:block] - B.T @ Z[:, 0]
+    A = (A + A.T) / 2
+
+    def bodies(near: Prior, weight: float) -> Floats:
+        # with a Gaussian prior, so that they need not be consistent; its mean is the description,
+        # to which bodies return where the recording does not determine them
+        H = near.curvature(weight)[:block, :block]
+        return solved(A + H, right + H @ prior.mean[:block])
+
+    near = prior.stretched(bodies(prior, LOOSE))
+    for _ in range(STRETCHES):
+        phi = bodies(near, 1.0)
+        before, near = near, prior.stretched(phi)
+        if np.abs(near.volumes - before.volumes).max(initial=0.0) < SAME:
+            break
+    return np.concatenate([phi, Z[:, 0] - Z[:, 1:] @ phi]), near
 
 
 def _median(values: Floats) -> float:

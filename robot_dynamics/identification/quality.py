@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..mechanism import Mechanism
-from .bodies import hessian
+from .bodies import UNITS, numbers
 from .errors import Errors
 from .fit import Fit
 from .normal_equations import Rows, Sums
@@ -28,8 +28,9 @@ TURNS = 4 * np.pi
 explained"""
 MISSED = 0.1
 """Relative torque error beyond which they are not explained"""
-HEAVY = 10.0
-"""Ratio of the identified to the described mass beyond which the efforts' unit is doubted"""
+FAR_OFF = 5.0
+"""Ratio of the identified bodies' torques to the described ones', or its inverse, beyond which the
+efforts' unit is doubted"""
 LITTLE = 0.5
 """Share of the torque; a model with a larger error explains little"""
 
@@ -72,8 +73,9 @@ def _units(fit: Fit) -> Floats:
     p, block = len(fit.x), 10 * len(fit.prior.bodies)
     out = np.zeros((p, p))
     for i, P in enumerate(fit.prior.bodies):
-        rows = slice(10 * i, 10 * i + 10)
-        out[rows, rows] = np.linalg.cholesky(np.linalg.inv(hessian(np.linalg.inv(P))))
+        rows, L = slice(10 * i, 10 * i + 10), np.linalg.cholesky(P)
+        # d(L (1 + E) Lᵀ, L Lᵀ) = ½ |E|² + O(E³)
+        out[rows, rows] = np.transpose([numbers(L @ E @ L.T) for E in UNITS])
     diagonal = np.diag(fit.information)[block:]
     level = np.diag(out[:block, :block].T @ fit.information[:block, :block] @ out[:block, :block])
     k = np.arange(block, p)
@@ -163,20 +165,25 @@ def many_turns(
             )
 
 
-def heavy(described: Mechanism, identified: Mechanism) -> Iterator[str]:
-    """A line if the identified robot weighs far more than the described one.
+def other_unit(fit: Fit) -> Iterator[str]:
+    """A line if the identified bodies' torques are many times the described bodies', or a small
+    share of them.
 
     Args:
-        described: the robot as described.
-        identified: the same robot with identified bodies.
+        fit: the fit, of the whole robot or of a payload, whose bodies are not described.
     """
-    before, after = (
-        sum(float(link.inertial.mass) for link in robot.moving) for robot in (described, identified)
-    )
-    if after > HEAVY * before > 0:
+    if fit.unknowns.payload is not None:
+        return
+    described = np.concatenate([numbers(P) for P in fit.unknowns.references()])
+    block = len(described)
+    # the factor of the described bodies' torques that is closest to the identified bodies'
+    seen = fit.information[:block, :block] @ described
+    own, other = float(described @ seen), float(fit.x[:block] @ seen)
+    if not own / FAR_OFF <= other <= FAR_OFF * own:
         yield (
-            f"the identified bodies weigh {after:.3g} kg, the described ones {before:.3g} kg: are "
-            "the efforts in N·m (forces in N)? --effort-scale converts them"
+            f"the bodies' torques are {other / own:.2g} times those of the described bodies: are "
+            "the efforts in N·m (forces in N)? --effort-scale converts them; or are the described "
+            "masses placeholders?"
         )
 
 

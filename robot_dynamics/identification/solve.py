@@ -5,7 +5,8 @@
              + γ Σ (s_k / r_k - log(1 + s_k / r_k)),   x = (φ_1 …, s)
 
 G and g are normal equations in units of their noise; with γ = 1, a body that differs from its
-described one by about a factor of two is one standard deviation away. -log det is a barrier that
+described one by about a factor of two is one standard deviation away. What is far heavier than
+described is not described (see `Prior.stretched`). -log det is a barrier that
 keeps every body physically consistent. Likewise, -log keeps the inertia r_k + s_k of every rotor
 with described inertia r_k positive. Both are self-concordant, so damped Newton steps from any
 feasible start converge to the unique minimum. Where they would take long, a primal-dual path
@@ -14,7 +15,7 @@ leads close to it first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -40,6 +41,11 @@ CLOSER = 0.3
 SMALL = 1e-4
 """Squared Newton decrement of the rest of the cost, in units of the barriers' weight, with which
 the path begins"""
+FAR_HEAVIER = 6.0
+"""Ratio to the described body beyond which the price of a body grows with its logarithm only: what
+is so much heavier is not described, as where a mass is a placeholder"""
+FLATTEST = 1e-6
+"""Share of the largest of these ratios that a stretched reference has in any direction"""
 LONGEST_PATH = 150
 """Largest number of steps on this path; 20 are usual, 50 were seen"""
 
@@ -69,6 +75,29 @@ class Prior:
         mean.flags.writeable = False
         return mean
 
+    def stretched(self, x: Floats) -> Prior:
+        """The prior for bodies that may be far heavier than described.
+
+        In the directions in which the bodies of x are more than `FAR_HEAVIER` times the described
+        ones, the references are stretched until they are just that many times the references.
+        Repeated, this minimises a price that grows there with the logarithm of the ratio, not with
+        the ratio.
+
+        Args:
+            x: (p,) the parameters of a similar fit; its bodies need not be consistent.
+        """
+        L = np.linalg.cholesky(np.reshape(self.bodies, (-1, 4, 4)))
+        half = np.linalg.inv(L)
+        P = pseudo_inertia(x[: 10 * len(self.bodies)].reshape(-1, 10))
+        # P = L U Λ Uᵀ Lᵀ, P₀ = L U Uᵀ Lᵀ
+        ratios, axes = np.linalg.eigh(half @ P @ np.swapaxes(half, -1, -2))
+        if (ratios <= FAR_HEAVIER).all():
+            return self
+        wide = L @ axes
+        most = ratios[:, -1:]  # eigh sorts them
+        grown = np.maximum(np.maximum(1.0, FLATTEST * most), ratios / FAR_HEAVIER)[:, None, :]
+        return replace(self, bodies=tuple(wide * grown @ np.swapaxes(wide, -1, -2)))
+
     def curvature(self, gamma: float) -> Floats:
         """(p, p): the prior's Hessian at x₀, apart from the rotors' barrier."""
         block = 10 * len(self.bodies)
@@ -78,6 +107,11 @@ class Prior:
         k = np.arange(block, p)
         out[k, k] = self.tightness
         return out
+
+    @cached_property
+    def volumes(self) -> Floats:
+        """(b,): log det P₀"""
+        return np.asarray(np.linalg.slogdet(np.reshape(self.bodies, (-1, 4, 4)))[1])
 
     @cached_property
     def _hessians(self) -> Floats:
