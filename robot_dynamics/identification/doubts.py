@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .friction_laws import PLAIN, law
-from .normal_equations import NormalEquations, approached
+from .normal_equations import NormalEquations
 from .recording import Floats
 from .selection import WITHOUT_OFFSET, Drive, embedding
 from .solve import Prior, minimise, solved
@@ -212,8 +212,7 @@ class _Trial:
         """(relative RMS error, friction over the RMS effort) of each joint, in a fit to k times all
         efforts."""
         gram, moment = self.gram[self.used], k * self.moment[self.used]
-        G, g = gram.sum(axis=0), moment.sum(axis=0)
-        x, _ = self._fit(G, g, self._references(G, g))
+        x, _ = self._fit(gram.sum(axis=0), moment.sum(axis=0))
         missed = 1 + (gram @ x @ x - 2 * moment @ x) / self.square[self.used]
         braking = []
         for j in self.used:
@@ -239,8 +238,7 @@ class _Trial:
         factors = np.where(np.arange(len(self.joints)) == j, factor, 1.0)
         grams, moments = self._grams[:, used], self._moments[:, used] * factors[used, None]
         squares = self._squares[:, used] * factors[used] ** 2
-        G, g = grams.sum(axis=(0, 1)), moments.sum(axis=(0, 1))
-        prior, out = self._prior(np.diag(G), self._references(G, g)), []
+        prior, out = self._prior(np.diag(self.gram[used].sum(axis=0))), []
         H = prior.curvature(WEIGHT)
         for part in np.flatnonzero((squares > 0).all(axis=1)):
             G, g = grams.sum(axis=0) - grams[part], moments.sum(axis=0) - moments[part]
@@ -252,16 +250,13 @@ class _Trial:
 
     def clearest(self, sure: Collection[str]) -> Doubt | None:
         """Of the joints in doubt, the one without which all others agree best."""
-        # far heavier bodies explain the efforts as they are
-        used = self.used
-        references = self._references(self.gram[used].sum(axis=0), self.moment[used].sum(axis=0))
-        tried = [self._tried(j, references) for j in used if self.joints[j] not in sure]
+        tried = [self._tried(j) for j in self.used if self.joints[j] not in sure]
         doubtful = [each for each in tried if each.doubt is not None]
         return min(doubtful, key=lambda each: each.rest).doubt if doubtful else None
 
-    def _tried(self, j: int, references: tuple[Floats, ...]) -> _Tried:
+    def _tried(self, j: int) -> _Tried:
         others = [i for i in self.used if i != j]
-        x, H = self._fit(self.gram[others].sum(axis=0), self.moment[others].sum(axis=0), references)
+        x, H = self._fit(self.gram[others].sum(axis=0), self.moment[others].sum(axis=0))
         missed = [
             max(self.square[i] + x @ (self.gram[i] @ x - 2 * self.moment[i]), 0.0) / self.square[i]
             for i in others
@@ -309,19 +304,14 @@ class _Trial:
             joint, 1 / k, what if k > 0 else f"{what}, with the opposite sign", before, least
         )
 
-    def _fit(self, G: Floats, g: Floats, bodies: tuple[Floats, ...]) -> tuple[Floats, Floats]:
+    def _fit(self, G: Floats, g: Floats) -> tuple[Floats, Floats]:
         """The fit over physically consistent bodies and rotors, regularised in every direction."""
-        return minimise(G, g, self._prior(np.diag(G), bodies), WEIGHT)
+        return minimise(G, g, self._prior(np.diag(G)), WEIGHT)
 
-    def _references(self, G: Floats, g: Floats) -> tuple[Floats, ...]:
-        """The bodies as described, stretched where these sums ask for far heavier ones."""
-        prior = self._prior(np.diag(G), self.unknowns.references())
-        return approached(G, g, prior)[1].bodies
-
-    def _prior(self, information: Floats, bodies: tuple[Floats, ...]) -> Prior:
+    def _prior(self, information: Floats) -> Prior:
         own = information[self._bodies :]
         tightness = np.where(own > 0, 1e-9 * own, 1.0)
-        return Prior(bodies, np.zeros(len(own)), tightness, self._limits)
+        return Prior(self.unknowns.references(), np.zeros(len(own)), tightness, self._limits)
 
 
 class _Left:

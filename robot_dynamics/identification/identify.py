@@ -337,7 +337,7 @@ def identify(
                 dict.fromkeys(
                     [
                         *beyond,
-                        *(other_unit(found) if keeps == _KEPT[0] else ()),
+                        *other_unit(found),
                         *warned,
                         *zero_words(turned, work.position_offset),
                         *(driving(found) if keeps != _KEPT[2] else ()),

@@ -44,8 +44,6 @@ the path begins"""
 FAR_HEAVIER = 6.0
 """Ratio to the described body beyond which the price of a body grows with its logarithm only: what
 is so much heavier is not described, as where a mass is a placeholder"""
-FLATTEST = 1e-6
-"""Share of the largest of these ratios that a stretched reference has in any direction"""
 LONGEST_PATH = 150
 """Largest number of steps on this path; 20 are usual, 50 were seen"""
 
@@ -94,8 +92,7 @@ class Prior:
         if (ratios <= FAR_HEAVIER).all():
             return self
         wide = L @ axes
-        most = ratios[:, -1:]  # eigh sorts them
-        grown = np.maximum(np.maximum(1.0, FLATTEST * most), ratios / FAR_HEAVIER)[:, None, :]
+        grown = np.maximum(1.0, ratios / FAR_HEAVIER)[:, None, :]
         return replace(self, bodies=tuple(wide * grown @ np.swapaxes(wide, -1, -2)))
 
     def curvature(self, gamma: float) -> Floats:
