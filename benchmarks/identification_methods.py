@@ -152,6 +152,17 @@ class Case:
             cases.append(replace(self, name=name, fit=left, validate=(path,)))
         return cases
 
+    def heavier(self, factor: float) -> Case:
+        """The same case, described with bodies that are this many times as heavy."""
+        root = ElementTree.fromstring(bounded(self.mechanism))
+        for inertial in root.iter("inertial"):
+            for each in inertial.iter():
+                if each.tag in ("mass", "inertia"):
+                    for name, value in each.attrib.items():
+                        each.set(name, repr(factor * float(value)))
+        robot = ElementTree.tostring(root, encoding="unicode")
+        return replace(self, name=f"{self.name}, masses × {factor:g}", robot=robot)
+
     def recording(self, path: str) -> Recording:
         """One of them, its joints called as in the description."""
         return read(path).renamed(self.rename).scaled(self.effort_scale)

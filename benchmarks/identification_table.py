@@ -15,7 +15,8 @@ filter of 10 Hz, the same for all; simulated motion by states and torques withou
 squares" and "FIGAROH" are told which filter of 5 to 50 Hz will judge best, as nobody is; "ours"
 finds its own. The last columns say what has to hold: no joint worse than 1.1 of least squares, the
 mean at most 0.95 of it, and no joint worse than the description. `--turned` lets each recording
-judge once: what one split says of a method is often chance.
+judge once: what one split says of a method is often chance. `--masses 0.001` describes every body
+as that many times as heavy, as placeholders are; least squares does not read masses.
 """
 
 from __future__ import annotations
@@ -124,6 +125,12 @@ def main() -> None:
         "--turned", action="store_true",
         help="let each recording of a folder judge once, fitting to the others",
     )  # fmt: skip
+    parser.add_argument(
+        "--masses",
+        type=float,
+        metavar="FACTOR",
+        help="multiply the described bodies of each FOLDER",
+    )
     parser.add_argument("--without-figaroh", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -132,10 +139,15 @@ def main() -> None:
         cases = [Case.of(each) for each in options.folders]
         if options.turned:
             cases = [turned for each in cases for turned in each.turned()]
+        if options.masses is not None:
+            cases = [each.heavier(options.masses) for each in cases]
         if options.simulated is not None:
             for number in options.simulated or range(1, len(LOGS) + 1):
                 cases += make(Path(folder) / str(number), number, (LOGS[number - 1],))
         for case in cases:
+            if not case.judging:
+                print(f"{case.name}: what judges is too short, left out")
+                continue
             results.append(run(case, not options.without_figaroh))
             show(results[-1])
     verdicts = [verdict(each) for each in results]

@@ -15,10 +15,16 @@ import robot_dynamics as rd
 from robot_dynamics.errors import InputError, RecordingError, RobotDynamicsError
 from robot_dynamics.formulations.terms import RIGID
 from robot_dynamics.identification import Identification, Recording, identify
-from robot_dynamics.identification.bodies import is_possible, numbers, numbers_of
+from robot_dynamics.identification.bodies import (
+    UNITS,
+    hessian,
+    is_possible,
+    numbers,
+    numbers_of,
+)
 from robot_dynamics.identification.files import summary
-from robot_dynamics.identification.fit import fit
-from robot_dynamics.identification.normal_equations import reduce
+from robot_dynamics.identification.fit import about_described_bodies, fit
+from robot_dynamics.identification.normal_equations import approached, reduce
 from robot_dynamics.identification.preparation import SATURATED, prepare
 from robot_dynamics.identification.solve import FAR_HEAVIER, Prior
 from robot_dynamics.identification.unknowns import Unknowns
@@ -82,8 +88,14 @@ def heavier(mechanism: Mechanism, factor: float, *names: str) -> Mechanism:
     return replace(mechanism, links=links)
 
 
-@pytest.mark.parametrize("factor", [1e-4, 1e-3, 0.02, 0.2, 50.0])
-@pytest.mark.parametrize("names", [(), ("fore",), ("hand",)])
+@pytest.mark.parametrize(
+    ("names", "factor"),
+    [
+        *(((), factor) for factor in (1e-9, 1e-4, 1e-3, 0.02, 0.2, 50.0)),
+        *((("fore",), factor) for factor in (1e-4, 1e-3, 0.02, 0.2, 50.0)),
+        *((("hand",), factor) for factor in (1e-4, 1e-3, 0.02, 0.2, 50.0)),
+    ],
+)
 def test_placeholder_masses_do_not_outweigh_the_recording(arm, truth, factor, names):
     log = recording(truth, 20.0, 200.0, noise=0.02)
     right = identify(arm, log, cutoff=10.0)
@@ -93,6 +105,20 @@ def test_placeholder_masses_do_not_outweigh_the_recording(arm, truth, factor, na
     assert bodies(found.mechanism)
     assert found.kept == "nothing"
     assert not [each for each in found.doubts if each.sure]
+    if factor < 0.1 and not names:  # masses that are all too small by one factor describe shapes
+        for one, other in zip(right.mechanism.moving, found.mechanism.moving, strict=True):
+            assert 0.5 < other.inertial.mass / one.inertial.mass < 2.0
+
+
+def test_bodies_are_kept_as_described_however_light(arm, truth):
+    unknowns = Unknowns.of(heavier(arm, 0.05, "fore"))
+    described = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+    prepared = prepare(recording(truth, 20.0, 200.0, noise=0.02), arm.joint_names, 10.0)
+    found = fit(unknowns, reduce(unknowns, described, prepared))
+    assert not np.allclose(found.prior.bodies, described.bodies)  # it is stretched
+    about = about_described_bodies(found)
+    assert about is not None
+    np.testing.assert_array_equal(about.x[: len(described.mean)], described.mean)
 
 
 def test_bodies_that_the_recording_leaves_open_stay_as_described(arm, truth):
@@ -125,6 +151,45 @@ def test_the_price_of_a_far_heavier_body_grows_with_the_logarithm_only(arm):
     np.testing.assert_allclose(ratios, [1, 1, 1, 100.0 / FAR_HEAVIER], rtol=1e-9)
     # and nothing is stretched where no body is far heavier
     assert prior.stretched(FAR_HEAVIER * 0.99 * prior.mean) is prior
+
+
+@pytest.mark.parametrize(
+    ("times", "known", "scaled"),
+    [
+        (0.01, 1e8, 1),
+        (-50, 1e8, 1),
+        (5.9, 1e8, 1),
+        (6.1, 1e8, 6.1),
+        (1e9, 1e8, 1e9),
+        # k ± 10: five deviations above six are 56
+        (50, 0.01, 1),
+        (60, 0.01, 60),
+        (1e9, 0, 1),
+    ],
+)
+def test_bodies_whose_torques_are_all_too_small_are_scaled(arm, times, known, scaled):
+    prior = Prior(Unknowns.of(arm).references(), np.zeros(0), np.zeros(0))
+    A = np.random.default_rng(6).normal(size=(len(prior.mean),) * 2)
+    G = known * A @ A.T / (prior.mean @ A @ A.T @ prior.mean)
+    found = prior.scaled(G, times * G @ prior.mean)
+    np.testing.assert_allclose(found.mean, scaled * prior.mean, rtol=1e-9)
+
+
+def test_without_motion_the_bodies_are_the_described_ones(arm):
+    prior = Prior(Unknowns.of(arm).references(), np.zeros(0), np.zeros(0))
+    size = len(prior.mean) + 2
+    noise = np.random.default_rng(7).normal(size=(size, 3))
+    # three samples far below the noise
+    x, near = approached(1e-20 * noise @ noise.T, 1e-10 * noise @ [1.0, -2.0, 1.0], prior)
+    np.testing.assert_allclose(x[:-2], prior.mean, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(near.bodies, prior.bodies, rtol=1e-9)
+
+
+def test_units_of_the_description_are_its_standard_deviations(arm):
+    for P in Unknowns.of(arm).references():
+        L = np.linalg.cholesky(P)
+        S = np.transpose([numbers(L @ E @ L.T) for E in UNITS])
+        np.testing.assert_allclose(S.T @ hessian(np.linalg.inv(P)) @ S, np.eye(10), atol=1e-9)
 
 
 def test_friction_of_a_joint_that_stands_still_is_not_extrapolated(arm, truth):
@@ -750,6 +815,7 @@ def test_a_heavy_load_on_a_light_link(arm, noise):
     )
     carrying = replace(arm, links=links)
     result = identify(arm, recording(carrying, 20.0, 100.0, noise=noise), payload="tool")
+    assert not any("--effort-scale" in words for words in result.warnings)
     found, right = np.array([*result.parameters.values()]), numbers_of(load)
     deviations = np.sqrt(np.diag(result.covariance))
     np.testing.assert_allclose(found[:4], right[:4], rtol=1e-5 + noise)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from recorded import SIX_AXIS, changed, motion, recording
-from test_identification import ARM
+from test_identification import ARM, heavier
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
@@ -69,6 +69,15 @@ def test_another_unit_is_named_with_its_factor(described, truth, log, joint, fac
     assert "another unit" in result.doubts[0].why
     true = true_errors(truth, result.mechanism)
     assert np.delete(np.abs(result.errors.relative - true), joint).max() < 0.05
+
+
+@pytest.mark.parametrize(("joint", "factor"), [(1, 1 / 12), (2, 1 / 12), (2, -1.0)])
+def test_units_are_told_whatever_the_masses_described(described, truth, log, joint, factor):
+    name = described.joint_names[joint]
+    result = identify(heavier(described, 1e-5), log.scaled({name: factor}), cutoff=10.0)
+    (found,) = result.doubts
+    assert (found.joint, found.sure) == (name, True)
+    assert found.factor * factor == pytest.approx(1.0, rel=0.1)
 
 
 def test_efforts_that_are_torques_are_not_doubted(described, log):

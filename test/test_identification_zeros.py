@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from recorded import SIX_AXIS, changed, recording
+from test_identification import heavier
 
 import robot_dynamics as rd
 from robot_dynamics.app.cli import main
@@ -68,6 +69,11 @@ def test_zeros_that_are_right_are_not_doubted(described, right):
     assert not any("zero" in words for words in right.warnings)
     for each in right.zeros[1:4]:
         assert abs(each.offset) < 3.5 * each.deviation < 3.5 * np.radians(0.3)
+
+
+def test_a_light_body_is_not_taken_for_a_zero(described, truth):
+    log = recording(truth, 20.0, 100.0, noise=0.02)
+    assert doubtful(said(heavier(described, 1e-3, "upper_arm"), log)) == []
 
 
 @pytest.mark.parametrize(

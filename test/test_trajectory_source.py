@@ -116,6 +116,25 @@ def test_states_without_stamps_get_a_motion_without_one(file):
         assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)
 
 
+def test_a_swing_has_rested_at_its_start_since_the_first_state():
+    """To a subscriber that is some states behind, it has begun; it needs no state to begin from."""
+    swing = {"joints": ["a", "b"], "start": [0.5, -1.0], "swing": [1.0, 1.0], "cycles": [1.0, 1.0]}
+    with Source("", **swing, subscribers=2) as source:
+        source.until(source.states.get_subscription_count, "the source")
+        for k in (1, 2, 3):
+            source.state(time=Time(sec=k), a=0.5, b=-1.0)
+        source.spin(0.5)
+        assert not source.found  # a second subscriber is not there yet
+        other: list[JointTrajectory] = []
+        source.node.create_subscription(JointTrajectory, "joint_trajectory", other.append, 10)
+        message = source.until(lambda: source.found, "a motion")[0]
+        assert message.header.stamp == Time(sec=1)
+        after = [p.time_from_start.sec + p.time_from_start.nanosec / 1e9 for p in message.points]
+        assert after[:2] == [0.0, 2.0 + LEAD]
+        assert all(list(p.positions) == [0.5, -1.0] for p in message.points[:2])
+        assert after[-1] == pytest.approx(2.0 + LEAD + 4.0)
+
+
 def test_a_file_and_a_swing_are_one_motion_too_many(file):
     line = refusal({"file": file, "start": [0.0, 0.0]}, PROGRAM)
     assert "says which joints move (a, b) and how; leave" in line

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .friction_laws import PLAIN, law
-from .normal_equations import NormalEquations
+from .normal_equations import NormalEquations, approached
 from .recording import Floats
 from .selection import WITHOUT_OFFSET, Drive, embedding
 from .solve import Prior, minimise, solved
@@ -188,6 +188,9 @@ class _Trial:
         self.gram, self.moment = self._grams.sum(axis=0), self._moments.sum(axis=0)
         self.square = self._squares.sum(axis=0)
         self.used = [j for j in range(len(self.joints)) if normal.count[j] > 0]
+        described = Prior(unknowns.references(), np.zeros(0), np.zeros(0))
+        G, g = self.gram.sum(axis=0), self.moment.sum(axis=0)
+        self._references = approached(G, g, described)[1].bodies
         self._limits = np.array([r for owner in unknowns.owners for r in drives[owner].limits])
         edges = np.cumsum([self._bodies, *(drives[joint].size for joint in self.joints)])
         self.own = [np.arange(a, b) for a, b in itertools.pairwise(edges)]
@@ -311,7 +314,7 @@ class _Trial:
     def _prior(self, information: Floats) -> Prior:
         own = information[self._bodies :]
         tightness = np.where(own > 0, 1e-9 * own, 1.0)
-        return Prior(self.unknowns.references(), np.zeros(len(own)), tightness, self._limits)
+        return Prior(self._references, np.zeros(len(own)), tightness, self._limits)
 
 
 class _Left:

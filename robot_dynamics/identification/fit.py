@@ -147,7 +147,9 @@ def about_described_bodies(found: Fit) -> Fit | None:
     bodies = 10 * len(found.prior.bodies)
     if bodies == len(found.x):
         return None
-    described, own = found.prior.mean[:bodies], slice(bodies, None)
+    # not the fit's own references, which may be stretched
+    described = Prior(found.unknowns.references(), np.zeros(0), np.zeros(0)).mean
+    own = slice(bodies, None)
     G, g = found.information[own], found.moment[own]
     alone = replace(found.prior, bodies=())
     values, _ = minimise(G[:, own], g - G[:, :bodies] @ described, alone, found.gamma)

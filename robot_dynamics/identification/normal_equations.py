@@ -406,8 +406,8 @@ def fitted(gram: Floats, moment: Floats, prior: Prior) -> Floats:
 
 
 def approached(gram: Floats, moment: Floats, prior: Prior) -> tuple[Floats, Prior]:
-    """The regularised fit x (p,) without constraints of physical consistency, and the prior
-    stretched to its bodies."""
+    """The regularised fit x (p,) without constraints of physical consistency, and the prior scaled
+    and stretched to its bodies."""
     block = 10 * len(prior.bodies)
     tightness = RIDGE * np.diag(gram)[block:]
     tightness = np.maximum(tightness, RIDGE * max(float(tightness.max(initial=0.0)), 1e-12))
@@ -416,12 +416,14 @@ def approached(gram: Floats, moment: Floats, prior: Prior) -> tuple[Floats, Prio
     Z = solved(gram[block:, block:] + np.diag(tightness), np.column_stack([moment[block:], B]))
     A, right = gram[:block, :block] - B.T @ Z[:, 1:], moment[:block] - B.T @ Z[:, 0]
     A = (A + A.T) / 2
+    prior = prior.scaled(A, right)
+    mean = prior.mean[:block]
 
     def bodies(near: Prior, weight: float) -> Floats:
         # with a Gaussian prior, so that they need not be consistent; its mean is the description,
         # to which bodies return where the recording does not determine them
         H = near.curvature(weight)[:block, :block]
-        return solved(A + H, right + H @ prior.mean[:block])
+        return solved(A + H, right + H @ mean)
 
     near = prior.stretched(bodies(prior, LOOSE))
     for _ in range(STRETCHES):

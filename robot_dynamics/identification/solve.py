@@ -44,6 +44,8 @@ the path begins"""
 FAR_HEAVIER = 6.0
 """Ratio to the described body beyond which the price of a body grows with its logarithm only: what
 is so much heavier is not described, as where a mass is a placeholder"""
+SURELY = 5.0
+"""Standard deviations by which the torques must be too small"""
 LONGEST_PATH = 150
 """Largest number of steps on this path; 20 are usual, 50 were seen"""
 
@@ -72,6 +74,21 @@ class Prior:
         mean: Floats = np.concatenate([*(numbers(P) for P in self.bodies), self.scalars])
         mean.flags.writeable = False
         return mean
+
+    def scaled(self, G: Floats, g: Floats) -> Prior:
+        """The prior with all bodies heavier by the same factor, if the described ones' torques are
+        surely more than `FAR_HEAVIER` times too small.
+
+        Args:
+            G: (10 b, 10 b), the normal matrix of the bodies alone.
+            g: (10 b,), the right-hand side.
+        """
+        described = self.mean[: len(g)]
+        # min_k ½ k² φ₀ᵀ G φ₀ - k φ₀ᵀ g, with the standard deviation (φ₀ᵀ G φ₀)^-½ of k
+        own, recorded = float(described @ G @ described), float(described @ g)
+        if not (own > 0 and recorded > FAR_HEAVIER * own + SURELY * np.sqrt(own)):
+            return self
+        return replace(self, bodies=tuple(recorded / own * P for P in self.bodies))
 
     def stretched(self, x: Floats) -> Prior:
         """The prior for bodies that may be far heavier than described.

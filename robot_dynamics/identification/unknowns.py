@@ -31,10 +31,6 @@ GEAR_RATIO = 100.0
 """Assumed gear ratio of an unknown motor; its inertia is reflected by the square"""
 LOAD = 0.1
 """Share of the robot's mass: the assumed mass of a payload"""
-LIGHTEST_ROBOT = 0.05
-"""kg: the masses of a lighter robot are placeholders; they describe nothing"""
-LIGHTEST = 1e-4
-"""Share of the robot's mass; so are those of lighter bodies"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,16 +242,15 @@ class Unknowns:
     @cached_property
     def _references(self) -> tuple[Floats, ...]:
         total = sum(float(link.inertial.mass) for link in self.mechanism.links)
-        mass = (0.01 if self.payload is None else LOAD) * total if total >= LIGHTEST_ROBOT else 1.0
+        mass = (0.01 if self.payload is None else LOAD) * total if total > 0 else 1.0
         arms = [
             float(np.linalg.norm(link.joint.origin.translation)) for link in self.mechanism.links
         ]
         size = 0.25 * float(np.median([arm for arm in arms if arm > 0] or [0.4]))
         described = self.described.reshape(-1, 10)
-        least = LIGHTEST * total if self.payload is None and total >= LIGHTEST_ROBOT else np.inf
-        return tuple(
-            reference(phi if phi[0] >= least else np.zeros(10), mass, size) for phi in described
-        )
+        if self.payload is not None:
+            described = np.zeros_like(described)
+        return tuple(reference(phi, mass, size) for phi in described)
 
     def rotor_inertia(self, owner: str) -> float:
         """The described inertia of a joint's rotor or of a shaft about its own axis, kg m²."""

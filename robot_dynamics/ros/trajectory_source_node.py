@@ -75,6 +75,7 @@ class TrajectorySource(Node):  # type: ignore[misc]
         self._spacing, self._subscribers = settings.spacing, settings.subscribers
         self._lead = round(settings.lead * SECOND)
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
+        self._first: int | None = None
         self._newest: int | None = None
         self._before: int | None = None
         """The stamp of the previous state, ns; None: there was none"""
@@ -110,36 +111,41 @@ class TrajectorySource(Node):  # type: ignore[misc]
             # a stamp of zero means "now", which differs between subscribers: skip the first state
             # of simulated time, but not states that never have stamps
             if stamp or self._before == 0:
+                # earlier than the first: the clock was reset
+                self._first = stamp if self._first is None else min(stamp, self._first)
                 self._newest = stamp
             self._before = stamp
             self._position |= dict(zip(state.name, state.position, strict=False))
 
     def _on_timer(self) -> None:
         ready = self._publisher.get_subscription_count() >= self._subscribers
-        if self._said or self._newest is None or not ready:
+        if self._said or self._newest is None or self._first is None or not ready:
             return
         if isinstance(self._motion, Waypoints) and not set(self._joints) <= set(self._position):
             return  # the position of some joint is still unknown
         message = JointTrajectory(joint_names=self._joints)
         stamp = self._newest
-        message.header.stamp = Time(sec=stamp // SECOND, nanosec=stamp % SECOND)
         if isinstance(self._motion, Waypoints):
             message.points += self._waypoints(self._motion)
         else:
-            message.points += self._swing(self._motion)
+            # it has rested at the start since the first state: to a subscriber whose clock is a
+            # little behind the newest state, too, this motion has begun, and needs no lead-in
+            stamp = self._first
+            message.points += self._swing(self._motion, self._newest - stamp + self._lead)
+        message.header.stamp = Time(sec=stamp // SECOND, nanosec=stamp % SECOND)
         self._publisher.publish(message)
         self._said = True
         self.destroy_subscription(self._states)
         last = message.points[-1].time_from_start
         self.get_logger().info(f"published a motion of {last.sec + last.nanosec / SECOND:g} s")
 
-    def _swing(self, motion: Motion) -> Iterator[JointTrajectoryPoint]:
+    def _swing(self, motion: Motion, rest: int) -> Iterator[JointTrajectoryPoint]:
+        """The motion after a rest at its start, ns."""
         count = max(2, round(motion.duration / self._spacing) + 1)
-        # rest from the stamp on: a subscriber that receives it late finds a motion that has begun
-        if self._lead:
+        if rest:
             yield _point(motion(0.0), 0)
         for time in np.linspace(0.0, motion.duration, count):
-            yield _point(motion(time), self._lead + round(time * SECOND))
+            yield _point(motion(time), rest + round(time * SECOND))
 
     def _waypoints(self, motion: Waypoints) -> Iterator[JointTrajectoryPoint]:
         """The way to the first waypoint, then all waypoints."""
