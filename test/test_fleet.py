@@ -240,6 +240,18 @@ def test_the_command_line_starts_processes_and_an_interrupt_ends_them(logs, tmp_
     assert not is_there(running.pid)
 
 
+def slow_to_send(source: str) -> bytes:
+    return b"" if source == "first" else bytes(400_000_000)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3])
+def test_processes_end_while_they_send_their_results(seconds):
+    with fleet_at(None, 1) as fleet:
+        for _ in fleet.map(slow_to_send, ["first", "second"]):
+            break
+        time.sleep(seconds)
+
+
 def test_processes_share_what_one_of_them_has_prepared(arm, logs):
     with PreparedCache() as cache:
         work = Work(arm, None, {}, {}, None, None, 1 / 3, cache)

@@ -25,6 +25,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Any, Generic, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -133,12 +134,13 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
 
     def __init__(self, workers: int):
         self.workers = workers
+        self._results = TemporaryDirectory(prefix="robot_dynamics_")
         self._pool = self._started()
         try:
             for future in [self._pool.submit(os.getpid) for _ in range(workers)]:
                 future.result()
         except BrokenProcessPool:
-            self._pool.shutdown()
+            self.__exit__()
             raise BackendError(
                 "workers: a new process ends at once; a script that starts some needs "
                 '`if __name__ == "__main__":` around what it does',
@@ -157,6 +159,7 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
         for process in [*(getattr(self._pool, "_processes", None) or {}).values()]:
             process.terminate()
         self._pool.shutdown(cancel_futures=True)
+        self._results.cleanup()
 
     def map(
         self, function: Callable[[Source], R], sources: Sequence[Source]
@@ -164,20 +167,25 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
         places = [located(source) for source in sources]
         code = pickle.dumps(function)
         waiting = _Waiting([None] * len(places))
-        pending: dict[Future[list[Any]], tuple[list[int], ProcessPoolExecutor]] = {}
+        pending: dict[Future[str], tuple[list[int], ProcessPoolExecutor]] = {}
         while True:
             while len(pending) < AHEAD * self.workers:
                 batch = waiting.batch(self.workers, alone=not pending)
                 if not batch:
                     break
-                future = self._pool.submit(_run, code, [places[k] for k in batch])
+                future = self._pool.submit(
+                    _kept_in, self._results.name, code, [places[k] for k in batch]
+                )
                 pending[future] = batch, self._pool
             if not pending:
                 return
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 batch, pool = pending.pop(future)
                 try:
-                    yield from zip(batch, future.result(), strict=True)
+                    file = Path(future.result())
+                    results = pickle.loads(file.read_bytes())  # noqa: S301  from our own process
+                    file.unlink()
+                    yield from zip(batch, results, strict=True)
                 except BrokenProcessPool:
                     # all that was pending is lost with the process that died
                     if pool is self._pool:
@@ -448,6 +456,18 @@ def _run(code: bytes, batch: Sequence[Source]) -> list[Any]:
     """Runs on a worker."""
     with _kept_memory():
         return [_attempt(_function(code), source) for source in batch]
+
+
+def _kept_in(folder: str, code: bytes, batch: Sequence[Source]) -> str:
+    """Runs in a process of this machine, and returns the file with its results.
+
+    A file's name goes through a pipe at once. Of a process that dies as it sends a result of
+    megabytes, half would arrive, and the one that reads it would wait for the rest forever.
+    """
+    results = pickle.dumps(_run(code, batch))
+    with NamedTemporaryFile(dir=folder, delete=False) as file:
+        file.write(results)
+    return file.name
 
 
 @contextmanager
