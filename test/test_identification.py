@@ -324,7 +324,11 @@ def test_one_absurd_value_is_left_out(arm, truth):
     position[700, 1] = 1e6
     result = identify(arm, Recording("odd", (replace(stream, position=position),)))
     assert miss(truth, result.mechanism) < 0.05
-    assert any("1 values were left out" in note for note in result.notes)
+    told = (
+        "left out: 1 (positions or rates above 1e5, efforts above 1e9), such as "
+        f"position 1e+06 of {stream.names[1]} at {stream.time[700]:.3f} s"
+    )
+    assert any(told in note for note in result.notes)
 
 
 def test_absurd_numbers_throughout_are_one_clear_line(arm, truth):

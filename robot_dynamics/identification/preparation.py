@@ -363,14 +363,20 @@ def prepare(
 
 def _without_absurd(recording: Recording, notes: list[str]) -> Recording:
     """The recording with NaN for physically implausible values."""
-    streams, count = [], 0
+    streams, count, example = [], 0, ""
     for stream in recording.streams:
         values = {}
         for name, most in ABSURD.items():
-            field = getattr(stream, name)
+            values[name] = field = getattr(stream, name)
             with np.errstate(invalid="ignore"):
                 absurd = np.abs(field) > most
-            values[name] = np.where(absurd, np.nan, field) if absurd.any() else field
+            if absurd.any():
+                values[name] = np.where(absurd, np.nan, field)
+                row, column = np.argwhere(absurd)[0]
+                example = example or (
+                    f"{name} {field[row, column]:.3g} of {stream.names[column]} at "
+                    f"{stream.time[row]:.3f} s"
+                )
             count += int(absurd.sum())
         streams.append(
             Stream(
@@ -379,8 +385,8 @@ def _without_absurd(recording: Recording, notes: list[str]) -> Recording:
         )
     if count:
         notes.append(
-            f"{count} values were left out that no robot has (positions or rates above 1e5, "
-            "efforts above 1e9)"
+            f"values that no robot has were left out: {count} (positions or rates above 1e5, "
+            f"efforts above 1e9), such as {example}"
         )
     return replace(recording, streams=tuple(streams))
 
