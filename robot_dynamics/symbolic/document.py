@@ -17,7 +17,7 @@ from .names import GREEK, Names, divided, symbol, words
 
 WIDEST = 100
 """Most characters in a line of text; a wider matrix is written entry by entry"""
-WIDEST_TEX = 110
+WIDEST_TEX = 90
 """Width of one line of a LaTeX equation, in characters"""
 LINES = 30
 """Most lines in one align*, which TeX typesets as a whole"""
@@ -336,7 +336,7 @@ def _tex_equation(equation: Equation, names: Names) -> list[str]:
     if not isinstance(value, sympy.MatrixBase):
         return broken(f"{name} &= ", names.latex(value))
     rows = [[names.latex(value[i, j]) for j in range(value.cols)] for i in range(value.rows)]
-    if max(_width(" ".join(row)) for row in rows) <= WIDEST_TEX * 2 // 3:
+    if max(_width(" ".join(row)) for row in rows) <= 3 * WIDEST_TEX // 4:
         inner = r" \\ ".join(" & ".join(row) for row in rows)
         return [rf"{name} &= \begin{{bmatrix}} {inner} \end{{bmatrix}}"]
     lines = []
@@ -350,21 +350,28 @@ def _tex_equation(equation: Equation, names: Names) -> list[str]:
 
 def _width(tex: str) -> int:
     """The approximate printed width in characters, with space around + and -."""
-    return len(re.sub(r"\\[a-zA-Z]+|[{}\\ _^]", "", tex)) + 2 * len(re.findall(" [+-] ", tex))
+    signs = 2 * len(re.findall(" [+-] ", tex))
+    printed = re.sub(r"\\_", "-", tex)
+    printed = re.sub(r"\\(sin|cos)", r"\1", printed)
+    return len(re.sub(r"\\[a-zA-Z]+|[{}\\ _^]", "", printed)) + signs
 
 
 def broken(head: str, tex: str) -> list[str]:
     """The equation as lines that fit the page, broken before + and - outside braces."""
-    lines, line, depth = [], head, 0
+    terms, depth = [""], 0
     for piece in re.split(r"( [+-] |[{}])", tex):
-        if piece in ("{", "}"):
-            depth += 1 if piece == "{" else -1
-        if piece in (" + ", " - ") and depth == 0 and _width(line) > WIDEST_TEX * 2 // 3:
-            lines.append(line.rstrip())
-            line = r"&\quad {}" + piece
-        else:
-            line += piece
-    return [*lines, line.rstrip()]
+        depth += (piece == "{") - (piece == "}")
+        if piece in (" + ", " - ") and depth == 0:
+            terms.append("")
+        terms[-1] += piece
+    lines, width = [head + terms[0]], _width(head + terms[0])
+    for term in terms[1:]:
+        width += _width(term)
+        if width > WIDEST_TEX:
+            lines.append(r"&\quad {}")
+            width = _width(head) + _width(term)
+        lines[-1] += term
+    return [line.rstrip() for line in lines]
 
 
 def _tex_number(value: float) -> str:
