@@ -17,6 +17,12 @@ SMALL = 1e-10
 """Of the largest entry: other orders of the same sums, and other libraries' sines"""
 ROBOTS = ("polar.yaml", "cartesian.yaml", "three_axis.yaml", "six_axis", "panda.urdf", "go2.urdf")
 LIBRARIES = ("casadi", "jax", "torch")
+SETS_OF_TERMS = [
+    chosen
+    for terms in (("inertia", "coriolis"), ("gravity",), ("rotors",), ("friction",))
+    for others in ((), ("friction",), ("gravity",))
+    if (chosen := tuple(dict.fromkeys(terms + others)))
+]
 
 
 def load(name: str) -> rd.Mechanism:
@@ -110,6 +116,35 @@ def test_options_are_those_of_the_facade(over, formulation, rotors):
     )
     state = np.random.default_rng(1).uniform(-1, 1, (3, 3))
     close(over.call(theirs.torques, *state), ours(*state))
+
+
+@pytest.mark.parametrize("terms", SETS_OF_TERMS, ids="+".join)
+def test_parameters_are_those_that_the_terms_feel(terms):
+    over = Over("casadi")
+    mechanism = load("three_axis.yaml")  # with heavy rotors
+    for rotors in ("full", "none"):
+        options: dict[str, Any] = {"terms": terms, "rotors": rotors}
+        ours = rd.InverseDynamics(mechanism, **options, backend="python")
+        theirs = rd.functions(mechanism, over.name, **options, arguments="parameters")
+        assert theirs.parameter_names == tuple(ours.parameter_names)
+        q, qd, qdd = np.random.default_rng(4).uniform(-1, 1, (3, 3))
+        pi = theirs.parameters
+        close(over.call(theirs.torques, q, qd, qdd, pi), ours(q, qd, qdd))
+        close(over.call(theirs.regressor, q, qd, qdd), ours.regressor(q, qd, qdd))
+        close(over.call(theirs.mass_matrix, q, pi), ours.mass_matrix(q))
+        close(over.call(theirs.coriolis_matrix, q, qd, pi), ours.coriolis_matrix(q, qd))
+        close(over.call(theirs.gravity, q, pi), ours.gravity(q))
+
+
+def test_what_is_not_linear_in_the_parameters_is_refused():
+    over = Over("casadi")
+    for arguments in ("parameters", ()):
+        theirs = rd.functions(
+            load("three_axis.yaml"), over.name, rotors="reflected", terms=("inertia", "gravity"),
+            arguments=arguments,
+        )  # fmt: skip
+        with pytest.raises(rd.InputError, match="a link's mass includes its rotors' mass"):
+            _ = theirs.regressor
 
 
 @pytest.mark.parametrize("name", ["three_axis.yaml", "six_axis"])

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from ..codegen.kernel import checked_threads
 from ..errors import InputError, wrong
+from ..formulations.terms import rotors_felt
 from ..inputs import as_floats, finite, flag, number
 from ..mechanism import Inertial, Mechanism
 from ..mechanism.mechanism import check_finite
@@ -72,8 +73,8 @@ class Options:
 
     @property
     def rotors_felt(self) -> str:
-        """The rotor model if the torques include the rotors' motion or weight, otherwise none."""
-        return self.rotors if {"rotors", "gravity"} & set(self.terms) else "none"
+        """`rotors_felt` of these terms."""
+        return rotors_felt(self.rotors, self.terms)
 
 
 def payload(name: str, body: Any) -> Inertial:

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from ..closure import ClosedChain
 from ..codegen import Function, Kernel
-from ..errors import InputError, wrong
 from ..formulations.form import STANDING, Form
 from ..formulations.layout import Recompile
+from ..formulations.regressor import check_linear
 from ..formulations.terms import MOTION, OF_LINKS, motion_of, move, moves_as_one
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import friction_terms, standard_parameters, stribeck_rates
@@ -47,13 +47,7 @@ class RegressorKernel:
         form: Form = STANDING,
     ):
         rotors, terms = options.rotors_felt, frozenset(options.terms)
-        heavy = any(rotor.inertial.mass for rotor in mechanism.rotors)
-        if rotors == "reflected" and heavy and not moves_as_one(terms):
-            raise wrong(
-                InputError, "regressor: terms", ", ".join(sorted(terms)),
-                f"{', '.join(MOTION)}, or none of them: a link's mass has that of the reflected "
-                "rotors on it in it",
-            )  # fmt: skip
+        check_linear(mechanism, rotors, terms)
         self._terms = terms
         if mechanism.loops and terms & set(OF_LINKS) & set(MOTION):
             # a closed chain's q̈_r has parts due to q̈ and q̇, of which `projected` passes those

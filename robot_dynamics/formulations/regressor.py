@@ -14,21 +14,38 @@ joints that follow the joints they drive. The order of the columns is that of
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..errors import InputError, wrong
 from ..mechanism import Armature, Friction, Inertial, Mechanism, Pose
 from ..mechanism.dynamic_parameters import FRICTION, armature_names, friction_terms, is_whole
 from ..mechanism.transform import lumped, rotors_as_links, standard_form
 from ..scalar import Array, Scalar, array, cross, direction, rotation_to, zeros
 from .newton_euler import Turn, acceleration_matrix
-from .terms import gravity_of, motion_of
+from .terms import MOTION, gravity_of, motion_of, moves_as_one
 
 _WHOLE = Inertial(1.0, array([1.0, 2.0, 3.0]), np.eye(3))
 _AXIAL = Inertial(0.0, zeros(3), np.diag([0.0, 0.0, 1.0]))
 """Stand-ins for a rotor of ten parameters, which must turn, and for one of a single one"""
+
+
+def check_linear(mechanism: Mechanism, rotors: str, terms: Collection[str]) -> None:
+    """Check that the torques of these terms are linear in the standard parameters.
+
+    Raises:
+        InputError: reflected rotors with masses, but terms that treat links and rotors differently.
+    """
+    heavy = any(rotor.inertial.mass for rotor in mechanism.rotors)
+    if rotors == "reflected" and heavy and not moves_as_one(terms):
+        raise wrong(
+            InputError, "regressor: terms", ", ".join(sorted(terms)),
+            f"{', '.join(MOTION)}, or none of them: with reflected rotors a link's mass includes "
+            "its rotors' mass",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,6 +67,12 @@ def move(bodies: str, terms: Collection[str]) -> bool:
     return any(name in terms and bodies in TABLE[name].bodies for name in MOTION)
 
 
+def rotors_felt(rotors: str, terms: Collection[str]) -> str:
+    """The rotor model if the chosen terms include the rotors' motion or weight, otherwise none."""
+    felt = any(name in terms and term.bodies & _ROTORS for name, term in TABLE.items())
+    return rotors if felt else "none"
+
+
 def gravity_of(terms: Collection[str], gravity: Array) -> Array:
     """Gravity (3,), m/s², as the chosen terms use it."""
     return gravity if any(TABLE[name].gravity for name in terms) else zeros(3)

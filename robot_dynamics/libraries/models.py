@@ -18,10 +18,11 @@ from ..formulations.equations import Equations
 from ..formulations.form import STANDING, Form
 from ..formulations.forward import solved
 from ..formulations.layout import shaped
-from ..formulations.terms import MOTION, OF_LINKS
+from ..formulations.regressor import check_linear
+from ..formulations.terms import MOTION, OF_LINKS, rotors_felt
 from ..mechanism import Mechanism
 from ..mechanism.dynamic_parameters import standard_parameters, stribeck_rates
-from ..mechanism.transform import rotors_as_links, with_rotor_model
+from ..mechanism.transform import rotors_as_links, with_rotor_model, without_bodies
 from ..scalar import Array, Scalar, array, from_columns, zeros
 
 
@@ -48,7 +49,8 @@ class Choices:
 
     def parameters(self, mechanism: Mechanism) -> dict[str, float]:
         """The standard parameters π by name."""
-        return standard_parameters(mechanism, self.rotors, "friction" in self.terms)
+        rotors = rotors_felt(self.rotors, self.terms)
+        return standard_parameters(mechanism, rotors, "friction" in self.terms)
 
     def regressor(
         self,
@@ -65,12 +67,17 @@ class Choices:
             q: (n,) positions, rad or m.
             qd: (n,) rates, rad/s or m/s.
             qdd: (n,) accelerations, rad/s² or m/s².
-            terms: those of the chosen terms to include; None: all.
+            terms: the terms to include; None: the chosen ones.
+
+        Raises:
+            InputError: see `check_linear`.
         """
-        chosen = self.terms if terms is None else self.terms & frozenset(terms)
+        chosen = self.terms if terms is None else frozenset(terms)
+        rotors = rotors_felt(self.rotors, self.terms)
+        check_linear(mechanism, rotors, self.terms)
         rates = stribeck_rates(mechanism)
-        model = self.form.regressor.of(mechanism, self.rotors, chosen, self.friction_smoothing)
-        names = tuple(standard_parameters(mechanism, self.rotors, "friction" in chosen))
+        model = self.form.regressor.of(mechanism, rotors, chosen, self.friction_smoothing)
+        names = tuple(standard_parameters(mechanism, rotors, "friction" in chosen))
         return names, model.matrix(q, qd, qdd, mechanism.gravity, array(rates))
 
 
@@ -107,12 +114,16 @@ class Described:
 
 class Linear:
     """The dynamics as tau = Y π, with the standard parameters π (p,) of any scalar. A mass may be
-    zero, as nothing is divided by it."""
+    zero, as nothing is divided by it. Rotors that the torques do not feel are as described."""
 
     def __init__(self, mechanism: Mechanism, choices: Choices, parameters: Array):
         self._mechanism, self._choices = mechanism, choices
         self._n = len(mechanism.joint_names)
         self._pi = dict(zip(choices.parameters(mechanism), parameters, strict=True))
+        # as in `Equations`, the links always move and the weight is everything's
+        self._motion = {*OF_LINKS, *choices.terms} & {*MOTION}
+        felt = rotors_felt(choices.rotors, choices.terms) != "none"
+        self._unfelt = None if felt else choices.equations(without_bodies(mechanism))
 
     def torques(self, q: Array, qd: Array, qdd: Array) -> Array:
         """The torques tau (n,)."""
@@ -121,23 +132,24 @@ class Linear:
     def gravity(self, q: Array) -> Array:
         """The gravity torques g (n,)."""
         still = zeros(self._n)
-        return self._of({"gravity"}, q, still, still)
+        g = self._of({"gravity"}, q, still, still)
+        return g if self._unfelt is None else g + self._unfelt.gravity(q)
 
     def mass_matrix(self, q: Array) -> Array:
         """The inertia matrix D (n, n)."""
         n = self._n
         # D e_j: the torques for a unit acceleration alone
-        columns = [self._of(MOTION, q, zeros(n), unit) for unit in np.eye(n)]
+        columns = [self._of(self._motion, q, zeros(n), unit) for unit in np.eye(n)]
         return from_columns(columns, n)
 
     def coriolis_matrix(self, q: Array, qd: Array) -> Array:
         """The Coriolis matrix C (n, n)."""
         n, qd = self._n, array(qd)
         # C e_j = ¼ [b(qd + e_j) - b(qd - e_j)]  (see `Equations.coriolis_matrix`)
+        rates = [(qd + unit, qd - unit) for unit in np.eye(n)]
         columns = [
-            (self._of(MOTION, q, qd + unit, zeros(n)) - self._of(MOTION, q, qd - unit, zeros(n)))
-            / 4
-            for unit in np.eye(n)
+            (self._of(self._motion, q, v, zeros(n)) - self._of(self._motion, q, w, zeros(n))) / 4
+            for v, w in rates
         ]
         C = from_columns(columns, n)
         return self._choices.form.turned(C, self.mass_matrix(q), qd)
