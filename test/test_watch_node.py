@@ -26,6 +26,8 @@ import robot_dynamics as rd
 from robot_dynamics.description import load_urdf_text
 from robot_dynamics.identification import Recording
 from robot_dynamics.identification.watch import Watch
+from robot_dynamics.ros.feed_forward.parameter_table import markdown, rows
+from robot_dynamics.ros.watch_node import WatchSettings
 
 PROGRAM = (sys.executable, "-m", "robot_dynamics.ros.watch")
 URDF = (Path(__file__).parents[1] / "urdf" / "six_axis.urdf").read_text()
@@ -108,6 +110,11 @@ def test_a_person_adopts_what_is_proven_and_nothing_else_is_published():
     assert after < 0.1 * before
 
 
+def test_the_manual_has_all_parameters():
+    manual = (Path(__file__).parents[1] / "docs" / "node.md").read_text()
+    assert markdown(rows(WatchSettings)) in manual
+
+
 def test_efforts_of_motors_that_turn_with_several_joints_are_taken_as_such():
     """A differential's actuators are called as the joints with which their efforts come."""
     one, other = ARM.joint_names[4:]
@@ -142,5 +149,15 @@ def test_efforts_of_motors_that_turn_with_several_joints_are_taken_as_such():
         assert bool(far) != motor_efforts
 
 
-def test_a_block_that_is_none_is_refused_at_the_start():
-    assert "block" in refusal({"block": 0.1}, PROGRAM)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("block", 0.1),
+        ("block", float("nan")),
+        ("memory", -3.0),
+        ("memory", "long"),
+        ("motor_efforts", 2),
+    ],
+)
+def test_a_parameter_that_is_not_allowed_is_refused_at_the_start(name, value):
+    assert name in refusal({name: value}, PROGRAM)

@@ -11,12 +11,12 @@ It reports a better model if it finds one, and changes nothing by itself.
 | out | `~/robot_description` | String, transient local | the adopted model; nothing before that |
 | service | `~/adopt` | std_srvs/Trigger | a person's approval: publishes the model if proven |
 
-Parameters: `link` (the link whose load may change; default: the last one that moves), `memory` (s,
-after which motion has a weight of 1/e), `block` (s of motion that are evaluated together),
-`motor_efforts` (whether efforts are those of motors that may turn with several joints).
+Its parameters are the rows of `WatchSettings`.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -29,9 +29,11 @@ from std_srvs.srv import Trigger
 
 from ..description import load_urdf_text
 from ..description.urdf_text import replaced
-from ..errors import InputError, RecordingError, RobotDynamicsError, one_line, wrong
+from ..errors import RecordingError, RobotDynamicsError, one_line
 from ..identification import Recording, Stream
 from ..identification.watch import Estimate, Watch
+from .declared_parameters import declare
+from .feed_forward.parameter_table import checked, flag, number, rows, text
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STATES = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -42,21 +44,29 @@ MOST = 200_000
 """The largest number of states in a block"""
 
 
-class WatchNode(Node):  # type: ignore[misc]
-    """Monitors the model of one robot.
+@dataclass(frozen=True)
+class WatchSettings:
+    """The values of the parameters, checked: each field is a row of the table."""
 
-    Raises:
-        InputError: `block` is too short.
-    """
+    link: str = text("", "link whose load may change; empty: the last one that moves")
+    memory: float = number(
+        60.0, "age at which motion has a weight of 1/e", unit="s", minimum=1.0, maximum=1e6
+    )
+    block: float = number(
+        5.0, "motion that is evaluated together", unit="s", minimum=2.0, maximum=3600.0
+    )
+    motor_efforts: bool = flag(
+        False, "efforts are those of motors that may turn with several joints"
+    )
+
+
+class WatchNode(Node):  # type: ignore[misc]
+    """Monitors the model of one robot."""
 
     def __init__(self) -> None:
         super().__init__("watch")
-        self._link = str(self.declare_parameter("link", "").value)
-        self._memory = float(self.declare_parameter("memory", 60.0).value)
-        self._block = float(self.declare_parameter("block", 5.0).value)
-        self._motor_efforts = bool(self.declare_parameter("motor_efforts", False).value)
-        if not (np.isfinite(self._block) and self._block >= 2.0):
-            raise wrong(InputError, "block", self._block, "2 s or more")
+        declared = declare(self, rows(WatchSettings), self.get_logger().warning, fixed=True)
+        self._settings = checked(WatchSettings, declared)
         self._text = ""
         self._watch: Watch | None = None
         self._rows: list[tuple[float, list[list[float]]]] = []
@@ -75,8 +85,11 @@ class WatchNode(Node):  # type: ignore[misc]
         try:
             mechanism = load_urdf_text(message.data)
             moving = mechanism.moving
-            link = self._link or (moving[-1].name if moving else "")
-            self._watch = Watch(mechanism, link, self._memory, motor_efforts=self._motor_efforts)
+            settings = self._settings
+            link = settings.link or (moving[-1].name if moving else "")
+            self._watch = Watch(
+                mechanism, link, settings.memory, motor_efforts=settings.motor_efforts
+            )
         except RobotDynamicsError as error:
             self.get_logger().error(f"robot_description refused: {one_line(error)}")
             return
@@ -104,7 +117,7 @@ class WatchNode(Node):  # type: ignore[misc]
     def _on_timer(self) -> None:
         if self._watch is None or len(self._rows) < 2:
             return
-        if self._rows[-1][0] - self._rows[0][0] < self._block and len(self._rows) < MOST:
+        if self._rows[-1][0] - self._rows[0][0] < self._settings.block and len(self._rows) < MOST:
             return
         rows, self._rows = self._rows, []
         time = np.array([stamp for stamp, _ in rows])
@@ -165,13 +178,13 @@ class WatchNode(Node):  # type: ignore[misc]
             response.message = one_line(error)
             return response
         joints = self._watch.joints
-        text = replaced(
+        urdf = replaced(
             self._text.encode(),
             {self._watch.link: new.link(self._watch.link).inertial},
             {name: new.joint(name).friction for name in joints},
         ).decode()
-        self._text, self._rows, self._estimate, self._said = text, [], None, ""
-        self._model.publish(String(data=text))
+        self._text, self._rows, self._estimate, self._said = urdf, [], None, ""
+        self._model.publish(String(data=urdf))
         response.success = True
         response.message = "adopted, and published on ~/robot_description"
         self.get_logger().info(response.message)
