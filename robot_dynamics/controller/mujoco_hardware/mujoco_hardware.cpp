@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MuJoCo as the robot: efforts in, positions and rates out. For demos, benchmarks and tests.
 //
 // Hardware parameters: model (an .mjb file), timestep (s, of the integrator), log (a CSV file: time,
