@@ -155,7 +155,7 @@ def _mesh(path: Path) -> Any:
     if path.suffix.lower() not in ENDINGS or path.stat().st_size > MOST_BYTES:
         raise ValueError(f"{path.name}: no mesh of at most {MOST_BYTES} bytes")
     try:
-        mesh = trimesh.load(path, force="mesh", process=False, skip_materials=True)
+        mesh: Any = trimesh.load(path, force="mesh", process=False, skip_materials=True)
     except Exception as error:  # noqa: BLE001  each format's reader raises its own
         raise ValueError(f"{path.name}: {error}") from None
     if not len(mesh.faces) or not np.isfinite(mesh.vertices).all():

@@ -222,7 +222,8 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
             with warnings.catch_warnings():
                 # `_checked` reports the mismatch in one line
                 warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
-                self._client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
+                connect: Any = distributed.Client
+                self._client: Any = connect(address, timeout=CONNECT, set_as_default=False)
         # each transport and each malformed address raises an exception of its own
         except Exception as error:  # noqa: BLE001
             raise BackendError(
