@@ -128,7 +128,7 @@ class Side:
             phase = 2 * np.pi * i / STATES + np.arange(a)
             q = truth.home.q_a + 0.03 * np.sin(phase)
             qd = 0.03 * 2 * np.pi / (STATES * STEP) * np.cos(phase)
-            state = truth.forward(q, qd)
+            state = truth.forward_kinematics(q, qd)
             noise = rng.normal(0, 1, (2, k))
             states.append(
                 (state.q_r[:k] + NOISE * noise[0], state.qd_r[:k] + RATE_NOISE * noise[1])

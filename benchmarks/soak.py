@@ -80,7 +80,7 @@ class Swing:
             self.names, self.states = self.motors, list(zip(q.tolist(), qd.tolist(), strict=True))
             return
         self.names = list(dynamics.closed.coordinate_names)
-        closed = (dynamics.closed.forward(*both) for both in zip(q, qd, strict=True))
+        closed = (dynamics.closed.forward_kinematics(*both) for both in zip(q, qd, strict=True))
         self.states = [(state.q_r.tolist(), state.qd_r.tolist()) for state in closed]
 
 

@@ -82,7 +82,7 @@ class AnyOrder(RuleBasedStateMachine):
         scale = active.solver.scale[:a]
         q_a = active.home.q_a + rng.uniform(-SMALL, SMALL, (count, a)) * scale
         order = [active.coordinate_names.index(name) for name in self.names]
-        return active.forward(q_a).q_r[:, order], qd, qdd
+        return active.forward_kinematics(q_a).q_r[:, order], qd, qdd
 
     def fresh(self) -> rd.InverseDynamics:
         links = tuple(

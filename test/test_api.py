@@ -320,7 +320,7 @@ def test_a_closed_robot_answers_the_same_questions(name):
     assert relative(by_qd, differences(lambda x: dynamics(q, x, qdd), qd)) < 1e-6
     assert relative(by_qdd, dynamics.mass_matrix(q)) < 1e-12
     # the platform's pose and Jacobian are those that the closure knows
-    closed = dynamics.closed.forward(q)
+    closed = dynamics.closed.forward_kinematics(q)
     platform = mechanism.platform or mechanism.links[-1].name
     if mechanism.platform:
         assert np.allclose(dynamics.pose(q, platform), closed.platform_pose, atol=1e-9)
@@ -342,7 +342,7 @@ def test_derivatives_with_sensors_are_right_where_they_agree_with_the_motors():
     dynamics = rd.InverseDynamics(rd.load(CONFIG / "rrr.yaml"), sensed=True, backend="python")
     closed, k = dynamics.closed, len(dynamics.joint_names)
     turned = closed.home.q_r[: len(dynamics.actuated_names)] + np.array([0.1, -0.05, 0.07])
-    q = closed.solver.forward(turned, closed.home.q_r)[:k]
+    q = closed.solver.forward_kinematics(turned, closed.home.q_r)[:k]
     _, qd, qdd = home(dynamics)
     by_q, by_qd, by_qdd = dynamics.derivatives(q, qd, qdd)
     assert relative(by_q, differences(lambda x: dynamics(x, qd, qdd), q)) < 1e-6

@@ -209,7 +209,7 @@ def test_a_closed_robots_torques_are_those_of_pinocchios_tree_projected(name):
     motion = BaseMotion(turning, spinning, pushing, R)
     found = dynamics(q, qd, qdd, base_motion=motion)
     for i in range(MANY):
-        state = chain.forward(q[i], qd[i])
+        state = chain.forward_kinematics(q[i], qd[i])
         moves = (state.q_r, state.qd_r, state.accelerations(qdd[i]))
         each = (R[i], turning[i], spinning[i], pushing[i])
         tau_r, _ = carried(model, chain.coordinate_names, moves, geared, each)
@@ -230,7 +230,7 @@ def test_motors_that_share_the_work_share_that_of_the_base(tmp_path):
     chain, (model, geared) = dynamics.closed, on_a_free_flyer(robot)
     R, turning, spinning, pushing = (each[0] for each in motions(13))
     q, qd, qdd = np.random.default_rng(13).uniform(-0.05, 0.05, (3, 2))
-    state = chain.forward(q + chain.home.q_a, qd)
+    state = chain.forward_kinematics(q + chain.home.q_a, qd)
     moves = (state.q_r, state.qd_r, state.accelerations(qdd))
     tau_r, _ = carried(
         model, chain.coordinate_names, moves, geared, (R, turning, spinning, pushing)
@@ -253,7 +253,7 @@ def test_sensors_see_the_same_robot_and_readings_that_do_not_fit_the_same_tilt()
     motion = BaseMotion(turning, spinning, pushing, R)
     k, rng = len(sensed.joint_names), np.random.default_rng(9)
     q, qd, qdd = rng.uniform(-0.1, 0.1, (3, 3))
-    state = active.closed.forward(q + active.closed.home.q_a, qd)
+    state = active.closed.forward_kinematics(q + active.closed.home.q_a, qd)
     order = [active.closed.coordinate_names.index(name) for name in sensed.joint_names]
     whole = (state.q_r[order], state.qd_r[order], state.accelerations(qdd)[order])
     expected = active(state.q_a, qd, qdd, base_motion=motion)

@@ -202,7 +202,7 @@ def test_near_says_which_mode_is_meant(near, tmp_path):
     robot = closed_robots.palletiser(dict(mechanism.home))
     oracle = closed_robots.Oracle(robot, chain.coordinate_names, 2)
     q, qd, qdd = chain.home.q_a + 0.05, np.array([0.4, -0.7]), np.array([-2.0, 3.0])
-    expected = oracle.torques(chain.forward(q).q_r, qd, qdd)
+    expected = oracle.torques(chain.forward_kinematics(q).q_r, qd, qdd)
     assert relative(chain(q, qd, qdd), expected) < 1e-9
 
 

@@ -320,9 +320,9 @@ def test_a_batch_of_states_has_the_matrices_of_each_of_them():
     chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"), backend="python")
     q = chain.home.q_a + rng.uniform(-0.05, 0.05, (3, 3))
     qd = rng.normal(size=q.shape)
-    many = chain.forward(q, qd)
+    many = chain.forward_kinematics(q, qd)
     for k in range(len(q)):
-        one = chain.forward(q[k], qd[k])
+        one = chain.forward_kinematics(q[k], qd[k])
         for what in (
             "q_r",
             "J",
@@ -349,7 +349,7 @@ def test_a_row_that_cannot_be_closed_is_said_and_not_gone_on_from():
     chain = ClosedChain(rd.load(CONFIG / "five_bar.yaml"), backend="python")
     near, beyond = chain.home.q_a + 0.05, chain.home.q_a + np.array([-1.5, 1.5])
     with pytest.warns(rd.errors.ClosureWarning, match="1 of 2"):
-        found = chain.forward(np.array([near, beyond])).q_r
+        found = chain.forward_kinematics(np.array([near, beyond])).q_r
     assert np.isfinite(found).all(axis=1).tolist() == [True, False]
     np.testing.assert_allclose(chain.last.q_r, found[0], atol=1e-12)
 

@@ -57,7 +57,7 @@ def motion(chain: ClosedChain, seed: int = 0) -> tuple[np.ndarray, np.ndarray, n
 
 def test_torques_are_those_of_the_cut_tree_projected(case):
     chain, oracle, q, qd, qdd = case
-    expected = oracle.torques(chain.forward(q).q_r, qd, qdd)
+    expected = oracle.torques(chain.forward_kinematics(q).q_r, qd, qdd)
     assert relative(chain(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
 
 
@@ -110,7 +110,7 @@ def test_power_is_the_rate_of_energy_and_what_friction_takes(case):
     step = 1e-5
 
     def energy(t: float) -> float:
-        state = rigid.forward(q + t * qd + t**2 / 2 * qdd, qd + t * qdd)
+        state = rigid.forward_kinematics(q + t * qd + t**2 / 2 * qdd, qd + t * qdd)
         return oracle.energy(state.q_r, state.qd_r)
 
     rate = (energy(step) - energy(-step)) / (2 * step)
@@ -118,7 +118,7 @@ def test_power_is_the_rate_of_energy_and_what_friction_takes(case):
     assert power == pytest.approx(rate, rel=DIFFERENTIATED, abs=1e-5)
     loss = ClosedChain(bare, terms={"friction"})(q, qd, qdd) @ qd
     laws = {link.joint.name: link.joint.friction for link in bare.links}
-    rates = rigid.forward(q, qd).qd_r
+    rates = rigid.forward_kinematics(q, qd).qd_r
     expected = sum(
         laws[name].viscous * r**2 + laws[name].coulomb * abs(r)
         for name, r in zip(chain.coordinate_names, rates, strict=True)
@@ -151,7 +151,10 @@ def test_it_does_not_matter_which_leg_carries_the_platform(seed, tmp_path):
         for name, state in (("mass_matrix", (q,)), ("coriolis_matrix", (q, qd)), ("gravity", (q,))):
             found, expected = (getattr(c, name)(*state) for c in (chain, chains[0]))
             assert relative(found, expected) < INVARIANT, name
-        assert relative(chain.forward(q).J_R, chains[0].forward(q).J_R) < INVARIANT
+        assert (
+            relative(chain.forward_kinematics(q).J_R, chains[0].forward_kinematics(q).J_R)
+            < INVARIANT
+        )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -170,7 +173,7 @@ def test_sensed_and_active_agree_on_consistent_input(case):
     if not chain.mechanism.sensed:
         pytest.skip("this one has no sensors")
     sensed = ClosedChain(chain.mechanism, sensed=True)
-    state = chain.forward(q, qd)
+    state = chain.forward_kinematics(q, qd)
     k, a = len(sensed.joint_names), len(q)
     qdd_r = state.T @ qdd + state.T_rate @ qd
     inputs = state.q_r[:k], state.qd_r[:k], qdd_r[:k]
@@ -210,7 +213,7 @@ def test_a_payload_on_the_platform_is_a_heavier_platform(tmp_path):
         }
     )
     oracle = Oracle(robot, chain.coordinate_names, 6)
-    expected = oracle.torques(chain.forward(q).q_r, qd, qdd)
+    expected = oracle.torques(chain.forward_kinematics(q).q_r, qd, qdd)
     assert relative(chain(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
 
 
@@ -219,7 +222,7 @@ def test_an_external_wrench_does_the_power_of_the_forces_it_saves(case):
     if chain.mechanism.platform is None:
         pytest.skip("this one has no platform")
     wrench = np.random.default_rng(1).uniform(-5, 5, 6)
-    state = chain.forward(q, qd)
+    state = chain.forward_kinematics(q, qd)
     _, J_C, _ = oracle.platform(state.q_r, state.qd_r)
     saved = chain(q, qd, qdd) - chain(q, qd, qdd, wrench)
     assert saved @ qd == pytest.approx(wrench @ (J_C @ state.qd_r), rel=INVARIANT)
@@ -258,7 +261,7 @@ def test_c_and_python_agree(name, sensed):
     rng = np.random.default_rng(0)
     k = len(chain.joint_names)
     for _ in range(20):
-        q = active.forward(active.home.q_a + rng.uniform(-0.2, 0.2, 3)).q_r[:k]
+        q = active.forward_kinematics(active.home.q_a + rng.uniform(-0.2, 0.2, 3)).q_r[:k]
         q = q + rng.uniform(-0.01, 0.01, k)
         qd, qdd = rng.uniform(-1, 1, (2, k))
         assert relative(compiled(q, qd, qdd), chain(q, qd, qdd)) < INVARIANT
@@ -287,7 +290,7 @@ def test_readings_that_do_not_agree_are_fitted_by_T_q_and_its_rate(robot, tmp_pa
     q = chain.home.q_r[:k] + off
     rng = np.random.default_rng(0)
     qd, qdd = rng.uniform(-1, 1, (2, k))
-    state = chain.forward(q, qd)
+    state = chain.forward_kinematics(q, qd)
     found = chain(q, qd, qdd)
     assert state.residual > 1e-4, "they should not agree"
     # τ = Tᵀ τ_r(q_r, T_q q̇, T_q q̈ + Ṫ_q q̇)
@@ -343,7 +346,7 @@ def test_shipped_robots_against_pinocchio(name):
     oracle = Oracle(robot, chain.coordinate_names, len(chain.actuated_names))
     for seed in range(3):
         q, qd, qdd = motion(chain, seed)
-        expected = oracle.torques(chain.forward(q).q_r, qd, qdd)
+        expected = oracle.torques(chain.forward_kinematics(q).q_r, qd, qdd)
         assert relative(chain(q, qd, qdd), expected) < RELATIVE_TO_PINOCCHIO
 
 
@@ -362,7 +365,7 @@ def test_mujoco_gives_the_accelerations_back(name):
     chain, simulation = ClosedChain(mechanism), Simulation(mechanism)
     for seed in range(3):
         q, qd, qdd = motion(chain, seed)
-        state = chain.forward(q, qd)
+        state = chain.forward_kinematics(q, qd)
         order = [chain.coordinate_names.index(n) for n in simulation.joint_names]
         simulation.reset(state.q_r[order], state.qd_r[order])
         tau = np.zeros(len(order))
@@ -388,7 +391,7 @@ def test_what_enters_the_gears_of_a_moving_closed_robot(sensed, tmp_path):
     chain = ClosedChain(mechanism)
     q, qd, qdd = motion(chain)
     oracle = Oracle(robot, chain.coordinate_names, 3)
-    q_r = chain.forward(q).q_r
+    q_r = chain.forward_kinematics(q).q_r
     T, qdd_r = oracle.T(q_r), oracle.accelerations(q_r, qd, qdd)
     k = len(dynamics.joint_names)
     found = dynamics.motor_torques(q_r[:k], (T @ qd)[:k], qdd_r[:k])

@@ -64,7 +64,7 @@ def test_printed_closure_22_is_singular_at_the_symmetric_home_pose(rrr):
     vector = np.linalg.svd(vector_closure_slopes(to_platform), compute_uv=False)
     assert vector[-1] > 0.05 * vector[0]
     # away from it both are regular
-    away = chain.forward(chain.home.q_a + np.array([0.3, -0.1, 0.2]))
+    away = chain.forward_kinematics(chain.home.q_a + np.array([0.3, -0.1, 0.2]))
     A, _, to_platform = corners(chain, away.q_r)
     printed = np.linalg.svd(printed_closure_slopes(A, to_platform), compute_uv=False)
     assert printed[-1] > 0.01 * printed[0]
@@ -84,7 +84,7 @@ def test_printed_closure_22_is_singular_everywhere_where_an_A_is_the_origin(rrr)
     chain, _ = rrr
     for seed in range(5):
         q = chain.home.q_a + np.random.default_rng(seed).uniform(-0.15, 0.15, 3)
-        state = chain.forward(q)
+        state = chain.forward_kinematics(q)
         A, reach, to_platform = corners(chain, state.q_r)
         P, step = state.platform_pose[:2, 3], 1e-6
         for i in range(3):
@@ -116,7 +116,7 @@ def test_the_platforms_terms_add_to_those_of_the_legs(seed, tmp_path):
     chain = ClosedChain(closed_robots.load(robot, tmp_path))
     oracle = Oracle(robot, chain.coordinate_names, 3)
     q, qd, qdd = motion(chain)
-    state = chain.forward(q, qd)
+    state = chain.forward_kinematics(q, qd)
     parts = chain.subsystems
     qdd_r = state.T @ qdd + state.T_rate @ qd
     R = state.platform_pose[:3, :3]
@@ -155,7 +155,7 @@ def test_the_load_has_weight(rrr):
     """(32) leaves m_c g out of the potential energy."""
     chain, oracle = rrr
     q = chain.home.q_a + np.array([0.2, 0.1, -0.1])
-    state = chain.forward(q)
+    state = chain.forward_kinematics(q)
     expected = oracle.torques(state.q_r, np.zeros(3), np.zeros(3))
     assert relative(chain.gravity(q), expected) < 1e-10
     printed = expected - state.J_R.T @ [0.0, 0.5 * 9.81, 0, 0, 0, 0]

@@ -62,7 +62,7 @@ def pushed(oracle, q_r, qd, qdd, wrenches):
 def test_the_forces_in_the_loops_leave_nothing_for_the_passive_joints(scene):
     """The cut tree, pushed by them at the cuts, needs the motors alone."""
     robot, dynamics, oracle, q, qd, qdd = scene
-    state = dynamics.closed.forward(q, qd)
+    state = dynamics.closed.forward_kinematics(q, qd)
     found = dynamics.constraint_forces(q, qd, qdd)
     wrenches = []
     for loop in robot["loops"]:
@@ -88,9 +88,9 @@ def test_the_platform_is_moved_by_its_legs_and_its_surroundings(scene):
     found = dynamics.constraint_forces(q, qd, qdd, wrenches={"platform": push})
     assert found.platform - free.platform == pytest.approx(push, abs=1e-9)
     # Σ of what the legs exert, about P
-    P = closed.forward(q).platform_pose[:3, 3]
+    P = closed.forward_kinematics(q).platform_pose[:3, 3]
     data = oracle.bare.createData()
-    q_r = closed.forward(q).q_r
+    q_r = closed.forward_kinematics(q).q_r
     total = np.zeros(6)
     for loop in (*robot["loops"], None):
         if loop is None:  # the joint that it hangs on
@@ -108,7 +108,7 @@ def test_the_platform_is_moved_by_its_legs_and_its_surroundings(scene):
         w = sign * found.loops[name]
         total += [*w[:3], *(w[3:] + np.cross(point - P, w[:3]))]
     # what no coordinate sees is held by rows that are redundant in a plane
-    J_C = closed.forward(q).J_C
+    J_C = closed.forward_kinematics(q).J_C
     assert relative(J_C.T @ total, J_C.T @ -found.platform) < SAME
 
 
@@ -132,7 +132,7 @@ def test_with_sensors_they_are_those_of_the_same_state():
     active = rd.InverseDynamics(mechanism, backend="python")
     sensed = rd.InverseDynamics(mechanism, sensed=True, backend="python")
     q, qd, qdd = motion(active.closed)
-    state = active.closed.forward(q, qd)
+    state = active.closed.forward_kinematics(q, qd)
     given = state.q_r[:6], state.qd_r[:6], state.accelerations(qdd)[:6]
     push = {"platform": [1.0, 2.0, 0, 0, 0, 0.5], "distal2": [3.0, 0, 0, 0, 0, 0]}
     one, other = (

@@ -194,7 +194,7 @@ def test_near_a_singularity_torques_are_refused_with_the_condition_number():
         list(map(apart, np.linspace(0.0, 1.2, 400)))
     assert caught.value.name == "condition"
     assert 20 < caught.value.value < 1000
-    assert chain.forward(chain.home.q_a).residual < 1e-11
+    assert chain.forward_kinematics(chain.home.q_a).residual < 1e-11
 
 
 @pytest.mark.parametrize("said", ["five_bar.yaml", "five_bar.yaml (arm)", "arm"])
@@ -206,10 +206,10 @@ def test_what_a_call_refuses_names_the_robot_and_its_file_where_that_is_known(sa
     beyond, near = np.add(chain.home.q_a, [[1.0, -1.0], [-1.0, 1.0]])
     zero = np.zeros(2)
     for call in (
-        lambda: chain.forward(chain.home.q_a + 100.0),
+        lambda: chain.forward_kinematics(chain.home.q_a + 100.0),
         lambda: chain(beyond, zero, zero),
         lambda: chain.mass_matrix(near),
-        lambda: chain.inverse(np.eye(4)),
+        lambda: chain.inverse_kinematics(np.eye(4)),
         lambda: chain.home.platform_pose,
         lambda: chain.solver.forward_kinematics(beyond, chain.home.q_r),
     ):
@@ -241,7 +241,7 @@ def test_without_a_platform_its_pose_is_refused(robot, tmp_path):
     for ask in (
         lambda: chain.home.platform_pose,
         lambda: chain.home.J_R,
-        lambda: chain.inverse(np.eye(4)),
+        lambda: chain.inverse_kinematics(np.eye(4)),
     ):
         with pytest.raises(ClosureError, match="platform: the description names none") as caught:
             ask()
@@ -255,7 +255,7 @@ def test_wrong_shapes_are_named(robot, tmp_path):
     with pytest.raises(InputError, match=r"wrench: found \(3,\)"):
         chain.external_force(chain.home.q_a, np.zeros(3))
     with pytest.raises(InputError, match="pose: rotation"):
-        chain.inverse(np.diag([1.0, 1.0, -1.0, 1.0]))
+        chain.inverse_kinematics(np.diag([1.0, 1.0, -1.0, 1.0]))
     with pytest.raises(InputError, match="batches that fit"):
         chain(np.zeros((2, 3)), np.zeros((5, 3)), np.zeros(3))
     with pytest.raises(InputError, match=r"q: found .* expected real numbers"):
@@ -291,7 +291,7 @@ def test_an_infinite_angle_neither_hangs_nor_crashes(robot, tmp_path):
 def test_a_huge_angle_is_refused_in_time(robot, tmp_path):
     chain = ClosedChain(closed_robots.load(robot, tmp_path))
     with pytest.raises(ClosureError, match="too far away for one call"):
-        chain.forward([1e6, -1e6, 1e6])
+        chain.forward_kinematics([1e6, -1e6, 1e6])
 
 
 def test_a_urdf_gets_its_loops_from_a_yaml_beside_it(tmp_path):
@@ -407,7 +407,7 @@ def test_a_chain_that_is_redundant_only_where_it_is_closed_is_seen_through(tmp_p
     assert chain.degrees_of_freedom == 1
     assert len(chain.redundant_rows) == 1
     oracle = closed_robots.Oracle(robot, chain.coordinate_names, 1)
-    state = chain.forward([np.pi / 4 + 0.2])
+    state = chain.forward_kinematics([np.pi / 4 + 0.2])
     miss, _, _ = oracle.closure(state.q_r, 0 * state.q_r)
     assert np.abs(miss).max() < 1e-11
     # the plate goes up and down and does not turn

@@ -96,7 +96,7 @@ def test_the_rates_are_the_derivatives_of_the_matrices(case):
     chain, _, state, _ = case
     a, step = len(chain.actuated_names), 1e-5
     ahead, behind = (
-        chain.forward(state.q_a + sign * step * state.qd_r[:a]) for sign in (1.0, -1.0)
+        chain.forward_kinematics(state.q_a + sign * step * state.qd_r[:a]) for sign in (1.0, -1.0)
     )
     names = ["T", "T_q", "J"] + (["J_C", "J_R"] if chain.mechanism.platform else [])
     for name in names:
@@ -109,7 +109,7 @@ def test_inverse_undoes_forward(case):
     chain, _, state, _ = case
     if chain.mechanism.platform is None or chain.degrees_of_freedom < 2:
         pytest.skip("its platform's pose does not belong to the motors one to one")
-    assert chain.inverse(state.platform_pose).q_r == pytest.approx(state.q_r, abs=1e-9)
+    assert chain.inverse_kinematics(state.platform_pose).q_r == pytest.approx(state.q_r, abs=1e-9)
 
 
 def test_sensed_coordinates_give_the_same_state(case):
@@ -120,7 +120,7 @@ def test_sensed_coordinates_give_the_same_state(case):
     k, n = len(sensed.joint_names), len(chain.coordinate_names)
     # behind the others are those of a platform that stands free
     assert sensed.coordinate_names[:n] == chain.coordinate_names
-    found = sensed.forward(state.q_r[:k], state.qd_r[:k])
+    found = sensed.forward_kinematics(state.q_r[:k], state.qd_r[:k])
     assert found.q_r[:n] == pytest.approx(state.q_r, abs=CLOSED)
     assert found.qd_r[:n] == pytest.approx(state.qd_r, rel=EXACT, abs=EXACT)
     if chain.mechanism.platform is not None:
@@ -133,8 +133,8 @@ def test_nothing_is_solved_where_all_passive_joints_are_sensed(tmp_path):
     robot["sensed"] = ["qp0", "qp1"]
     chain = ClosedChain(closed_robots.load(robot, tmp_path), sensed=True)
     anything = np.array([0.1, 0.2, 0.3, 0.4])  # not even closed
-    assert np.array_equal(chain.forward(anything).q_r, anything)
-    assert np.array_equal(chain.forward(anything).T_q, np.eye(4))
+    assert np.array_equal(chain.forward_kinematics(anything).q_r, anything)
+    assert np.array_equal(chain.forward_kinematics(anything).T_q, np.eye(4))
 
 
 @pytest.mark.parametrize("name", ["rrr", "five_bar", "delta", "gough_stewart"])
@@ -150,13 +150,15 @@ def test_a_large_jump_ends_where_small_steps_do(name):
         reached = 0.0
         for share in np.linspace(0, 1, 200)[1:]:
             try:
-                state = walk.forward(walk.home.q_a + share * way)
+                state = walk.forward_kinematics(walk.home.q_a + share * way)
             except ClosureError:
                 break
             reached = share
         jump.reset()
         target = jump.home.q_a + reached * way
-        assert jump.forward(target).q_r == pytest.approx(walk.forward(target).q_r, abs=1e-9)
+        assert jump.forward_kinematics(target).q_r == pytest.approx(
+            walk.forward_kinematics(target).q_r, abs=1e-9
+        )
         assert state.condition < 1e3
 
 
@@ -165,10 +167,10 @@ def test_a_batch_is_its_states(tmp_path):
     chain = ClosedChain(closed_robots.load(robot, tmp_path))
     rng = np.random.default_rng(0)
     q = chain.home.q_a + rng.uniform(-0.2, 0.2, (4, 5, 3))
-    batch = chain.forward(q)
+    batch = chain.forward_kinematics(q)
     assert batch.q_r.shape == (4, 5, len(chain.coordinate_names))
     for i in np.ndindex(4, 5):
-        single = chain.forward(q[i])
+        single = chain.forward_kinematics(q[i])
         assert batch.q_r[i] == pytest.approx(single.q_r, abs=CLOSED)
         assert batch.T[i] == pytest.approx(single.T, rel=EXACT, abs=EXACT)
         assert batch.condition[i] == pytest.approx(single.condition)
@@ -176,19 +178,19 @@ def test_a_batch_is_its_states(tmp_path):
 
 def test_out_of_reach_is_said_and_the_next_state_is_solved_all_the_same():
     chain = ClosedChain(rd.load(CONFIG / "five_bar.yaml"))
-    before = chain.forward(chain.home.q_a).q_r
+    before = chain.forward_kinematics(chain.home.q_a).q_r
     with pytest.raises(ClosureError, match=r"don't close at qa1=.*qa2=.*ends at qa1=.*condition"):
-        chain.forward([np.pi, 0.0])  # the tips are 0.7 m apart, the forearms 0.35 m each
-    assert chain.forward(chain.home.q_a).q_r == pytest.approx(before, abs=CLOSED)
+        chain.forward_kinematics([np.pi, 0.0])  # the tips are 0.7 m apart, the forearms 0.35 m each
+    assert chain.forward_kinematics(chain.home.q_a).q_r == pytest.approx(before, abs=CLOSED)
 
 
 def test_a_pose_that_cannot_be_had_is_said():
     chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"))
     lifted = Pose(chain.home.platform_pose[:3, :3], np.array([0.0, 0.0, 0.1]))
     with pytest.raises(ClosureError, match=r"can't be put at \(0, 0, 0.1\).*0.1 m"):
-        chain.inverse(lifted)
+        chain.inverse_kinematics(lifted)
     with pytest.raises(ClosureError, match="can't be put at"):
-        chain.inverse(Pose(np.eye(3), np.array([3.0, 0.0, 0.0])))
+        chain.inverse_kinematics(Pose(np.eye(3), np.array([3.0, 0.0, 0.0])))
 
 
 def test_the_working_mode_is_kept():
@@ -197,7 +199,7 @@ def test_the_working_mode_is_kept():
     elbow = chain.coordinate_names.index("qp1")
     for angle in np.linspace(0, 2 * np.pi, 30):
         point = 0.04 * np.array([np.cos(angle), np.sin(angle), 0.0])
-        state = chain.inverse(Pose(chain.home.platform_pose[:3, :3], point), start=state)
+        state = chain.inverse_kinematics(Pose(chain.home.platform_pose[:3, :3], point), start=state)
         assert state.platform_pose[:3, 3] == pytest.approx(point, abs=1e-9)
         assert -np.pi < state.q_r[elbow] < 0
 
@@ -208,13 +210,13 @@ def test_a_whole_turn_of_a_continuous_joint_changes_nothing(tmp_path):
     chain = ClosedChain(closed_robots.load(robot, tmp_path))
 
     def place(angle):
-        return np.exp(1j * chain.forward([angle]).q_r)
+        return np.exp(1j * chain.forward_kinematics([angle]).q_r)
 
     turning = [place(0.7 + angle) for angle in np.linspace(0, 2 * np.pi, 60)]
     assert turning[-1] == pytest.approx(turning[0], abs=CLOSED)
     # a reading that wraps is a small step, not a whole turn back
-    near = chain.forward([3.1]).q_r
-    assert chain.forward([-3.1]).q_r[1:] == pytest.approx(near[1:], abs=0.2)
+    near = chain.forward_kinematics([3.1]).q_r
+    assert chain.forward_kinematics([-3.1]).q_r[1:] == pytest.approx(near[1:], abs=0.2)
 
 
 def test_a_state_with_nan_is_nan_and_the_others_are_not():
@@ -224,7 +226,7 @@ def test_a_state_with_nan_is_nan_and_the_others_are_not():
     tau = chain(q, 0 * q, 0 * q)
     assert np.isnan(tau[1]).all()
     assert np.isfinite(tau[[0, 2]]).all()
-    assert np.isnan(chain.forward([np.inf, 0, 0]).q_r).all()
+    assert np.isnan(chain.forward_kinematics([np.inf, 0, 0]).q_r).all()
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-6, 0.3, 2.0, np.pi - 1e-6, np.pi - 1e-12, np.pi])

@@ -100,7 +100,7 @@ def test_a_rod_that_spins_about_itself_is_held_and_its_spin_does_no_work(tmp_pat
     generator = np.random.default_rng(3)
     for _ in range(3):
         q, qd, qdd = generator.uniform(-0.3, 0.3, (3, 1))
-        found = chain.forward(q + 0.4)
+        found = chain.forward_kinematics(q + 0.4)
         joints = dict(zip(chain.coordinate_names, found.q_r, strict=True))
         spin, rate, acceleration = generator.uniform(-2, 2, 3)
         whole = np.array([spin if name == "spin" else joints[name] for name in names])

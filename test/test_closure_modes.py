@@ -123,7 +123,7 @@ def test_a_far_first_call_is_where_a_walk_ends(robot):
     for target, reference in islice(zip(*far_states(name), strict=True), FAR[name][2]):
         chain.reset()
         try:
-            found = chain.forward(target).q_r
+            found = chain.forward_kinematics(target).q_r
         except ClosureError:
             assert np.isnan(reference).all()
             continue
@@ -135,10 +135,10 @@ def test_a_step_over_a_singularity_keeps_the_mode_of_five_bars_far_call():
     chain = chain_of("five_bar")
     q = chain.home.q_a + np.array([-0.088, 0.923])
     (expected,) = walked(chain, q[None])
-    for call in (chain.forward, lambda x: chain.forward(x[None])):
+    for call in (chain.forward, lambda x: chain.forward_kinematics(x[None])):
         chain.reset()
         assert call(q).q_r.ravel() == pytest.approx(expected, abs=SAME)
-    assert chain.forward(q).assembly_mode == chain.home.assembly_mode
+    assert chain.forward_kinematics(q).assembly_mode == chain.home.assembly_mode
 
 
 @pytest.mark.parametrize("careful", [False, True])
@@ -147,7 +147,7 @@ def test_certified_steps_alone_end_where_the_walk_does(robot, careful):
     name, chain = robot
     for target, reference in islice(zip(*far_states(name), strict=True), 4):
         if np.isfinite(reference).all():
-            start = chain.home.q_r if not careful else chain.forward(target).q_r
+            start = chain.home.q_r if not careful else chain.forward_kinematics(target).q_r
             back = chain.solver.forward_kinematics(target if not careful else chain.home.q_a, start)
             want = reference if not careful else chain.home.q_r
             assert abs(back - want).max() < SAME
@@ -190,7 +190,7 @@ def test_what_was_called_before_makes_no_difference(name):
     chain.reset()
     for target, reference in islice(zip(*far_states(name), strict=True), 300):
         try:
-            found = chain.forward(target).q_r
+            found = chain.forward_kinematics(target).q_r
         except ClosureError:
             assert np.isnan(reference).any()
             continue
@@ -205,7 +205,7 @@ def test_every_state_of_a_sequence_is_the_continuation_of_the_one_before(robot):
     before = chain.home.q_r
     for q in targets[:120]:
         try:
-            after = chain.forward(q).q_r
+            after = chain.forward_kinematics(q).q_r
         except ClosureError:
             refused += 1
             continue
@@ -239,7 +239,7 @@ def test_readings_of_another_mode_are_refused(name):
     with pytest.raises(ClosureError):
         sensed(other[:k], np.zeros(k), np.zeros(k))
     # the next state is none the worse for it
-    q = active.forward(active.home.q_a + 0.01).q_r[:k]
+    q = active.forward_kinematics(active.home.q_a + 0.01).q_r[:k]
     assert sensed(q, np.zeros(k), np.zeros(k)) == pytest.approx(
         active(q[:a], np.zeros(a), np.zeros(a)), rel=1e-9, abs=1e-12
     )
@@ -271,7 +271,7 @@ def test_another_mode_is_followed_where_reset_says_so():
     assert there.any()
     found = quietly(chain.forward, q).q_r
     assert abs(found[there] - expected[there]).max() < SAME
-    assert abs(chain.forward(q[there][0]).q_r - expected[there][0]).max() < SAME
+    assert abs(chain.forward_kinematics(q[there][0]).q_r - expected[there][0]).max() < SAME
     chain.reset()
     assert chain.last.assembly_mode == chain.home.assembly_mode != other.assembly_mode
 
@@ -285,7 +285,7 @@ def test_the_inverse_keeps_both_modes_or_refuses(name):
         pose = chain.home.platform_pose.copy()
         pose[:3, 3] += rng.uniform(-0.15, 0.15, 3) * ([1, 1, 0] if name == "rrr" else 1)
         try:
-            state = chain.inverse(pose)
+            state = chain.inverse_kinematics(pose)
         except ClosureError:
             continue
         answered += 1
@@ -296,7 +296,7 @@ def test_the_inverse_keeps_both_modes_or_refuses(name):
         for share in np.linspace(0, 1, 16)[1:]:
             between = pose.copy()
             between[:3, 3] = chain.home.platform_pose[:3, 3] * (1 - share) + pose[:3, 3] * share
-            here = chain.inverse(between, here)
+            here = chain.inverse_kinematics(between, here)
         assert abs(here.q_r - state.q_r).max() < SAME
     assert answered > 3
 
@@ -321,19 +321,19 @@ def test_a_reading_a_whole_turn_away_is_the_same_place(tmp_path):
     robot["links"][1]["joint"]["type"] = "continuous"
     chain = closed_robots.ClosedChain(closed_robots.load(robot, tmp_path))
     turn = 2 * np.pi
-    here = chain.forward([0.9]).q_r
+    here = chain.forward_kinematics([0.9]).q_r
     for q in ([0.9 + turn], [0.9 - 3 * turn]):
-        state = chain.forward(q)
+        state = chain.forward_kinematics(q)
         assert state.q_r[0] == q[0]
         assert state.q_r[1:] == pytest.approx(here[1:], abs=1e-9)
-        batch = chain.forward([q, [0.9]]).q_r
+        batch = chain.forward_kinematics([q, [0.9]]).q_r
         assert batch[:, 0] == pytest.approx([q[0], 0.9])
         assert batch[0, 1:] == pytest.approx(batch[1, 1:], abs=1e-9)
     # solved joints go on where the motor's readings wrap
     angles = np.linspace(0.7, 0.7 + 2 * turn, 200)
     wrapped = (angles + np.pi) % turn - np.pi
     chain.reset()
-    solved = np.array([chain.forward([q]).q_r[1:] for q in wrapped])
+    solved = np.array([chain.forward_kinematics([q]).q_r[1:] for q in wrapped])
     assert abs(np.diff(solved, axis=0)).max() < 0.3
     # the rod turns back against the crank, the block's pin does not turn
     assert solved[-1] - solved[0] == pytest.approx([0.0, -2 * turn], abs=1e-9)
@@ -342,7 +342,7 @@ def test_a_reading_a_whole_turn_away_is_the_same_place(tmp_path):
 def test_a_joint_that_is_not_continuous_has_no_whole_turns(tmp_path):
     robot = closed_robots.slider_crank(1)
     chain = closed_robots.ClosedChain(closed_robots.load(robot, tmp_path))
-    there = chain.forward([0.7 + 2 * np.pi]).q_r
+    there = chain.forward_kinematics([0.7 + 2 * np.pi]).q_r
     # it goes all the way round
     rod = chain.coordinate_names.index("rod")
     assert there[rod] - chain.home.q_r[rod] == pytest.approx(-2 * np.pi, abs=1e-9)
@@ -393,9 +393,11 @@ def test_whatever_is_called_the_loops_are_closed_and_joints_do_not_jump(robot, e
                     tau = chain(q, zero, zero)
                     assert np.isfinite(tau).all() == np.isfinite(q).all()
                 elif what == "forward":
-                    q_r = chain.forward(q).q_r
+                    q_r = chain.forward_kinematics(q).q_r
                 elif what == "batch":
-                    rows = chain.forward(np.array([q, home.q_a, home.q_a + 0.1 * size])).q_r
+                    rows = chain.forward_kinematics(
+                        np.array([q, home.q_a, home.q_a + 0.1 * size])
+                    ).q_r
                     for row in rows:
                         assert np.isnan(row).all() or is_sound(row)
                     assert abs(rows[1] - home.q_r).max() < SAME

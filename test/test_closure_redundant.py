@@ -32,7 +32,9 @@ def state_of(chains: list, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
     """(q, q̇, q̈) of the control coordinates, whose readings don't fit together."""
     rng = np.random.default_rng(seed)
     active = ClosedChain(chains[0].mechanism)
-    closed = active.forward(active.home.q_a + rng.uniform(-0.04, 0.04, len(active.home.q_a)))
+    closed = active.forward_kinematics(
+        active.home.q_a + rng.uniform(-0.04, 0.04, len(active.home.q_a))
+    )
     k = len(chains[0].joint_names)
     turns = [chains[0].mechanism.joint(name).turns for name in chains[0].joint_names]
     off = rng.uniform(-OFF, OFF, k) * np.where(turns, 1.0, 0.1)
@@ -44,7 +46,7 @@ def assert_same_model(chains: list, seed: int) -> None:
     q, qd, qdd = state_of(chains, seed)
     wrench = np.random.default_rng(seed).uniform(-5, 5, 6)
     first, *others = chains
-    assert first.forward(q).residual > OFF / 100
+    assert first.forward_kinematics(q).residual > OFF / 100
     for chain in others:
         assert chain.joint_names == first.joint_names
         for name, given in (
@@ -58,7 +60,7 @@ def assert_same_model(chains: list, seed: int) -> None:
             assert relative(found, expected) < SAME, name
         # for good: from another state, and in a batch
         assert relative(chain(q[None], qd, qdd)[0], first(q, qd, qdd)) < SAME
-        places = [each.forward(q).platform_pose for each in (chain, first)]
+        places = [each.forward_kinematics(q).platform_pose for each in (chain, first)]
         assert relative(*places) < SAME
 
 
@@ -88,7 +90,7 @@ def test_it_does_not_matter_which_leg_carries_a_platform_beside_slides(tmp_path)
     normal = places["ground"].rotation[:, 2]
     moved = nearest_in_plane(np.array(ends["home"]), np.array(ends["read"]), normal)
     # SciPy's slopes are differences
-    assert relative(chain.forward(q).platform_pose, moved @ reference) < 1e-7
+    assert relative(chain.forward_kinematics(q).platform_pose, moved @ reference) < 1e-7
 
 
 def nearest_in_plane(points, goals, normal) -> np.ndarray:
@@ -120,7 +122,7 @@ def test_planes_whose_angles_were_rounded_are_planes(sliding, tmp_path):
     rounded = ClosedChain(closed_robots.load(robots[1], tmp_path), sensed=True)
     assert rounded.model.hinged is not None
     given = state_of([exact], 7)
-    assert exact.forward(given[0]).residual > OFF / 100
+    assert exact.forward_kinematics(given[0]).residual > OFF / 100
     assert relative(other(*given), exact(*given)) < SAME
     assert relative(rounded(*given), exact(*given)) < 3e-5  # some times what was rounded
 
@@ -191,7 +193,7 @@ def test_wrists_whose_angles_were_rounded_are_wrists(tmp_path):
     exact = ClosedChain(rd.load(CONFIG / "delta.yaml"), sensed=True)
     rounded = on_another_leg(rd.load(tmp_path / "rounded.yaml"), "U3")
     given = state_of([exact], 0)
-    assert exact.forward(given[0]).residual > OFF / 100
+    assert exact.forward_kinematics(given[0]).residual > OFF / 100
     assert relative(ClosedChain(rounded, sensed=True)(*given), exact(*given)) < 3e-5
 
 
@@ -199,7 +201,7 @@ def test_rd_derive_gives_the_same_model():
     mechanism = rd.load(CONFIG / "rrr.yaml")
     chain, model = ClosedChain(mechanism, sensed=True), derive(mechanism)
     q, qd, qdd = state_of([chain], 0)
-    state = chain.forward(q, qd)
+    state = chain.forward_kinematics(q, qd)
     pose = state.platform_pose
     x = [*pose[:2, 3], np.arctan2(pose[1, 0], pose[0, 0])]
     known = {
@@ -287,7 +289,7 @@ def test_it_is_a_transcription_of_39_with_its_errata_mended():
     chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"), sensed=True)
     for seed in range(3):
         q, qd, qdd = state_of([chain], seed)
-        state = chain.forward(q, qd)
+        state = chain.forward_kinematics(q, qd)
         pose = state.platform_pose
         P, theta = pose[:2, 3], np.arctan2(pose[1, 0], pose[0, 0])
         T, J_C, J_x, gamma = transcribed(chain, q, P, theta)
@@ -315,7 +317,7 @@ def test_nothing_is_solved_for_the_3rrr():
     """T_q is the identity for the legs' joints; the platform is a closed form of them."""
     chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"), sensed=True)
     q, *_ = state_of([chain], 1)
-    state = chain.forward(q)
+    state = chain.forward_kinematics(q)
     assert np.array_equal(state.q_r[:6], q)
     assert np.array_equal(state.T_q[:6], np.eye(6))
     assert chain.model.hinged is not None
@@ -339,7 +341,7 @@ def test_a_hinge_that_the_platform_hung_on_keeps_its_friction(tmp_path):
         replace(x, joint=x.joint.geometry) if x.name == "hub" else x for x in mechanism.links
     ))  # fmt: skip
     q, qd = active.home.q_a + 0.02, np.array([0.5, -0.3, 0.8])
-    state = active.forward(q, qd)
+    state = active.forward_kinematics(q, qd)
     given = state.q_r[:6], state.qd_r[:6], state.accelerations(np.zeros(3))[:6]
     expected = active(q, qd, np.zeros(3))
     assert relative(sensed(*given), expected) < SAME
@@ -352,7 +354,7 @@ def test_poses_jacobians_energies_and_the_regressor_are_of_the_same_model():
     dynamics = rd.InverseDynamics(mechanism, sensed=True, backend="python")
     chain = dynamics.closed
     q, qd, qdd = state_of([chain], 2)
-    state = chain.forward(q, qd)
+    state = chain.forward_kinematics(q, qd)
     assert relative(dynamics.pose(q, "load"), state.platform_pose) < SAME
     assert relative(dynamics.jacobian(q, "load") @ qd, state.v) < SAME
     wrench = np.array([2.0, -1.0, 0.5, 0.1, 0.2, -0.7])
@@ -425,7 +427,7 @@ def test_readings_that_agree_are_answered_whatever_was_read_before(name, off):
     for attempt in range(12):
         q_a = active.home.q_a + rng.uniform(-0.15, 0.15, a) * active.solver.scale[:a]
         active.reset()
-        q = active.forward(q_a).q_r[order]
+        q = active.forward_kinematics(q_a).q_r[order]
         wrong = np.zeros(k)
         one = np.eye(k - a)[attempt // 2 % (k - a)]
         wrong[a:] = off * (rng.uniform(-1, 1, k - a) if attempt % 2 else one)

@@ -34,7 +34,7 @@ class Scene:
     def readings(self, i: int) -> tuple[np.ndarray, np.ndarray]:
         """(with noise, without) at step i."""
         q = self.truth.home.q_a + 0.04 * np.sin(0.02 * i + np.arange(self.a))
-        true = self.truth.forward(q).q_r[: self.k]
+        true = self.truth.forward_kinematics(q).q_r[: self.k]
         return true + self.rng.normal(0, NOISE, self.k), true
 
 
@@ -74,7 +74,7 @@ def test_a_liar_is_named_replaced_and_taken_back(name):
 
 def test_rates_of_a_liar_are_solved_too():
     scene = Scene("rrr")
-    state = scene.truth.forward(scene.truth.home.q_a, [0.3, -0.2, 0.5])
+    state = scene.truth.forward_kinematics(scene.truth.home.q_a, [0.3, -0.2, 0.5])
     readings, rates = state.q_r[:6].copy(), state.qd_r[:6].copy()
     readings[4] += LIE
     rates[4] = 77.0
@@ -187,7 +187,9 @@ def test_the_fit_is_the_nearest_closed_configuration(name):
     # going anywhere else from there is farther, and at first order no nearer
     step = 1e-4
     for direction in np.eye(scene.a):
-        sides = [scene.truth.forward(best.state.q_a + s * step * direction) for s in (1, -1)]
+        sides = [
+            scene.truth.forward_kinematics(best.state.q_a + s * step * direction) for s in (1, -1)
+        ]
         here, there = distance(best.state), [distance(side) for side in sides]
         assert min(there) > here
         assert abs(there[0] - there[1]) / (2 * step) < 1e-5
@@ -213,14 +215,14 @@ def test_readings_are_closed_once_for_the_verdict_and_the_torques(name):
     monitor = SensorMonitor(mechanism, model=sensed)
     a, k, rng = len(active.joint_names), len(sensed.joint_names), np.random.default_rng(7)
     for i in range(20):
-        truth = active.forward(active.home.q_a + 0.003 * i)
+        truth = active.forward_kinematics(active.home.q_a + 0.003 * i)
         # they disagree, but not enough for distrust
         readings = truth.q_r[:k] + 0.004 * rng.uniform(-1, 1, k) * active.solver.scale[:k]
         found = sensed.disagreement(readings, monitor.threshold)
         assert found is not None
         q_r, left = found
         n = len(active.coordinate_names)
-        exact = active.forward(readings[:a])
+        exact = active.forward_kinematics(readings[:a])
         assert abs(q_r[:n] - exact.q_r).max() < 1e-6  # two steps of Newton
         best = fit(active.solver, readings, exact.q_r, scale=sensed.solver.scale[:k])
         assert best.residual > 5e-4
@@ -240,7 +242,7 @@ def test_readings_are_closed_once_for_the_verdict_and_the_torques(name):
         assert relative(sensed.consistent_torques(readings, qd, qdd_a), expected) < 1e-10
         assert relative(apart.consistent_torques(readings + 1e-4, qd, qdd_a), expected) > 1e-10
     # on the loops the sensed joints accelerate as they have to
-    state = active.forward(active.home.q_a, rng.uniform(-1, 1, a))
+    state = active.forward_kinematics(active.home.q_a, rng.uniform(-1, 1, a))
     qdd_a = rng.uniform(-3, 3, a)
     following = sensed.sensed_accelerations(state.q_r[:k], state.qd_r[:k], qdd_a)
     assert relative(following, state.accelerations(qdd_a)[a:k]) < 1e-9
@@ -256,7 +258,7 @@ def far_readings(name: str) -> tuple[np.ndarray, np.ndarray]:
     truth = ClosedChain(rd.load(CONFIG / f"{name}.yaml"))
     rng, a = np.random.default_rng(3), len(truth.joint_names)
     way = truth.solver.scale[:a] * rng.uniform(-0.25, 0.25, (20, a))
-    true = truth.forward(truth.home.q_a + way).q_r
+    true = truth.forward_kinematics(truth.home.q_a + way).q_r
     true = true[np.isfinite(true).all(axis=1)]
     names = [*truth.joint_names, *truth.mechanism.sensed]
     true = true[:, [truth.coordinate_names.index(each) for each in names]]
@@ -273,15 +275,15 @@ def test_far_readings_are_closed_in_strides(name, monkeypatch):
         raise AssertionError("the certified path is for what strides cannot do")
 
     monkeypatch.setattr(Closer, "forward_kinematics", certified)
-    rows = chain.forward(noisy).q_r
+    rows = chain.forward_kinematics(noisy).q_r
     assert np.isfinite(rows).all()
     assert np.array_equal(chain.last.q_r, rows[-1])
     for reading, row in zip(noisy, rows, strict=True):
         chain.reset()
-        assert relative(chain.forward(reading).q_r, row) < 1e-11
+        assert relative(chain.forward_kinematics(reading).q_r, row) < 1e-11
     # what is read stays; the least squares leave no more than the noise
     assert np.array_equal(rows[:, :k], noisy)
-    assert np.abs(chain.forward(true).q_r - rows).max() < 20 * NOISE
+    assert np.abs(chain.forward_kinematics(true).q_r - rows).max() < 20 * NOISE
     # a fit is where the rest of the closures has no slope
     J, residual = chain.solver.mobility.jacobian(rows), chain.solver.mobility.residual(rows)
     slope = np.swapaxes(J[..., k:], -1, -2) @ residual[..., None]
@@ -296,7 +298,7 @@ def test_motors_are_believed_on_their_own_mode():
     start = chain.home.q_r
     for reading in noisy:
         found = chain.at_motors(reading[:a], start)
-        assert relative(found[:n], truth.forward(reading[:a]).q_r) < 1e-10
+        assert relative(found[:n], truth.forward_kinematics(reading[:a]).q_r) < 1e-10
         start = found + 1e-3
 
 
@@ -305,7 +307,7 @@ def test_the_motors_are_followed_from_where_all_readings_agreed_last(monkeypatch
     scene = Scene("rrr")
     monitor, a = scene.monitor, scene.a
     for share in np.linspace(0, 1, 20):
-        readings = scene.truth.forward(scene.truth.home.q_a + 0.1 * share).q_r[: scene.k]
+        readings = scene.truth.forward_kinematics(scene.truth.home.q_a + 0.1 * share).q_r[: scene.k]
         assert monitor.update(readings).consistent
     starts, follow = [], monitor.model.at_motors
     monkeypatch.setattr(

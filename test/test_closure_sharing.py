@@ -77,13 +77,15 @@ class Scene:
 
     def rates(self, q):
         """A (m, n): all motors' rates of those of q."""
-        return self.oracle.T(self.chain.forward(q).q_r)[self.motors]
+        return self.oracle.T(self.chain.forward_kinematics(q).q_r)[self.motors]
 
     def least(self, A, work):
         return np.linalg.lstsq(A.T * self.alike, work, rcond=None)[0] * self.alike
 
     def torques(self, q, qd, qdd):
-        return self.least(self.rates(q), self.oracle.torques(self.chain.forward(q).q_r, qd, qdd))
+        return self.least(
+            self.rates(q), self.oracle.torques(self.chain.forward_kinematics(q).q_r, qd, qdd)
+        )
 
 
 @pytest.fixture(params=ROBOTS)
@@ -190,7 +192,9 @@ def test_the_loops_hold_what_the_motors_leave(tmp_path):
             place = dynamics.pose(scene.q, end["link"])
             point = place[:3, :3] @ np.array(end["xyz"]) + place[:3, 3]
             wrenches += [(end["link"], point, w), (loop["predecessor"]["link"], point, -w)]
-        tau = pushed(scene.oracle, scene.chain.forward(scene.q).q_r, *state[1:], wrenches)
+        tau = pushed(
+            scene.oracle, scene.chain.forward_kinematics(scene.q).q_r, *state[1:], wrenches
+        )
         expected = np.zeros(len(tau))
         expected[scene.motors] = dynamics(*state)
         assert relative(tau, expected) < 1e-9
@@ -204,7 +208,7 @@ def test_with_sensors_it_is_the_same_at_states_that_fit_together(tmp_path):
         sensed = rd.InverseDynamics(scene.chain.mechanism, sensed=True, backend="python")
     assert sensed.actuated_names == scene.dynamics.actuated_names
     assert sensed.joint_names == (*scene.dynamics.joint_names, "qp1", "qp2")
-    state = scene.chain.forward(scene.q, scene.qd)
+    state = scene.chain.forward_kinematics(scene.q, scene.qd)
     given = state.q_r[:5], state.qd_r[:5], state.accelerations(scene.qdd)[:5]
     expected = scene.torques(scene.q, scene.qd, scene.qdd)
     assert relative(sensed(*given), expected) < 1e-8
@@ -219,7 +223,7 @@ def test_equations_in_symbols_share_the_work_as_well(name, tmp_path):
     model = rd.derive(scene.chain.mechanism, "newton_euler")
     assert model.joint_names == scene.dynamics.joint_names
     assert model.actuated_names == tuple(scene.made["actuated"])
-    q_r = scene.chain.forward(scene.q).q_r
+    q_r = scene.chain.forward_kinematics(scene.q).q_r
     symbols = (*model.q, *model.qd, *model.qdd)
     values = dict(zip(symbols, (*q_r, *scene.qd, *scene.qdd), strict=True))
     values |= model.parameters

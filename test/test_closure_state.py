@@ -64,13 +64,13 @@ def test_threads_do_not_disturb_each_other(name, backend):
 
 def test_every_thread_starts_where_reset_put_it_and_last_is_anybodys(rrr):
     chain = ClosedChain(rrr, backend="python")
-    there = chain.forward(chain.home.q_a + np.array([0.15, -0.1, 0.1]))
+    there = chain.forward_kinematics(chain.home.q_a + np.array([0.15, -0.1, 0.1]))
     with ThreadPoolExecutor(1) as pool:
         q = chain.home.q_a - 0.1
         pool.submit(chain.forward, q).result()
         assert chain.last.q_a == pytest.approx(q)
         # this thread's own next call goes on from its own last state
-        assert chain.forward(there.q_a).q_r == pytest.approx(there.q_r, abs=1e-12)
+        assert chain.forward_kinematics(there.q_a).q_r == pytest.approx(there.q_r, abs=1e-12)
         chain.reset(there)
         assert chain.last.q_r == pytest.approx(there.q_r, abs=1e-14)
         seen = pool.submit(lambda: chain._continuation._memory(chain._continuation._origin))
@@ -113,7 +113,7 @@ def test_a_new_kind_of_friction_changes_the_torques_of_all_threads_and_nobodys_p
     closed, zero = dynamics.closed, np.zeros(3)
     name = rrr.actuated_names[1]
     before = dynamics(q_at[0], zero, zero)
-    closed.forward(q_at[1])
+    closed.forward_kinematics(q_at[1])
     origin, last = closed._continuation.origin.q_r, closed.last.q_r
     computed, stop = threading.Event(), threading.Event()
 
@@ -171,7 +171,7 @@ def test_a_kernel_built_during_a_change_is_not_stale(rrr, monkeypatch):
 def test_a_copy_is_the_same_and_its_own(rrr, sensed, way):
     chain = ClosedChain(rrr, sensed=sensed, condition_limit=77.0, backend="python")
     k = len(chain.joint_names)
-    there = ClosedChain(rrr, backend="python").forward(chain.home.q_a + 0.15)
+    there = ClosedChain(rrr, backend="python").forward_kinematics(chain.home.q_a + 0.15)
     state = there.q_r[:k], np.full(k, 0.2), np.full(k, -0.3)
     expected = chain(*state)
     other = way(chain)
@@ -190,7 +190,7 @@ def test_a_copy_is_the_same_and_its_own(rrr, sensed, way):
 def test_a_chain_goes_on_from_where_another_model_of_the_robot_is(rrr):
     """With sensors the platform has coordinates of its own."""
     active, sensed = ClosedChain(rrr, backend="python"), ClosedChain(rrr, sensed=True)
-    there = active.forward(active.home.q_a + np.array([0.3, -0.2, 0.1]))
+    there = active.forward_kinematics(active.home.q_a + np.array([0.3, -0.2, 0.1]))
     sensed.reset(there)
     assert sensed.last.residual < 1e-12
     assert sensed.last.platform_pose == pytest.approx(there.platform_pose, abs=1e-12)
@@ -201,7 +201,9 @@ def test_a_chain_goes_on_from_where_another_model_of_the_robot_is(rrr):
 
 def test_states_solvers_and_monitors_are_sent_too(rrr):
     chain = ClosedChain(rrr, backend="python")
-    state = pickle.loads(pickle.dumps(chain.forward(chain.home.q_a + 0.1, [0.1, 0.2, 0.3])))
+    state = pickle.loads(
+        pickle.dumps(chain.forward_kinematics(chain.home.q_a + 0.1, [0.1, 0.2, 0.3]))
+    )
     assert relative(state.T_rate, chain.last.moving(state.qd_r).T_rate) < EXACT
     monitor = pickle.loads(pickle.dumps(SensorMonitor(rrr, backend="python")))
     assert monitor.update(state.q_r[:6]).consistent
@@ -210,7 +212,9 @@ def test_states_solvers_and_monitors_are_sent_too(rrr):
 @pytest.mark.parametrize("sensed", [False, True])
 def test_a_copy_and_what_is_sent_are_not_explored_again(rrr, sensed, monkeypatch):
     chain = ClosedChain(rrr, sensed=sensed, backend="python")
-    q = chain.forward(chain.home.q_r[: len(chain.joint_names)]).q_r[: len(chain.joint_names)]
+    q = chain.forward_kinematics(chain.home.q_r[: len(chain.joint_names)]).q_r[
+        : len(chain.joint_names)
+    ]
     expected = chain.gravity(q)
     assert abs(expected).max() > 0
 
@@ -276,10 +280,10 @@ def test_another_process_computes_the_same(rrr, there):
 def test_a_batch_does_not_depend_on_what_was_called_before(rrr):
     chain = ClosedChain(rrr, backend="python")
     q = states(chain, 5, 20, 0.3)
-    first = chain.forward(q).q_r
+    first = chain.forward_kinematics(q).q_r
     for other in states(chain, 6, 5, 0.4):
-        chain.forward(other)
-        assert np.array_equal(chain.forward(q).q_r, first)
+        chain.forward_kinematics(other)
+        assert np.array_equal(chain.forward_kinematics(q).q_r, first)
 
 
 def test_what_cannot_be_closed_is_nan_and_nothing_else_is_lost():
@@ -296,7 +300,7 @@ def test_what_cannot_be_closed_is_nan_and_nothing_else_is_lost():
         "gravity": chain.gravity,
         "mass_matrix": chain.mass_matrix,
         "coriolis_matrix": lambda x: chain.coriolis_matrix(x, zero),
-        "forward": lambda x: chain.forward(x).q_r,
+        "forward": lambda x: chain.forward_kinematics(x).q_r,
         "external_force": lambda x: chain.external_force(x, np.ones(6)),
     }
     for name, call in calls.items():
@@ -384,7 +388,7 @@ def test_friction_smoothing_is_a_rate(rrr, bad):
 def test_reset_takes_one_closed_state(rrr):
     chain = ClosedChain(rrr, backend="python")
     with pytest.raises(InputError, match="start"):
-        chain.reset(chain.forward(states(chain, 0, 3)))
+        chain.reset(chain.forward_kinematics(states(chain, 0, 3)))
     # readings that miss a little are closed by the motors
     off = chain.home.q_r.copy()
     off[4] += 0.02

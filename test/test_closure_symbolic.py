@@ -41,7 +41,7 @@ def scene(rrr, seed: int = 0):
     rng = np.random.default_rng(seed)
     q = chain.home.q_a + rng.uniform(-0.3, 0.3, 3)
     qd, qdd = rng.uniform(-1, 1, (2, 3))
-    state = chain.forward(q, qd)
+    state = chain.forward_kinematics(q, qd)
     pose = state.platform_pose
     x = [*pose[:2, 3], np.arctan2(pose[1, 0], pose[0, 0])]
     values = dict(zip((*model.q_a, *model.q_s), state.q_r[:6], strict=True))
@@ -168,7 +168,7 @@ def test_other_mechanisms_are_listed(name, parameters):
     a = len(chain.joint_names)
     q = chain.home.q_a + rng.uniform(-0.2, 0.2, a)
     qd, qdd = rng.uniform(-1, 1, (2, a))
-    state = chain.forward(q)
+    state = chain.forward_kinematics(q)
     known = dict(zip((*model.q, *model.qd, *model.qdd), [*state.q_r, *qd, *qdd], strict=True))
     known |= model.parameters
     compute = sympy.lambdify(

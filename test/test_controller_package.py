@@ -271,7 +271,7 @@ def test_what_is_no_state_leaves_torques_and_place_alone(compiled):
 
 def readings(model, q, noise, rng):
     """q, q̇ of motors and sensors, which miss each other by some noise."""
-    state = model.forward(q, rng.uniform(-1, 1, len(q)))
+    state = model.forward_kinematics(q, rng.uniform(-1, 1, len(q)))
     k = len(q) + len(model.mechanism.sensed)
     off = noise * rng.uniform(-1, 1, k)
     return state.q_r[:k] + off, state.qd_r[:k] + 10 * off
@@ -309,7 +309,7 @@ def test_readings_of_passive_joints_compute_the_same(robot, sets, compiled):
                 for q, _, qdd in way:
                     # a step that the readings have to follow in strides; for Python by hand
                     read, rates = readings(plain, q, 1e-3, rng)
-                    dynamics.closed.reset(plain.forward(q))
+                    dynamics.closed.reset(plain.forward_kinematics(q))
                     judged = dynamics.closed.disagreement(read, TOLERANCE)
                     assert judged is not None
                     how, left = c.read(read)

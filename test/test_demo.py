@@ -146,7 +146,7 @@ def test_closed_robots_are_tracked_as_open_ones(name):
 def test_the_demos_motions_keep_away_from_singular_poses(name):
     subject = Subject.of(ROBOTS[name])
     motion, closed = subject.demo.motion, subject.dynamics.closed
-    states = closed.forward(motion(np.linspace(0.0, motion.duration, 200))[0])
+    states = closed.forward_kinematics(motion(np.linspace(0.0, motion.duration, 200))[0])
     assert np.max(states.condition) < 20.0  # the shipped robots have 1 to 12 at home
     assert np.max(states.residual) < 1e-9
 

@@ -146,7 +146,7 @@ def test_friction_in_loops_is_what_all_joints_feel_by_virtual_work(tmp_path):
     k = len(chain.joint_names)
     q = chain.home.q_r[:k] + rng.uniform(-0.02, 0.02, k)
     qd = rng.uniform(-1, 1, k)
-    T = np.column_stack([chain.forward(q, unit).qd_r for unit in np.eye(k)])
+    T = np.column_stack([chain.forward_kinematics(q, unit).qd_r for unit in np.eye(k)])
     felt = [by_hand(laws[n], r) for n, r in zip(chain.coordinate_names, T @ qd, strict=True)]
     # δW = τᵀ δq_a = fᵀ T δq_a
     expected = T.T @ np.array(felt)

@@ -167,7 +167,7 @@ def test_newtons_step_is_the_implicit_function_to_first_order():
     q_r, k, way = closed.home.q_r, len(closed.joint_names), 1e-5 * np.arange(1, 7)
     assert (closed.solver.scale != 1).any()
     found = closed.model.improved(q_r[:k] + way, q_r[k:])
-    expected = closed.forward(q_r[:k] + way).q_r[k:]
+    expected = closed.forward_kinematics(q_r[:k] + way).q_r[k:]
     assert abs(expected - q_r[k:]).max() > 1e-5
     assert abs(found.astype(float) - expected).max() < 1e-7
 

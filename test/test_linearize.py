@@ -110,7 +110,7 @@ def test_motors_that_work_against_each_other_are_refused_and_those_that_share_ar
     found = dynamics.linearize(q, qd, tau)
 
     def forces(q_, x):
-        A = dynamics.closed.motor_rates(dynamics.closed.forward(q_))
+        A = dynamics.closed.motor_rates(dynamics.closed.forward_kinematics(q_))
         return A.T @ x
 
     def acceleration(x):
@@ -119,7 +119,9 @@ def test_motors_that_work_against_each_other_are_refused_and_those_that_share_ar
     expected = slopes(acceleration, np.concatenate([q, qd]))
     assert np.abs(found.A[2:] - expected).max() <= 1e-6 * np.abs(expected).max()
     # what does no work: in the kernel of Aᵀ
-    idle = np.linalg.svd(dynamics.closed.motor_rates(dynamics.closed.forward(q)).T)[2][-1]
+    idle = np.linalg.svd(dynamics.closed.motor_rates(dynamics.closed.forward_kinematics(q)).T)[2][
+        -1
+    ]
     assert np.allclose(forces(q, idle), 0, atol=1e-12)
     with pytest.raises(rd.InputError, match="internal forces"):
         dynamics.linearize(q, qd, tau + 5 * idle)

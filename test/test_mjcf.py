@@ -289,7 +289,7 @@ def test_a_connect_closes_a_loop(closure):
     order = [chain.coordinate_names.index(name) for name in names]
 
     def at(t: float):
-        return chain.forward(q + t * qd + t**2 / 2 * qdd).q_r[order]
+        return chain.forward_kinematics(q + t * qd + t**2 / 2 * qdd).q_r[order]
 
     h = 1e-4
     q_r = at(0.0)

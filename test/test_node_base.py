@@ -389,7 +389,7 @@ def test_motors_loops_and_sensors_have_the_dynamics_torques(robot, values):
     bench.controller.imu(imu(base, stamp(0.0), frame=frame, mount=np.eye(3), place=REST), at(0.0))
     found = bench.state(0.0, q, still, names=names)
     if values.get("sensed"):
-        qdd = dynamics.closed.forward(q).accelerations(qdd[:a])[:k]
+        qdd = dynamics.closed.forward_kinematics(q).accelerations(qdd[:a])[:k]
     moving = rd.BaseMotion(
         base.turning, base.spinning, specific_force=base.pushing - base.R.T @ moving_base.G
     )

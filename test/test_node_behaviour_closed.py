@@ -43,7 +43,7 @@ class Robot:
         self.dynamics = rd.InverseDynamics(mechanism(name), backend="python", **options)
 
     def readings(self, q, qd) -> dict[str, tuple[float, float]]:
-        state = self.dynamics.closed.forward(q, qd)
+        state = self.dynamics.closed.forward_kinematics(q, qd)
         values = zip(state.q_r.tolist(), state.qd_r.tolist(), strict=True)
         return dict(zip(self.dynamics.closed.coordinate_names, values, strict=True))
 

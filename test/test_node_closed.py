@@ -36,7 +36,7 @@ def dynamics():
 
 @pytest.fixture(scope="module")
 def readings(dynamics) -> dict[str, tuple[float, float]]:
-    state = dynamics.closed.forward(Q, QD)
+    state = dynamics.closed.forward_kinematics(Q, QD)
     values = zip(state.q_r.tolist(), state.qd_r.tolist(), strict=True)
     return dict(zip(dynamics.closed.coordinate_names, values, strict=True))
 

@@ -64,7 +64,7 @@ class Robot:
         self.at = [names.index(name) for name in MOTORS]
         self.q, self.qd = self.chain.home.q_a + 0.05, np.array([0.4, -0.3])
         self.qdd = np.array([2.0, -1.5])
-        self.q_r = self.chain.forward(self.q).q_r
+        self.q_r = self.chain.forward_kinematics(self.q).q_r
         self.A = self.oracle.T(self.q_r)[self.at]
         everywhere = (self.q_r, self.oracle.T(self.q_r) @ self.qd,
                       self.oracle.accelerations(self.q_r, self.qd, self.qdd))  # fmt: skip

@@ -299,7 +299,9 @@ def test_torques_have_what_the_wrench_takes_of_those_of_the_dynamics(robot, link
     if dynamics.closed is not None:
         # beside home, the passive joints as they follow
         q_a = dynamics.closed.home.q_r[: len(actuated)] + 0.02 * np.arange(1, len(actuated) + 1)
-        q = dynamics.closed.forward(q_a if not values else dynamics.closed.home.q_r[:k]).q_r[:k]
+        q = dynamics.closed.forward_kinematics(
+            q_a if not values else dynamics.closed.home.q_r[:k]
+        ).q_r[:k]
     R = dynamics.pose(q, link)[:3, :3]
     on_base = {link: np.concatenate([R @ TURNED[:3], R @ TURNED[3:]])}
     expected = dynamics(q, zero, zero, wrenches=on_base) - dynamics(q, zero, zero)

@@ -195,7 +195,7 @@ def test_a_closed_chain_with_sensors_has_a_regressor():
     mechanism = rd.load(CONFIG / "rrr.yaml")
     dynamics = rd.InverseDynamics(mechanism, sensed=True)
     home = np.array([mechanism.home[joint] for joint in dynamics.joint_names])
-    T = dynamics.closed.forward(home).T[: len(home)]
+    T = dynamics.closed.forward_kinematics(home).T[: len(home)]
     qd, qdd = T @ [0.3, -0.2, 0.5], T @ [1.0, 2.0, -1.0]
     found = dynamics.regressor(home, qd, qdd) @ dynamics.parameters
     assert relative(found, dynamics(home, qd, qdd)) < 1e-10

@@ -238,7 +238,7 @@ def test_forward_of_inverse_is_the_identity_for_closed_robots(name, seed):
     home = np.array([mechanism.home[joint] for joint in dynamics.joint_names])
     q, qd, qdd = np.array([0.03, 0.2, 1.0])[:, None] * robots.state(seed, len(home))
     q = home + q
-    state = closed.forward(q, qd)
+    state = closed.forward_kinematics(q, qd)
     # q̈_r = T q̈ + Ṫ q̇
     expected = state.T @ qdd + state.T_rate @ qd
     order = [closed.coordinate_names.index(joint) for joint in mechanism.joint_names]

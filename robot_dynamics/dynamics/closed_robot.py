@@ -19,7 +19,6 @@ from ..closure import ClosedChain, ConstraintForces
 from ..closure.dynamics.platform import platform_links
 from ..codegen.kernel import put
 from ..errors import InputError, wrong
-from ..inputs import as_floats
 from ..mechanism import Mechanism
 from ..scalar import Floats
 from .chain import Chain
@@ -107,18 +106,8 @@ class ClosedRobot(Chain):
             raise wrong(InputError, "sensed", True, expected)
         if "inertia" not in self.options.terms:
             raise wrong(InputError, "terms", sorted(self.options.terms), "inertia among them")
-        closed, torques = self.closed, as_floats("tau", tau)
         with self.lock:
-            rest = closed.torques(q, qd, np.zeros(len(closed.joint_names)))
-            if torques.ndim == 0 or torques.shape[-1] != rest.shape[-1]:
-                raise wrong(InputError, "tau", torques.shape, f"shape (…, {rest.shape[-1]})")
-            left = np.asarray(torques - rest)
-            D = closed.mass_matrix(q)
-            if len(closed.actuated_names) > len(closed.joint_names):
-                # Aᵀ τ = Q: torques that work against each other cause no motion
-                A_T = np.swapaxes(closed.motor_rates(closed.forward_kinematics(q)), -1, -2)
-                left, D = (A_T @ left[..., None])[..., 0], A_T @ D
-        qdd: Floats = np.asarray(np.linalg.solve(D, left[..., None])[..., 0])
+            qdd = self.closed.forward(q, qd, tau)
         return qdd if out is None else put(out, qdd)
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:

@@ -178,18 +178,9 @@ class Closed:
         self.mass_matrix = model.mass_matrix
         self.coriolis_matrix = model.coriolis_matrix
         self.gravity = model.gravity
+        self.forward = model.forward
         self._tree = chain.tree
         self._order = [chain.coordinate_names.index(name) for name in self._tree.joint_names]
-
-    def forward(self, q_r: Array, qd: Array, tau: Array) -> Array:
-        """Forward dynamics: qdd (k,)."""
-        D = self.mass_matrix(q_r)
-        rest = array(tau) - self.torques(q_r, qd, zeros(len(qd)))
-        if self._model.sharing is not None:
-            # Aᵀ τ = Q: motors that work against each other move nothing
-            A = self._model.T(q_r)[list(self._model.sharing.motors)]
-            D, rest = A.T @ D, A.T @ rest
-        return solved(D, rest)
 
     def derivatives(self, q_r: Array, qd: Array, qdd: Array) -> Array:
         """The derivatives of tau with respect to q, qd and qdd, with the loops kept closed:

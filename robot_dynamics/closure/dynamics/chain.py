@@ -271,9 +271,6 @@ class ClosedChain:
         """
         return self.solver.inverse_kinematics(pose, start)
 
-    forward, inverse = forward_kinematics, inverse_kinematics
-    """Their former names; elsewhere `forward` is forward dynamics"""
-
     def reset(self, start: KinematicState | None = None) -> None:
         """Let every thread solve its next state starting from `start`.
 
@@ -448,6 +445,24 @@ class ClosedChain:
         """
         q_r, valid = self._close_regular(q)
         return _finished(self._kernels["gravity"].call(q_r), valid)
+
+    def forward(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Floats:
+        """The accelerations qdd (…, k), rad/s² or m/s², of the forward dynamics.
+
+        Args:
+            q: (…, k) positions in the order of `joint_names`, rad or m.
+            qd: (…, k) rates, rad/s or m/s.
+            tau: (…, n_m) torques in the order of `actuated_names`, N·m or N.
+
+        Raises:
+            ClosureError, InputError: see `torques`.
+        """
+        q, qd = self._arrays(q=q, qd=qd)
+        torques, count = as_floats("tau", tau), len(self.actuated_names)
+        if torques.ndim == 0 or torques.shape[-1] != count:
+            raise wrong(InputError, "tau", torques.shape, f"shape (…, {count})")
+        q_r, valid = self._close_regular(q)
+        return _finished(self._kernels["forward"].call(q_r, qd, torques), valid)
 
     def derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
         """∂τ/∂q, ∂τ/∂q̇ and ∂τ/∂q̈ (…, 3, n_m, k), with the loops kept closed.

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...formulations.forward import solved
 from ...mechanism import Mechanism
 from ...scalar import Array, Scalar, array, from_columns, zeros
 from ..geometry.free_platform import HingedPlatform
@@ -208,6 +209,16 @@ class ClosedModel:
             for unit in np.eye(self.known)
         ]
         return from_columns(columns, len(columns[0]))
+
+    def forward(self, q_r: Array, qd: Array, tau: Array) -> Array:
+        """q̈ (k,) from the torques (n_m,) of the chosen terms."""
+        D, rest = self.mass_matrix(q_r), tau - self.torques(q_r, qd, zeros(self.known))
+        if self.sharing is not None:
+            # Aᵀ τ = Q: motors that work against each other move nothing
+            A = self.T(q_r)[list(self.sharing.motors)]
+            D, rest = A.T @ D, A.T @ rest
+        # D q̈ = τ - C q̇ - G - friction
+        return solved(D, rest)
 
     def T(self, q_r: Array) -> Array:
         """(n_r, n_a): q̇_r = T q̇_a (8)."""

@@ -153,7 +153,7 @@ class ModelKernels:
         a, t, k, n = m.geometry.actuated, m.motors, m.known, len(m.geometry.names)
         memory = m.memory_size
         sizes = {"q": k, "qd": k, "qdd": k, "w": k, "q_r": n, "u": n - k, "memory": memory}
-        sizes |= {"q_a": a, "qdd_a": a, "u_a": n - a}
+        sizes |= {"q_a": a, "qdd_a": a, "u_a": n - a, "tau": t}
         platform = 0 if m.geometry.pose_constraints is None else 6
         arguments, shape = {
             "at_once": (("q", "qd", "qdd", "memory"), (memory,)),
@@ -167,6 +167,7 @@ class ModelKernels:
             "torques": (("q_r", "qd", "qdd"), (t,)),
             "generalised_forces": (("q_r", "qd", "qdd"), (n + platform,)),
             "gravity": (("q_r",), (t,)),
+            "forward": (("q_r", "qd", "tau"), (k,)),
             "mass_matrix": (("q_r",), (t, k)),
             "coriolis_matrix": (("q_r", "qd"), (t, k)),
             "coriolis_column": (("q_r", "qd", "w"), (t,)),

@@ -157,9 +157,6 @@ class Closer:
             )
         return self.state(q_r)
 
-    forward, inverse = forward_kinematics, inverse_kinematics
-    """Their former names"""
-
     def way(self, start: Floats, known: Floats) -> Floats:
         """The displacement from one position to another, the shorter way for continuous joints.
 
