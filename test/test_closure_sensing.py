@@ -119,7 +119,9 @@ def test_too_few_readings_are_refused():
     scene = Scene("rrr")
     readings = scene.truth.home.q_r[:6].copy()
     readings[:4] = np.nan
-    with pytest.raises(ClosureError, match=r"2 are there and trusted, of qa1, .*; 3 fix the"):
+    with pytest.raises(
+        ClosureError, match=r"only 2 readings are available and trusted \(of qa1, .*; 3 are needed"
+    ):
         scene.monitor.update(readings)
 
 

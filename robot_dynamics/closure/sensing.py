@@ -69,6 +69,8 @@ def fit(
 ) -> Fit:
     """The closed configuration that minimises the sum of squares of reading - fit.
 
+    It is found by Gauss–Newton steps of the actuated joints; after each the loops are closed again.
+
     Args:
         solver: of a mechanism with sensed joints.
         readings: (n_a + n_s,), rad or m, actuated joints and then sensed ones.
@@ -83,6 +85,8 @@ def fit(
         ClosureError: there are too few readings, or no closed configuration near start fits them.
         InputError: a wrong shape, values that are not real numbers, or a reading to use that is
             not finite.
+
+    Source: chapter 4 of [D04] for Gauss–Newton.
     """
     a, k, names = solver.geometry.actuated, solver.geometry.known, solver.geometry.names
     q = _vector("readings", readings, names[:k])
@@ -246,8 +250,8 @@ class SensorMonitor:
         used = self._sound(there)
         if int(used.sum()) < self._a:
             raise self.model.solver.geometry.refusal(
-                f"readings: {int(used.sum())} are there and trusted, of "
-                f"{', '.join(self.joint_names)}; {self._a} fix the mechanism",
+                f"readings: only {int(used.sum())} readings are available and trusted (of "
+                f"{', '.join(self.joint_names)}); {self._a} are needed",
                 readings,
                 f"at least {self._a}",
             )

@@ -51,8 +51,8 @@ class RegressorKernel:
         if rotors == "reflected" and heavy and not moves_as_one(terms):
             raise wrong(
                 InputError, "regressor: terms", ", ".join(sorted(terms)),
-                f"{', '.join(MOTION)}, or none of them: a link's mass has that of the reflected "
-                "rotors on it in it",
+                f"{', '.join(MOTION)}, or none of them: with reflected rotors a link's mass "
+                "includes its rotors' mass",
             )  # fmt: skip
         self._terms = terms
         if mechanism.loops and terms & set(OF_LINKS) & set(MOTION):

@@ -215,13 +215,13 @@ class SimulatedRobot(Node):  # type: ignore[misc]
 
     def _on_skip(self, nanoseconds: int) -> None:
         """Handle a clock that was set, or a machine that was too slow."""
-        away = f"the clock that it follows is {nanoseconds / SECOND:+.3f} s away: no time passes"
+        off = f"its clock is {nanoseconds / SECOND:+.3f} s off: the simulation was paused"
         if 0 < nanoseconds < SECOND:
-            self.get_logger().warning(f"{away} for the robot", throttle_duration_sec=5.0)
+            self.get_logger().warning(off, throttle_duration_sec=5.0)
             return
         # the desired motion belongs to another time
         self._stay()
-        self.get_logger().warning(f"{away} for the robot, and its motion is over")
+        self.get_logger().warning(f"{off}, and its motion aborted")
 
     def _on_commands(self, message: Float64MultiArray) -> None:
         """In real time, store the newest torques."""

@@ -85,8 +85,8 @@ class Base:
             self._rates = rates
             raise IncompleteError(
                 "no angular acceleration yet",
-                "it is derived from the angular velocity (base_angular_acceleration: derive), and "
-                "too few of these are known",
+                "it is derived from the angular velocity (base_angular_acceleration: derive): not "
+                "enough samples yet",
             )
         # the reading of an accelerometer due to gravity alone, -g
         weight = np.zeros(3) if up is None else gravity * up

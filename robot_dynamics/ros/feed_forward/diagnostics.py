@@ -120,8 +120,8 @@ class Diagnosis:
             }
             if controller.model.followers is not None:
                 values["motors"] = (
-                    f"{listed(controller.model.outputs)} share the work by torques of least norm; "
-                    f"{listed(controller.model.followers.names)} follow the joints"
+                    f"{listed(controller.model.outputs)} share the torque (least norm); "
+                    f"{listed(controller.model.followers.names)} are dependent motors"
                 )
         if controller.wrenches.on:
             values["wrenches on"] = ", ".join(sorted(controller.wrenches.on))
