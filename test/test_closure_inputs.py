@@ -74,7 +74,7 @@ def test_frames_turned_by_half_a_turn_are_turned_back(tmp_path):
     robot = closed_robots.welded_four_bar(1)
     exact = ClosedChain(closed_robots.load(robot, tmp_path)).home.q_r
     robot["home"]["foot"] += np.pi
-    with pytest.warns(ClosureWarning, match="turned against each other by 180°"):
+    with pytest.warns(ClosureWarning, match="rotated relative to each other by 180°"):
         chain = ClosedChain(closed_robots.load(robot, tmp_path))
     # half a turn on or half a turn back
     assert np.exp(1j * chain.home.q_r) == pytest.approx(np.exp(1j * exact), abs=1e-9)
@@ -84,7 +84,7 @@ def test_too_few_motors_are_named_under_actuated(robot, tmp_path):
     robot["actuated"] = ["qa0", "qa1"]
     text = message(robot, tmp_path)
     assert text.startswith(
-        "actuated: under-actuated: 2 motors on 3 degrees of freedom: qa0, qa1; name 1 more"
+        "actuated: under-actuated: 2 motors for 3 degrees of freedom: qa0, qa1; name 1 more"
     )
 
 

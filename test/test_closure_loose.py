@@ -135,7 +135,7 @@ def test_a_rod_that_gravity_turns_is_refused_with_the_line_that_holds_it(tmp_pat
     with pytest.raises(DescriptionError) as error:
         rd.InverseDynamics(load(robot, tmp_path))
     text = str(error.value)
-    assert "under-actuated: 1 motor on 2 degrees of freedom" in text
+    assert "under-actuated: 1 motor for 2 degrees of freedom" in text
     assert "'rod' can spin freely about its own axis (spin), with its centre of mass 0.01 m" in text
     assert "`locked: {spin: 0.7" in text
 

@@ -157,7 +157,7 @@ def test_readings_are_real_numbers_of_the_right_shape():
         with pytest.raises(InputError, match=r"used: found .*\(6,\) of bool"):
             fit(solver, true, start, bad)
     missing = np.array([*true[:5], np.nan])
-    with pytest.raises(InputError, match="finite numbers where they count"):
+    with pytest.raises(InputError, match="finite numbers where they are used"):
         fit(solver, missing, start)
     assert fit(solver, missing, start, np.arange(6) < 5).residual < 1e-9
     # what was refused left no trace, and any layout of memory will do

@@ -325,7 +325,7 @@ def test_one_absurd_value_is_left_out(arm, truth):
     result = identify(arm, Recording("odd", (replace(stream, position=position),)))
     assert miss(truth, result.mechanism) < 0.05
     told = (
-        "left out: 1 (positions or rates above 1e5, efforts above 1e9), such as "
+        "dropped: 1 (positions or velocities above 1e5, efforts above 1e9), such as "
         f"position 1e+06 of {stream.names[1]} at {stream.time[700]:.3f} s"
     )
     assert any(told in note for note in result.notes)
@@ -438,7 +438,7 @@ def test_a_contact_is_named_with_its_stretch_and_joints(arm, truth):
     effort[touched, :2] += 0.6 * push[:, None] * level[:2]
     log = Recording("touched", (replace(stream, effort=effort),))
     result = identify(arm, log, cutoff=10.0)
-    (words,) = [each for each in result.warnings if "was the robot touched" in each]
+    (words,) = [each for each in result.warnings if "Was the robot touched" in each]
     assert words.startswith("touched: from 8 s to 9.5 s the model leaves up to ")
     assert "N·m (or N) unexplained at a, b (most at " in words
     assert {(each.joint, each.begin, each.end) for each in result.contacts} == {
@@ -624,7 +624,7 @@ def test_joints_in_messages_of_their_own(arm, truth):
     stream = recording(truth, 20.0, 100.0, noise=0.01).streams[0]
     streams = (stream.of("a").rows(slice(0, None, 2)), stream.of("bc"))
     result = identify(arm, Recording("apart", streams))
-    assert any("messages of their own" in note for note in result.notes)
+    assert any("in separate messages" in note for note in result.notes)
     assert miss(truth, result.mechanism) < 0.01
 
 
@@ -771,7 +771,7 @@ def test_a_description_is_never_made_worse(arm, truth, friction, kept):
     effort = stream.effort + np.where(seen, wrong, 0.0)
     result = identify(described, Recording("other", (replace(stream, effort=effort),)))
     assert result.kept == kept
-    assert "the description is better" in result.warnings[0]
+    assert "the original description predicts better" in result.warnings[0]
     # one sentence for all joints
     assert sum("description is better" in each for each in result.warnings) == 1
     assert result.errors.relative.mean() <= result.errors.relative_described.mean() * 1.02

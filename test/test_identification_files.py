@@ -186,7 +186,9 @@ def test_a_table_of_very_many_columns_is_one_clear_line(tmp_path, truth):
     path = tmp_path / "wide.csv"
     path.write_text(f"{header}\n{rows}\n")
     found = read(path)
-    with pytest.raises(InputError, match="another robot's recording: its joints are j0") as caught:
+    with pytest.raises(
+        InputError, match="the recording is of a different robot: its joints are j0"
+    ) as caught:
         match(truth, found.names)
     assert len(str(caught.value)) < 2000
     assert "\n" not in str(caught.value)

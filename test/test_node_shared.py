@@ -124,7 +124,7 @@ def test_the_node_gives_each_motor_its_share_and_says_so(robot):
             lambda: partner.accelerate(wanted),
             lambda: "least norm" in partner.counts().get("motors", ""),
         )
-        assert f"{robot.follower} follow" in partner.counts()["motors"]
+        assert f"dependent motors: {robot.follower}" in partner.counts()["motors"]
 
         back = np.linalg.lstsq(robot.A, -robot.of_motors[2], rcond=None)[0]
         consistent = robot.A @ back

@@ -54,7 +54,7 @@ class Fit:
 
     @property
     def residual(self) -> float:
-        """The largest |reading - fit| of the readings used, rad or fractions of the size."""
+        """The largest distance of a reading used from the fit, rad or fractions of the size."""
         return float(max(abs(self.left[self.used]), default=0.0))
 
 
@@ -94,7 +94,7 @@ def fit(
     mask = np.ones(k, dtype=bool) if used is None else _mask(used, names[:k])
     if not (np.isfinite(q[mask]).all() and np.isfinite(start).all()):
         raise wrong(
-            InputError, "readings", q.tolist(), "finite numbers where they count, and start"
+            InputError, "readings", q.tolist(), "finite numbers where they are used, and in start"
         )
     scale = solver.scale[:k] if scale is None else scale
     at_motors = at_motors or solver.forward_kinematics
@@ -103,7 +103,7 @@ def fit(
         step, _, rank = _correction(solver.state(q_r), q, mask, scale)
         if rank < a:
             raise solver.geometry.refusal(
-                f"readings: {int(mask.sum())} of them don't fix {a} degrees of freedom",
+                f"readings: {int(mask.sum())} of them don't determine {a} degrees of freedom",
                 mask,
                 "readings that hold the mechanism",
             )

@@ -232,9 +232,7 @@ def identify_closed(
     say = progress or _silent
     described = robot if isinstance(robot, Mechanism) else load(robot)
     if not described.loops:
-        raise InputError(
-            f"{described.name}: it has no loops: rd.identify takes it", name=described.name
-        )
+        raise InputError(f"{described.name}: it has no loops: use rd.identify", name=described.name)
     before = InverseDynamics(described)
     if set(before.joint_names) != set(before.actuated_names):
         raise InputError(

@@ -64,8 +64,8 @@ def motor_rows(mechanism: Mechanism) -> Floats:
     sizes = np.linalg.svd(rows, compute_uv=False)
     if sizes[-1] < SINGULAR * sizes[0]:
         raise InputError(
-            f"rotors {listed(rotor.name for rotor in several)}: their rates depend on each other, "
-            "so they cannot drive all joints",
+            f"rotors {listed(rotor.name for rotor in several)}: their velocities depend on each "
+            "other, so they cannot drive all joints",
             name="rotors",
         )
     return rows
@@ -84,7 +84,7 @@ def at_joints(recording: Recording, mechanism: Mechanism) -> Recording:
     """
     if mechanism.loops:
         raise InputError(
-            f"{mechanism.name}: it has loops, where motors' efforts are taken at their joints only",
+            f"{mechanism.name}: it has loops: each motor's effort must be that at its own joint",
             name="motor_efforts",
         )
     rows, joints = motor_rows(mechanism), mechanism.joint_names

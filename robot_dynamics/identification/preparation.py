@@ -405,7 +405,9 @@ def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str])
         return main.of(joints)
     from scipy.interpolate import CubicSpline
 
-    notes.append("joints come in messages of their own; they were brought to common stamps")
+    notes.append(
+        "joints were recorded in separate messages; they were interpolated at common stamps"
+    )
     shape = (len(main.time), len(joints))
     fields = {field: np.full(shape, np.nan) for field in ("position", "velocity", "effort")}
     for j, name in enumerate(joints):

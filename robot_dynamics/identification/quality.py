@@ -209,7 +209,7 @@ def warnings(
         yield (
             f"The motion determines {told.told:.0f} of {told.identifiable} identifiable "
             "parameters; the rest stay near the description: record longer, with all joints "
-            "moving at once, faster, and in more different poses"
+            "moving at once, faster, and in more varied poses"
         )
     for joint, error in zip(joints, unseen.relative, strict=True):
         if error > LITTLE and joint not in explained:

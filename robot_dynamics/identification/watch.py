@@ -228,7 +228,7 @@ class Watch:
 
     def _why_not(self, numbers: dict[str, Number]) -> str:
         if self._blocks < BLOCKS:
-            return f"judged on {self._blocks} of {BLOCKS} blocks"
+            return f"evaluated on {self._blocks} of {BLOCKS} blocks"
         before, after = self._judged
         share = float(np.sqrt((after / np.maximum(before, 1e-300)).mean()))
         if share > BETTER:

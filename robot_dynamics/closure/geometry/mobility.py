@@ -211,7 +211,7 @@ def _far(
         # the cosines of the rows also vanish if the frames are turned by half a turn
         if loop.type in WELDED and np.trace(relative) < 2.0:
             return DescriptionError(
-                f"home: loop {loop.name!r}: its two frames are turned against each other by "
+                f"home: loop {loop.name!r}: its two frames are rotated relative to each other by "
                 f"{np.degrees(np.arccos(np.clip((np.trace(relative) - 1) / 2, -1, 1))):.3g}°, "
                 f"but its joint is {loop.type}",
                 name=loop.name,
@@ -373,7 +373,7 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
     )
     said = "" if geometry.mechanism.actuated else " (no `actuated` is given: every joint counts)"
     raise DescriptionError(
-        f"actuated: {state}: {len(motors)} motor{'s' * (len(motors) != 1)}{said} on "
+        f"actuated: {state}: {len(motors)} motor{'s' * (len(motors) != 1)}{said} for "
         f"{_degrees(freedom)}: {', '.join(motors)}; name {mend}"
         + (f": with these held, {loose}" if loose else ""),
         name="actuated",

@@ -202,7 +202,7 @@ class Base:
             now: the clock, ns.
         """
         if self._motion is None:
-            return f"no motion of the base has come on ~/{IMU} or ~/{MOTION}"
+            return f"no base motion has been received on ~/{IMU} or ~/{MOTION}"
         age, limit = self._age(now), settings.base_timeout
         if age <= limit:
             return ""

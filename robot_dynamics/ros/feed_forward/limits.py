@@ -58,7 +58,7 @@ class CommandLimits:
             raise RefusedError(
                 "too fast",
                 f"{joints[k]!r} would move at {rates[k]:.6g} rad/s (or m/s), expected at most "
-                f"{limit:.6g}, which is 110 % of its velocity limit; command less, or set "
+                f"{limit:.6g}, which is 110 % of its velocity limit; slow the command down, or set "
                 "velocity_limits",
             )
         if (accelerations > self.accelerations).any():
@@ -116,8 +116,8 @@ def check_torques(
         raise RefusedError(
             "beyond the robot",
             f"torque of {model.outputs[k]!r} would be {torques[k]:.6g} with {model.read[j]!r} "
-            f"measured at {qd[j]:.6g} rad/s (or m/s), expected at most {bound[k]:.6g}, with rates "
-            f"up to {fastest[j]:.3g}; check the sensor, or set velocity_limits",
+            f"measured at {qd[j]:.6g} rad/s (or m/s), expected at most {bound[k]:.6g}, with "
+            f"velocities up to {fastest[j]:.3g}; check the sensor, or set velocity_limits",
         )
 
 
