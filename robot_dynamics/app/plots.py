@@ -329,7 +329,11 @@ def gears(path: Path, title: str, found: GearErrors) -> Path:
     axes[0, 0].set_ylabel("error of reflected rotors\n[% of the largest torque]")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     drawing.legend(
-        handles, labels, loc="outside lower center", ncols=len(labels), title="largest joint rate"
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=len(labels),
+        title="largest joint velocity",
     )
     return save(drawing, path)
 
