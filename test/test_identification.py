@@ -773,7 +773,7 @@ def test_a_description_is_never_made_worse(arm, truth, friction, kept):
     assert result.kept == kept
     assert "the original description predicts better" in result.warnings[0]
     # one sentence for all joints
-    assert sum("description is better" in each for each in result.warnings) == 1
+    assert sum("original description predicts better" in each for each in result.warnings) == 1
     assert result.errors.relative.mean() <= result.errors.relative_described.mean() * 1.02
     for link in described.moving:
         phi = [*result.described_parameters.items()]
