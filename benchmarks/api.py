@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward dynamics, derivatives, matrices, energies, Jacobians beside Pinocchio's, a state a call.
+"""Single-state forward dynamics, derivatives, matrices, energies and Jacobians, and Pinocchio's.
 
 python benchmarks/api.py [--json OUT]
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics over CasADi beside ADAM's, and CasADi's C beside our own kernel, one state a call.
+"""Single-state calls over CasADi: our dynamics and ADAM's, CasADi's C and our own kernel.
 
     python benchmarks/array_libraries.py [--json OUT]   (pip install casadi adam-robotics liecasadi)
 

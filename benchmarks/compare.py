@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became slower from one JSON of a benchmark to another.
+"""Performance regressions between two JSON files of a benchmark.
 
     python benchmarks/compare.py OLD.json NEW.json [--tolerance 0.1]
 
 Prints every number that grew by more than the tolerance, and those that shrank by as much.
-Exit code 1 if any grew: times, operations and bytes are all better small. Numbers of another
-machine say little: a difference of machines is printed first.
+Exit code 1 if any grew: times, operations and bytes are all better small. Numbers from different
+machines say little: if the machines differ, that is printed first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways into a robot under a real controller manager at 1 kHz, MuJoCo as the robot.
+"""Tracking errors of generated controllers under a real controller manager, MuJoCo as the robot.
 
     python benchmarks/controller.py polar urdf/six_axis.urdf [--picture docs/controller.png]
 
-Each robot does the same motion by each way, all with gains of one bandwidth:
+Each robot, at 1 kHz, makes the same motion in each way, all with gains of one bandwidth:
 
     PD              joint_trajectory_controller with its own PID on effort interfaces
     node            the node `feed_forward` over topics, through forward_command_controller
@@ -11,12 +11,12 @@ Each robot does the same motion by each way, all with gains of one bandwidth:
                     joint_trajectory_controller chained onto the generated controller, by its law
 
 The table has the root mean square and the largest position error after the motion's first second;
-by how much all of the motion is late, which the errors are without; and the age of the torques: how
+the delay of the whole motion, which the errors exclude; and the age of the torques: how
 old the state was that they were computed from, over all periods of the motion (the generated
 controller computes in the period of the state).
 
-It needs a sourced ROS 2 with ros2_control and ros2_controllers, and says what is missing. What is
-not there of the generated packages and of robot_dynamics/controller/mujoco_hardware is built, once.
+It needs a sourced ROS 2 with ros2_control and ros2_controllers, and says what is missing. Missing
+generated packages and robot_dynamics/controller/mujoco_hardware are built once.
 """
 
 from __future__ import annotations

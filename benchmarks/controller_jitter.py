@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long `update` takes in a real controller manager at 1 kHz, beside other controllers'.
+"""Duration of `update` in a real controller manager at 1 kHz, ours and other controllers'.
 
     python benchmarks/controller_jitter.py urdf/six_axis.urdf --minutes 10 [--beside PLUGIN …]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generated controller in motion for as long as you like: what is lost, how late, what grows.
+"""Soak test of the generated controller in motion: lost and late periods, growth of memory.
 
     python benchmarks/controller_soak.py urdf/six_axis.urdf [--seconds 3600] [--law gravity]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exciting motions: ours beside FIGAROH's and beside published ones, of equal duration.
+"""Condition of exciting motions of equal duration: ours, FIGAROH's and published ones.
 
     python benchmarks/excitation.py [--duration 20] [--seeds 3] [--recording ROBOT BAG [PREFIX]]...
 

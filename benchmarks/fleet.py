@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples per second of recordings reduced: each step alone on one core, then against workers.
+"""Throughput of reading recordings: each step alone on one core, then by number of workers.
 
     python benchmarks/fleet.py [--workers 1 2] [--recordings 4 8 16] [--json OUT]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots on a floating base beside Pinocchio's free flyer: one call, and 1,000 states.
+"""Floating-base dynamics and Pinocchio's free flyer: single calls, and 1,000 states.
 
     python benchmarks/floating_base.py [ROBOT...] [--json OUT]
 

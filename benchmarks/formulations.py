@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four formulations against the number of joints: operations, times, fitted exponents.
+"""Operations, times and fitted exponents of the four formulations, by number of joints.
 
     python benchmarks/formulations.py [--json OUT] [--picture OUT]
 

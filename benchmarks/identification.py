@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A minute of a seven-joint arm at 1 kHz: read, fitted and reported, in seconds."""
+"""Duration of identification: one minute of a seven-joint arm at 1 kHz, read, fitted, reported."""
 
 from __future__ import annotations
 

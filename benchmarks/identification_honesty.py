@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Do standard deviations cover, and is the answer the same however the same is said?
+"""Coverage of the standard deviations, and invariance of the result to order and units.
 
     python benchmarks/identification_honesty.py [--runs 100] [--json OUT]
 

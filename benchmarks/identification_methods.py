@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to identify a robot, and one judge of them all, which shares no code with any of them.
+"""Identification methods, and an independent judge, which shares no code with any of them.
 
 The judge resamples a recording evenly, filters it forwards and backwards at one frequency for all
 methods, and compares each model's torque with the measured one, both filtered alike.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real recordings split in other places: errors on motion that the fit has not seen, by joint."""
+"""Held-out torque errors of real recordings split in different places, by joint."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Torque errors on motion kept aside, of all methods, on real and simulated logs.
+"""Held-out torque errors of all methods, on real and simulated logs.
 
     python benchmarks/identification_table.py [FOLDER ...] [--simulated [N ...]] [--json OUT]
 

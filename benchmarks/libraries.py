@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same inverse dynamics in other libraries: each a function of a URDF that gives a call."""
+"""The same inverse dynamics in other libraries: each a function of a URDF that returns a call."""
 
 from __future__ import annotations
 

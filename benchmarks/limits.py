@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no library can beat on this machine: an empty call, and the processor's additions."""
+"""Lower bounds on this machine: an empty call, and the processor's peak of additions."""
 
 from __future__ import annotations
 

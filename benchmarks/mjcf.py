@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every MJCF in some folders: our torques beside `mj_inverse`, as a share of the largest.
+"""Agreement with `mj_inverse` on every MJCF in some folders, as a share of the largest torque.
 
     python benchmarks/mjcf.py FOLDER_OR_FILE... [--json OUT]
 

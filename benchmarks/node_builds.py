@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node's answers while it builds: how long a state waits for its torques at worst.
+"""Worst-case latency of the node while it builds another model.
 
     python benchmarks/node_builds.py [--description FILE] [--seconds S] [--json OUT]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sensors on the passive joints of a 3RRR buy: errors of torque and of the platform.
+"""Benefit of sensors on the passive joints of a 3RRR: errors of torque and of the platform.
 
     python benchmarks/passive_sensors.py [--robots 200] [--fastest 3] [--json OUT] [--picture OUT]
 

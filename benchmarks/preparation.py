@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Getting ready, step by step, against the number of joints; and what has to be within reach.
+"""Preparation time, step by step, by number of joints.
 
     python benchmarks/preparation.py [--json OUT] [--picture OUT]
 

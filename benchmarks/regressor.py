@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The regressor of a 7-joint arm beside Pinocchio's in a Python loop, in one run, one thread.
+"""Batches of the regressor of a 7-joint arm, and Pinocchio's in a Python loop, on one thread.
 
     python benchmarks/regressor.py [--json OUT]
 
-Both write into an array that is there already: 20,000 states in one call, or block after block
+Both write into an existing array: 20,000 states in one call, or block after block
 into one block's memory, as an identification adds up its normal equations.
 """
 

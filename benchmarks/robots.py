@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots to measure with: chains by seed, as a `Mechanism` and as the same URDF for the others."""
+"""Robots for the benchmarks: random chains by seed, as a `Mechanism` and as the same URDF."""
 
 from __future__ import annotations
 

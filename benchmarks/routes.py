@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways from Python into the same program: which one is taken, and why.
+"""Call overhead of the ways from Python into the same compiled program.
 
     python benchmarks/routes.py [--json OUT] [--picture OUT]
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What sensors on passive joints, and a wrench from outside, cost the node, from a state to its
-torques.
+"""Cost, per state of the node, of sensors on passive joints and of an external wrench.
 
     python benchmarks/sensed_states.py [--states N] [--json OUT]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twenty logs of simulated robots, as logs are: MuJoCo moves the robot and is the truth.
+"""Twenty realistic logs of simulated robots: MuJoCo moves the robot and is the ground truth.
 
 The description that the methods get is wrong in every mass by up to 20 %, knows no friction and no
 reflected inertia.

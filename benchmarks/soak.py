@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node under a steady load for as long as you like: what is lost, how late, what it keeps.
+"""Soak test of the node under a steady load: lost torques, latency, memory.
 
     python benchmarks/soak.py [--seconds S] [--robot polar] [--rate 1000] [--json OUT]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One call and batches, beside other libraries called from Python, in one run.
+"""Single-state calls and batches, ours and other libraries' called from Python, in one run.
 
     python benchmarks/speed.py [--json OUT] [--picture OUT]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all benchmarks share: timing, the machine, JSON."""
+"""Shared by all benchmarks: timing, the machine, JSON."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a JointTrajectory message of many points holds up the node's loop.
+"""Time for which a JointTrajectory message of many points holds up the node's loop.
 
     python benchmarks/trajectory_reading.py [--joints N] [--json OUT]
 

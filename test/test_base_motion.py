@@ -223,7 +223,7 @@ def test_motors_that_share_the_work_share_that_of_the_base(tmp_path):
     robot = closed_robots.random_five_bar(2)
     robot |= {"actuated": ["qp0", *robot["actuated"]], "sensed": []}
     terms = ("inertia", "coriolis", "gravity", "rotors")
-    with pytest.warns(ClosureWarning, match="equally"):
+    with pytest.warns(ClosureWarning, match="weights: equal"):
         dynamics = rd.InverseDynamics(
             closed_robots.load(robot, tmp_path), terms=terms, backend="python"
         )

@@ -187,9 +187,9 @@ def test_out_of_reach_is_said_and_the_next_state_is_solved_all_the_same():
 def test_a_pose_that_cannot_be_had_is_said():
     chain = ClosedChain(rd.load(CONFIG / "rrr.yaml"))
     lifted = Pose(chain.home.platform_pose[:3, :3], np.array([0.0, 0.0, 0.1]))
-    with pytest.raises(ClosureError, match=r"can't be put at \(0, 0, 0.1\).*0.1 m"):
+    with pytest.raises(ClosureError, match=r"pose \(0, 0, 0.1\) .*is not reachable.* 0.1 m"):
         chain.inverse_kinematics(lifted)
-    with pytest.raises(ClosureError, match="can't be put at"):
+    with pytest.raises(ClosureError, match="is not reachable"):
         chain.inverse_kinematics(Pose(np.eye(3), np.array([3.0, 0.0, 0.0])))
 
 

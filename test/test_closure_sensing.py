@@ -119,7 +119,9 @@ def test_too_few_readings_are_refused():
     scene = Scene("rrr")
     readings = scene.truth.home.q_r[:6].copy()
     readings[:4] = np.nan
-    with pytest.raises(ClosureError, match=r"2 are there and trusted, of qa1, .*; 3 fix the"):
+    with pytest.raises(
+        ClosureError, match=r"only 2 readings are available and trusted \(of qa1, .*; 3 are needed"
+    ):
         scene.monitor.update(readings)
 
 
@@ -155,7 +157,7 @@ def test_readings_are_real_numbers_of_the_right_shape():
         with pytest.raises(InputError, match=r"used: found .*\(6,\) of bool"):
             fit(solver, true, start, bad)
     missing = np.array([*true[:5], np.nan])
-    with pytest.raises(InputError, match="finite numbers where they count"):
+    with pytest.raises(InputError, match="finite numbers where they are used"):
         fit(solver, missing, start)
     assert fit(solver, missing, start, np.arange(6) < 5).residual < 1e-9
     # what was refused left no trace, and any layout of memory will do

@@ -49,11 +49,11 @@ def redundant_five_bar() -> dict:
 LIMITS = (20.0, 5.0, 8.0, 40.0, 3.0)
 ROBOTS = {
     # (the robot, what its warning says, torques that count alike)
-    "five-bar": (redundant_five_bar(), "equally", np.ones(3)),
-    "3RRR with limits": (redundant_rrr(LIMITS), "by their effort limits", np.array(LIMITS)),
+    "five-bar": (redundant_five_bar(), "equal", np.ones(3)),
+    "3RRR with limits": (redundant_rrr(LIMITS), "the motors' effort limits", np.array(LIMITS)),
     "crank and slide with limits": (
         limited(closed_robots.driven_slider(1), (4.0, 30.0)),
-        "by their effort limits",
+        "the motors' effort limits",
         np.array([4.0, 30.0]),
     ),
 }
@@ -64,7 +64,9 @@ class Scene:
     each measured by what counts alike."""
 
     def __init__(self, made: dict, said: str, alike: np.ndarray | None, folder):
-        with pytest.warns(ClosureWarning, match=f"of least norm, weighted {said}") as caught:
+        with pytest.warns(
+            ClosureWarning, match=rf"least-norm distribution \(weights: {said}"
+        ) as caught:
             self.dynamics = rd.InverseDynamics(load(made, folder), backend="python")
         self.said = str(caught[0].message)
         self.made, self.alike, self.chain = made, alike, self.dynamics.closed
@@ -95,7 +97,7 @@ def scene(request, tmp_path):
 
 def test_motors_share_the_work_of_the_motion_by_the_least_torques(scene):
     dynamics, chain, n, m = scene.dynamics, scene.chain, scene.n, len(scene.motors)
-    assert f"{m} motors on {n} degree{'s' * (n != 1)} of freedom" in scene.said
+    assert f"{m} motors for {n} degree{'s' * (n != 1)} of freedom" in scene.said
     # it is said once: what is known is kept in the mechanism
     with warnings.catch_warnings():
         warnings.simplefilter("error", ClosureWarning)
@@ -261,7 +263,7 @@ def test_a_force_counts_by_the_robots_arms_where_limits_say_nothing(tmp_path):
             for end in ("predecessor", "successor"):
                 for key in ("a", "d"):
                     del place[end][key]
-        scene = Scene(made, "equally", None, tmp_path)
+        scene = Scene(made, "equal", None, tmp_path)
         assert "1 N counts as" in scene.said
         lever = float(scene.said.split("1 N counts as ")[1].split(" N·m")[0])
         assert lever * scene.chain.mechanism.shares["slide"] == pytest.approx(1.0, rel=1e-2)
@@ -276,7 +278,7 @@ def test_a_force_counts_by_the_robots_arms_where_limits_say_nothing(tmp_path):
     assert found[1.0] == pytest.approx(found[2.0], rel=1e-9)
     # a limit that is none says nothing either
     made = limited(closed_robots.driven_slider(1), (0.0, 30.0))
-    assert "not every motor has an effort limit" in Scene(made, "equally", None, tmp_path).said
+    assert "not every motor has an effort limit" in Scene(made, "equal", None, tmp_path).said
 
 
 def test_a_motor_too_many_is_still_refused_where_no_motors_are_named(tmp_path):

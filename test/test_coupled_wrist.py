@@ -180,7 +180,7 @@ def test_the_report_draws_its_friction_on_the_motors_side(found, tmp_path):
     assert charts[6].up == "N·m"
     page = write(found, tmp_path)["page"].read_text(encoding="utf-8")
     assert "<h2>motor6</h2>" in page
-    assert "motor6: friction over rate" in page
+    assert "motor6: friction over velocity" in page
 
 
 def test_the_report_draws_friction_that_is_kept_as_described(arm, found):

@@ -210,7 +210,7 @@ def test_bodies_that_always_touch_and_disabled_pairs_are_left_out(arm, tmp_path)
     design, notes = design_of(arm)
     assert {str(each) for each in design.regions} == names - {"foot from upper"}
     (note,) = notes
-    assert note == "foot from upper is not checked: in nearly all postures they touch"
+    assert note == "foot from upper is not checked: they touch in nearly all configurations"
     srdf.write_text('<robot name="arm"><disable_collisions link1="tool" link2="leg"/></robot>')
     with pytest.raises(InputError, match="leg"):
         design_of(arm, srdf=srdf)

@@ -211,7 +211,7 @@ def test_a_script_that_every_process_would_run_anew_is_told_so(logs, tmp_path):
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert "BackendError: workers: a new process ends at once" in last
+    assert "BackendError: workers: worker processes exit at once" in last
     assert 'if __name__ == "__main__":' in last
 
 
@@ -503,7 +503,7 @@ def test_a_fleet_that_is_not_there_is_one_clear_line(monkeypatch, capsys, logs, 
         outcomes = fleet.map(slow, logs)
         next(outcomes)
         leaving.scale(0)
-        with pytest.raises(BackendError, match="no worker is left"):
+        with pytest.raises(BackendError, match="all workers are gone"):
             list(outcomes)
 
 

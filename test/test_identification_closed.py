@@ -188,7 +188,7 @@ def test_a_description_with_loops_is_never_made_worse():
     own = log(described, 0.12, 2)
     found = identify_closed(described, log(truth, 0.12, 1), validate=own)
     assert found.kept == "everything"
-    assert "on motion kept from the fit the description is better" in found.warnings[0]
+    assert "on held-out motion the original description predicts better" in found.warnings[0]
     assert found.mechanism is described
     assert found.parameters == found.described_parameters
     assert found.errors == found.errors_described

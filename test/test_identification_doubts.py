@@ -66,7 +66,8 @@ def test_another_unit_is_named_with_its_factor(described, truth, log, joint, fac
     found = {each.joint: each.factor for each in result.doubts}
     assert found.keys() == {name}
     assert found[name] * factor == pytest.approx(1.0, rel=0.5)
-    assert "another unit" in result.doubts[0].why
+    said = "degrees were used instead of radians" if factor > 1 else "another unit"
+    assert said in result.doubts[0].why
     true = true_errors(truth, result.mechanism)
     assert np.delete(np.abs(result.errors.relative - true), joint).max() < 0.05
 
@@ -104,7 +105,7 @@ def test_two_wrong_signs_are_both_named(described, log):
 
 def test_efforts_that_are_all_wrong_are_refused_with_the_factors(described, log):
     names = dict.fromkeys(described.joint_names, -1.0)
-    with pytest.raises(RecordingError, match="no joint's efforts are torques") as caught:
+    with pytest.raises(RecordingError, match="at no joint do the efforts match") as caught:
         identify(described, log.scaled(names), cutoff=10.0)
     assert all(f"{name}:-1" in str(caught.value) for name in names)
 
@@ -130,7 +131,11 @@ def test_friction_that_drives_is_fitted_and_said(driven):
     assert not any(each.sure for each in result.doubts)
     assert result.errors.relative.max() < 0.1
     for name in result.joints:
-        said = [each for each in result.warnings if each.startswith(f"{name}: its friction drives")]
+        said = [
+            each
+            for each in result.warnings
+            if each.startswith(f"{name}: the fitted friction accelerates")
+        ]
         assert len(said) == (name in names)
         law = result.mechanism.joint(name).friction
         assert (law.viscous < 0) == (name in names)

@@ -186,7 +186,9 @@ def test_a_table_of_very_many_columns_is_one_clear_line(tmp_path, truth):
     path = tmp_path / "wide.csv"
     path.write_text(f"{header}\n{rows}\n")
     found = read(path)
-    with pytest.raises(InputError, match="another robot's recording: its joints are j0") as caught:
+    with pytest.raises(
+        InputError, match="the recording is of a different robot: its joints are j0"
+    ) as caught:
         match(truth, found.names)
     assert len(str(caught.value)) < 2000
     assert "\n" not in str(caught.value)
@@ -287,7 +289,7 @@ def test_a_bag_that_compresses_well_is_read_and_a_bomb_is_not(tmp_path, mode):
     whole = file.read_bytes()
     # where no record is, but an index may point
     file.write_bytes(whole + zstd_of(bytes(2**28)))
-    with pytest.raises(RecordingError, match=f"{file.name}: its .* bytes decompress to more than"):
+    with pytest.raises(RecordingError, match=f"{file.name}: decompresses to more than"):
         read(folder)
     file.write_bytes(zstd_of(bytes(2**25)))  # of a small file more times its size
     refuse_bomb(folder)
@@ -397,7 +399,7 @@ def test_a_message_that_is_a_bomb_is_not_decompressed(tmp_path):
     for k, bomb in enumerate(([zstd_of(bytes(2**28))], [zstd_of(bytes(2**25))] * 8)):
         bad = sqlite_bag(tmp_path / f"bad{k}", [*good, *bomb])
         for path in (bad, bad / "bag_0.db3"):
-            with pytest.raises(RecordingError, match="bytes decompress to more than 300 times"):
+            with pytest.raises(RecordingError, match="decompresses to more than 300 times"):
                 read(path)
     cut = sqlite_bag(tmp_path / "cut", [good[0], good[0][:-3]])
     with pytest.raises(RecordingError, match="cut: a broken bag"):
@@ -482,7 +484,7 @@ def test_order_repeats_gaps_and_resets():
     swapped = np.r_[0:50, 51, 50, 52:200]
     ((even, stream),) = even_stretches(stream_of(time[swapped], SINE[swapped]), notes)
     np.testing.assert_allclose(stream.position[:, 0], SINE, atol=1e-12)
-    assert "1 messages came out of order" in notes[0]
+    assert "1 out-of-order messages were sorted" in notes[0]
 
     notes = []
     twice = np.r_[0:100, 99, 100:200]
@@ -500,7 +502,7 @@ def test_order_repeats_gaps_and_resets():
     reset = np.r_[time[:100], time[:100]]
     stretches = even_stretches(stream_of(reset, SINE), notes)
     assert [len(even) for even, _ in stretches] == [100, 100]
-    assert "the clock went back 1 times" in notes[0]
+    assert "the clock jumped back 1 times" in notes[0]
 
 
 def test_missing_messages_are_bridged_and_stay_in_their_places():
@@ -515,7 +517,7 @@ def test_even_samples_behind_jittering_stamps():
     notes: list[str] = []
     ((even, stream),) = even_stretches(stream_of(T + jitter, SINE), notes)
     np.testing.assert_array_equal(stream.position[:, 0], SINE)
-    assert "smoother as even samples" in notes[-1]
+    assert "smoother if evenly sampled" in notes[-1]
     # and stamps that tell the truth are believed
     notes = []
     late = np.sin(2 * np.pi * (T + jitter))

@@ -757,7 +757,7 @@ def test_contacts_end_where_nothing_was_recorded():
         ("a", 30.0, 31.0),
     ]
     assert [each.most for each in found] == pytest.approx([0.5, -0.5], abs=0.01)
-    assert [line.split(" up to ")[0] for line in words(found)] == [
+    assert [line.split(" the model ")[0] for line in words(found)] == [
         "log: from 9 s to 10 s",
         "log: from 30 s to 31 s",
     ]
@@ -791,7 +791,8 @@ def test_joints_touched_at_the_same_time_share_a_line():
     some = [contact("b", 5, 7, 30), contact("a", 6, 8, 20), contact("a", 8, 9, 20)]
     first, second, third = words([*some, contact("a", 6, 8, 20, "other")])
     assert first.startswith(
-        "log: from 5 s to 8 s up to 2 N·m (or N) of the torque of a, b are missed (b), 30"
+        "log: from 5 s to 8 s the model leaves up to 2 N·m (or N) unexplained at a, b "
+        "(most at b), 30"
     )
     assert second.startswith("log: from 8 s to 9 s")
     assert third.startswith("other: from 6 s")

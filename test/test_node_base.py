@@ -163,7 +163,7 @@ def test_torques_come_with_a_recent_motion_of_the_base_and_not_without(tmp_path)
     ship = Ship(tmp_path, base_timeout=0.05, max_age=0.5, command_timeout=5.0)
     report = ship.told_by_diagnostics(0.0)
     assert (report.level, report.values["base motion age (s)"]) == (1, "never")
-    assert "no motion of the base has come on ~/base_imu or ~/base_motion" in report.message
+    assert "no base motion has been received on ~/base_imu or ~/base_motion" in report.message
     assert ship.here(0.0) is None
     assert ship.rejected() == {"torques: no base motion": 1}
     base = motion(8, spins=False)
@@ -435,7 +435,7 @@ def test_over_dds_the_torques_are_pinocchios_on_the_base_that_the_imu_feels(tmp_
         lost = "rejected: torques: no base motion"
         ship.until(lambda: lost in ship.counts(), "torques that are missing", meanwhile=move)
         assert not ship.commands
-        assert "no motion of the base has come" in ship.diagnostics[-1].status[0].message
+        assert "no base motion has been received" in ship.diagnostics[-1].status[0].message
         for k in (20, 21):
             base = motion(k, spins=False)
             expected = oracle(q, qd, qdd, base)

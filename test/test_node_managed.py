@@ -145,7 +145,9 @@ def test_who_waits_for_a_model_is_told_when_it_will_never_be(end, tmp_path, monk
             partner.until(future.done, "an answer", ended=end == "signal")
             (result,) = future.result().results
             assert not result.successful
-            assert ("the node ends" if end == "signal" else "cleaned up") in result.reason
+            assert (
+                "the node is shutting down" if end == "signal" else "cleaned up"
+            ) in result.reason
         if end == "cleanup":
             assert take(partner, "configure")
             assert take(partner, "activate")

@@ -117,14 +117,14 @@ def test_the_node_gives_each_motor_its_share_and_says_so(robot):
             partner.until(there, f"torques {tau}", meanwhile=publish)
 
         become(expected, lambda: partner.accelerate(wanted))
-        assert "share the work by torques of least norm" in partner.log
-        assert "weighted by their effort limits" in partner.log
+        assert "least-norm distribution" in partner.log
+        assert "weights: the motors' effort limits" in partner.log
         become(
             expected,
             lambda: partner.accelerate(wanted),
             lambda: "least norm" in partner.counts().get("motors", ""),
         )
-        assert f"{robot.follower} follow" in partner.counts()["motors"]
+        assert f"dependent motors: {robot.follower}" in partner.counts()["motors"]
 
         back = np.linalg.lstsq(robot.A, -robot.of_motors[2], rcond=None)[0]
         consistent = robot.A @ back
@@ -240,7 +240,7 @@ def test_a_trajectory_gets_the_effort_of_every_motor(robot):
     ("values", "said"),
     [
         ({"joints": ["qa0", "qa1"]}, "qp0 as well"),
-        ({"locked_joints": ["qp0:0.1"]}, "none: redundant motors share the work"),
+        ({"locked_joints": ["qp0:0.1"]}, "none: redundant motors share the torque"),
         ({"residual": True}, "false: redundant motors may"),
         ({"p_gains": [1.0, 1.0, 1.0]}, "2 numbers, one each for"),
     ],

@@ -253,7 +253,7 @@ def test_wrenches_go_with_the_clock_and_with_their_links():
     bare = rd.load(PENDULUM.replace("tip", "hand"))
     bench.controller.adopt(Model(type(spec).of(bare, spec.settings, {}, spec.pushed)))
     assert bench.controller.model.spec.pushed == {"arm"}
-    assert bench.log[1:] == ["wrench on arm, tip dropped: the description is another robot's"]
+    assert bench.log[1:] == ["wrench on arm, tip dropped: the description is of a different robot"]
     assert not bench.controller.wrenches.on
     bench.controller.release()
     assert not bench.controller.wrenches.on
@@ -272,7 +272,7 @@ def test_a_link_of_the_same_name_is_another_robots_own():
     assert 'xyz="0 1 0"' in PENDULUM
     turned = rd.load(PENDULUM.replace('xyz="0 1 0"', 'xyz="0 -1 0"'))
     bench.controller.adopt(Model(type(spec).of(turned, spec.settings, {}, spec.pushed)))
-    assert bench.log == ["wrench on tip dropped: the description is another robot's"]
+    assert bench.log == ["wrench on tip dropped: the description is of a different robot"]
     bench.accelerate(0.1, 0.0)
     close(bench.state(0.1, 0.4), weight(0.4))
 

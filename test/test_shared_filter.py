@@ -63,7 +63,7 @@ def test_a_few_choose_and_those_unlike_them(shared):
     assert "log 01 odd" in shared.choices
     assert "log 00" in shared.choices
     alike = MANY + 1 - FEW
-    assert f"the filter of {alike} recordings is that which 7 like them chose" in shared.notes
+    assert f"{alike} recordings use the cut-off that 7 similar recordings selected" in shared.notes
 
 
 def test_what_is_identified_is_the_same_as_if_each_had_chosen(arm, logs, shared, monkeypatch):
@@ -71,7 +71,7 @@ def test_what_is_identified_is_the_same_as_if_each_had_chosen(arm, logs, shared,
     alone = identify(arm, logs)
     assert len(alone.choices) == len(logs)
     assert alone.cutoffs == shared.cutoffs
-    assert not any("like them chose" in note for note in alone.notes)
+    assert not any("similar recordings selected" in note for note in alone.notes)
     assert [*shared.parameters.values()] == pytest.approx(
         [*alone.parameters.values()], rel=PARAMETERS, abs=1e-12
     )

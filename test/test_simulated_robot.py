@@ -149,7 +149,7 @@ def test_on_the_topic_it_finds_its_robot_and_on_the_clock_of_another_its_time():
         robot.trajectory.publish(JointTrajectory(joint_names=names, points=[point]))
         robot.until(lambda: robot.states[-1].position[0] > 0.15, "motion", meanwhile=tick)
         now -= 3 * SECOND
-        robot.until(lambda: "its motion is over" in robot.log, "its end", meanwhile=tick)
+        robot.until(lambda: "its motion aborted" in robot.log, "its end", meanwhile=tick)
         end = now + 8 * SECOND  # by when it would be over, had it gone on
         robot.until(lambda: now > end, "much later", meanwhile=tick)
         robot.until(lambda: robot.times[-1] > end - SECOND, "a state of then", meanwhile=tick)

@@ -137,4 +137,4 @@ def test_a_swing_has_rested_at_its_start_since_the_first_state():
 
 def test_a_file_and_a_swing_are_one_motion_too_many(file):
     line = refusal({"file": file, "start": [0.0, 0.0]}, PROGRAM)
-    assert "says which joints move (a, b) and how; leave" in line
+    assert "defines which joints move (a, b) and how; leave" in line

@@ -53,7 +53,7 @@ def test_the_tutorials_commands_say_what_it_says(folder):
     assert "2 assembly modes found" in said["close linkage.yaml"]
     assert "e-" not in said["close linkage.yaml"]
     checked = said["check linkage.yaml"]
-    assert "'rod' spins freely about itself (ball_rx)" in checked
+    assert "'rod' can spin freely about its own axis (ball_rx)" in checked
     assert "does not close" not in checked
     written = (place / "linkage.yaml").read_text()
     # nothing but home has changed

@@ -95,7 +95,7 @@ def test_what_is_adopted_is_what_was_proven_and_survives_a_urdf():
     assert np.allclose(
         rd.InverseDynamics(again)(q, qd, qdd), rd.InverseDynamics(new)(q, qd, qdd), rtol=1e-9
     )
-    with pytest.raises(InputError, match="no block"):
+    with pytest.raises(InputError, match="no motion has been recorded"):
         watch.adopted()  # the sums have begun anew
     for block in blocks(truth, BLOCKS + 2, seed=4):
         assert not watch.add(block).proven  # nothing is left to mend
@@ -120,7 +120,7 @@ def test_what_cannot_be_watched_is_one_line():
     with pytest.raises(InputError, match="loops"):
         Watch(rd.load("config/five_bar.yaml"), "distal1")
     watch = Watch(ARM, LINK)
-    with pytest.raises(InputError, match="no block"):
+    with pytest.raises(InputError, match="no motion has been recorded"):
         watch.adopted()
     block = blocks(ARM, 1)[0]
     still = replace(block.streams[0], position=0 * block.streams[0].position)

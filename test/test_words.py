@@ -121,6 +121,25 @@ def test_files_of_the_repository_exist(page):
         assert any(path.exists() for path in places), name
 
 
+PYTHON = [
+    f"/{path.relative_to(ROOT).as_posix()}"
+    for folder in ("robot_dynamics", "benchmarks", "docs", "examples", "launch", "test")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, ROOT / "QUALITY_DECLARATION.md", ROOT / "benchmarks/README.md"],
+    ids=lambda page: f"{page.parent.name}/{page.name}",
+)
+def test_python_files_in_code_exist(page):
+    """`load.py`, `geometry/free_platform.py`, `robot.launch.py`: the end of a path, at least."""
+    spans = re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
+    for name in re.findall(r"[\w./-]*\w\.py\b", "\n".join(spans)):
+        assert any(path.endswith(f"/{name}") for path in PYTHON), name
+
+
 def commands() -> dict[str, click.Command]:
     context = click.Context(cli)
     found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}

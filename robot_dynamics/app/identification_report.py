@@ -292,7 +292,7 @@ def _friction_chart(
     if len(rates):
         grid = np.linspace(rates.min(), rates.max(), 400)
         lines.append(Line(grid, _torques(law, grid), "a", "friction identified"))
-    return Chart(f"{name}: friction over rate", lines, rate, unit)
+    return Chart(f"{name}: friction over velocity", lines, rate, unit)
 
 
 def _torques(law: Friction, rates: Floats) -> Floats:
@@ -363,7 +363,9 @@ def _page(result: Identification, joints: Sequence[_Joint]) -> str:
             joint.torques.figure(),
             '<div class="pair">',
             joint.terms().figure("The terms of the identified model."),
-            joint.friction().figure(f"Measured minus rigid-body torque{beside}, over the rate."),
+            joint.friction().figure(
+                f"Measured minus rigid-body torque{beside}, over the velocity."
+            ),
             joint.residual().figure("Measured minus identified."),
             joint.spectrum().figure("Residual by frequency."),
             "</div>",

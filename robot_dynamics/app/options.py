@@ -275,13 +275,13 @@ recordings = _reading(
         "--effort-scale",
         cls=Several,
         metavar="JOINT:FACTOR...",
-        help="Factor that turns the efforts of a joint into N·m or N: a sign, a torque constant.",
+        help="Factor that converts a joint's efforts to N·m or N: a sign, a torque constant.",
     ),
     click.option(
         "--position-offset",
         cls=Several,
         metavar="JOINT:OFFSET...",
-        help="What is added to the positions of a joint, rad or m: the zero of its encoder.",
+        help="Encoder offset in rad or m, added to the joint's positions.",
     ),
     effort_scale=factors,
     position_offset=offsets,
@@ -290,8 +290,8 @@ recordings = _reading(
 
 motor_efforts = flag(
     "--motor-efforts",
-    "Efforts are those of the motors: of one that turns with several joints it is recorded with "
-    "one of them, and is added to the torques of the others (`identify --drive-gains` implies it).",
+    "Treat efforts as motor efforts. A motor that drives several joints is recorded at one joint; "
+    "its share of the other joints' torques is added (`identify --drive-gains` implies this).",
 )
 
 motions = _reading(

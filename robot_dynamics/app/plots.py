@@ -60,7 +60,7 @@ def style() -> Iterator[None]:
         import matplotlib
     except ImportError:
         raise BackendError(
-            "matplotlib, which draws the pictures, is missing: pip install 'robot_dynamics[sim]'",
+            "matplotlib, which draws the pictures, is missing: pip install matplotlib",
             name="matplotlib",
             expected="an installed matplotlib",
         ) from None
@@ -329,7 +329,11 @@ def gears(path: Path, title: str, found: GearErrors) -> Path:
     axes[0, 0].set_ylabel("error of reflected rotors\n[% of the largest torque]")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     drawing.legend(
-        handles, labels, loc="outside lower center", ncols=len(labels), title="largest joint rate"
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=len(labels),
+        title="largest joint velocity",
     )
     return save(drawing, path)
 
@@ -381,7 +385,7 @@ def excitation(path: Path, found: Excitement) -> Path:
     )  # fmt: skip
     words = (
         f"condition number {after.condition:.3g}, {after.excited} of {after.parameters} "
-        f"parameters excited; with each joint merely swinging: {before.condition:.3g}, "
+        f"parameters excited; baseline (one sine per joint): {before.condition:.3g}, "
         f"{before.excited}"
     )
     drawing.text(0.01, 1 - 0.36 / drawing.get_figheight(), words, color=GREY, va="top")

@@ -54,7 +54,7 @@ class Fit:
 
     @property
     def residual(self) -> float:
-        """The largest |reading - fit| of the readings used, rad or fractions of the size."""
+        """The largest distance of a reading used from the fit, rad or fractions of the size."""
         return float(max(abs(self.left[self.used]), default=0.0))
 
 
@@ -68,6 +68,8 @@ def fit(
     at_motors: Callable[[Floats, Floats], Floats] | None = None,
 ) -> Fit:
     """The closed configuration that minimises the sum of squares of reading - fit.
+
+    It is found by Gauss–Newton steps of the actuated joints; after each the loops are closed again.
 
     Args:
         solver: of a mechanism with sensed joints.
@@ -83,6 +85,8 @@ def fit(
         ClosureError: there are too few readings, or no closed configuration near start fits them.
         InputError: a wrong shape, values that are not real numbers, or a reading to use that is
             not finite.
+
+    Source: chapter 4 of [D04] for Gauss–Newton.
     """
     a, k, names = solver.geometry.actuated, solver.geometry.known, solver.geometry.names
     q = _vector("readings", readings, names[:k])
@@ -90,7 +94,7 @@ def fit(
     mask = np.ones(k, dtype=bool) if used is None else _mask(used, names[:k])
     if not (np.isfinite(q[mask]).all() and np.isfinite(start).all()):
         raise wrong(
-            InputError, "readings", q.tolist(), "finite numbers where they count, and start"
+            InputError, "readings", q.tolist(), "finite numbers where they are used, and in start"
         )
     scale = solver.scale[:k] if scale is None else scale
     at_motors = at_motors or solver.forward_kinematics
@@ -99,7 +103,7 @@ def fit(
         step, _, rank = _correction(solver.state(q_r), q, mask, scale)
         if rank < a:
             raise solver.geometry.refusal(
-                f"readings: {int(mask.sum())} of them don't fix {a} degrees of freedom",
+                f"readings: {int(mask.sum())} of them don't determine {a} degrees of freedom",
                 mask,
                 "readings that hold the mechanism",
             )
@@ -246,8 +250,8 @@ class SensorMonitor:
         used = self._sound(there)
         if int(used.sum()) < self._a:
             raise self.model.solver.geometry.refusal(
-                f"readings: {int(used.sum())} are there and trusted, of "
-                f"{', '.join(self.joint_names)}; {self._a} fix the mechanism",
+                f"readings: only {int(used.sum())} readings are available and trusted (of "
+                f"{', '.join(self.joint_names)}); {self._a} are needed",
                 readings,
                 f"at least {self._a}",
             )

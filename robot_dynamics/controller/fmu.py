@@ -198,7 +198,12 @@ def _variables(mechanism: Mechanism, context: dict[str, Any]) -> dict[str, Any]:
             add(f"{letters}.{name}", unit, start, meaning, "input")
     for axis, value in zip("xyz", context["gravity"], strict=True):
         add(f"gravity.{axis}", "m/s2", value, "in the base frame")
-    add("friction_smoothing", "", 0.0, "rate below which Coulomb friction fades, rad/s or m/s")
+    add(
+        "friction_smoothing",
+        "",
+        0.0,
+        "velocity below which Coulomb friction fades to zero, rad/s or m/s",
+    )
     for name, unit in PAYLOAD.items():
         add(f"payload.{name}", unit, 0.0, "in the frame of the link; inertia: about its centre")
     starts = [0.0, *(each["start"] for each in reals)]

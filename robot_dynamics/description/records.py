@@ -194,8 +194,8 @@ FRICTION = Record(
     {
         "viscous": QUANTITY.said("N·m·s/rad or N·s/m"),
         "coulomb": QUANTITY.said("N·m or N"),
-        "offset": QUANTITY.said("N·m or N, at every rate and at rest"),
-        "coulomb_negative": QUANTITY.said("N·m or N, in place of `coulomb` at negative rates"),
+        "offset": QUANTITY.said("N·m or N, at every velocity and at rest"),
+        "coulomb_negative": QUANTITY.said("N·m or N, in place of `coulomb` at negative velocities"),
         "stribeck": _HUMP.kind().said("torque·exp(-(qd/rate)²)·sign(qd), added near rest"),
     }
 )
@@ -284,11 +284,11 @@ ROTOR = Record(
         "mount": NAME.said("the link that carries the motor; default: the joint's parent"),
         "origin": POSE.kind(pose).said("the motor's frame in the mount's; it spins about z"),
         "gear_ratio": Kind(_ratio, {"anyOf": [QUANTITY.schema, _RATIOS, {"type": "null"}]}).said(
-            "rotor rate / joint rate; of several joints by name"
+            "rotor velocity / joint velocity; for several joints by name"
         ),
         **BODY.keys,
         "friction": FRICTION.kind(friction).said(
-            "on the motor's side, in the rotor's own rate: N·m·s/rad, N·m"
+            "on the motor's side, as a function of the rotor's velocity: N·m·s/rad, N·m"
         ),
     }
 )
@@ -300,7 +300,7 @@ DH = Record(
         "alpha": QUANTITY.said("rad"),
     }
 )
-_ROTOR = ROTOR.kind().said("the motor's rotor; of its inertia {izz} is enough")
+_ROTOR = ROTOR.kind().said("the motor's rotor; for its inertia {izz} is enough")
 LINK = Record(
     {
         "name": NAME,
@@ -393,19 +393,19 @@ COMMON = Record(
             Kind(_near, _NEAR), "roughly where joints or links are in the intended assembly mode"
         ),
         "locked": by_name(NUMBER.said("rad or m"), "joints held fixed at this position"),
-        "base_motion": NO_NAME.said("the floating joint of a base that is moved from outside"),
+        "base_motion": NO_NAME.said("the floating joint of a base whose motion is prescribed"),
     }
 )
 TREE = Record(
     {
         **COMMON.keys,
         "base_inertial": _WHOLE_BODY.said(
-            "of the base's own body, in the base frame; it counts on a floating base alone"
+            "of the base's own body, in the base frame; only a floating base needs it"
         ),
         "dh_convention": one_of(("standard", "modified")).said(
             "standard: Rz(theta) Tz(d) Tx(a) Rx(alpha); modified: Rx(alpha) Tx(a) Rz(theta) Tz(d)"
         ),
-        "links": listed(Kind(_as_written, LINK.schema(**_by_part())), "parents first or not"),
+        "links": listed(Kind(_as_written, LINK.schema(**_by_part())), "in any order"),
         "symbols": by_name(NUMBER, "names for numbers, for use in expressions"),
     }
 )

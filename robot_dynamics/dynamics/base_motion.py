@@ -45,23 +45,28 @@ NONE.flags.writeable = False
 
 @dataclass(frozen=True, eq=False)
 class BaseMotion:
-    """The motion of the base frame, on its own axes; leading axes are a batch.
+    """The motion of the base frame relative to the world, on the base's own axes.
+
+    Leading axes are a batch. Fields that are left out are zero; see their descriptions for the
+    other two.
 
     Raises:
-        InputError: a wrong shape, a number that is not finite, or a matrix that is not a rotation.
+        InputError: a wrong shape, a number that is not finite, a matrix that is not a rotation, or
+            `specific_force` together with `rotation` or `linear_acceleration`.
     """
 
     angular_velocity: ArrayLike = ZERO
-    """ω (…, 3), rad/s"""
+    """ω (…, 3), rad/s, of the base frame"""
     angular_acceleration: ArrayLike = ZERO
-    """α (…, 3), rad/s²"""
+    """α (…, 3), rad/s², of the base frame: dω/dt"""
     linear_acceleration: ArrayLike = ZERO
-    """a (…, 3), m/s²: of the base frame's origin, without gravity"""
+    """a (…, 3), m/s², of the base frame's origin, without gravity"""
     rotation: ArrayLike | None = None
-    """(…, 3, 3): the base frame's axes in the frame of `gravity_vector`; None: as described"""
+    """(…, 3, 3), det = 1: the base frame's axes as columns in the frame of `gravity_vector`; None:
+    the identity, as described"""
     specific_force: ArrayLike | None = None
-    """(…, 3), m/s²: a - g as measured by an IMU at the base frame's origin; replaces
-    `linear_acceleration`, `rotation` and the description's gravity"""
+    """a - g (…, 3), m/s², as an IMU at the base frame's origin measures it; replaces
+    `linear_acceleration`, `rotation` and the description's gravity; None: it follows from them"""
 
     def __post_init__(self) -> None:
         for name in ("angular_velocity", "angular_acceleration", "linear_acceleration"):
@@ -79,10 +84,11 @@ class BaseMotion:
             object.__setattr__(self, "specific_force", vector)
 
     def felt(self, gravity: Floats) -> Floats:
-        """a - g (…, 3), m/s², on the base's axes.
+        """The specific force a - g (…, 3), m/s², of the base frame's origin, on the base's axes.
 
         Args:
-            gravity: (3,), m/s², the gravity vector of the description.
+            gravity: (3,), m/s², the description's gravity vector, in the frame that `rotation`
+                refers to; ignored if `specific_force` is given.
         """
         if self.specific_force is not None:
             return np.asarray(self.specific_force)

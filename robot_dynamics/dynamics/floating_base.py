@@ -59,10 +59,11 @@ class FloatingBase(InverseDynamics):
     Pinocchio's free flyer; no orientation is singular. Quaternions are normalised; a zero one
     gives nan. The world frame is that of the base at q = [0, 0, 0, 0, 0, 0, 1, …].
 
-    Everything else is as in `InverseDynamics`: batches, payloads, wrenches (on the world's axes
-    here, as are poses and Jacobians), and the meaning of each function. `derivatives` express a
-    change of position as a twist on the base's axes: ∂tau/∂q is (…, 6 + n, 6 + n). D and C
-    multiply a and v.
+    A call `dynamics(q, v, a, wrenches=…, out=…)` returns tau, as `InverseDynamics.__call__` does,
+    and refuses `base_motion`, which is in q, v and a. Everything else is as in `InverseDynamics`:
+    batches, payloads, wrenches (on the world's axes here, as are poses and Jacobians), and the
+    meaning of each function. `derivatives` express a change of position as a twist on the base's
+    axes: ∂tau/∂q is (…, 6 + n, 6 + n). D and C multiply a and v.
 
     Args:
         mechanism: the robot, as from `rd.load`. If a floating joint carries the robot, its link is
@@ -167,7 +168,11 @@ class FloatingBase(InverseDynamics):
         return found
 
     def set_friction(self, joint: str, *args: Any, **more: Any) -> None:
-        """As `InverseDynamics.set_friction`; the base has no friction.
+        """Replace the friction law of a joint or rotor; the base has no friction.
+
+        Args:
+            joint: name of any joint that is not one of the base's, or of a rotor.
+            args, more: viscous, coulomb and so on, as in `InverseDynamics.set_friction`.
 
         Raises:
             InputError: as there, or a joint of the base.

@@ -39,7 +39,7 @@ class BaseParameters:
     independent: tuple[int, ...]
     """(b,): indices of the standard parameters that lead a combination, with coefficient 1"""
     matrix: Floats
-    """B (b, p)"""
+    """B (b, p), in the units of the leading parameter per unit of each parameter"""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def base_parameters(
     Raises:
         InputError: an unknown rotor model, or not a mechanism.
 
-    Source: Gautier (1991).
+    Source: [G91].
     """
     left_out = {"gravity": not gravity, "friction": not friction}
     terms = [name for name in TERMS if not left_out.get(name)]

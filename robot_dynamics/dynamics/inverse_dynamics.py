@@ -274,7 +274,10 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
     ) -> Floats:
         """Forward dynamics: the accelerations qdd (…, n), rad/s² or m/s²; the inverse of a call.
 
-        They are not finite, or meaningless, if D is singular because a joint moves no mass.
+        More than seven independent joints without coupled shafts, with all terms, take the
+        articulated-body algorithm, O(n). In all other cases D qdd = tau - C qd - g - friction is
+        solved by factorising D. The accelerations are not finite, or meaningless, if D is singular
+        because a joint moves no mass.
 
         Args:
             q: (…, n) positions in the order of `joint_names`, rad or m.
@@ -287,6 +290,8 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             InputError: a wrong shape; `terms` without inertia; `sensed`, as torques do not
                 determine the accelerations of all of q.
             ClosureError: as in a call.
+
+        Source: chapters 6 and 7 of [F08].
         """
         if base_motion is not None:
             still = np.zeros(len(self.joint_names))
@@ -317,8 +322,10 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             base_motion: as in a call; not for a closed robot.
 
         Raises:
-            InputError: a wrong shape.
+            InputError: a wrong shape, or a `base_motion` of a closed robot.
             ClosureError: as in a call.
+
+        Source: [SRW22].
         """
         chain = self._robot.chain
         if base_motion is None:
@@ -342,8 +349,13 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
 
         Raises:
             InputError: a wrong shape; `sensed`, as torques do not determine the accelerations of
-                all of q; torques of redundant motors that work against each other.
+                all of q; torques of redundant motors that work against each other; a singular D,
+                as a joint moves no mass.
             ClosureError: as in a call.
+
+        Returns:
+            A (…, 2n, 2n) and B (…, 2n, m), with the names and units of their rows and columns, and
+            the state itself; see `Linearization`.
         """
         with self._changing:
             return linearized(self, q, qd, tau)
@@ -505,8 +517,11 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
             out: an array of the result's shape to write to; None: a new one.
 
         Raises:
-            InputError: a wrong shape.
+            InputError: a wrong shape, an `out` that does not fit, or a `base_motion` of a closed
+                robot.
             ClosureError: a state in which the loops cannot be closed.
+
+        Source: [AAH86], [KK87].
         """
         if base_motion is not None:
             found = self._robot.chain.regressor_on_moving_base(
@@ -550,6 +565,10 @@ class InverseDynamics(Forwarding):  # type: ignore[misc]
         Raises:
             InputError: a wrong shape.
             ClosureError: as in a call.
+
+        Returns:
+            `MotorTorques`: `drive` and `gear`. If several motors share a joint, they are those of
+            least norm.
         """
         return self._robot.chain.motor_torques(q, qd, qdd, base_motion)
 

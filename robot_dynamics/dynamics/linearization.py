@@ -26,7 +26,7 @@ class Linearization:
     A: Floats
     """(…, 2n, 2n); an entry has the unit of its row's state per unit of its column's state and s"""
     B: Floats
-    """(…, 2n, m)"""
+    """(…, 2n, m): zero for the joints' positions, ∂q̈/∂τ for their velocities"""
     state_names: tuple[str, ...]
     """x: the joints, then `d/dt` of each"""
     state_units: tuple[str, ...]
@@ -36,11 +36,13 @@ class Linearization:
     input_units: tuple[str, ...]
     """N·m, N"""
     q: Floats
+    """(…, n): positions, rad or m"""
     qd: Floats
+    """(…, n): velocities, rad/s or m/s"""
     qdd: Floats
-    """(…, n): the accelerations at this state and these torques"""
+    """(…, n): the accelerations at this state and these torques, rad/s² or m/s²"""
     tau: Floats
-    """(…, m)"""
+    """(…, m): the torques, N·m or N"""
 
     @property
     def poles(self) -> Floats:

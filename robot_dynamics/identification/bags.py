@@ -107,7 +107,7 @@ def _topic(connections: Any, wanted: str | None, source: str) -> str:
     if USUAL_TOPIC in found:
         return USUAL_TOPIC
     if len(found) != 1:
-        said = f"say which by --topic: {', '.join(found)}" if found else "it has none"
+        said = f"select one with --topic: {', '.join(found)}" if found else "it has none"
         raise RecordingError(
             f"{source}: expected one topic of type sensor_msgs/JointState; {said}", name=source
         )

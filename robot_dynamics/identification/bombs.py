@@ -73,8 +73,8 @@ def _zstd() -> Any:
 
 def _is_bomb(file: Path, size: int) -> RecordingError:
     return RecordingError(
-        f"{file.name}: its {size} bytes decompress to more than {TIMES} times as much, "
-        "as no recording does; decompress it yourself if you trust it",
+        f"{file.name}: decompresses to more than {TIMES} times its size of {size} bytes; refused "
+        "as a possible decompression bomb (decompress it yourself if you trust it)",
         name=str(file),
     )
 

@@ -105,7 +105,8 @@ class Outside:
         return Nearest(distance - self.radius, {self.link: (points, out)})
 
     def __str__(self) -> str:
-        return f"{self.link} out of {self.radius:g} m around {self.center}"
+        center = ", ".join(f"{each:g}" for each in self.center)
+        return f"{self.link} outside the sphere of radius {self.radius:g} m at ({center})"
 
 
 def regions(above: Sequence[str], outside: Sequence[str]) -> tuple[Region, ...]:
@@ -299,7 +300,7 @@ def bodies_apart(
                 InputError, "--table", table, f"a height that {pair.names[0]} can stay above"
             )
         if touching.mean() > ALWAYS:
-            notes.append(f"{pair} is not checked: in nearly all postures they touch")
+            notes.append(f"{pair} is not checked: they touch in nearly all configurations")
         else:
             kept.append(pair)
     return tuple(kept), tuple(notes)

@@ -58,10 +58,12 @@ Source = str | os.PathLike[str] | Recording
 
 @dataclass(frozen=True, eq=False)
 class ClosedIdentification:
-    """The result of identifying a closed chain."""
+    """The result of `identify_closed`."""
 
     mechanism: Mechanism
+    """The identified robot"""
     described: Mechanism
+    """The described robot"""
     parameters: dict[str, float]
     """The identified parameters by name, SI units; the described ones if everything is kept"""
     described_parameters: dict[str, float]
@@ -73,7 +75,9 @@ class ClosedIdentification:
     fitted: Errors
     """Errors by motor on the motion used for the fit"""
     notes: tuple[str, ...]
+    """Problems found in the recordings, and how they were handled"""
     warnings: tuple[str, ...]
+    """What the data do not determine, and what to do"""
     kept: Kept
     """What is kept as described because the description predicts held-out motion better"""
     source: str | None
@@ -228,14 +232,12 @@ def identify_closed(
     say = progress or _silent
     described = robot if isinstance(robot, Mechanism) else load(robot)
     if not described.loops:
-        raise InputError(
-            f"{described.name}: it has no loops: rd.identify takes it", name=described.name
-        )
+        raise InputError(f"{described.name}: it has no loops: use rd.identify", name=described.name)
     before = InverseDynamics(described)
     if set(before.joint_names) != set(before.actuated_names):
         raise InputError(
-            f"{described.name}: motors {listed(before.actuated_names)} and independent joints "
-            f"{listed(before.joint_names)} are to be the same",
+            f"{described.name}: needs as many motors as degrees of freedom: motors "
+            f"{listed(before.actuated_names)}, independent joints {listed(before.joint_names)}",
             name=described.name,
         )
     whole = _whole(described, before.actuated_names)
@@ -399,7 +401,7 @@ class _Problem:
         step = max(1, -(-total // ENOUGH))
         taken = [each.rows(slice(None, None, step)) for part in parts for each in part.stretches]
         if not taken:
-            raise RecordingError("no motion is left to judge by", name="recording")
+            raise RecordingError("no motion is left for validation", name="recording")
         return _States(
             sum(part.duration for part in parts),
             *(

@@ -127,10 +127,11 @@ def words(found: Iterable[Contact]) -> Iterator[str]:
     for some in together:
         worst = max(some, key=lambda c: c.times)
         joints = ", ".join(sorted({c.joint for c in some}))
+        most = f" (most at {worst.joint})" if len({c.joint for c in some}) > 1 else ""
         begin, end = min(c.begin for c in some), max(c.end for c in some)
         yield (
-            f"{worst.source}: from {begin:.4g} s to {end:.4g} s up to {abs(worst.most):.3g} N·m "
-            f"(or N) of the torque of {joints} are missed ({worst.joint}), {worst.times:.0f} times "
-            "as much as elsewhere: was the robot touched, or did it carry something? Cut it out, "
-            "or record again"
+            f"{worst.source}: from {begin:.4g} s to {end:.4g} s the model leaves up to "
+            f"{abs(worst.most):.3g} N·m (or N) unexplained at {joints}{most}, "
+            f"{worst.times:.0f} times the usual error. Was the robot touched or loaded? Remove "
+            "this interval or record again"
         )

@@ -121,9 +121,9 @@ class Swayed:
         mend = "leave out --cutoff" if given else f"set --cutoff {self.slower:.3g}"
         now = "unfiltered" if self.used is None else f"filtered at {self.used:.3g} Hz"
         return (
-            f"{self.joint}: the best model misses {100 * self.missed:.0f} % of the torque {now}, "
-            f"and {100 * self.less:.0f} % at {self.slower:.3g} Hz: the filter is wrong, not the "
-            f"robot; {mend}"
+            f"{self.joint}: the best model leaves {100 * self.missed:.0f} % of the torque "
+            f"unexplained {now}, and {100 * self.less:.0f} % at {self.slower:.3g} Hz: the filter "
+            f"causes this error, not the robot; {mend}"
         )
 
 

@@ -89,18 +89,20 @@ class Doubt:
         scale = self.factor * given
         if not self.sure:
             return (
-                f"{self.joint}: its efforts may {self.why.replace('are', 'be', 1)}: with the other "
-                f"joints' bodies the best model misses {100 * self.before:.3g} % of them, times "
-                f"{self.factor:.4g} {100 * self.after:.2g} %; other bodies explain them as they "
-                f"are, so they were fitted as they are (--effort-scale {self.joint}:{scale:.4g} "
-                f"takes them otherwise); check sign, unit, and how the base is mounted"
+                f"{self.joint}: its efforts may {self.why.replace('are', 'be', 1)}. Given the "
+                f"other joints, the best model leaves {100 * self.before:.3g} % of them "
+                f"unexplained, or {100 * self.after:.2g} % if they are multiplied by "
+                f"{self.factor:.4g}. Different bodies explain them unscaled, so they were fitted "
+                f"unscaled (--effort-scale {self.joint}:{scale:.4g} to scale them). Check their "
+                "sign and unit, and how the base is mounted"
             )
-        sure = "" if math.isclose(scale, 1.0) else f", {self.joint}:1 as they are"
+        keep = "" if math.isclose(scale, 1.0) else f", {self.joint}:1 to keep them as recorded"
         return (
-            f"{self.joint}: its efforts {self.why}: times {self.factor:.4g} the best model misses "
-            f"{100 * self.after:.2g} % of them, as they are {100 * self.before:.3g} %; nothing was "
-            f"fitted to them, and its errors are those with the factor "
-            f"(--effort-scale {self.joint}:{scale:.4g} takes them so{sure})"
+            f"{self.joint}: its efforts {self.why}: the best model leaves {100 * self.after:.2g} % "
+            f"of them unexplained if they are multiplied by {self.factor:.4g}, and "
+            f"{100 * self.before:.3g} % if not. They were excluded from the fit; this joint's "
+            "errors are computed with the factor "
+            f"(--effort-scale {self.joint}:{scale:.4g} to apply it{keep})"
         )
 
 
@@ -280,11 +282,11 @@ class _Trial:
     ) -> Doubt | None:
         joint, least = self.joints[j], float(errors.min())
         names = {-1.0: OPPOSITE}
-        units = [(180 / math.pi, "are in another unit (degrees for radians)")]
+        units = [(180 / math.pi, "are scaled as if degrees were used instead of radians")]
         described = joint in self.unknowns.rotors and joint not in self.unknowns.added
         gear = abs(self.unknowns.gear_ratio(joint)) if described else 1.0
         if max(gear, 1 / gear) > NEAR:
-            units.append((gear, "are the motor's, before its gear"))
+            units.append((gear, "are motor torques, not joint torques"))
         for value, what in units:
             for k in (value, 1 / value):
                 names |= {k: what, -k: f"{what}, with the opposite sign"}

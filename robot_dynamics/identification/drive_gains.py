@@ -292,7 +292,7 @@ class _Sums:
         )
         if vague.all():
             raise RecordingError(
-                "the load is too light, or moves too little, to tell any joint's gain", name="load"
+                "the load is too light, or moves too little, to determine any gain", name="load"
             )
         if not vague.any():
             return values
@@ -365,7 +365,7 @@ class _Sums:
             deviations[name] = abs(gains[name]) * deviation / max(abs(x[j]), 1e-300)
             if not deviations[name] < VAGUE * abs(gains[name]):
                 words.append(
-                    f"{name}: the load says too little about its gain ({gains[name]:.3g} ± "
+                    f"{name}: its gain is poorly determined by the load ({gains[name]:.3g} ± "
                     f"{deviations[name]:.2g}): move it more, or mount the load off its axis"
                 )
         return DriveGains(gains, deviations, tuple(words), bool(self.shared))

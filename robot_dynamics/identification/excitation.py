@@ -535,8 +535,7 @@ def _inside(design: _Design, motion: FourierMotion) -> FourierMotion:
     found, faults = _largest_inside(design, motion.shrunk)
     if found is None:
         raise InputError(
-            "no motion was found inside the limits; what stands in the way: "
-            + ", ".join(faults[:5]),
+            "no motion was found inside the limits; active constraints: " + ", ".join(faults[:5]),
             name="limits",
             expected="limits that leave room, or another --seed",
         )

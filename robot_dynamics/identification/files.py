@@ -42,8 +42,8 @@ def save(result: Result, folder: Path) -> dict[str, Path]:
     """
     if result.source is None:
         raise InputError(
-            "the robot came as a mechanism, which has no file to stand beside; give its "
-            "description",
+            "the robot was given as a mechanism, without a description to write the results "
+            "beside; give its file or text",
             name="robot",
         )
     try:

@@ -142,8 +142,8 @@ class Processes(Fleet, AbstractContextManager["Processes"]):
         except BrokenProcessPool:
             self.__exit__()
             raise BackendError(
-                "workers: a new process ends at once; a script that starts some needs "
-                '`if __name__ == "__main__":` around what it does',
+                "workers: worker processes exit at once; put the script's top-level code under "
+                '`if __name__ == "__main__":`',
                 name="workers",
                 value=workers,
             ) from None
@@ -280,9 +280,7 @@ class Workers(Fleet, AbstractContextManager["Workers"]):
                 elif alone_since is None:
                     alone_since = time.monotonic()
                 elif time.monotonic() - alone_since > PATIENCE:
-                    raise BackendError(
-                        f"{self.address}: no worker is left that could go on", name="scheduler"
-                    )
+                    raise BackendError(f"{self.address}: all workers are gone", name="scheduler")
         except (OSError, distributed.CancelledError, distributed.TimeoutError) as error:
             raise BackendError(
                 f"{self.address}: the scheduler is gone ({_words(error)})", name="scheduler"

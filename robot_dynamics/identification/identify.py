@@ -78,13 +78,14 @@ class HasLoopsError(InputError):
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """The result of an identification."""
+    """The result of `identify`. Torques are N·m or N, in the order of `joints`."""
 
     mechanism: Mechanism
     """The identified robot; joints that were not recorded are locked"""
     described: Mechanism
     """The described robot, with the same joints locked"""
     fit: Fit
+    """The solution of the least-squares problem, with its covariance"""
     errors: Errors
     """Errors on held-out motion"""
     fitted: Errors
@@ -102,6 +103,7 @@ class Identification:
     duration: float
     """s of motion used for the fit"""
     traces: tuple[Trace, ...]
+    """Measured and predicted torques of parts of the recordings, for the report"""
     excitation: Excitation
     """How well the motion excites the robot's parameters"""
     source: str | None
@@ -252,6 +254,12 @@ def identify(
             another robot, too short, at rest, or has no efforts.
         InputError: an option does not fit the robot and the recordings.
         BackendError: the scheduler does not answer or has no workers.
+
+    Returns:
+        The identified mechanism with its parameters, their covariance, errors on held-out motion,
+        warnings and notes; see `Identification`.
+
+    Source: [WKS18] and [LWP20] for physical consistency.
     """
     progress = progress or _silent
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
@@ -369,8 +377,8 @@ def _all_in_doubt(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
         f"{each.joint}:{each.factor * given.get(each.joint, 1.0):.4g}" for each in doubtful
     )
     return (
-        "no joint's efforts are torques of this robot as they are: check that description and "
-        f"recording belong together; otherwise --effort-scale {scales} would explain them"
+        "at no joint do the efforts match this robot's torques. Check that the recording belongs "
+        f"to this description; if so, --effort-scale {scales} would explain them"
     )
 
 
@@ -395,10 +403,11 @@ def stays(kept: Kept, errors: Errors) -> Iterator[str]:
     if kept == _KEPT[0]:
         return
     after, before = _means(errors)
-    what = "its bodies are kept" if kept == _KEPT[1] else "it is kept as it is"
+    what = "its bodies are kept" if kept == _KEPT[1] else "it is kept unchanged"
     yield (
-        f"on motion kept from the fit the description is better ({100 * before:.1f} % against "
-        f"{100 * after:.1f} %, mean over the joints): {what}; record longer and richer motion"
+        f"on held-out motion the original description predicts better (error {100 * before:.1f} % "
+        f"against {100 * after:.1f} %, mean over the joints): {what}; record longer and more "
+        "varied motion"
     )
 
 
@@ -467,10 +476,10 @@ def refuse_nonsense(errors: Errors, causes: Sequence[str] = ()) -> None:
         if causes:
             raise RecordingError(causes[0], name="recording")
         raise RecordingError(
-            f"no joint's efforts are those of this robot (the best model misses "
-            f"{100 * known.min():.0f} % of them): check that description and recording belong "
-            "together, that joints are called alike (--rename), and the efforts' unit and sign "
-            "(--effort-scale)",
+            "at no joint do the efforts match this robot's torques (the best model leaves "
+            f"{100 * known.min():.0f} % of them unexplained): check that the recording belongs to "
+            "this description, that the joint names match (--rename), and the efforts' unit and "
+            "sign (--effort-scale)",
             name="recording",
         )
 
@@ -613,7 +622,9 @@ def _notes(
     yield from fleet.notes
     alike = sum(each.choice is None for each in recordings)
     if work.shared is not None and alike:
-        yield f"the filter of {alike} recordings is that which {len(work.chose)} like them chose"
+        yield (
+            f"{alike} recordings use the cut-off that {len(work.chose)} similar recordings selected"
+        )
     if locked:
         held = ", ".join(f"{name} at {value:g}" for name, value in locked.items())
         yield f"not recorded, and locked: {held}"

@@ -93,10 +93,11 @@ def motion_limits(mechanism: Mechanism, file: str | os.PathLike[str] | None = No
                 lower, upper = -np.inf, np.inf
             elif joint.turns:
                 lower, upper = home - TURN, home + TURN
-                notes.append(f"{joint.name}: no position limits, half a turn about home taken")
+                notes.append(f"{joint.name}: no position limits; half a turn about home assumed")
             else:
                 raise InputError(
-                    f"{joint.name}: it slides and has no position limits; give them by --limits",
+                    f"{joint.name}: prismatic joint without position limits; provide them with "
+                    "--limits",
                     name=joint.name,
                     expected="position limits",
                 )
@@ -107,12 +108,14 @@ def motion_limits(mechanism: Mechanism, file: str | os.PathLike[str] | None = No
         if not rate:
             rate = np.inf if joint.coupling is not None else RATE[joint.turns]
             if joint.coupling is None:
-                notes.append(f"{joint.name}: no rate limit, {rate:g} {unit} taken")
+                notes.append(f"{joint.name}: no velocity limit; {rate:g} {unit} assumed")
         acceleration = mine.get("max_acceleration")
         if not acceleration:
             acceleration = rate / RISE
             if joint.coupling is None:
-                notes.append(f"{joint.name}: no acceleration limit, {acceleration:g} {unit}² taken")
+                notes.append(
+                    f"{joint.name}: no acceleration limit; {acceleration:g} {unit}² assumed"
+                )
         effort = mine.get("max_effort", known.effort) or np.inf
         rows.append((lower, upper, rate, acceleration, effort))
     lower, upper, rate, acceleration, effort = np.array(rows, dtype=float).T

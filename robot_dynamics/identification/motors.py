@@ -51,8 +51,8 @@ def motor_rows(mechanism: Mechanism) -> Floats:
         if len(free) != 1:
             raise InputError(
                 f"rotor {rotor.name}: it turns with {listed(name for name, _ in rotor.ratios)}, "
-                "and it is not clear with which joint its effort is recorded: call the rotor as "
-                "that joint",
+                "and it is not clear at which of them its effort is recorded: give the rotor that "
+                "joint's name",
                 name=rotor.name,
             )
         motors[free[0]] = rotor
@@ -64,8 +64,8 @@ def motor_rows(mechanism: Mechanism) -> Floats:
     sizes = np.linalg.svd(rows, compute_uv=False)
     if sizes[-1] < SINGULAR * sizes[0]:
         raise InputError(
-            f"rotors {listed(rotor.name for rotor in several)}: their rates depend on each other, "
-            "so they cannot drive all joints",
+            f"rotors {listed(rotor.name for rotor in several)}: their velocities depend on each "
+            "other, so they cannot drive all joints",
             name="rotors",
         )
     return rows
@@ -84,7 +84,7 @@ def at_joints(recording: Recording, mechanism: Mechanism) -> Recording:
     """
     if mechanism.loops:
         raise InputError(
-            f"{mechanism.name}: it has loops, where motors' efforts are taken at their joints only",
+            f"{mechanism.name}: it has loops: each motor's effort must be that at its own joint",
             name="motor_efforts",
         )
     rows, joints = motor_rows(mechanism), mechanism.joint_names
@@ -129,8 +129,8 @@ def agreed_at_joints(recording: Recording, mechanisms: Sequence[Mechanism]) -> R
         pairs = zip(found.streams, at_joints(recording, other).streams, strict=True)
         if not all(np.allclose(a.effort, b.effort, SAME, 0.0, equal_nan=True) for a, b in pairs):
             raise InputError(
-                f"{first.name}, {other.name}: their motors turn with their joints at other "
-                "ratios, so the same efforts are other torques: compare them one by one",
+                f"{first.name}, {other.name}: their gear ratios between motors and joints differ, "
+                "so the same efforts are different torques; replay the models separately",
                 name="motor_efforts",
             )
     return found

@@ -385,7 +385,7 @@ def _without_absurd(recording: Recording, notes: list[str]) -> Recording:
         )
     if count:
         notes.append(
-            f"values that no robot has were left out: {count} (positions or rates above 1e5, "
+            f"implausible values were dropped: {count} (positions or velocities above 1e5, "
             f"efforts above 1e9), such as {example}"
         )
     return replace(recording, streams=tuple(streams))
@@ -405,7 +405,9 @@ def _one_stream(recording: Recording, joints: tuple[str, ...], notes: list[str])
         return main.of(joints)
     from scipy.interpolate import CubicSpline
 
-    notes.append("joints come in messages of their own; they were brought to common stamps")
+    notes.append(
+        "joints were recorded in separate messages; they were interpolated at common stamps"
+    )
     shape = (len(main.time), len(joints))
     fields = {field: np.full(shape, np.nan) for field in ("position", "velocity", "effort")}
     for j, name in enumerate(joints):
@@ -451,7 +453,8 @@ def _with_efforts(stream: Stream, source: str, notes: list[str]) -> tuple[Stream
         )
     if silent:
         notes.append(
-            f"no efforts of {', '.join(silent)}: what only they determine stays as described"
+            f"no efforts for {', '.join(silent)}: parameters that depend only on them keep their "
+            "described values"
         )
     measured = tuple(name for name in stream.names if name not in silent)
     return replace(stream, effort=efforts), measured
@@ -511,15 +514,16 @@ def _with_rates(stream: Stream, rate: float, notes: list[str]) -> Stream:
             continue
         velocity[:, j] = own[:, j]
     if missing:
-        notes.append(f"no rates of {', '.join(missing)}: differences of positions instead")
+        notes.append(f"no velocities of {', '.join(missing)}; using differentiated positions")
     if odd:
         notes.append(
-            f"recorded rates of {', '.join(odd)} are not those of the positions: differences of "
-            "positions instead"
+            f"recorded velocities of {', '.join(odd)} do not match the positions; using "
+            "differentiated positions"
         )
     if noisy:
         notes.append(
-            f"differences of positions are less noisy than the rates of {', '.join(noisy)}"
+            f"recorded velocities of {', '.join(noisy)} are noisier than differentiated positions, "
+            "which are used instead"
         )
     return replace(stream, velocity=velocity)
 

@@ -111,10 +111,10 @@ def driving(fit: Fit) -> Iterator[str]:
                 f"{name} {value:.3g}" for name, value in zip(law.names, values, strict=False)
             )
             yield (
-                f"{joint}: its friction drives it ({numbers}): as far as friction goes, its "
-                "efforts have the opposite sign of its motion; no other friction explains them "
-                "half as well. Check the signs of its efforts (--effort-scale) and positions; a "
-                "file with such friction describes the recording and is refused when it is loaded"
+                f"{joint}: the fitted friction accelerates the joint ({numbers}): its efforts have "
+                "the wrong sign relative to its motion, and any dissipative friction at least "
+                "doubles the error. Check the signs of its efforts (--effort-scale) and positions; "
+                "a file with such friction describes the recording and is refused when it is loaded"
             )
 
 
@@ -209,14 +209,14 @@ def warnings(
         yield (
             f"The motion determines {told.told:.0f} of {told.identifiable} identifiable "
             "parameters; the rest stay near the description: record longer, with all joints "
-            "moving at once, faster, and in more different poses"
+            "moving at once, faster, and in more varied poses"
         )
     for joint, error in zip(joints, unseen.relative, strict=True):
         if error > LITTLE and joint not in explained:
             yield (
-                f"{joint}: the model misses {100 * error:.0f} % of the torque: are its efforts "
-                "torques at the joint, in N·m and of the right sign (--effort-scale), and is "
-                "this the robot of the description?"
+                f"{joint}: the model leaves {100 * error:.0f} % of the torque unexplained: are its "
+                "efforts joint torques in N·m (or forces in N) with the right sign "
+                "(--effort-scale), and is this the robot of the description?"
             )
 
 
@@ -227,6 +227,6 @@ def lost(unseen: Errors) -> Iterator[str]:
     ):
         if error > 1.05 * before:
             yield (
-                f"{joint}: on motion kept from the fit, the description is better "
-                f"({100 * before:.1f} % against {100 * error:.1f} %); record longer"
+                f"{joint}: on held-out motion the original description predicts better (error "
+                f"{100 * before:.1f} % against {100 * error:.1f} %); record longer"
             )

@@ -87,7 +87,7 @@ class Recording:
                     InputError,
                     f"{self.source}: joint to rename",
                     old,
-                    f"{choices(self.names)}, or how several begin",
+                    f"{choices(self.names)}, or a prefix of several",
                 )
             renaming |= {name: new + name.removeprefix(old) for name in found}
         if len(set(renaming.values())) < len(renaming):

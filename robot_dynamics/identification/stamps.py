@@ -68,7 +68,7 @@ def _between_resets(stream: Stream, notes: list[str]) -> list[Stream]:
     back = np.flatnonzero(steps < -GAP * period)
     cuts = [k + 1 for k in back if (stream.time[k + 1 :] < stream.time[k]).sum() > GAP]
     if cuts:
-        notes.append(f"the clock went back {len(cuts)} times; what lies between counts by itself")
+        notes.append(f"the clock jumped back {len(cuts)} times; the recording was split there")
     edges = [0, *cuts, len(stream.time)]
     return [stream.rows(slice(a, b)) for a, b in itertools.pairwise(edges)]
 
@@ -80,7 +80,7 @@ def _in_order(stream: Stream, notes: list[str]) -> Stream:
     order = np.argsort(stream.time, kind="stable")
     late = int((np.diff(stream.time) < 0).sum())
     if late:
-        notes.append(f"{late} messages came out of order and were put in their places")
+        notes.append(f"{late} out-of-order messages were sorted")
     stream = stream.rows(order)
     new = np.r_[True, np.diff(stream.time) > 0]
     if not new.all():
@@ -141,8 +141,8 @@ def _evened(stream: Stream, notes: list[str]) -> tuple[Floats, Stream]:
     if best and roughness[best] < TELLING * roughness[0]:
         jitter = float(np.abs(even[best - 1] - time).max())
         notes.append(
-            f"stamps are off by up to {1e3 * jitter:.3g} ms: the positions are smoother as even "
-            "samples, and were taken as such"
+            f"stamps are off by up to {1e3 * jitter:.3g} ms: the positions are smoother if "
+            "evenly sampled, so even timing was assumed"
         )
         time = even[best - 1]
     steps = np.diff(time)

@@ -444,9 +444,9 @@ def match(mechanism: Mechanism, recorded: Iterable[str]) -> tuple[Mechanism, tup
     missing = tuple(name for name in mechanism.joint_names if name not in recorded)
     if len(missing) == len(mechanism.joint_names):
         raise InputError(
-            f"another robot's recording: its joints are {listed(sorted(recorded))}, the "
-            f"description's are {listed(mechanism.joint_names)}; --rename OLD:NEW helps where "
-            "they are called otherwise",
+            f"the recording is of a different robot: its joints are {listed(sorted(recorded))}, "
+            f"the description's are {listed(mechanism.joint_names)}; if only the names differ, use "
+            "--rename OLD:NEW",
             name="recording",
         )
     held = {name: float(mechanism.home.get(name, 0.0)) for name in missing}

@@ -39,11 +39,14 @@ OWN = 3
 
 @dataclass(frozen=True)
 class Number:
-    """One parameter: its estimate, its value in the model in force, and its standard deviation."""
+    """One parameter: its estimate, its value in the current model, and its standard deviation."""
 
     value: float
+    """SI units, as for all three"""
     in_force: float
+    """The value in the current model"""
     deviation: float
+    """Standard deviation of the estimate"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,14 +228,14 @@ class Watch:
 
     def _why_not(self, numbers: dict[str, Number]) -> str:
         if self._blocks < BLOCKS:
-            return f"judged on {self._blocks} of {BLOCKS} blocks"
+            return f"evaluated on {self._blocks} of {BLOCKS} blocks"
         before, after = self._judged
         share = float(np.sqrt((after / np.maximum(before, 1e-300)).mean()))
         if share > BETTER:
-            return f"it misses {share:.2f} of what the model in force misses, expected {BETTER:g}"
+            return f"its error is {share:.2f} of the current model's, expected at most {BETTER:g}"
         for joint, one, other in zip(self.joints, before, after, strict=True):
             if other > WORSE**2 * one:
-                return f"{joint}: it misses more than the model in force"
+                return f"{joint}: its error is larger than the current model's"
         for name, number in numbers.items():
             driving = number.value < -4 * number.deviation
             if driving and name.endswith((".viscous", ".coulomb")):
@@ -246,7 +249,7 @@ class Watch:
             InputError: nothing is proven.
         """
         if self._x is None:
-            raise InputError("nothing to adopt: no block of motion has come", name="adopt")
+            raise InputError("nothing to adopt: no motion has been recorded yet", name="adopt")
         estimate = self._estimate()
         if not estimate.proven:
             raise InputError(f"not proven, not adopted: {estimate.why_not}", name="adopt")

@@ -99,9 +99,9 @@ class Zero:
         return (
             f"{self.joint}: its encoder's zero may be off: with {scale * self.offset:+.2f}{unit} "
             f"(± {scale * self.deviation:.2f}{unit}) added to its positions, the "
-            f"torque errors on motion kept from the fit are {100 * self.less:.2g} % smaller; "
-            f"check the zero{', and how the base is mounted' if self.at_base else ''} (the "
-            f"positions were used as recorded; correct them with --position-offset "
+            f"torque errors on held-out motion are {100 * self.less:.2g} % smaller. "
+            f"Check the zero{', and how the base is mounted' if self.at_base else ''} (the "
+            "positions were used as recorded; to correct them: --position-offset "
             f"{self.joint}:{self.offset + given:.4g})"
         )
 

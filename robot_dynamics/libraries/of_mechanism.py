@@ -218,8 +218,8 @@ class Functions:
 
     @cached_property
     def energies(self) -> Callable[..., Any]:
-        """(q, qd) → kinetic and potential energy, J, each a scalar (CasADi: 1 × 1). The potential
-        energy of a mass at the origin of the base frame is zero.
+        """(q, qd) → kinetic and potential energy, J, each a scalar, or (1, 1) with CasADi. The
+        potential energy of a mass at the origin of the base frame is zero.
 
         Raises:
             InputError: `parameters` is an argument.

@@ -52,12 +52,21 @@ Stribeck's rate"""
 def standard_parameters(
     mechanism: Mechanism, rotors: str = "full", friction: bool = True
 ) -> dict[str, float]:
-    """The parameters of a mechanism by name, in the order given in the module's docstring.
+    """The standard parameters π (p,) of a mechanism by name, in SI units: tau = Y π.
+
+    For each moving link with all that is fixed to it: mass (kg), first moment (kg m) and inertia
+    (kg m²) about the origin of the link's frame, on its axes; then friction, rotors and armatures.
+    The module's docstring has the names and their order.
 
     Args:
         mechanism: the robot.
         rotors: full, reflected or none, as in `InverseDynamics`.
         friction: whether to include the friction of joints and rotors.
+
+    Raises:
+        InputError: an unknown rotor model.
+
+    Source: [KK87].
     """
     tree = lumped(with_rotor_model(mechanism, rotors))
     found: dict[str, float] = {}

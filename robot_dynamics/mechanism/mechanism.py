@@ -98,12 +98,18 @@ class Pose(_Kept):
 
 @dataclass(frozen=True, eq=False)
 class Inertial(_Kept):
-    """Mass (kg), centre of mass (3,) (m, link frame), inertia (3, 3) (kg m², about the centre
-    of mass, link axes)."""
+    """The mass, centre of mass and inertia of a rigid body, in the frame of its link.
+
+    Raises:
+        InputError: a centre of mass or an inertia that is not an array.
+    """
 
     mass: Scalar = 0.0
+    """kg"""
     center_of_mass: Array = field(default_factory=lambda: zeros(3))
+    """c (3,), m, in the link's frame"""
     inertia: Array = field(default_factory=lambda: zeros(3, 3))
+    """I_C (3, 3), kg m², symmetric, about the centre of mass, on the link's axes"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "center_of_mass", _frozen("center_of_mass", self.center_of_mass))
@@ -459,19 +465,25 @@ class Mechanism(_Kept):
     """
 
     name: str
+    """The robot's name"""
     links: tuple[Link, ...]
+    """All links but the base, parents before their children, each with the joint that carries it"""
     base: str = BASE
+    """The name of the base link, whose frame is that of poses and gravity"""
     gravity: Array = field(default_factory=lambda: array([0.0, 0.0, -9.81]))
     """(3,), m/s², in the base frame"""
     rotors: tuple[Rotor, ...] = ()
+    """The motors' rotors, as bodies that turn with their joints"""
     armatures: tuple[Armature, ...] = ()
+    """Inertias and friction of shafts without a body of their own"""
     loops: tuple[Loop, ...] = ()
+    """The joints that close kinematic loops; empty: an open chain or tree"""
     actuated: tuple[str, ...] = ()
     """Joints with a motor; empty: every independent joint"""
     driving: tuple[str, ...] = ()
     """If there are more motors than degrees of freedom: those whose positions are q"""
     shares: Mapping[str, float] = field(default_factory=dict)
-    """In this case, for all motors: efforts of equal weight when sharing the work, N·m or N"""
+    """In this case, for all motors: efforts of equal weight when sharing the torque, N·m or N"""
     sensed: tuple[str, ...] = ()
     """Passive joints with a sensor"""
     platform: str | None = None
@@ -538,7 +550,10 @@ class Mechanism(_Kept):
         return self.driving or self.actuated_names
 
     def link(self, name: str) -> Link:
-        """The link of this name.
+        """The link of this name; the base is not among them.
+
+        Args:
+            name: the link's name.
 
         Raises:
             InputError: there is none; the message lists the names.
@@ -549,7 +564,10 @@ class Mechanism(_Kept):
         raise wrong(InputError, "link", name, choices(link.name for link in self.links))
 
     def joint(self, name: str) -> Joint:
-        """The joint of this name.
+        """The joint of this name, moving or fixed.
+
+        Args:
+            name: the joint's name.
 
         Raises:
             InputError: there is none; the message lists the names.
@@ -564,15 +582,26 @@ class Mechanism(_Kept):
         return {self.base: -1} | {link.name: i for i, link in enumerate(self.links)}
 
     def path(self, name: str) -> tuple[str, ...]:
-        """The names of the links from this one to the base, including both."""
+        """The names of the links from this one to the base, including both.
+
+        Args:
+            name: of the base or any link.
+
+        Raises:
+            InputError: there is no such link.
+        """
         names = [name]
         while names[-1] != self.base:
             names.append(self.link(names[-1]).parent)
         return tuple(names)
 
     def coordinates(self) -> tuple[Array, Array]:
-        """(S, s) with q_tree = S q + s, where q are the independent joints; S is (n_tree, n), s is
-        (n_tree,)."""
+        """The map from the independent joints to the tree: q_tree = S q + s.
+
+        Returns:
+            (S, s): S (n_tree, n), rad or m per rad or m, with rows in the order of `tree_names` and
+            columns in that of `joint_names`; s (n_tree,), rad or m.
+        """
         column = {name: j for j, name in enumerate(self.joint_names)}
         rows, offsets = [], []
         for link in self.moving:
@@ -585,10 +614,15 @@ class Mechanism(_Kept):
         return array(rows).reshape(len(rows), len(column)), array(offsets)
 
     def row(self, ratios: tuple[tuple[str, Scalar], ...]) -> Array:
-        """The row n (n,) of a shaft whose rate is n·qd, where qd are the independent joints' rates.
+        """The row n (n,) of a shaft whose velocity is n·qd, where qd (n,) are those of the
+        independent joints, in the order of `joint_names`.
 
         Args:
-            ratios: (joint, shaft rate / joint rate) of each independent joint that turns it.
+            ratios: (joint, shaft velocity / joint velocity) of each independent joint that turns
+                it, rad/rad or rad/m.
+
+        Raises:
+            ValueError: a joint that is not independent.
         """
         names, row = self.joint_names, [0.0] * len(self.joint_names)
         for name, ratio in ratios:
@@ -597,10 +631,10 @@ class Mechanism(_Kept):
         return array(row)
 
     def friction_rows(self) -> tuple[tuple[Array, Friction], ...]:
-        """(n, law) of everything that has friction: its rate is n·qd, and tau += n·law(n·qd).
+        """(n, law) of everything that has friction: its velocity is n·qd, and tau += n·law(n·qd).
 
         First come the moving joints, whose rows n (n,) are those of S in `coordinates`, then rotors
-        and armatures with friction.
+        and armatures with friction, whose rows are those of `row`. The laws are in N·m or N.
         """
         joints = [
             (row, link.joint.friction)

@@ -171,10 +171,10 @@ class RobotChanges:
     def close(self) -> None:
         """Discard all changes, as the node ends, and stay until the responses are sent."""
         dropped = self._builder.close()
-        self._dropped(dropped, "the node ends")
+        self._dropped(dropped, "the node is shutting down")
         waiting = [answer for _, answer in self._requests.taken()]
         for answer in waiting:
-            answer(refused("the node ends"))
+            answer(refused("the node is shutting down"))
         if dropped or waiting:
             time.sleep(SENDING)
 
@@ -220,4 +220,4 @@ class RobotChanges:
         if old is not None and outcome.change.kind not in ("payload", "wrench"):
             lost = set(old.spec.payloads) - set(outcome.model.spec.payloads)
             if lost:
-                self._warn(f"payload removed: no link {listed(sorted(lost))} any more")
+                self._warn(f"payload removed: the new robot has no link {listed(sorted(lost))}")

@@ -166,7 +166,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
         rate = 10.0
         while robot.growth(1 / rate) > STABLE and rate < HIGHEST_RATE:
             rate = min(1.1 * rate, HIGHEST_RATE)
-        faster = f"raise update_rate ({rate:.0f} Hz are enough at the start) or "
+        faster = f"raise update_rate ({rate:.0f} Hz is enough at the start) or "
         self.get_logger().warning(
             f"the PD loop is unstable at update_rate = {self._values['update_rate']:g} Hz: errors "
             f"grow by a factor of {growth:.3g} in each period, expected at most 1; "
@@ -193,7 +193,7 @@ class SimulatedRobot(Node):  # type: ignore[misc]
             self._record.close()
         if self._missed:
             self.get_logger().warning(
-                f"{self._missed} periods of the motion had no torques of their own"
+                f"{self._missed} periods of the motion received no torques of their own"
             )
 
     @property
@@ -215,13 +215,13 @@ class SimulatedRobot(Node):  # type: ignore[misc]
 
     def _on_skip(self, nanoseconds: int) -> None:
         """Handle a clock that was set, or a machine that was too slow."""
-        away = f"the clock that it follows is {nanoseconds / SECOND:+.3f} s away: no time passes"
+        off = f"its clock is {nanoseconds / SECOND:+.3f} s off: the simulation was paused"
         if 0 < nanoseconds < SECOND:
-            self.get_logger().warning(f"{away} for the robot", throttle_duration_sec=5.0)
+            self.get_logger().warning(off, throttle_duration_sec=5.0)
             return
         # the desired motion belongs to another time
         self._stay()
-        self.get_logger().warning(f"{away} for the robot, and its motion is over")
+        self.get_logger().warning(f"{off}, and its motion aborted")
 
     def _on_commands(self, message: Float64MultiArray) -> None:
         """In real time, store the newest torques."""

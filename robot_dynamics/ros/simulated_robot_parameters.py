@@ -43,15 +43,15 @@ class RobotSettings:
     )
     bandwidth: float = number(
         0.0,
-        "bandwidth of the PD loop, whose gains then damp each joint critically at the start; 0: "
-        "p_gains and d_gains",
+        "bandwidth of the PD loop, from which gains follow that damp each joint critically at the "
+        "start; 0: p_gains and d_gains",
         unit="rad/s",
         minimum=0.0,
         maximum=10000.0,
     )
     delay: int = whole(
         0,
-        "delay between a state and the first use of the torques that answer it",
+        "delay between a state and the first use of the torques computed from it",
         unit="periods",
         minimum=0,
         maximum=1000,

@@ -46,9 +46,9 @@ class SourceSettings:
     joints: tuple[str, ...] = names((), "joints that swing, in the order of the other arrays")
     start: tuple[float, ...] = numbers((), "positions at which they begin", unit="rad or m")
     swing: tuple[float, ...] = numbers(
-        (), "way from one end of each swing to the other", unit="rad or m"
+        (), "distance from one end of each swing to the other", unit="rad or m"
     )
-    cycles: tuple[float, ...] = numbers((), "swings there and back within the duration")
+    cycles: tuple[float, ...] = numbers((), "number of swings there and back within the duration")
     duration: float = number(
         4.0, "time that the swing takes", unit="s", minimum=0.0, maximum=3600.0
     )
@@ -95,8 +95,8 @@ class TrajectorySource(Node):  # type: ignore[misc]
             known, waypoints = read_motion(file)
             if any(swing.values()) or (joints and set(joints) != set(known)):
                 raise InputError(
-                    f"file: {file} says which joints move ({', '.join(known)}) and how; leave "
-                    "joints, start, swing and cycles out",
+                    f"file: {file} already defines which joints move ({', '.join(known)}) and how; "
+                    "leave out joints, start, swing and cycles",
                     name="file",
                 )
             return waypoints, list(known)

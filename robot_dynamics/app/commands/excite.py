@@ -58,9 +58,9 @@ SHOWN = 5
     "--collisions/--no-collisions",
     default=True,
     show_default=True,
-    help="Keep bodies from each other, by their collision shapes.",
+    help="Keep bodies apart, by their collision shapes.",
 )
-@path("--srdf", "FILE", "An SRDF as in MoveIt, whose disable_collisions are left out.")
+@path("--srdf", "FILE", "MoveIt SRDF; its disable_collisions pairs are not checked.")
 @number("--margin", "SHARE", "Fraction of every limit that is left unused.", default=0.1)
 @number(
     "--harmonics", "N", "Number of harmonics (default: as many as fit below 0.75 Hz).", type=int

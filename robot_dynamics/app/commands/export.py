@@ -53,7 +53,7 @@ from ..options import flag, model, number, path, several
 @number(
     "--friction-smoothing",
     "RATE",
-    "Rate (rad/s or m/s) below which Coulomb friction fades, in the header of an open chain.",
+    "Velocity (rad/s or m/s) below which Coulomb friction fades to zero (open chains).",
     default=0.0,
     show_default=False,
 )

@@ -35,7 +35,7 @@ from ..tables import table
 @number(
     "--friction-smoothing",
     "RATE",
-    "Rate (rad/s or m/s) below which Coulomb friction fades; 0: no smoothing.",
+    "Velocity (rad/s or m/s) below which Coulomb friction fades to zero; 0: no smoothing.",
     default=0.0,
     show_default=False,
 )

@@ -24,7 +24,7 @@ from .report import gear_table, numbers, picture, played_page, text
 from .robots import ROBOTS, Run
 from .subject import Subject
 
-NEEDED = {"rclpy": "ros", "mujoco": "sim", "matplotlib": "sim"}
+NEEDED = {"rclpy": "ros", "mujoco": "sim"}
 """The required modules, and the extra that provides each"""
 
 LEAD = 1.0

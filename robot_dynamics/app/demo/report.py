@@ -155,7 +155,10 @@ def text(result: dict[str, Any]) -> str:
     lines += table(rows, left=2)
     if result["against"]:
         pairs = result["against"]
-        lines += ["", f"RMS errors {pairs['second']} relative to {pairs['first']}, by draw:"]
+        lines += [
+            "",
+            f"RMS errors {pairs['second']} relative to {pairs['first']}, by random sample:",
+        ]
         kinds = [what for what in ("joints", "platform") if pairs[what]]
         lines += table([[what, *(f"{x:.2f}" for x in pairs[what])] for what in kinds])
         better = sum(x < 1 for x in pairs["platform"])

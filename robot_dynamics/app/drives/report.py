@@ -231,7 +231,9 @@ def _over_time(drive: Drive) -> tuple[Chart, Chart, Chart]:
         tau,
     )
     power = Chart(f"power of {drive.name}", [Line(drive.time, drive.power, "a", "power")], "s", "W")
-    speed = Chart(f"rate of {drive.name}", [Line(drive.time, drive.rate, "c", "rate")], "s", rate)
+    speed = Chart(
+        f"velocity of {drive.name}", [Line(drive.time, drive.rate, "c", "velocity")], "s", rate
+    )
     return torque, speed, power
 
 
@@ -252,7 +254,7 @@ def _plane(drive: Drive) -> Chart:
             f"RMS {number(drive.rms)} {tau}",
         )
     )
-    return Chart(f"torque of {drive.name} over its rate", lines, rate, tau)
+    return Chart(f"torque of {drive.name} over its velocity", lines, rate, tau)
 
 
 def _page(

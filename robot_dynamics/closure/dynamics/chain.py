@@ -317,7 +317,14 @@ class ClosedChain:
     def __call__(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, wrench: ArrayLike | None = None
     ) -> Floats:
-        """Same as `torques`."""
+        """The torques (…, n_m), N·m or N; the same as `torques`.
+
+        Args:
+            q, qd, qdd, wrench: as in `torques`.
+
+        Raises:
+            ClosureError, InputError: see `torques`.
+        """
         return self.torques(q, qd, qdd, wrench)
 
     def torques(
@@ -373,12 +380,16 @@ class ClosedChain:
         return _finished(*self._close_regular(q))
 
     def motion(self, q_r: Floats, qd: ArrayLike, qdd: ArrayLike) -> tuple[Floats, Floats]:
-        """The rates and accelerations (q̇_r, q̈_r) (…, n_r) of all joints.
+        """The velocities q̇_r and accelerations q̈_r (…, n_r) of all joints.
+
+        They are in rad/s or m/s, and rad/s² or m/s², in the order of `coordinate_names`.
 
         Args:
-            q_r: (…, n_r) a closed configuration, rad or m.
-            qd: (…, k) rates of the control coordinates, rad/s or m/s.
+            q_r: (…, n_r) a closed configuration, rad or m, in this order.
+            qd: (…, k) velocities of the control coordinates, rad/s or m/s.
             qdd: (…, k) their accelerations, rad/s² or m/s².
+
+        Source: (8), (9), (11) and (12) of [ZCPOM].
         """
         moving = self._kernels["motion"].call(q_r, qd, qdd)
         return moving[..., 0, :], moving[..., 1, :]
@@ -386,7 +397,9 @@ class ClosedChain:
     def on_motors(self, q_r: Floats) -> Floats:
         """The matrix (…, n_m, n_r) that maps joint forces τ_r to motor torques: τ = on_motors τ_r.
 
-        It is Tᵀ if there are no more motors than needed.
+        It is Tᵀ if there are no more motors than needed; otherwise it gives the torques of least
+        norm, weighted by the mechanism's `shares`. Rows are in the order of `actuated_names`,
+        columns in that of `coordinate_names`.
 
         Args:
             q_r: (…, n_r) a closed configuration, rad or m.
@@ -394,10 +407,15 @@ class ClosedChain:
         return self._kernels["on_motors"].call(q_r)
 
     def motor_rates(self, state: KinematicState) -> Floats:
-        """The matrix A (…, n_m, n_a): the rates of all motors are A q̇_a.
+        """The matrix A (…, n_m, n_a): the velocities of all motors are A q̇_a.
+
+        Rows are in the order of `actuated_names`, columns in that of `driving_names`.
 
         Args:
             state: a closed state of this model.
+
+        Raises:
+            ClosureError: the state is singular.
         """
         rows = [self.coordinate_names.index(name) for name in self.actuated_names]
         return state.T[..., rows, :]
@@ -418,14 +436,16 @@ class ClosedChain:
         """The Coriolis matrix C (…, n_m, k).
 
         If there are as many motors and control coordinates as degrees of freedom, it consists of
-        Christoffel symbols: dD/dt - 2C is skew-symmetric.
+        Christoffel symbols: dD/dt - 2C is skew-symmetric. C qd is in N·m or N.
 
         Args:
             q: (…, k) positions in the order of `joint_names`, rad or m.
-            qd: (…, k) rates, rad/s or m/s.
+            qd: (…, k) velocities, rad/s or m/s.
 
         Raises:
             ClosureError, InputError: see `torques`.
+
+        Source: (18) and (39) of [ZCPOM]; [EW21] for Christoffel symbols.
         """
         q, qd = self._arrays(q=q, qd=qd)
         q_r, valid = self._close_regular(q)
@@ -639,6 +659,11 @@ class ClosedChain:
 
     def update(self, mechanism: Mechanism) -> None:
         """Adopt the gravity, friction and inertias of a mechanism of the same geometry.
+
+        Nothing is compiled, unless friction has terms that it did not have before.
+
+        Args:
+            mechanism: with the same links, joints, loops and motors as this one's.
 
         Raises:
             InputError: a body whose centre of mass is off the axis of a link that spins freely.

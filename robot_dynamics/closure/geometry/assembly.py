@@ -99,7 +99,11 @@ def undecided(mechanism: Mechanism, modes: Sequence[AssemblyMode]) -> tuple[int,
 
     Args:
         mechanism: with loops.
-        modes: as from `assembly_modes`.
+        modes: as from `assembly_modes`, at least one: the best fit first.
+
+    Returns:
+        The numbers of the modes whose distance is at most 1.5 times the first one's plus 0.05 (rad,
+        or fractions of the mechanism's size).
     """
     off = [mode.off_near if mechanism.near else mode.off_home for mode in modes]
     alike = [k for k, each in enumerate(off, start=1) if each <= AS_NEAR * off[0] + ABOUT]

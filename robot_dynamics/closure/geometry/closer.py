@@ -80,7 +80,8 @@ class Closer:
         """The closed configuration q_r (n_r,) whose first joints are at given positions.
 
         If more than the actuated joints are known, the others are fitted by least squares. At most
-        `most` steps are tried, so the time is bounded.
+        `most` steps are tried, so the time is bounded. The result is in rad or m, in the order of
+        the geometry's `names`.
 
         Args:
             known: (k,) positions of the first joints of q_r, rad or m.
@@ -109,17 +110,18 @@ class Closer:
             stuck = self.state(path.whole(u, reached))
             if not square:
                 raise self.geometry.refusal(
-                    f"closure: the joints don't fit together at {self.named(known)}: the loops "
-                    f"miss by {float(stuck.residual):.3g} m at {100 * reached:.3g} % of the way "
-                    "from the last configuration; a sensor may be wrong",
+                    f"closure: the readings are inconsistent at {self.named(known)}: the loops "
+                    f"remain open by {float(stuck.residual):.3g} m at {100 * reached:.3g} % of the "
+                    "path from the last state; a sensor may be wrong",
                     known,
                     "sensors that agree with the loops",
                 )
             or_far = "" if steps_left else ", or too far for one call"
             raise self.geometry.refusal(
-                f"closure: the loops don't close at {self.named(known)}: the way there ends at "
-                f"{self.named(stuck.q_a)}, at a condition number of {float(stuck.condition):.3g}; "
-                f"it is out of reach or beyond a singularity{or_far}",
+                f"closure: the loops don't close at {self.named(known)}: the path from the last "
+                f"state ends at {self.named(stuck.q_a)}, at a condition number of "
+                f"{float(stuck.condition):.3g}; the target is out of reach or beyond a "
+                f"singularity{or_far}",
                 known,
                 "a configuration on the assembly mode of home",
             )
@@ -133,8 +135,10 @@ class Closer:
     ) -> KinematicState:
         """All joints from the platform's pose, on the working mode of `start`.
 
+        The path of the pose from `start` is followed in bounded steps.
+
         Args:
-            pose: of the platform link's frame in the base frame, a `Pose` or (4, 4).
+            pose: of the platform link's frame in the base frame, a `Pose` or (4, 4); lengths in m.
             start: a closed state; None: home.
 
         Raises:
@@ -149,8 +153,8 @@ class Closer:
         if reached < 1.0 or max(abs(left)) > POSE_TOLERANCE:
             place = ", ".join(f"{value:.6g}" for value in target.translation)
             raise self.geometry.refusal(
-                f"platform: it can't be put at ({place}) with that "
-                f"orientation: it stays {self.size * np.linalg.norm(left[:3]):.3g} m and "
+                f"platform: pose ({place}) with this orientation is not reachable: the closest "
+                f"pose found is {self.size * np.linalg.norm(left[:3]):.3g} m and "
                 f"{np.linalg.norm(left[3:]):.3g} rad away",
                 target.homogeneous(),
                 "a pose that the mechanism reaches on its working mode",
@@ -183,16 +187,24 @@ class Closer:
             )
 
     def too_far(self, known: Floats) -> ClosureError:
-        """The error for a state that is too far away for one call."""
+        """The error, to be raised by the caller, for a state that is too far away for one call.
+
+        Args:
+            known: (k,) positions of the first joints of q_r, rad or m.
+        """
         return self.geometry.refusal(
-            f"closure: {self.named(known)} is too far away for one call; go there by states in "
-            "between",
+            f"closure: {self.named(known)} is too far from the last state for one call; pass "
+            "intermediate states",
             known,
             "a state nearer to the last",
         )
 
     def named(self, values: Floats) -> str:
-        """`name=value, …` of the first coordinates."""
+        """`name=value, …` of the first coordinates, for messages.
+
+        Args:
+            values: (k,) positions of the first joints of q_r, rad or m.
+        """
         return ", ".join(
             f"{name}={value:.6g}" for name, value in zip(self.geometry.names, values, strict=False)
         )

@@ -25,10 +25,11 @@ class KinematicState:
     """
 
     mobility: Mobility
+    """Of the mechanism: its geometry, its independent closure rows, and home"""
     q_r: Floats
-    """(n_r,), rad or m"""
+    """(n_r,): positions of all joints, rad or m"""
     qd_r: Floats
-    """(n_r,), rad/s or m/s"""
+    """(n_r,): velocities of all joints, rad/s or m/s"""
 
     # --- position ---------------------------------------------------------------------------
 
@@ -125,10 +126,13 @@ class KinematicState:
         return self.J_C_rate @ self.T + self.J_C @ self.T_rate
 
     def accelerations(self, qdd_a: Floats) -> Floats:
-        """All accelerations q̈_r (n_r,), rad/s² or m/s², at the rates q̇_r = T q̇_a.
+        """All accelerations q̈_r (…, n_r), rad/s² or m/s², at the velocities q̇_r = T q̇_a.
 
         Args:
-            qdd_a: (n_a,) accelerations of the actuated joints, rad/s² or m/s².
+            qdd_a: (…, n_a) accelerations of the actuated joints, rad/s² or m/s².
+
+        Raises:
+            ClosureError: the state is singular.
 
         Source: (11) of [ZCPOM].
         """
@@ -137,7 +141,11 @@ class KinematicState:
         return (self.T @ qdd_a[..., None] + self.T_rate @ qd_a)[..., 0]
 
     def moving(self, qd_r: Floats) -> KinematicState:
-        """The same configuration at other rates (n_r,)."""
+        """The same configuration at other velocities.
+
+        Args:
+            qd_r: (…, n_r), rad/s or m/s.
+        """
         return KinematicState(self.mobility, self.q_r, qd_r)
 
     # --- helpers ----------------------------------------------------------------------------
@@ -149,7 +157,8 @@ class KinematicState:
             return Tangent(self.J, a, Dense(np.linalg.inv(self.J[..., a:])))
         except np.linalg.LinAlgError:
             raise self.mobility.geometry.refusal(
-                "closure: singular: the motors don't hold the passive joints here",
+                "closure: singular: the passive joints are not determined by the motors in this "
+                "configuration",
                 self.q_r,
                 "a configuration away from singularities",
             ) from None

@@ -110,20 +110,20 @@ def loose_spins(geometry: LoopGeometry, spins: list[Spin], home: Floats) -> Mend
     """
     if len(spins) <= FEW:
         said = "; ".join(
-            f"{spin.what} spins freely about itself ({', '.join(spin.moving)}), which does no "
-            f"work: {spin.joint} is held at {spin.place}{_unsaid(spin)}"
+            f"{spin.what} can spin freely about its own axis ({', '.join(spin.moving)}) without "
+            f"doing work; {spin.joint} is locked at {spin.place}{_unsaid(spin)}"
             for spin in spins
         )
     else:
         worst = max(spins, key=lambda spin: spin.unround)
         off = f", of {worst.links[0]!r}{_unsaid(worst)}" if _unsaid(worst) else ""
         said = (
-            f"{_named(spins)} spin freely about themselves, which does no work: a joint of each "
-            f"is held{off}"
+            f"{_named(spins)} can spin freely about their own axes without doing work; a joint of "
+            f"each is locked{off}"
         )
     return Mend(
-        f"loops: {said}; to say so yourself write {_locks(spins)}, or make the ball joint "
-        "at one end universal",
+        f"loops: {said}; to silence this warning, add {_locks(spins)} to the description, or make "
+        "the ball joint at one end universal",
         home=dict(zip(geometry.names, map(float, home), strict=True)),
         held=tuple(spin.joint for spin in spins),
         spins={link: axis for spin in spins for link, axis in spin.axes.items()},
@@ -162,16 +162,16 @@ def told(others: list[Spin], size: float) -> str:
     if len(rods) > FEW:
         off = max(spin.off_axis for spin in rods)
         said.append(
-            f"{_named(rods)} spin freely about themselves, their centres of mass up to {off:.2g} m "
-            "off those axes: make the ball joint at one end of each universal, or hold them with "
-            f"{_locks(rods)}"
+            f"{_named(rods)} can spin freely about their own axes, with centres of mass up to "
+            f"{off:.2g} m off them: make the ball joint at one end of each universal, or lock them "
+            f"with {_locks(rods)}"
         )
         return "; ".join(said)
     for spin in rods:
         said.append(
-            f"{spin.what} spins freely about itself ({', '.join(spin.moving)}), its centre of mass "
-            f"{spin.off_axis:.2g} m off that axis: make the ball joint at one end universal, or "
-            f"hold it with {_locks([spin])}"
+            f"{spin.what} can spin freely about its own axis ({', '.join(spin.moving)}), with its "
+            f"centre of mass {spin.off_axis:.2g} m off it: make the ball joint at one end "
+            f"universal, or lock it with {_locks([spin])}"
         )
     return "; ".join(said)
 

@@ -143,7 +143,7 @@ def explore(geometry: LoopGeometry) -> Mobility | Mend:
     if home is None:
         worst = int(np.argmax(abs(search.whole.error(start))))
         raise DescriptionError(
-            f"home: the loops can't be closed near it: {rows[worst]} misses by "
+            f"home: the loops can't be closed near it: {rows[worst]} is off by "
             f"{_amount(rows[worst], miss[worst])}",
             name="home",
             value=float(miss[worst]),
@@ -211,7 +211,7 @@ def _far(
         # the cosines of the rows also vanish if the frames are turned by half a turn
         if loop.type in WELDED and np.trace(relative) < 2.0:
             return DescriptionError(
-                f"home: loop {loop.name!r}: its two frames are turned against each other by "
+                f"home: loop {loop.name!r}: its two frames are rotated relative to each other by "
                 f"{np.degrees(np.arccos(np.clip((np.trace(relative) - 1) / 2, -1, 1))):.3g}°, "
                 f"but its joint is {loop.type}",
                 name=loop.name,
@@ -222,7 +222,7 @@ def _far(
     if not len(error) or abs(error[worst]) <= HOME_TOLERANCE:
         return None
     return DescriptionError(
-        f"home: loop {rows[worst].loop!r} does not close: {rows[worst].what} misses by "
+        f"home: loop {rows[worst].loop!r} does not close: {rows[worst].what} is off by "
         f"{_amount(rows[worst], miss[worst])}",
         name=rows[worst].loop,
         value=float(miss[worst]),
@@ -283,7 +283,8 @@ def _open(far: DescriptionError, search: HomeSearch, start: Floats) -> Descripti
         else "correct home or the frames of these loops"
     )
     return DescriptionError(
-        f"{far}; a search closes {loops} nowhere (nearest from home: {row} off by {by}): {mend}",
+        f"{far}; no configuration was found that closes {loops} (smallest error from home: {row} "
+        f"off by {by}): {mend}",
         name=far.name,
         value=far.value,
         expected=far.expected,
@@ -310,9 +311,9 @@ def _shared(
     if still.any():
         held = [name for name, no in zip(motors, still, strict=True) if no]
         raise DescriptionError(
-            f"home: {listed(held)} can't move there, nor near by: write another position of "
-            f"{held[0]} into `home` (three hinges that make a ball joint hold it where two of "
-            "their axes are in one line), or leave it out of `actuated`",
+            f"home: {listed(held)} cannot move at or near home; choose another position of "
+            f"{held[0]} in `home` (three hinges that form a ball joint lock it where two of "
+            "their axes align), or leave it out of `actuated`",
             name="home",
             value=held,
             expected="a configuration in which every motor can move",
@@ -320,9 +321,10 @@ def _shared(
     driving = tuple(motors[i] for i in sorted(chosen_rows(parts, freedom)))
     shares, weights = _counting_alike(geometry.mechanism, motors, column_scale)
     return Mend(
-        f"actuated: {len(motors)} motors on {_degrees(freedom)}: q is that of "
-        f"{', '.join(driving)}; {', '.join(motors)} share the work by torques of least norm, "
-        f"weighted {weights}",
+        f"actuated: {len(motors)} motors for {_degrees(freedom)}: {', '.join(driving)} "
+        f"{'is' if len(driving) == 1 else 'are'} the independent "
+        f"coordinate{'s' * (len(driving) != 1)}; the torques of {', '.join(motors)} are the "
+        f"weighted least-norm distribution (weights: {weights})",
         home=dict(zip(geometry.names, map(float, home), strict=True)),
         driving=driving,
         shares=shares,
@@ -336,14 +338,14 @@ def _counting_alike(
     found = [mechanism.joint(name).limits for name in motors]
     efforts = [0.0 if each is None or each.effort is None else each.effort for each in found]
     if all(0 < effort < np.inf for effort in efforts):
-        return dict(zip(motors, efforts, strict=True)), "by their effort limits"
+        return dict(zip(motors, efforts, strict=True)), "the motors' effort limits"
     # a force counts as its moment about a lever of the mechanism's size
     levers = {name: float(scale) for name, scale in zip(motors, column_scale, strict=False)}
     shares = {name: 1 / lever for name, lever in levers.items()}
     sliding = [levers[name] for name in motors if not mechanism.joint(name).turns]
     mixed = 0 < len(sliding) < len(motors)
     units = f"; 1 N counts as {sliding[0]:.3g} N·m" if mixed else ""
-    return shares, f"equally (not every motor has an effort limit{units})"
+    return shares, f"equal, as not every motor has an effort limit{units}"
 
 
 def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
@@ -371,7 +373,7 @@ def _check_actuation(geometry: LoopGeometry, freedom: int, loose: str) -> None:
     )
     said = "" if geometry.mechanism.actuated else " (no `actuated` is given: every joint counts)"
     raise DescriptionError(
-        f"actuated: {state}: {len(motors)} motor{'s' * (len(motors) != 1)}{said} on "
+        f"actuated: {state}: {len(motors)} motor{'s' * (len(motors) != 1)}{said} for "
         f"{_degrees(freedom)}: {', '.join(motors)}; name {mend}"
         + (f": with these held, {loose}" if loose else ""),
         name="actuated",
@@ -394,10 +396,11 @@ def _check_regular(
     n_passive = len(geometry.names) - geometry.actuated
     rows = geometry.rows
     here = _redundant_here_alone(jacobians, ranks)
-    said = f"; {listed(rows[i] for i in here)} redundant there, but not beside it" if here else ""
+    said = f"; {listed(rows[i] for i in here)} redundant there, but not nearby" if here else ""
+    free = max(lacking, 1)
     raise ClosureError(
-        f"home: it is singular: {max(lacking, 1)} of the passive joints' motions are not held "
-        f"by the motors there, though they are beside it{said}; choose another home",
+        f"home is singular: {free} passive motion{'s are' if free != 1 else ' is'} undetermined "
+        f"there but determined nearby{said}; choose another home",
         name="home",
         value=passive_ranks[0],
         expected=f"a passive Jacobian of rank {n_passive}",

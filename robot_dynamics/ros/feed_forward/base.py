@@ -85,8 +85,8 @@ class Base:
             self._rates = rates
             raise IncompleteError(
                 "no angular acceleration yet",
-                "it is derived from the angular velocity (base_angular_acceleration: derive), and "
-                "too few of these are known",
+                "it is derived from the angular velocity (base_angular_acceleration: derive): not "
+                "enough samples yet",
             )
         # the reading of an accelerometer due to gravity alone, -g
         weight = np.zeros(3) if up is None else gravity * up
@@ -202,7 +202,7 @@ class Base:
             now: the clock, ns.
         """
         if self._motion is None:
-            return f"no motion of the base has come on ~/{IMU} or ~/{MOTION}"
+            return f"no base motion has been received on ~/{IMU} or ~/{MOTION}"
         age, limit = self._age(now), settings.base_timeout
         if age <= limit:
             return ""

@@ -118,7 +118,7 @@ def on_base(frame: str, mechanism: Mechanism) -> Pose:
         if link.parent in fixed and not link.joint.moves:
             fixed[link.name] = fixed[link.parent] @ link.joint.pose(0.0)
     if frame not in fixed:
-        why = "moves on the base" if frame in links else "is no link of the robot"
+        why = "moves on the base" if frame in links else "is not a link of the robot"
         raise RefusedError(
             "wrong frame",
             f"header.frame_id {shown(frame)} {why}, expected {listed(sorted(fixed))}; or set "
@@ -185,7 +185,7 @@ def _rotation(name: str, value: Any) -> Floats:
     norm = math.sqrt(float(q @ q))
     if not abs(norm - 1.0) <= UNIT:
         raise RefusedError(
-            "no rotation", f"{name} is {q.tolist()}, of norm {norm:g}, expected a unit quaternion"
+            "no rotation", f"{name} is {q.tolist()}, with norm {norm:g}, expected a unit quaternion"
         )
     x, y, z, w = (q / norm).tolist()
     return np.array(

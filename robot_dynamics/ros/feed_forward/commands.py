@@ -83,8 +83,8 @@ class Commands:
         if missing.are_unknown:
             raise IncompleteError(
                 "no accelerations yet",
-                "accelerations are derived from the velocities of a stream of points "
-                "(missing_accelerations: derive), and too few of these have come",
+                "they are derived from the velocities of a stream of points "
+                "(missing_accelerations: derive): not enough samples yet",
             )
         self.pending = motion
         self.at = now

@@ -82,7 +82,7 @@ class FeedForward:
         """
         old, self.model = self.model, model
         if old is None or not old.is_the_robot_of(model):
-            self.wrenches.drop_all("the description is another robot's")
+            self.wrenches.drop_all("the description is of a different robot")
             self._forget()
 
     def release(self) -> None:
@@ -224,7 +224,7 @@ class FeedForward:
             "torques",
             "feedback lost",
             f"no usable state for {limit:g} s: on_timeout is {self.settings.on_timeout}, and the "
-            "command is over; when states are back, send a new one",
+            "command is over; send a new one when states arrive again",
             anew=True,
         )
         return self._stopped(now)

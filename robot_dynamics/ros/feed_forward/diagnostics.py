@@ -120,8 +120,8 @@ class Diagnosis:
             }
             if controller.model.followers is not None:
                 values["motors"] = (
-                    f"{listed(controller.model.outputs)} share the work by torques of least norm; "
-                    f"{listed(controller.model.followers.names)} follow the joints"
+                    f"{listed(controller.model.outputs)} share the torque (least norm); "
+                    f"dependent motors: {listed(controller.model.followers.names)}"
                 )
         if controller.wrenches.on:
             values["wrenches on"] = ", ".join(sorted(controller.wrenches.on))
@@ -217,7 +217,7 @@ def residual(controller: FeedForward) -> tuple[dict[str, str], list[str]]:
     if not 0 < threshold < norm:
         return values, []
     return values, [
-        f"residual of {norm:.4g}, most of it at {most!r}, beyond {threshold:g}: a collision, a "
+        f"residual of {norm:.4g}, mostly at {most!r}, beyond {threshold:g}: a collision, a "
         "payload, or a wrong model"
     ]
 

@@ -94,7 +94,8 @@ def fill(
     if not finite.all():
         raise RefusedError(
             "not finite",
-            f"point {int(np.argmin(finite))} has no torques: the loops have no such state",
+            f"point {int(np.argmin(finite))} has no torques: the loops cannot be closed "
+            "there, or are near a singularity",
         )
     over = np.abs(torques) - model.limits
     remark = ""

@@ -88,9 +88,9 @@ class Followers:
         if not q or (qdd and not qd):
             raise RefusedError(
                 "inconsistent",
-                f"point {number} names {listed(self.names)}, which follow the other motors, "
-                f"without positions, or without velocities beside accelerations; give them, or "
-                f"name {listed(self._joints)} alone",
+                f"point {number} names {listed(self.names)}, which depend on the other motors, "
+                "but gives no positions, or accelerations without velocities; give them, or name "
+                f"only {listed(self._joints)}",
             )
 
     def _expected(self, q: Floats, qd: Floats, qdd: Floats) -> Floats:

@@ -72,7 +72,7 @@ class JointStateReader:
             if fill is None and self.joints:
                 raise RefusedError(
                     "no velocities",
-                    "velocity is empty, expected a rate for every joint; let the driver or "
+                    "velocity is empty, expected a velocity for every joint; let the driver or "
                     f"joint_state_broadcaster publish it, {DERIVE}, or set feedback to commanded",
                 )
             velocities = np.full(n, math.nan)

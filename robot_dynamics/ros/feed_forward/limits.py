@@ -58,7 +58,7 @@ class CommandLimits:
             raise RefusedError(
                 "too fast",
                 f"{joints[k]!r} would move at {rates[k]:.6g} rad/s (or m/s), expected at most "
-                f"{limit:.6g}, which is 110 % of its velocity limit; command less, or set "
+                f"{limit:.6g}, which is 110 % of its velocity limit; slow the command down, or set "
                 "velocity_limits",
             )
         if (accelerations > self.accelerations).any():
@@ -116,8 +116,8 @@ def check_torques(
         raise RefusedError(
             "beyond the robot",
             f"torque of {model.outputs[k]!r} would be {torques[k]:.6g} with {model.read[j]!r} "
-            f"measured at {qd[j]:.6g} rad/s (or m/s), expected at most {bound[k]:.6g}, with rates "
-            f"up to {fastest[j]:.3g}; check the sensor, or set velocity_limits",
+            f"measured at {qd[j]:.6g} rad/s (or m/s), expected at most {bound[k]:.6g}, with "
+            f"velocities up to {fastest[j]:.3g}; check the sensor, or set velocity_limits",
         )
 
 
@@ -141,8 +141,7 @@ def check_added(model: Model, largest: float, q: Floats, added: Floats, what: st
         raise RefusedError(
             "beyond the robot",
             f"{what} would add {added[k]:.6g} N·m (or N) to the torque of {model.outputs[k]!r}, "
-            f"expected at most {bound[k]:.6g}: what it takes at rest and at max_acceleration = "
-            f"{largest:g}",
+            f"limit {bound[k]:.6g} (gravity plus max_acceleration = {largest:g})",
         )
 
 
@@ -154,11 +153,11 @@ def unlimited(model: Model) -> str:
     if not names or settings.effort_limits:
         return ""
     largest = settings.max_acceleration
-    bound = "nothing bounds their torques (max_acceleration is 0)"
+    bound = "their torques are not limited (max_acceleration is 0)"
     if largest:
         reach = dict(zip(model.outputs, model.reach(model.home, largest), strict=True))
         bound = (
-            f"their torques are bounded by max_acceleration = {largest:g} alone, at home to "
-            f"{listed(f'{reach[name]:.4g}' for name in names)} N·m (or N)"
+            f"their torques are limited only through max_acceleration = {largest:g} (at home: "
+            f"{listed(f'{reach[name]:.4g}' for name in names)} N·m or N)"
         )
     return f"no effort limit is known for {listed(names)}: {bound}; set effort_limits"

@@ -138,7 +138,7 @@ class Merging:
             which = listed(map(repr, missing))
             raise IncompleteError(
                 "missing joint",
-                f"no message has contained joint {which} yet: start what publishes it, or name it "
+                f"no message has contained joint {which} yet: start its publisher, or name it "
                 "in locked_joints",
             )
         if max_age > 0:

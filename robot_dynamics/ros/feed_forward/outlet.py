@@ -157,7 +157,7 @@ class Outlet:
             raise RefusedError(
                 "not finite",
                 f"the computed torques are {by_joint}; none are published, and the controller "
-                "keeps the last ones: look at the newest state and command",
+                "keeps the last ones: check the newest state and command",
             )
         limits = model.limits
         if (np.abs(torques) > limits).any():

@@ -61,8 +61,8 @@ class Settings:
     )
     base_angular_acceleration: str = text(
         "zero",
-        "with an IMU, which measures none: zero, or the derivative of the angular velocity, "
-        "filtered by `derivative_filter`",
+        "angular acceleration with an IMU, which does not measure it: zero, or the derivative of "
+        "the angular velocity, filtered by `derivative_filter`",
         choices=("zero", "derive"),
         at_once=True,
     )
@@ -89,7 +89,7 @@ class Settings:
     )
     friction_smoothing: float = number(
         0.0,
-        "rate below which Coulomb friction fades to zero; 0: no smoothing",
+        "velocity below which Coulomb friction fades to zero; 0: no smoothing",
         unit="rad/s or m/s",
         minimum=0.0,
     )
@@ -196,7 +196,7 @@ class Settings:
     )
     farewell_time: float = number(
         1.0,
-        "how long the node repeats its last torques when it ends, if a subscriber is best "
+        "how long the node repeats its last torques when it shuts down, if a subscriber is best "
         "effort; 0: sent once",
         unit="s",
         minimum=0.0,
@@ -238,8 +238,9 @@ class Settings:
     )
     velocity_limits: tuple[float, ...] = numbers(
         (),
-        "largest joint rates of a command, in the order of the joints; measured rates beyond twice "
-        "these are not trusted; not set: the description's <limit velocity>, if it has one",
+        "largest joint velocities of a command, in the order of the joints; measured velocities "
+        "beyond twice these are not trusted; not set: the description's <limit velocity>, if it "
+        "has one",
         unit="rad/s or m/s",
         minimum=1e-09,
     )

@@ -165,7 +165,7 @@ class BuildProcess:
                 raise BuildError(f"the build took longer than {patience:g} s") from None
             code = self._process.wait()
             raise BuildError(
-                f"the build's process ended without an answer ({_words(code)})"
+                f"the build process ended without an answer ({_words(code)})"
             ) from None
         finally:
             timer.cancel()

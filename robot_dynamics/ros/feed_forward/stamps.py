@@ -102,7 +102,7 @@ def out_of_order(stamp: int, newest: int) -> RefusedError:
     return RefusedError(
         "old stamp",
         f"header.stamp is {(newest - stamp) / SECOND:.6f} s before the newest one: "
-        "it came late, or from another publisher (of some joints only: set merge_states)",
+        "it arrived late, or from another publisher (of some joints only: set merge_states)",
     )
 
 

@@ -269,13 +269,15 @@ class Model:
         actuated = self.dynamics.actuated_names
         if settings.locked:
             name = next(iter(settings.locked))
-            raise wrong(InputError, "locked_joints", name, "none: redundant motors share the work")
+            raise wrong(
+                InputError, "locked_joints", name, "none: redundant motors share the torque"
+            )
         if missing := [name for name in actuated if name not in (settings.joints or actuated)]:
             raise wrong(
                 InputError,
                 "joints",
                 list(settings.joints),
-                f"{listed(missing)} as well: redundant motors share the work",
+                f"{listed(missing)} as well: redundant motors share the torque",
             )
         if settings.residual:
             raise wrong(
