@@ -15,7 +15,7 @@ import robot_dynamics as rd
 from robot_dynamics.app.cli import main
 from robot_dynamics.errors import InputError, RecordingError
 from robot_dynamics.identification import Recording, Stream
-from robot_dynamics.identification.closed import identify_closed
+from robot_dynamics.identification.closed import ClosedIdentification, identify_closed
 from robot_dynamics.mechanism import Friction, Inertial, Pose, Rotor
 from robot_dynamics.simulation.physics import Simulation
 
@@ -71,9 +71,10 @@ def log(truth, reach, seed):
 def test_torques_are_told_to_their_noise_and_friction_within_its_deviations(name):
     described, truth = robots(name, belt=name == "five_bar")
     logs = [log(truth, REACH[name], seed) for seed in (1, 2, 3)]
-    found = identify_closed(described, logs[:2], validate=logs[2])
-    assert max(found.errors.values()) < 1.2 * NOISE  # of which NOISE is the noise itself
-    assert min(found.errors_described.values()) > 0.5
+    found = rd.identify(described, logs[:2], validate=logs[2])
+    assert isinstance(found, ClosedIdentification)
+    assert found.errors.relative.max() < 1.2 * NOISE  # of which NOISE is the noise itself
+    assert found.errors.relative_described.min() > 0.5
     true = rd.InverseDynamics(truth)
     values = dict(zip(true.parameter_names, true.parameters, strict=True))
     deviations = dict(
@@ -144,8 +145,8 @@ def test_mujocos_five_bar_is_found():
             )
         )
     found = identify_closed(described, logs[0], validate=logs[1])
-    assert max(found.errors.values()) < 0.02
-    assert min(found.errors_described.values()) > 0.3
+    assert found.errors.relative.max() < 0.02
+    assert found.errors.relative_described.min() > 0.3
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -173,7 +174,7 @@ def test_the_command_takes_a_robot_with_loops(tmp_path, capsys):
     tau = right(q, qd, qdd)
     assert np.abs(again(q, qd, qdd) - tau).max() < 0.02 * np.abs(tau).max()
     assert main([*arguments, "--out", str(out), "--payload", "tool"]) == 1
-    assert "--payload: found 'tool', expected none: five_bar has loops" in capsys.readouterr().err
+    assert "payload: found 'tool', expected none: five_bar has loops" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -191,8 +192,8 @@ def test_a_description_with_loops_is_never_made_worse():
     assert "on held-out motion the original description predicts better" in found.warnings[0]
     assert found.mechanism is described
     assert found.parameters == found.described_parameters
-    assert found.errors == found.errors_described
-    assert max(found.errors.values()) < 1.2 * NOISE
+    np.testing.assert_array_equal(found.errors.identified, found.errors.described)
+    assert found.errors.relative.max() < 1.2 * NOISE
     # of a model that was not fitted, what is left on held-out motion is all that is known
     home = [float(described.home[name]) for name in found.unseen.joints]
     _, deviation = found.predict(home, [0.0, 0.0], [50.0, 0.0])
@@ -250,5 +251,9 @@ def test_what_cannot_be_is_one_line():
     stream = good.streams[0]
     with pytest.raises(RecordingError, match="motors qa2 are not in it"):
         identify_closed(described, Recording("half", (stream.of(stream.names[:1]),)))
-    with pytest.raises(InputError, match="identify_closed"):
-        rd.identify(described, good)
+    for option in (
+        {"payload": "platform"}, {"motor_efforts": True}, {"workers": 2}, {"scheduler": "tcp://x:1"},
+    ):  # fmt: skip
+        (name,) = option
+        with pytest.raises(InputError, match=f"{name}: .*expected none: .* has loops"):
+            rd.identify(described, good, **option)

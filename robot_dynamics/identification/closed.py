@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,12 +34,12 @@ from .bodies import NAMES, reference
 from .errors import Errors
 from .fit import RIDGE, WEIGHTS
 from .fleet import Sum
-from .identify import Kept, loses, refuse_nonsense, stays
+from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .normal_equations import CHUNK, _correlation
 from .per_recording import HELD_OUT, one_blas_thread
 from .preparation import Prepared, prepare
-from .read import read
-from .recording import Floats, Recording
+from .read import Source, adapted, as_list
+from .recording import Floats
 from .solve import Prior, inverted, minimise
 from .unknowns import with_rotors
 
@@ -53,35 +52,17 @@ PASSES = 4
 BIWEIGHT = 4.685
 """Tukey's biweight: residuals beyond this many standard deviations have weight 0"""
 
-Source = str | os.PathLike[str] | Recording
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClosedIdentification(Identified):
+    """The result of `identify` for a robot with loops; torques in N·m or N, by motor."""
 
-@dataclass(frozen=True, eq=False)
-class ClosedIdentification:
-    """The result of `identify_closed`."""
-
-    mechanism: Mechanism
-    """The identified robot"""
-    described: Mechanism
-    """The described robot"""
     parameters: dict[str, float]
     """The identified parameters by name, SI units; the described ones if everything is kept"""
     described_parameters: dict[str, float]
     """The described values of these parameters; 0 for friction and rotors that are not described"""
     covariance: Floats
     """(p, p), in the order of `parameters`: from the data and the description together"""
-    unseen: Errors
-    """Errors by motor on held-out motion"""
-    fitted: Errors
-    """Errors by motor on the motion used for the fit"""
-    notes: tuple[str, ...]
-    """Problems found in the recordings, and how they were handled"""
-    warnings: tuple[str, ...]
-    """What the data do not determine, and what to do"""
-    kept: Kept
-    """What is kept as described because the description predicts held-out motion better"""
-    source: str | None
-    """The description's file or text; None if a mechanism was given"""
     shown: tuple[Shown, ...]
     """Held-out motion, for plots"""
     band: ClosedBand
@@ -108,27 +89,6 @@ class ClosedIdentification:
         states = [np.atleast_2d(np.asarray(x, dtype=float)) for x in (q, qd, qdd)]
         states = [np.broadcast_to(x, (len(np.atleast_2d(torque)), x.shape[1])) for x in states]
         return torque, self.band.deviation(*states).reshape(torque.shape)
-
-    @cached_property
-    def _model(self) -> InverseDynamics:
-        return InverseDynamics(self.mechanism)
-
-    @property
-    def errors(self) -> dict[str, float]:
-        """By motor: the identified model's RMS torque error on held-out motion, over the RMS
-        torque."""
-        return dict(zip(self.unseen.joints, self.unseen.relative.tolist(), strict=True))
-
-    @property
-    def errors_described(self) -> dict[str, float]:
-        """By motor: the described model's RMS torque error on held-out motion, over the RMS
-        torque."""
-        return dict(zip(self.unseen.joints, self.unseen.relative_described.tolist(), strict=True))
-
-    @property
-    def locked(self) -> dict[str, float]:
-        """Always empty: a closed chain needs recordings of all motors."""
-        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +189,7 @@ def identify_closed(
             the loops, or its efforts are not those of this robot.
         InputError: the robot has no loops, or its motors are not the independent joints.
     """
-    say = progress or _silent
+    say = progress or (lambda _: None)
     described = robot if isinstance(robot, Mechanism) else load(robot)
     if not described.loops:
         raise InputError(f"{described.name}: it has no loops: use rd.identify", name=described.name)
@@ -246,10 +206,8 @@ def identify_closed(
     for sources, judge in ((recordings, False), (validate, True)):
         if sources is None:
             continue
-        for source in [sources] if isinstance(sources, (str, os.PathLike, Recording)) else sources:
-            recording = source if isinstance(source, Recording) else read(source, topic)
-            recording = recording.renamed(rename or {}).scaled(effort_scale or {})
-            recording = recording.shifted(position_offset or {})
+        for source in as_list(sources):
+            recording = adapted(source, topic, rename, effort_scale, position_offset)
             say(f"preparing {recording.source}")
             lacking = [name for name in before.joint_names if name not in recording.names]
             if lacking:
@@ -285,10 +243,21 @@ def identify_closed(
         band = _band(ClosedBand(problem, root, sigma), InverseDynamics(found), judges)
         on_fitted, _ = _judged(before, InverseDynamics(found), [problem.order(states)])
     return ClosedIdentification(
-        found, described, parameters, as_described, C, errors, on_fitted,
-        tuple(dict.fromkeys(notes)), warnings, kept,
-        None if isinstance(robot, Mechanism) else os.fspath(robot), shown, band,
-    )  # fmt: skip
+        mechanism=found,
+        described=described,
+        parameters=parameters,
+        described_parameters=as_described,
+        covariance=C,
+        errors=errors,
+        fitted=on_fitted,
+        locked={},
+        notes=tuple(dict.fromkeys(notes)),
+        warnings=warnings,
+        source=None if isinstance(robot, Mechanism) else os.fspath(robot),
+        kept=kept,
+        shown=shown,
+        band=band,
+    )
 
 
 def _band(before: ClosedBand, model: InverseDynamics, judges: Sequence[_States]) -> ClosedBand:
@@ -307,10 +276,6 @@ def _band(before: ClosedBand, model: InverseDynamics, judges: Sequence[_States])
         good = usable.all(axis=1)
         lacking.add(counted(residual[good], variance[good], before.residual, usable[good]))
     return replace(before, residual=lacking.value().residual(before.residual))
-
-
-def _silent(_: str) -> None:
-    """Reports no progress."""
 
 
 def _judged(

@@ -39,8 +39,8 @@ from .motors import motor_rows
 from .normal_equations import _correlation
 from .per_recording import one_blas_thread
 from .preparation import Prepared, Samples, prepare
-from .read import read
-from .recording import Floats, Recording
+from .read import Source, adapted, as_list
+from .recording import Floats
 from .unknowns import Unknowns, match
 
 OWN = 5
@@ -56,8 +56,6 @@ SMALL = 1e-10
 """Relative step at which the iteration has converged"""
 VAGUE = 0.1
 """Relative standard deviation above which a gain is not determined"""
-
-Source = str | os.PathLike[str] | Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +117,8 @@ def drive_gains(
         raise wrong(InputError, "load: mass", float(load.mass), "a known mass > 0 kg")
     taken = []
     for sources, carried in ((unloaded, False), (loaded, True)):
-        for source in [sources] if isinstance(sources, (str, os.PathLike, Recording)) else sources:
-            recording = source if isinstance(source, Recording) else read(source, topic)
-            recording = recording.renamed(rename or {}).shifted(position_offset or {})
+        for source in as_list(sources):
+            recording = adapted(source, topic, rename, None, position_offset)
             taken.append((recording, carried))
     if {carried for _, carried in taken} != {False, True}:
         raise InputError(

@@ -194,7 +194,7 @@ def excite(
         raise wrong(InputError, "table", table, "a height in m")
     if not collisions and (table is not None or srdf is not None):
         raise wrong(InputError, "collisions", collisions, "True with a table or an SRDF")
-    say = progress or _silent
+    say = progress or (lambda _: None)
     say("the identifiable parameters")
     given = motion_limits(mechanism, limits)
     design = _Design(mechanism, given, given.within(margin), tuple(regions), seed)
@@ -214,10 +214,6 @@ def excite(
         _score(design, plain), _score(design, motion), given, design.margins(motion, given),
         design.names, notes,
     )  # fmt: skip
-
-
-def _silent(words: str) -> None:
-    """Reports no progress."""
 
 
 class _Design:

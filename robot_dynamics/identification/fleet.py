@@ -32,6 +32,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from ..errors import BackendError, InputError, RecordingError, RobotDynamicsError, one_line, wrong
+from .read import Source
 from .recording import Recording
 
 CONNECT = 4.0
@@ -59,7 +60,6 @@ TRIM = "MALLOC_TRIM_THRESHOLD_"
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Parameters of mallopt, from glibc's malloc.h"""
 
-Source = str | os.PathLike[str] | Recording
 R = TypeVar("R")
 Outcome = tuple[int, R | RobotDynamicsError]
 """The recording's index, and the function's result or the error it raised"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identifies an open chain's model from recordings."""
+"""Identifies a robot's model from recordings; one with loops as `closed` does."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..description import load
-from ..dynamics import InverseDynamics
-from ..errors import InputError, RecordingError, RobotDynamicsError
+from ..errors import InputError, RecordingError, RobotDynamicsError, wrong
 from ..mechanism import Mechanism
 from . import contacts
 from .band import Band, Needed, Spread, spread
+from .closed import ClosedIdentification, identify_closed
 from .contacts import Contact
 from .cutoff import Swayed
 from .doubts import Doubt, doubts
 from .errors import Errors, Misses
 from .fit import Fit, about_described_bodies, fit
-from .fleet import Fleet, Source, Sum, fleet_at
+from .fleet import Fleet, Sum, fleet_at
+from .identified import Identified, Kept, loses, refuse_nonsense, stays
 from .identified_mechanism import mechanism_of
 from .normal_equations import NormalEquations
 from .per_recording import (
@@ -55,47 +55,21 @@ from .quality import (
     other_unit,
     warnings,
 )
+from .read import Source, as_list
 from .recording import Floats, Recording
 from .shared_filter import FEW, MANY, shared_filter
 from .unknowns import match
 from .zeros import RECORDINGS, Linearised, Zero, ZeroEquations, zero_words, zeros
 
-NONSENSE = 0.99
-"""Share of every joint's torque; a model with larger errors is useless"""
-WORSE = 1.02
-"""Ratio of the fit's error to the description's, in the mean over the joints, beyond which the fit
-is not used"""
-
-Kept = Literal["nothing", "bodies", "everything"]
-_KEPT: tuple[Kept, Kept, Kept] = ("nothing", "bodies", "everything")
-
 R = TypeVar("R")
 
 
-class HasLoopsError(InputError):
-    """A robot with loops was given to a function for open chains."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Identification(Identified):
+    """The result of `identify` for an open chain; torques in N·m or N, in the order of `joints`."""
 
-
-@dataclass(frozen=True, eq=False)
-class Identification:
-    """The result of `identify`. Torques are N·m or N, in the order of `joints`."""
-
-    mechanism: Mechanism
-    """The identified robot; joints that were not recorded are locked"""
-    described: Mechanism
-    """The described robot, with the same joints locked"""
     fit: Fit
     """The solution of the least-squares problem, with its covariance"""
-    errors: Errors
-    """Errors on held-out motion"""
-    fitted: Errors
-    """Errors on the motion used for the fit"""
-    locked: dict[str, float]
-    """Joints that were not recorded, and the positions at which they are locked (rad or m)"""
-    notes: tuple[str, ...]
-    """Problems found in the recordings, and how they were handled"""
-    warnings: tuple[str, ...]
-    """What the data do not determine, and what to do"""
     cutoffs: dict[str, float | None]
     """By recording, the low-pass filter's cut-off in Hz; None: not filtered"""
     choices: dict[str, Choice]
@@ -106,12 +80,8 @@ class Identification:
     """Measured and predicted torques of parts of the recordings, for the report"""
     excitation: Excitation
     """How well the motion excites the robot's parameters"""
-    source: str | None
-    """The description's file or text; None if a mechanism was given"""
     band: Band
     """The prediction band of measured torques about the model's"""
-    kept: Kept = "nothing"
-    """What is kept as described because the description predicts held-out motion better"""
     contacts: tuple[Contact, ...] = ()
     """Stretches in which external forces acted on the robot"""
     doubts: tuple[Doubt, ...] = ()
@@ -125,11 +95,6 @@ class Identification:
     def joints(self) -> tuple[str, ...]:
         """The joints' names, in the order of all results by joint."""
         return self.fit.unknowns.joints
-
-    @property
-    def unseen(self) -> Errors:
-        """Errors on held-out motion: the same as `errors`."""
-        return self.errors
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
@@ -191,10 +156,6 @@ class Identification:
         deviation = self.band.deviation(*map(np.atleast_2d, states))
         return torque, deviation.reshape(torque.shape)
 
-    @cached_property
-    def _model(self) -> InverseDynamics:
-        return InverseDynamics(self.mechanism)
-
     def _rotor_places(self) -> list[tuple[int, str]]:
         names = {f"{rotor}.inertia": joint for joint, rotor in self.fit.unknowns.rotors.items()}
         return [(k, names[name]) for k, name in enumerate(self.fit.names) if name in names]
@@ -215,11 +176,14 @@ def identify(
     scheduler: str | None = None,
     workers: int | None = None,
     progress: Callable[[str], None] | None = None,
-) -> Identification:
+) -> Identification | ClosedIdentification:
     """Identify a robot's bodies, friction and rotors from recordings.
 
     The recordings are processed one by one, and only their normal equations are kept. A recording
     that cannot be used is left out with a warning, unless it is the only one.
+
+    Of a robot with loops, each recording has the positions and efforts of every motor, and
+    `payload`, `motor_efforts`, `scheduler` and `workers` are refused; see `identify_closed`.
 
     Args:
         robot: a mechanism, or what `rd.load` takes.
@@ -257,20 +221,27 @@ def identify(
 
     Returns:
         The identified mechanism with its parameters, their covariance, errors on held-out motion,
-        warnings and notes; see `Identification`.
+        warnings and notes: an `Identification`, of a robot with loops a `ClosedIdentification`.
 
     Source: [WKS18] and [LWP20] for physical consistency.
     """
-    progress = progress or _silent
+    progress = progress or (lambda _: None)
     mechanism = robot if isinstance(robot, Mechanism) else load(robot)
     if mechanism.loops:
-        raise HasLoopsError(
-            f"{mechanism.name}: it has loops, expected an open chain: "
-            "robot_dynamics.identification.closed.identify_closed takes it",
-            name=mechanism.name,
-        )
-    sources = _listed(recordings)
-    judges = _listed(validate) if validate is not None else []
+        refused = {
+            "payload": payload, "motor_efforts": motor_efforts, "scheduler": scheduler,
+            "workers": workers,
+        }  # fmt: skip
+        for name, value in refused.items():
+            if value:
+                raise wrong(InputError, name, value, f"none: {mechanism.name} has loops")
+        return identify_closed(
+            robot, recordings, validate=validate, topic=topic, rename=rename,
+            effort_scale=effort_scale, position_offset=position_offset, cutoff=cutoff,
+            progress=progress,
+        )  # fmt: skip
+    sources = as_list(recordings)
+    judges = as_list(validate) if validate is not None else []
     if not sources:
         raise InputError("recordings: found none, expected at least one", name="recordings")
     with fleet_at(scheduler, workers) as fleet, PreparedCache() as cache:
@@ -312,22 +283,23 @@ def identify(
         beyond = [*far_off(described, lowest, highest)]
         beyond += many_turns(described, lowest, highest, judged[0].relative)
         refuse_nonsense(judged[0], [*beyond, *filters.values()])
-        first, keeps = judged[0], _KEPT[0]
+        first = judged[0]
+        keeps: Kept = "nothing"
         if loses(first):
             progress("the description is better: keeping its bodies")
             with one_blas_thread():
                 about = about_described_bodies(found)
             if about is not None:
-                keeps, model, unsure = _KEPT[1], mechanism_of(about), spread(about, bodies=False)
+                keeps, model, unsure = "bodies", mechanism_of(about), spread(about, bodies=False)
                 judged = _judged(passes, work, fitting, judging, described, model, unsure)
             if about is None or loses(judged[0]):
-                keeps, model, unsure = _KEPT[2], described, spread(found, False, False)
+                keeps, model, unsure = "everything", described, spread(found, False, False)
                 judged = _judged(passes, work, fitting, judging, described, model, unsure)
             else:
                 found = about
         errors, fitted, traces, others, touched, lacking = judged
         turned: tuple[Zero, ...] = ()
-        if keeps == _KEPT[0] and all(each.sure for each in doubtful):
+        if keeps == "nothing" and all(each.sure for each in doubtful):
             turned = _zeros(passes, work, found, {k: kept[k].source for k in kept}, fitting)
         taken: list[Reduced | Judged] = [*used, *others]
         told = excitation(found)
@@ -348,13 +320,13 @@ def identify(
                         *other_unit(found),
                         *warned,
                         *zero_words(turned, work.position_offset),
-                        *(driving(found) if keeps != _KEPT[2] else ()),
+                        *(driving(found) if keeps != "everything" else ()),
                         *stays(keeps, first),
                         *contacts.words(touched),
                         *passes.left_out,
                         *filters.values(),
                         *warnings(told, errors, moved, [*explained, *filters]),
-                        *(lost(errors) if keeps == _KEPT[0] else ()),
+                        *(lost(errors) if keeps == "nothing" else ()),
                     ]
                 )
             ),
@@ -379,35 +351,6 @@ def _all_in_doubt(doubtful: Sequence[Doubt], given: Mapping[str, float]) -> str:
     return (
         "at no joint do the efforts match this robot's torques. Check that the recording belongs "
         f"to this description; if so, --effort-scale {scales} would explain them"
-    )
-
-
-def _means(errors: Errors) -> tuple[float, float]:
-    """The mean relative errors (of the model, of the description) over joints with measured
-    torque."""
-    known = np.isfinite(errors.relative)
-    return float(errors.relative[known].mean()), float(errors.relative_described[known].mean())
-
-
-def loses(errors: Errors) -> bool:
-    """Whether the fit predicts held-out motion worse than the description does, by more than
-    `WORSE`."""
-    if not np.isfinite(errors.relative).any():
-        return False
-    after, before = _means(errors)
-    return after > WORSE * before
-
-
-def stays(kept: Kept, errors: Errors) -> Iterator[str]:
-    """The warning that something is kept as described, if it is."""
-    if kept == _KEPT[0]:
-        return
-    after, before = _means(errors)
-    what = "its bodies are kept" if kept == _KEPT[1] else "it is kept unchanged"
-    yield (
-        f"on held-out motion the original description predicts better (error {100 * before:.1f} % "
-        f"against {100 * after:.1f} %, mean over the joints): {what}; record longer and more "
-        "varied motion"
     )
 
 
@@ -459,29 +402,6 @@ def _zeros(
 
     with one_blas_thread():
         return zeros(found, sums)
-
-
-def refuse_nonsense(errors: Errors, causes: Sequence[str] = ()) -> None:
-    """Check that the model explains at least one joint's torque.
-
-    Args:
-        errors: the errors on held-out motion.
-        causes: what may be the reason (positions, filters), the likeliest first; it is reported.
-
-    Raises:
-        RecordingError: no joint's torque resembles the model's.
-    """
-    known = errors.relative[np.isfinite(errors.relative)]
-    if len(known) and known.min() > NONSENSE:
-        if causes:
-            raise RecordingError(causes[0], name="recording")
-        raise RecordingError(
-            "at no joint do the efforts match this robot's torques (the best model leaves "
-            f"{100 * known.min():.0f} % of them unexplained): check that the recording belongs to "
-            "this description, that the joint names match (--rename), and the efforts' unit and "
-            "sign (--effort-scale)",
-            name="recording",
-        )
 
 
 class _Passes:
@@ -630,16 +550,6 @@ def _notes(
         yield f"not recorded, and locked: {held}"
     notes = (f"{each.source}: {note}" for each in recordings for note in each.notes)
     yield from dict.fromkeys(notes)
-
-
-def _silent(words: str) -> None:
-    """Reports no progress."""
-
-
-def _listed(sources: Source | Sequence[Source]) -> list[Source]:
-    if isinstance(sources, (str, os.PathLike, Recording)):
-        return [sources]
-    return list(sources)
 
 
 def _called(source: Source) -> str:

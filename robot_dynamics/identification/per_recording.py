@@ -19,12 +19,12 @@ from .band import Needed, Spread, needed
 from .contacts import Contact, contacts
 from .cutoff import Swayed, choose, swayed
 from .errors import Misses, compared, misses
-from .fleet import Source, located
+from .fleet import located
 from .motors import at_joints
 from .normal_equations import NormalEquations, reduce
 from .preparation import Choice, Even, Prepared, Samples, checked_cutoff, even
 from .prepared_cache import PreparedCache
-from .read import read
+from .read import Source, adapted
 from .recording import Floats, Recording
 from .shared_filter import SharedFilter, octaves
 from .solve import Prior
@@ -136,9 +136,9 @@ class Work:
         Raises:
             RecordingError: it lacks one of the joints, or cannot be used.
         """
-        recording = source if isinstance(source, Recording) else read(source, self.topic)
-        recording = recording.renamed(self.rename).scaled(self.effort_scale)
-        recording = recording.shifted(self.position_offset)
+        recording = adapted(
+            source, self.topic, self.rename, self.effort_scale, self.position_offset
+        )
         if self.motor_efforts:
             recording = at_joints(recording, match(self.mechanism, recording.names)[0])
         if joints is None:

@@ -4,11 +4,39 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import RecordingError, wrong
 from . import bags, table
 from .recording import Recording
+
+Source = str | os.PathLike[str] | Recording
+"""A recording, or the path of one"""
+
+
+def as_list(sources: Source | Sequence[Source]) -> list[Source]:
+    """One source, or several, as a list."""
+    single = isinstance(sources, (str, os.PathLike, Recording))
+    return [sources] if single else list(sources)  # type: ignore[list-item,arg-type]
+
+
+def adapted(
+    source: Source,
+    topic: str | None,
+    rename: Mapping[str, str] | None,
+    effort_scale: Mapping[str, float] | None,
+    position_offset: Mapping[str, float] | None,
+) -> Recording:
+    """The recording with the description's names, units and zeros; arguments as in `identify`.
+
+    Raises:
+        RecordingError, BackendError: see `read`.
+        InputError: a name or a number does not fit the recording.
+    """
+    recording = source if isinstance(source, Recording) else read(source, topic)
+    recording = recording.renamed(rename or {}).scaled(effort_scale or {})
+    return recording.shifted(position_offset or {})
 
 
 def read(source: str | os.PathLike[str], topic: str | None = None) -> Recording:

@@ -18,8 +18,8 @@ from ..mechanism import Mechanism
 from .cutoff import choose
 from .motors import agreed_at_joints
 from .preparation import Samples, checked_cutoff, even
-from .read import read
-from .recording import Floats, Recording
+from .read import Source, adapted
+from .recording import Floats
 from .unknowns import Unknowns, match
 
 
@@ -74,7 +74,7 @@ def terms_of(mechanism: Mechanism, samples: Samples) -> dict[str, Floats]:
 
 def replay(
     robots: Sequence[Mechanism | str | os.PathLike[str]],
-    source: str | os.PathLike[str] | Recording,
+    source: Source,
     *,
     topic: str | None = None,
     rename: Mapping[str, str] | None = None,
@@ -104,9 +104,7 @@ def replay(
     """
     say = progress or (lambda _: None)
     say("reading")
-    recording = source if isinstance(source, Recording) else read(source, topic)
-    recording = recording.renamed(rename or {}).scaled(effort_scale or {})
-    recording = recording.shifted(position_offset or {})
+    recording = adapted(source, topic, rename, effort_scale, position_offset)
     notes: list[str] = []
     mechanisms: list[Mechanism] = []
     labels: list[str] = []

@@ -102,10 +102,8 @@ def command(
     positions and efforts of every motor.
     """
     from ...identification import identify
-    from ...identification.closed import identify_closed
     from ...identification.drive_gains import drive_gains as found_gains
     from ...identification.files import save, summary
-    from ...identification.identify import HasLoopsError
     from ..identification_report import write
 
     progress = Progress()
@@ -117,30 +115,17 @@ def command(
         gains = found_gains(file, recording, drive_gains, link, body, **reading, progress=progress)
         reading["effort_scale"] = gains.gains
         motor_efforts = motor_efforts or gains.coupled
-    result: Identification | ClosedIdentification
-    try:
-        result = identify(
-            file,
-            recording,
-            validate=validate or None,
-            payload=payload,
-            **reading,
-            motor_efforts=motor_efforts,
-            scheduler=scheduler,
-            workers=workers,
-            progress=progress,
-        )
-    except HasLoopsError as error:
-        refused = {
-            "--payload": payload, "--scheduler": scheduler, "--workers": workers,
-            "--motor-efforts": motor_efforts and "on",
-        }  # fmt: skip
-        for name, value in refused.items():
-            if value:
-                raise wrong(InputError, name, value, f"none: {error.name} has loops") from None
-        result = identify_closed(
-            file, recording, validate=validate or None, **reading, progress=progress
-        )
+    result = identify(
+        file,
+        recording,
+        validate=validate or None,
+        payload=payload,
+        **reading,
+        motor_efforts=motor_efforts,
+        scheduler=scheduler,
+        workers=workers,
+        progress=progress,
+    )
     folder = Path(out)
     files = save(result, folder)
     progress("drawing")

@@ -20,9 +20,10 @@ from ...description import load
 from ...description.files import find
 from ...dynamics import InverseDynamics
 from ...errors import BackendError
-from ...identification import Identification, identify
+from ...identification import identify
 from ...identification.excitation import Excitement, excite
 from ...identification.files import save
+from ...identification.identified import Identified
 from ...mechanism import Mechanism
 from ...scalar import Floats
 from ...simulation.tracking import TrackedRobot, pd_gains
@@ -244,7 +245,7 @@ def write_bag(
             writer.write(topic, (begin + sec) * 1_000_000_000 + nanosec, raw)
 
 
-def _notes(motion: Excitement, found: Identification, files: dict[str, Path]) -> tuple[str, ...]:
+def _notes(motion: Excitement, found: Identified, files: dict[str, Path]) -> tuple[str, ...]:
     def lines() -> Iterator[str]:
         yield (
             f"excited for {motion.motion.duration:g} s: condition number "

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every identification results in, and when the description is kept instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from ..dynamics import InverseDynamics
+from ..errors import RecordingError
+from ..mechanism import Mechanism
+from .errors import Errors
+
+NONSENSE = 0.99
+"""Share of every joint's torque; a model with larger errors is useless"""
+WORSE = 1.02
+"""Ratio of the fit's error to the description's, in the mean over the joints, beyond which the fit
+is not used"""
+
+Kept = Literal["nothing", "bodies", "everything"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Identified:
+    """The result of an identification."""
+
+    mechanism: Mechanism
+    """The identified robot; joints that were not recorded are locked"""
+    described: Mechanism
+    """The described robot, with the same joints locked"""
+    errors: Errors
+    """Errors on held-out motion, by joint; of a robot with loops by motor"""
+    fitted: Errors
+    """Errors on the motion used for the fit"""
+    locked: dict[str, float]
+    """Joints that were not recorded, and the positions at which they are locked (rad or m)"""
+    notes: tuple[str, ...]
+    """Problems found in the recordings, and how they were handled"""
+    warnings: tuple[str, ...]
+    """What the data do not determine, and what to do"""
+    source: str | None
+    """The description's file or text; None if a mechanism was given"""
+    kept: Kept = "nothing"
+    """What is kept as described because the description predicts held-out motion better"""
+
+    @property
+    def unseen(self) -> Errors:
+        """Errors on held-out motion: the same as `errors`."""
+        return self.errors
+
+    @cached_property
+    def _model(self) -> InverseDynamics:
+        return InverseDynamics(self.mechanism)
+
+
+def _means(errors: Errors) -> tuple[float, float]:
+    """The mean relative errors (of the model, of the description) over joints with measured
+    torque."""
+    known = np.isfinite(errors.relative)
+    return float(errors.relative[known].mean()), float(errors.relative_described[known].mean())
+
+
+def loses(errors: Errors) -> bool:
+    """Whether the fit predicts held-out motion worse than the description does, by more than
+    `WORSE`."""
+    if not np.isfinite(errors.relative).any():
+        return False
+    after, before = _means(errors)
+    return after > WORSE * before
+
+
+def stays(kept: Kept, errors: Errors) -> Iterator[str]:
+    """The warning that something is kept as described, if it is."""
+    if kept == "nothing":
+        return
+    after, before = _means(errors)
+    what = "its bodies are kept" if kept == "bodies" else "it is kept unchanged"
+    yield (
+        f"on held-out motion the original description predicts better (error {100 * before:.1f} % "
+        f"against {100 * after:.1f} %, mean over the joints): {what}; record longer and more "
+        "varied motion"
+    )
+
+
+def refuse_nonsense(errors: Errors, causes: Sequence[str] = ()) -> None:
+    """Check that the model explains at least one joint's torque.
+
+    Args:
+        errors: the errors on held-out motion.
+        causes: what may be the reason (positions, filters), the likeliest first; it is reported.
+
+    Raises:
+        RecordingError: no joint's torque resembles the model's.
+    """
+    known = errors.relative[np.isfinite(errors.relative)]
+    if len(known) and known.min() > NONSENSE:
+        if causes:
+            raise RecordingError(causes[0], name="recording")
+        raise RecordingError(
+            "at no joint do the efforts match this robot's torques (the best model leaves "
+            f"{100 * known.min():.0f} % of them unexplained): check that the recording belongs to "
+            "this description, that the joint names match (--rename), and the efforts' unit and "
+            "sign (--effort-scale)",
+            name="recording",
+        )
