@@ -265,7 +265,7 @@ def test_models_of_other_couplings_are_not_replayed_on_motors_efforts(wrist, tmp
     )
     other = replace(robot, name="other", rotors=others)
     log = wrist_log(None, 1)
-    with pytest.raises(InputError, match="arm, other: their motors turn"):
+    with pytest.raises(InputError, match="arm, other: their gear ratios"):
         replay([robot, other], log, motor_efforts=True, cutoff=20.0)
     assert replay([robot, robot], log, motor_efforts=True, cutoff=20.0).labels == ("arm", "arm (2)")
 

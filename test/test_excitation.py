@@ -289,7 +289,7 @@ def test_broken_limits_are_one_clear_line(cart, tmp_path, text, words):
 
 def test_a_sliding_joint_without_limits_is_refused():
     text = SLIDER.replace('lower="-0.5" upper="0.5"', "")
-    with pytest.raises(InputError, match=r"slide: it slides .* --limits"):
+    with pytest.raises(InputError, match=r"slide: prismatic joint .* --limits"):
         motion_limits(rd.load(text))
 
 

@@ -248,8 +248,8 @@ def test_what_is_said_of_a_sliding_joint_and_of_the_first():
     assert "-12.30 mm (± 1.00 mm)" in zero.words()
     assert "are 25 % smaller" in zero.words()
     assert "--position-offset rail:0.0877)" in zero.words(0.1)
-    assert "check the zero, and how the base is mounted (" in zero.words()
-    assert "check the zero (" in replace(zero, at_base=False).words()
+    assert "Check the zero, and how the base is mounted (" in zero.words()
+    assert "Check the zero (" in replace(zero, at_base=False).words()
 
 
 def test_offsets_are_added_to_positions_alone(log):
