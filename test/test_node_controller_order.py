@@ -13,6 +13,8 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS is not installed: extra `ros`")
 
 import rclpy
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from node_process import ROOT, Partner, domain_of_ones_own
 from rcl_interfaces.srv import GetParameters
 from rclpy.node import Node
@@ -20,8 +22,11 @@ from rclpy.parameter import Parameter
 from std_msgs.msg import Float64MultiArray
 
 import robot_dynamics as rd
-from robot_dynamics.ros import controller_order
+from robot_dynamics.ros import controller_order, torque_topics
 from robot_dynamics.ros.controller_order import PATIENCE, ControllerOrder, Subscribers
+from robot_dynamics.ros.feed_forward.outlet import Torques
+from robot_dynamics.ros.feed_forward.refusal import Tally
+from robot_dynamics.ros.torque_topics import TorqueTopics
 
 POLAR = str(ROOT / "config/polar.yaml")
 AT = {"theta1": (0.3, 0.2), "d2": (0.7, 0.1)}
@@ -133,6 +138,67 @@ def test_one_that_comes_while_torques_go_out_gets_none_before_it_has_told_its_jo
         "a warning",
         meanwhile=lambda: ask(partner),
     )
+
+
+def test_last_torques_that_fall_into_a_wait_for_an_answer_are_published_after_it(partner):
+    still = rd.InverseDynamics(rd.load(POLAR)).gravity([0.3, 0.7])
+    with listener(partner, "plotter") as plotter:
+        served(partner, plotter)
+        with listener(partner, "effort_controller", RIGHT, answers=False) as node:
+            told(partner, "waiting for the joints of /arm/effort_controller")
+            for _ in range(20):  # torques from before are still on their way
+                partner.spin()
+            plotter.got.clear()
+            change = partner.node.create_client(ChangeState, "/feed_forward/change_state")
+            partner.until(change.service_is_ready, "the lifecycle's service")
+            request = ChangeState.Request(
+                transition=Transition(id=Transition.TRANSITION_DEACTIVATE)
+            )
+            future = change.call_async(request)
+            partner.until(future.done, "the end of torques")
+            assert future.result().success
+            assert not plotter.got, "nobody may be served as long as one is unknown"
+            partner._executor.add_node(node)
+            partner.until(lambda: plotter.got and node.got, "torques at rest")
+            for _ in range(20):
+                partner.state(AT)
+                partner.spin()
+        for each in (plotter, node):
+            np.testing.assert_allclose(each.got, [still], rtol=1e-9)
+
+
+def test_only_the_newest_last_torques_are_owed_and_not_for_long(partner, monkeypatch):
+    topics = TorqueTopics(partner.node, Tally(print), check=True)
+    topics.fit(RIGHT, are_joints=True)
+    got = []
+    partner.node.create_subscription(
+        Float64MultiArray, topics.topic, lambda m: got.append(list(m.data)), 10
+    )
+    partner.until(lambda: topics.subscribers, "the subscriber")
+
+    def after(*some: tuple[float, bool], fit: Sequence[str] = RIGHT) -> list[list[float]]:
+        """What comes of torques that meet a block."""
+        got.clear()
+        topics._order.problem = "unknown"
+        monkeypatch.setattr(topics._order, "watch", lambda _: None)
+        for value, last in some:
+            topics.publish(Torques(np.array([value, 0.0]), 0, last))
+        topics.watch()
+        topics.fit(fit, are_joints=True)
+        topics._order.problem = ""
+        topics.watch()
+        topics.publish(Torques(np.array([9.0, 0.0]), 0))
+        partner.until(lambda: [9.0, 0.0] in got, "a mark")
+        return got[:-1]
+
+    assert after((1.0, False)) == []
+    assert after((1.0, False), (2.0, True)) == [[2.0, 0.0]]
+    assert after((2.0, True), (3.0, True)) == [[3.0, 0.0]]
+    assert after((2.0, True), (1.0, False)) == [], "a motion has begun since"
+    assert after((2.0, True), fit=WRONG) == [], "they belong to other joints"
+    monkeypatch.setattr(torque_topics, "OWED_FOR", 0.0)
+    assert after((2.0, True)) == []
+    topics.close()
 
 
 def test_one_that_answers_late_gets_none_until_then_and_its_answer_counts(partner):

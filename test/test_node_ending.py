@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -243,6 +245,40 @@ def test_a_loop_that_hangs_leaves_a_torque_at_rest_and_no_motion_to_resume():
             lambda: partner.counts().get("phase") == "interrupted", "the end of the command"
         )
         set_in_motion(partner)
+
+
+def test_a_console_that_nobody_reads_does_not_hold_up_the_loop(tmp_path):
+    """As where `ros2 launch` is suspended, or a terminal is paused."""
+    pipe = tmp_path / "console"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    program = f'exec {sys.executable} -m robot_dynamics.node "$@" 2> {pipe}'
+    try:
+        with cartesian(program=("bash", "-c", program, "bash")) as partner:
+            set_in_motion(partner)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(writer, b"x" * 4096)
+            for _ in range(3):
+                # each would be a line of its own in the log
+                partner.state({"d1": (float("nan"), 0.0)})
+                partner.command_out.publish(JointTrajectory(joint_names=["nobody"]))
+            before = len(partner.commands)
+            partner.until(
+                lambda: len(partner.commands) > before + 20,
+                "torques",
+                meanwhile=lambda: partner.state(JOINTS),
+            )
+            partner.until(
+                lambda: any(key.startswith("rejected: command") for key in partner.counts()),
+                "the refusal in the diagnostics",
+                meanwhile=lambda: partner.state(JOINTS),
+            )
+            assert partner.stop() == 0
+    finally:
+        os.close(reader)
+        os.close(writer)
 
 
 @pytest.mark.parametrize("hang", ["time.sleep(1000)", "ctypes.PyDLL(None).sleep(1000)"])

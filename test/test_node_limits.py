@@ -314,6 +314,14 @@ def test_the_reach_is_the_most_that_any_signs_of_the_accelerations_take(robot, t
     )
 
 
+@pytest.mark.parametrize("robot", ["polar", "rrr"])
+def test_what_the_loop_may_need_later_is_built_with_the_model(robot, nothing_is_built):
+    model = Bench(str(CONFIG / f"{robot}.yaml")).controller.model
+    nothing_is_built()
+    model.reach(model.home, 50.0)
+    model.at_rest(model.home)
+
+
 def test_a_gain_on_an_error_that_no_robot_has_makes_no_torque_unless_a_limit_cuts_it():
     gains = {"p_gains": [1e3, 1e3], "d_gains": [0.0, 0.0]}
     for values, expected in (({}, None), ({"effort_limits": [100.0, 100.0]}, [100.0, 0.0])):

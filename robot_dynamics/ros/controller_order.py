@@ -91,6 +91,11 @@ class ControllerOrder:
         self._judge()
 
     @property
+    def waits(self) -> bool:
+        """Is there a problem that ends when a subscriber has introduced itself or responded?"""
+        return bool(self.problem) and not self._verdict
+
+    @property
     def _applies(self) -> bool:
         return self._is_one and bool(self._outputs)
 

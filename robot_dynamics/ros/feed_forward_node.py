@@ -21,6 +21,7 @@ from trajectory_msgs.msg import JointTrajectory, MultiDOFJointTrajectory
 
 from ..description import load
 from ..errors import InputError, listed, one_line, wrong
+from .console import console_takes_a_line
 from .declared_parameters import declare
 from .diagnostics_topic import LINE, DiagnosticsTopic
 from .feed_forward.controller import FeedForward
@@ -361,20 +362,25 @@ class FeedForwardNode(Managed):
         limit = self.controller.settings.max_age
         return max(limit, LEAST_TIMEOUT) if limit and self.is_active else 0.0
 
-    def _on_hang(self) -> None:
-        """Publish the last torques from another thread because the loop hangs."""
+    def _on_hang(self) -> bool:
+        """Publish the last torques from another thread because the loop hangs, unless the robot is
+        at rest."""
+        moves = not self.controller.outlet.at_rest
         torques = self.controller.torques_if_hung()
         if torques is not None:
             self._torques.publish_from_thread(torques)
+        return moves
 
     # Logging
 
     def _say(self, text: str) -> None:
         """Log one line, whatever external names it contains."""
-        self.get_logger().info(one_line(text, LINE))
+        if console_takes_a_line():
+            self.get_logger().info(one_line(text, LINE))
 
     def _warn(self, text: object) -> None:
-        self.get_logger().warning(one_line(text, LINE))
+        if console_takes_a_line():
+            self.get_logger().warning(one_line(text, LINE))
 
     def _now(self) -> int:
         return int(self._read_clock().nanoseconds)

@@ -23,6 +23,7 @@ from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallba
 from rclpy.node import Node
 
 from ..errors import RobotDynamicsError, one_line, shown
+from .console import console_takes_a_line
 from .idle_group import IdleGroup, PolledGroup
 
 LONG = 1.0
@@ -168,9 +169,11 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
         ):
             return change(request, response)
         asked = requested.label or requested.id
-        self.get_logger().error(
-            f"{self.state}: no transition {shown(asked)} from here; possible: {', '.join(possible)}"
-        )
+        if console_takes_a_line():
+            self.get_logger().error(
+                f"{self.state}: no transition {shown(asked)} from here; possible: "
+                f"{', '.join(possible)}"
+            )
         response.success = False
         return response
 
@@ -226,10 +229,11 @@ class Managed(LifecycleNodeMixin, Node):  # type: ignore[misc]
             self.idle_group.answer(except_for=self._service_change_state)
             if time.monotonic() > end:
                 end = math.inf
-                self.get_logger().info(remark)
+                if console_takes_a_line():
+                    self.get_logger().info(remark)
         return done.result()
 
     def _tell(self, error: Exception, words: str) -> None:
         self._fault = error
-        if not self._alone:  # otherwise it is raised
+        if not self._alone and console_takes_a_line():  # alone, it is raised
             self.get_logger().error(f"{self.state}: {one_line(words)}")

@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from ..scalar import Floats
-from .controller_order import ControllerOrder, Subscribers
+from .controller_order import INTRODUCTION, ControllerOrder, Subscribers
 from .feed_forward.outlet import Torques
 from .feed_forward.refusal import RefusedError, Tally
 from .feed_forward.stamps import SECOND
@@ -29,6 +29,9 @@ NEWEST = QoSProfile(depth=1)
 
 DELIVERY = 1.0
 """s to wait at the end for reliable subscribers to acknowledge the last torques"""
+
+OWED_FOR = 10.0
+"""s for which last torques are owed that could not be published"""
 
 REPETITION = 0.02
 """s between repetitions of the last torques, for subscribers that send no acknowledgement"""
@@ -65,6 +68,9 @@ class TorqueTopics:
         self._order = ControllerOrder(node, self._to_controller.topic_name)
         self._effort = JointState()
         self._at = -math.inf
+        # last torques that could not be published: the controllers still hold those of a motion
+        self._owed: Torques | None = None
+        self._owed_since = 0.0
 
     @property
     def blocked(self) -> str:
@@ -89,6 +95,8 @@ class TorqueTopics:
             are_joints: are they joints? Names of motors are not compared with the controller's.
         """
         self._order.fit(outputs if are_joints and self._check else ())
+        if self._effort.name != list(outputs):
+            self._owed = None
         self._effort.name = list(outputs)
         self._effort.effort = none = [0.0] * len(outputs)
         self._named_values = np.frombuffer(self._effort.effort)
@@ -97,7 +105,8 @@ class TorqueTopics:
         self._before = self._commands[: -8 * len(none)]
 
     def publish(self, torques: Torques | None) -> None:
-        """Publish torques.
+        """Publish torques. Last torques that may not be published now are published by `watch` as
+        soon as they may.
 
         Args:
             torques: (m,) N·m or N, in the order of the outputs; None: nothing is published.
@@ -108,7 +117,9 @@ class TorqueTopics:
         self._order.sees(subscribers)
         if self._order.problem:
             self._tally.refuse("torques", RefusedError("controller", self._order.problem))
+            self._owed, self._owed_since = torques if torques.last else None, time.monotonic()
             return
+        self._owed = None
         self._commands = self._before + torques.values.tobytes()
         # publish only to subscribers that were checked: one may appear at this very moment
         if subscribers.now:
@@ -132,8 +143,14 @@ class TorqueTopics:
             self._to_controller.publish(Float64MultiArray(data=values.tolist()))
 
     def watch(self) -> None:
-        """Check the controller; to be called periodically."""
+        """Check the controller, and publish last torques that are owed; to be called
+        periodically."""
         self._order.watch(self._subscribers())
+        if self._owed is None or self._order.problem:
+            return
+        owed, self._owed = self._owed, None
+        if time.monotonic() - self._owed_since < OWED_FOR:
+            self.publish(owed)
 
     def close(self) -> None:
         """Release the publisher, which the node destroys; nothing may keep it alive."""
@@ -147,6 +164,8 @@ class TorqueTopics:
     def stay(self, seconds: float) -> list[str]:
         """Wait until the subscribers have received the last torques, if they are recent.
 
+        Last torques that are owed are published as soon as it is known who receives them.
+
         Reliable subscribers acknowledge them. For best-effort subscribers, such as ros2_control's
         effort controllers over Fast DDS, they are repeated: a subscriber that is held up would find
         nothing from a publisher that no longer exists.
@@ -157,6 +176,10 @@ class TorqueTopics:
         Returns:
             the topics with a reliable subscriber that has not acknowledged them.
         """
+        end = time.monotonic() + max(seconds, INTRODUCTION + DELIVERY)
+        while self._owed is not None and self._order.waits and time.monotonic() < end:
+            self.watch()
+            time.sleep(REPETITION)
         age = time.monotonic() - self._at
         end = self._at + seconds
         while time.monotonic() < end and self._has_a_best_effort_subscriber():

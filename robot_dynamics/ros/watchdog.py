@@ -19,10 +19,10 @@ class Watchdog:
 
     Args:
         timeout: returns the longest time between two resets, s; 0: unlimited.
-        on_timeout: called by the thread when the loop hangs.
+        on_timeout: called by the thread when the loop hangs; returns whether it had to do anything.
     """
 
-    def __init__(self, timeout: Callable[[], float], on_timeout: Callable[[], None]):
+    def __init__(self, timeout: Callable[[], float], on_timeout: Callable[[], bool]):
         self._timeout, self._on_timeout = timeout, on_timeout
         self._last_reset = time.monotonic()
         self._timed_out = False
@@ -34,7 +34,7 @@ class Watchdog:
         """Report that the loop is alive.
 
         Returns:
-            whether `on_timeout` was called since the last reset.
+            whether `on_timeout` had to do something since the last reset.
         """
         self._last_reset = time.monotonic()
         timed_out, self._timed_out = self._timed_out, False
@@ -52,5 +52,4 @@ class Watchdog:
             hangs = 0 < timeout < time.monotonic() - self._last_reset
             late = late + 1 if hangs else 0
             if late == IN_A_ROW:
-                self._timed_out = True
-                self._on_timeout()
+                self._timed_out = self._on_timeout()

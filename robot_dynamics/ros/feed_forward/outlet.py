@@ -27,6 +27,8 @@ class Torques(NamedTuple):
     """(m,) in the order of the model's outputs, N·m or N"""
     time: int
     """The time of their state, ns"""
+    last: bool = False
+    """Do no torques follow for now? The controllers downstream hold them"""
 
 
 class TorqueRamp:
@@ -144,7 +146,7 @@ class Outlet:
         self._last = torques
         self.at, self.at_rest = now, at_rest
         self._on_the_wall = self._steady()
-        return Torques(torques, time)
+        return Torques(torques, time, last)
 
     def _cut(self, torques: Floats, model: Model) -> Floats:
         """Torques (m,) within the limits.

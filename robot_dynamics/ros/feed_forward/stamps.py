@@ -138,7 +138,8 @@ class Stamps:
             stamp: the time of the message, ns.
             now: the clock, ns.
         """
-        self._newest, self._received = stamp, now
+        recent = self._received is not None and now - self._received < FORGET_AFTER
+        self._newest, self._received = max(stamp, self._newest) if recent else stamp, now
 
     def forget(self) -> None:
         """Discard earlier stamps, which are invalid after a jump of the clock."""

@@ -218,6 +218,7 @@ class Model:
             self.at_rest(q[self._read])
             self.sensors.reset()
         self._taken(q, dict.fromkeys(self.spec.pushed, np.zeros(6)))
+        self.reach(q[self._read], 1.0)
         self.shared(q[self._read], np.zeros(len(self.joints)))
         # for trajectories and for the last torques from the watchdog's thread
         two = np.tile(q[self._read], (2, 1))
